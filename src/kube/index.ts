@@ -1,0 +1,15 @@
+export type {
+  ApiResource,
+  ApplyOptions,
+  CallOptions,
+  DeleteOptions,
+  GroupVersionKind,
+  KubeClient,
+  KubeObject,
+  ListOptions,
+  ManagedFieldsEntry,
+  ObjectMeta,
+  ObjectReference,
+  OwnerReference,
+  WatchHandler,
+} from "./types.ts";

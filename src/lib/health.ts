@@ -1,0 +1,13 @@
+/** What a health check found. `message` is for a person: what is wrong, since when, what was last seen. */
+export interface HealthResult {
+  ok: boolean;
+  message: string;
+}
+
+/** A named check that can really fail. It answers from memory: it never waits, and never calls out. */
+export interface HealthCheck {
+  readonly name: string;
+  /** `live`: failing means the process should be restarted. `ready`: failing means it does not do its job now. */
+  readonly kind: "live" | "ready";
+  check(): HealthResult;
+}

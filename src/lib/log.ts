@@ -1,0 +1,38 @@
+import pino, { type DestinationStream, type Logger as PinoLogger } from "pino";
+
+/**
+ * Structured logger: static messages, details as lowerCamelCase keys, errors under `err`, objects as {namespace, name}.
+ * `log.child({ plugin })` gives a scoped one.
+ */
+export type Logger = Pick<PinoLogger, "debug" | "info" | "warn" | "error"> & {
+  child(bindings: Record<string, unknown>): Logger;
+};
+
+export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
+
+/** A JSON logger with the keys operators expect: ts (RFC 3339), v (level), msg, err. Writes to stderr unless told otherwise. */
+export function createLogger(level: LogLevel, destination?: DestinationStream): PinoLogger {
+  return pino(
+    {
+      level,
+      base: null,
+      messageKey: "msg",
+      errorKey: "err",
+      timestamp: () => `,"ts":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ v: label }) },
+      serializers: { err: describeError },
+    },
+    destination ?? pino.destination({ fd: 2, sync: true }),
+  );
+}
+
+/** A logger that says nothing, for tests and libraries. */
+export const silentLogger: Logger = pino({ level: "silent" });
+
+// One line and a code instead of a stack: an operator acts on the message; debug has the stack.
+function describeError(thrown: unknown): unknown {
+  if (!(thrown instanceof Error)) return String(thrown);
+  const { code } = thrown as { code?: unknown };
+  const cause = thrown.cause === undefined ? undefined : describeError(thrown.cause);
+  return { message: thrown.message, ...(code === undefined ? {} : { code }), ...(cause ? { cause } : {}) };
+}

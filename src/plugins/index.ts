@@ -1,0 +1,1 @@
+export type { PluginHandler, PluginRegistration } from "./types.ts";
