@@ -1,0 +1,42 @@
+import type { DatabaseSync } from "node:sqlite";
+import { NodekeeperError } from "../lib/index.ts";
+
+// Each entry takes the schema one version on. Entries are never changed after a release, only added.
+const migrations: readonly string[] = [
+  `CREATE TABLE reporter_content (
+     plugin     TEXT PRIMARY KEY,
+     content    BLOB NOT NULL,     -- GetReportContentResponse as the plugin sent it
+     updated_at INTEGER NOT NULL,  -- milliseconds since the epoch
+     stopped_at INTEGER            -- when the plugin was lost; NULL while it was served
+   ) STRICT;
+   CREATE TABLE published_part (
+     object   TEXT NOT NULL,       -- group/version/kind
+     part     TEXT NOT NULL,       -- main, status
+     body     TEXT NOT NULL,       -- what was last applied, as JSON
+     at       INTEGER NOT NULL,
+     PRIMARY KEY (object, part)
+   ) STRICT;`,
+];
+
+/** Brings the schema up to date in one transaction. Throws `unsupported` for a file of a newer agent. */
+export function migrate(connection: DatabaseSync, path: string): void {
+  const { user_version: version } = connection.prepare("PRAGMA user_version").get() as {
+    user_version: number;
+  };
+  if (version === migrations.length) return;
+  if (version > migrations.length) {
+    throw new NodekeeperError(
+      "unsupported",
+      `${path} was written by a newer nodekeeper (schema ${version}; this one knows up to ${migrations.length})`,
+    );
+  }
+  connection.exec("BEGIN IMMEDIATE");
+  try {
+    for (const migration of migrations.slice(version)) connection.exec(migration);
+    connection.exec(`PRAGMA user_version = ${migrations.length}`);
+    connection.exec("COMMIT");
+  } catch (error) {
+    if (connection.isTransaction) connection.exec("ROLLBACK");
+    throw error;
+  }
+}

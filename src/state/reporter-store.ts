@@ -1,0 +1,85 @@
+import type { StatementSync } from "node:sqlite";
+import type { StateDatabase } from "./database.ts";
+
+/** What a reporter plugin last said. Times are wall milliseconds. */
+export interface StoredContent {
+  plugin: string;
+  /** The plugin's message as it was received. */
+  content: Uint8Array;
+  updatedAt: number;
+  /** When the plugin was lost; undefined while it was served. */
+  stoppedAt: number | undefined;
+}
+
+/** A part of an object as it was last applied. */
+export interface PublishedPart {
+  object: string;
+  part: string;
+  body: string;
+  at: number;
+}
+
+/** The reporting checkpoint: contents of out-of-process plugins, and what was last published. */
+export class ReporterStore {
+  readonly #database: StateDatabase;
+  readonly #save: StatementSync;
+  readonly #drop: StatementSync;
+  readonly #savePart: StatementSync;
+  readonly #dropPart: StatementSync;
+
+  constructor(database: StateDatabase) {
+    this.#database = database;
+    const { connection } = database;
+    this.#save = connection.prepare(
+      `INSERT INTO reporter_content (plugin, content, updated_at, stopped_at) VALUES (?, ?, ?, ?)
+       ON CONFLICT (plugin) DO UPDATE
+       SET content = excluded.content, updated_at = excluded.updated_at, stopped_at = excluded.stopped_at`,
+    );
+    this.#drop = connection.prepare("DELETE FROM reporter_content WHERE plugin = ?");
+    this.#savePart = connection.prepare(
+      `INSERT INTO published_part (object, part, body, at) VALUES (?, ?, ?, ?)
+       ON CONFLICT (object, part) DO UPDATE SET body = excluded.body, at = excluded.at`,
+    );
+    this.#dropPart = connection.prepare("DELETE FROM published_part WHERE object = ? AND part = ?");
+  }
+
+  contents(): StoredContent[] {
+    const rows = this.#database.connection
+      .prepare("SELECT plugin, content, updated_at, stopped_at FROM reporter_content ORDER BY plugin")
+      .all();
+    return rows.map((row) => ({
+      plugin: row.plugin as string,
+      content: row.content as Uint8Array,
+      updatedAt: row.updated_at as number,
+      stoppedAt: (row.stopped_at as number | null) ?? undefined,
+    }));
+  }
+
+  /** Writes and drops contents in one transaction. Throws when the disk is full; nothing is changed then. */
+  saveContents(changed: readonly StoredContent[], dropped: readonly string[]): void {
+    this.#database.transaction(() => {
+      for (const { plugin, content, updatedAt, stoppedAt } of changed) {
+        this.#save.run(plugin, content, updatedAt, stoppedAt ?? null);
+      }
+      for (const plugin of dropped) this.#drop.run(plugin);
+    });
+  }
+
+  published(): PublishedPart[] {
+    const rows = this.#database.connection.prepare("SELECT object, part, body, at FROM published_part").all();
+    return rows.map((row) => ({
+      object: row.object as string,
+      part: row.part as string,
+      body: row.body as string,
+      at: row.at as number,
+    }));
+  }
+
+  savePublished({ object, part, body, at }: PublishedPart): void {
+    this.#savePart.run(object, part, body, at);
+  }
+
+  dropPublished(object: string, part: string): void {
+    this.#dropPart.run(object, part);
+  }
+}

@@ -1,0 +1,113 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeClock, silentLogger } from "../lib/index.ts";
+import { ReporterStore, StateDatabase } from "./index.ts";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nodekeeper-state-"));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const open = () => StateDatabase.open({ directory, clock: new FakeClock(), log: silentLogger });
+
+describe("StateDatabase", () => {
+  it("keeps contents and published parts over a reopening", () => {
+    const first = open();
+    const store = new ReporterStore(first);
+    store.saveContents(
+      [
+        { plugin: "a", content: new Uint8Array([1, 2]), updatedAt: 5, stoppedAt: undefined },
+        { plugin: "b", content: new Uint8Array(), updatedAt: 6, stoppedAt: 7 },
+      ],
+      [],
+    );
+    store.saveContents([], ["b"]);
+    store.savePublished({ object: "v1/Node", part: "main", body: "{}", at: 9 });
+    first.close();
+
+    const again = new ReporterStore(open());
+    expect(again.contents()).toEqual([
+      { plugin: "a", content: new Uint8Array([1, 2]), updatedAt: 5, stoppedAt: undefined },
+    ]);
+    expect(again.published()).toEqual([{ object: "v1/Node", part: "main", body: "{}", at: 9 }]);
+  });
+
+  it("is readable by its owner alone", () => {
+    open().close();
+    expect(statSync(join(directory, "nodekeeper.db")).mode & 0o777).toBe(0o600);
+  });
+
+  it.each([
+    ["garbage", () => Buffer.alloc(8192, "not a database ")],
+    ["a damaged page", () => damagedDatabase()],
+  ])("sets %s aside and starts anew", (_, bytes) => {
+    writeFileSync(join(directory, "nodekeeper.db"), bytes());
+    const database = open();
+    expect(new ReporterStore(database).contents()).toEqual([]);
+    expect(database.setAside).toMatch(/nodekeeper\.db\.corrupt-2023/);
+    database.close();
+    expect(readdirSync(directory).filter((name) => /corrupt-.*Z$/.test(name))).toHaveLength(1);
+    expect(open().setAside).toBeUndefined();
+  });
+
+  it("refuses a file of a newer agent, and leaves it alone", () => {
+    open().close();
+    const raw = new DatabaseSync(join(directory, "nodekeeper.db"));
+    raw.exec("PRAGMA user_version = 99");
+    raw.close();
+    expect(open).toThrow(/newer nodekeeper \(schema 99/);
+    expect(readdirSync(directory)).not.toContainEqual(expect.stringContaining("corrupt"));
+  });
+
+  it("says so when the directory can't be made", () => {
+    writeFileSync(join(directory, "file"), "");
+    const options = {
+      directory: join(directory, "file", "state"),
+      clock: new FakeClock(),
+      log: silentLogger,
+    };
+    expect(() => StateDatabase.open(options)).toThrow(/state directory .* can't be made/);
+  });
+
+  it("keeps the old contents when the disk is full", () => {
+    const database = open();
+    const store = new ReporterStore(database);
+    store.saveContents(
+      [{ plugin: "a", content: new Uint8Array(10), updatedAt: 1, stoppedAt: undefined }],
+      [],
+    );
+    // SQLite answers SQLITE_FULL at its page limit just as on a full disk.
+    const { page_count: pages } = database.connection.prepare("PRAGMA page_count").get() as {
+      page_count: number;
+    };
+    database.connection.exec(`PRAGMA max_page_count = ${pages}`);
+    const big = { plugin: "a", content: new Uint8Array(1 << 20), updatedAt: 2, stoppedAt: undefined };
+    expect(() => store.saveContents([big], [])).toThrow(/full/);
+    expect(store.contents()[0]?.updatedAt).toBe(1);
+    database.connection.exec("PRAGMA max_page_count = 100000");
+    store.saveContents([big], []);
+    expect(store.contents()[0]?.updatedAt).toBe(2);
+  });
+});
+
+function damagedDatabase(): Buffer {
+  const scratch = mkdtempSync(join(tmpdir(), "nodekeeper-damaged-"));
+  const database = StateDatabase.open({ directory: scratch, clock: new FakeClock(), log: silentLogger });
+  new ReporterStore(database).saveContents(
+    Array.from({ length: 50 }, (_, at) => ({
+      plugin: `plugin-${at}`,
+      content: new Uint8Array(500),
+      updatedAt: at,
+      stoppedAt: undefined,
+    })),
+    [],
+  );
+  database.close();
+  const bytes = readFileSync(join(scratch, "nodekeeper.db"));
+  rmSync(scratch, { recursive: true });
+  return bytes.fill(0xaa, 4096, 12_288);
+}
