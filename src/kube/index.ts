@@ -1,9 +1,21 @@
+export { createKubeClient, type KubeClientOptions } from "./client.ts";
+export {
+  type ClusterAccess,
+  type ClusterAccessOptions,
+  loadClusterAccess,
+  type Material,
+} from "./cluster-access.ts";
+export { createKubeMetrics, type KubeMetrics } from "./metrics.ts";
+export { apiVersionOf } from "./objects.ts";
 export type {
+  AccessAnswer,
+  AccessQuestion,
   ApiResource,
   ApplyOptions,
   CallOptions,
   DeleteOptions,
   GroupVersionKind,
+  KubeApiClient,
   KubeClient,
   KubeObject,
   ListOptions,
@@ -11,5 +23,8 @@ export type {
   ObjectMeta,
   ObjectReference,
   OwnerReference,
+  ServerVersion,
+  WatchEvent,
   WatchHandler,
+  WatchOptions,
 } from "./types.ts";

@@ -89,12 +89,15 @@ export interface ListOptions extends CallOptions {
   namespace?: string;
   fieldSelector?: string;
   labelSelector?: string;
+  /** "0": whatever the server has at hand, perhaps old, at no cost to its store. The newest where absent. */
+  resourceVersion?: "0";
 }
 
 /**
  * Access to one API server. Every call has a deadline; failures are NodekeeperErrors whose code says what to do:
  * notFound, conflict, forbidden, unauthenticated, throttled (with retryAfterMs), invalid, gone, unsupported,
- * unavailable, deadline, stopped. No call retries by itself except once for a renewed token after a 401.
+ * unavailable, deadline, stopped, exhausted (an answer beyond its size, too many calls). No call retries by itself except
+ * once with renewed credentials after a 401, and a GET that met a kept connection the server had just closed.
  */
 export interface KubeClient {
   /** The resource that serves a kind, from cached discovery; undefined where the server has none. Re-asks the server at most every few seconds for a kind it did not know. */
@@ -134,6 +137,67 @@ export interface KubeClient {
     name: string,
     options?: DeleteOptions & { namespace?: string },
   ): Promise<void>;
+}
+
+/** One event of a watch; its object has at least metadata. */
+export interface WatchEvent {
+  type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
+  object: KubeObject;
+}
+
+export interface WatchOptions extends Omit<ListOptions, "resourceVersion"> {
+  signal: AbortSignal;
+  /** Events after this version are sent. */
+  resourceVersion: string;
+  /** The server ends the watch after this time. */
+  timeoutSeconds: number;
+  /** The watch fails with `unavailable` when the server is silent for longer, milliseconds. */
+  inactivityMs: number;
+  onOpen?(): void;
+  /** Called with each event in turn; must not throw. */
+  onEvent(event: WatchEvent): void;
+}
+
+/** May the caller do this? `group` is empty for the core group. */
+export interface AccessQuestion {
+  verb: string;
+  group: string;
+  resource: string;
+  subresource?: string;
+  name?: string;
+  namespace?: string;
+}
+
+export interface AccessAnswer {
+  allowed: boolean;
+  /** What the authorizer said, perhaps nothing. */
+  reason: string;
+}
+
+export interface ServerVersion {
+  /** "v1.34.1" */
+  gitVersion: string;
+  major: string;
+  minor: string;
+  platform: string;
+}
+
+/** What `createKubeClient` makes: the calls all rooms use, and those for watchers and the preflight. */
+export interface KubeApiClient extends KubeClient {
+  /**
+   * One watch, from opening to its end: resolves when the server ends it, rejects as every call does, with `gone`
+   * when the version asked for is no longer kept, and with MalformedStreamError when the stream makes no sense.
+   */
+  watch(resource: ApiResource, options: WatchOptions): Promise<void>;
+  /** Forgets what discovery told, so that the next lookups ask again. */
+  forgetDiscovery(): void;
+  serverVersion(options?: CallOptions): Promise<ServerVersion>;
+  /** Every group and version served: "v1", "apps/v1", ... */
+  groupVersions(options?: CallOptions): Promise<string[]>;
+  /** Asks the server what we may do, by a SelfSubjectAccessReview. */
+  reviewAccess(question: AccessQuestion, options?: CallOptions): Promise<AccessAnswer>;
+  /** Ends every connection; calls under way fail with `stopped`. */
+  close(): void;
 }
 
 /** What a watcher tells. Calls come one after another, in the server's order; a throwing handler is logged and contained. */

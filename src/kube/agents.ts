@@ -1,0 +1,63 @@
+import http from "node:http";
+import https from "node:https";
+import type { ClusterAccess } from "./cluster-access.ts";
+import type { CredentialSnapshot } from "./credentials.ts";
+
+/** What a connection is used for. Watches hold theirs for minutes, so they have their own and never starve calls. */
+export type Purpose = "calls" | "watches";
+
+// Below the API server's 90 s idle timeout, so that it is us who closes an idle connection.
+const IDLE_MS = 60_000;
+// Finds a peer that is gone without a word.
+const TCP_KEEPALIVE_MS = 30_000;
+
+/** Keep-alive connections for one generation of certificates. */
+export class Agents {
+  readonly #access: ClusterAccess;
+  readonly #maxSockets: Readonly<Record<Purpose, number>>;
+  #generation = -1;
+  #agents: Record<Purpose, http.Agent> | undefined;
+
+  constructor(access: ClusterAccess, maxSockets: Readonly<Record<Purpose, number>>) {
+    this.#access = access;
+    this.#maxSockets = maxSockets;
+  }
+
+  /** The agent to use with these credentials. Renewed certificates get new connections; old ones end with their requests. */
+  for(purpose: Purpose, credentials: CredentialSnapshot): http.Agent {
+    if (!this.#agents || credentials.tlsGeneration > this.#generation) {
+      for (const agent of Object.values(this.#agents ?? {})) retire(agent);
+      this.#generation = credentials.tlsGeneration;
+      this.#agents = { calls: this.#make("calls", credentials), watches: this.#make("watches", credentials) };
+    }
+    return this.#agents[purpose];
+  }
+
+  /** Ends every connection, used or not. */
+  destroy(): void {
+    for (const agent of Object.values(this.#agents ?? {})) agent.destroy();
+  }
+
+  #make(purpose: Purpose, credentials: CredentialSnapshot): http.Agent {
+    const common = {
+      keepAlive: true,
+      keepAliveMsecs: TCP_KEEPALIVE_MS,
+      maxSockets: this.#maxSockets[purpose],
+      timeout: IDLE_MS,
+    };
+    if (this.#access.server.protocol !== "https:") return new http.Agent(common);
+    return new https.Agent({
+      ...common,
+      secureContext: credentials.secureContext,
+      rejectUnauthorized: !this.#access.insecureSkipTlsVerify,
+      ...(this.#access.serverName ? { servername: this.#access.serverName } : {}),
+    });
+  }
+}
+
+function retire(agent: http.Agent): void {
+  agent.maxFreeSockets = 0;
+  for (const sockets of Object.values(agent.freeSockets)) {
+    for (const socket of sockets ?? []) socket.destroy();
+  }
+}

@@ -1,0 +1,131 @@
+import { NodekeeperError } from "../lib/index.ts";
+import { type ApiRequest, Connection, type ConnectionOptions, nameOf } from "./connection.ts";
+import { Discovery } from "./discovery.ts";
+import { listWhole } from "./list.ts";
+import { apiVersionOf, asObject, typed } from "./objects.ts";
+import { collectionPath, objectPath, requireNamespace } from "./paths.ts";
+import { readGroupVersions, readServerVersion, reviewAccess } from "./preflight.ts";
+import type { ApiResource, DeleteOptions, KubeApiClient, KubeObject } from "./types.ts";
+import { watchOnce } from "./watch.ts";
+
+export interface KubeClientOptions extends ConnectionOptions {
+  /** Who owns the fields we write. Default "nodekeeper". */
+  fieldManager?: string;
+}
+
+/** A client of one API server. It connects with the first call, and keeps no process alive. */
+export function createKubeClient(options: KubeClientOptions): KubeApiClient {
+  const { fieldManager = "nodekeeper", ...connectionOptions } = options;
+  const connection = new Connection(connectionOptions);
+  const discovery = new Discovery(connection, options.clock);
+
+  async function objectCall(resource: ApiResource, request: Omit<ApiRequest, "resource">, callOptions = {}) {
+    const { value } = await connection.call({ ...request, resource: resource.plural }, callOptions);
+    const object = asObject(nameOf(request), value);
+    return object.kind ? object : typed(resource, object);
+  }
+
+  return {
+    resolve: (kind, callOptions) => discovery.resolve(kind, callOptions),
+    forgetDiscovery: () => discovery.forget(),
+
+    async get(resource, name, callOptions = {}) {
+      const path = objectPath(resource, { name, ...place(callOptions) });
+      return await objectCall(resource, { method: "GET", path, verb: "get" }, callOptions);
+    },
+
+    list: (resource, listOptions) => listWhole(connection, resource, listOptions),
+    watch: (resource, watchOptions) => watchOnce(connection, options.clock, resource, watchOptions),
+
+    async create(resource, object, callOptions = {}) {
+      const { subresource } = callOptions;
+      const { name, namespace } = object.metadata;
+      requireNamespace(resource, namespace);
+      const path = subresource
+        ? objectPath(resource, { ...named(name), ...place({ namespace, subresource }) })
+        : collectionPath(resource, namespace);
+      // A subresource has a kind of its own (Eviction), which only the caller knows.
+      const body = subresource ? object : typed(resource, object);
+      return await objectCall(
+        resource,
+        { method: "POST", path, query: { fieldManager }, body, verb: "create" },
+        callOptions,
+      );
+    },
+
+    async update(resource, object, callOptions = {}) {
+      const path = objectPath(resource, pathOf(object, callOptions.subresource));
+      const body = typed(resource, object);
+      return await objectCall(
+        resource,
+        { method: "PUT", path, query: { fieldManager }, body, verb: "update" },
+        callOptions,
+      );
+    },
+
+    async apply(resource, object, callOptions = {}) {
+      const request = {
+        method: "PATCH",
+        path: objectPath(resource, pathOf(object, callOptions.subresource)),
+        query: { fieldManager, force: callOptions.force ?? false },
+        body: { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind },
+        // Every JSON document is YAML too, and older servers know the YAML type alone.
+        contentType: "application/apply-patch+yaml",
+        verb: "apply",
+      };
+      return await objectCall(resource, request, callOptions);
+    },
+
+    async mergePatch(resource, name, patch, callOptions = {}) {
+      const request = {
+        method: "PATCH",
+        path: objectPath(resource, { name, ...place(callOptions) }),
+        query: { fieldManager },
+        body: patch,
+        contentType: "application/merge-patch+json",
+        verb: "patch",
+      };
+      return await objectCall(resource, request, callOptions);
+    },
+
+    async delete(resource, name, deleteOptions = {}) {
+      const path = objectPath(resource, { name, ...place({ namespace: deleteOptions.namespace }) });
+      const request = { method: "DELETE", path, body: deletionOf(deleteOptions), verb: "delete" };
+      await connection.call({ ...request, resource: resource.plural }, deleteOptions);
+    },
+
+    serverVersion: (callOptions) => readServerVersion(connection, callOptions),
+    groupVersions: (callOptions) => readGroupVersions(connection, callOptions),
+    reviewAccess: (question, callOptions) => reviewAccess(connection, question, callOptions),
+    close: () => connection.close(),
+  };
+}
+
+function deletionOf({ preconditions, gracePeriodSeconds }: DeleteOptions): Record<string, unknown> {
+  return {
+    apiVersion: "v1",
+    kind: "DeleteOptions",
+    ...(preconditions ? { preconditions } : {}),
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+  };
+}
+
+function pathOf(object: KubeObject, subresource: string | undefined) {
+  const { name, namespace } = object.metadata;
+  if (!name) throw new NodekeeperError("invalid", `${object.kind ?? "object"}: metadata.name is needed`);
+  return { name, ...place({ namespace, subresource }) };
+}
+
+function named(name: string | undefined) {
+  return name === undefined ? {} : { name };
+}
+
+function place({
+  namespace,
+  subresource,
+}: {
+  namespace?: string | undefined;
+  subresource?: string | undefined;
+}) {
+  return { ...(namespace ? { namespace } : {}), ...(subresource ? { subresource } : {}) };
+}

@@ -1,0 +1,88 @@
+import { access as checkAccess } from "node:fs/promises";
+import { join } from "node:path";
+import { NodekeeperError } from "../lib/index.ts";
+import { readKubeconfig } from "./kubeconfig.ts";
+
+/** A secret or certificate: given in place, or in a file that is read again when it changes. */
+export type Material = { readonly text: string } | { readonly file: string };
+
+/** Where the API server is and who we are to it. Made by `loadClusterAccess`, used by `createKubeClient`. */
+export interface ClusterAccess {
+  /** For messages: the kubeconfig file and context, or "in-cluster". */
+  readonly source: string;
+  readonly server: URL;
+  /** The name the server's certificate must have, where it differs from the host of `server`. */
+  readonly serverName?: string;
+  readonly insecureSkipTlsVerify?: boolean;
+  /** PEM. The system's certificate authorities where absent. */
+  readonly certificateAuthority?: Material;
+  /** PEM, always together with `clientKey`. */
+  readonly clientCertificate?: Material;
+  readonly clientKey?: Material;
+  /** Bearer token. */
+  readonly token?: Material;
+}
+
+export interface ClusterAccessOptions {
+  /** Path of a kubeconfig file; wins over the environment. */
+  kubeconfig?: string;
+  /** Name of the context to use; the file's current-context where absent. */
+  context?: string;
+  /** The process's environment: KUBECONFIG, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are looked at. */
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Where the pod's service account is mounted. */
+  serviceAccountFolder?: string;
+}
+
+// https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/#directly-accessing-the-rest-api
+const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/**
+ * Finds the way to the API server: the given kubeconfig, else the one named by KUBECONFIG, else the service account
+ * of the pod we run in. Throws `invalid` naming the file, the field and what was expected, or what was looked for.
+ */
+export async function loadClusterAccess(options: ClusterAccessOptions): Promise<ClusterAccess> {
+  const { kubeconfig, context, environment } = options;
+  const path = kubeconfig ?? environment.KUBECONFIG;
+  if (path) return readKubeconfig(path, context);
+  const inCluster = await inClusterAccess(
+    environment,
+    options.serviceAccountFolder ?? SERVICE_ACCOUNT_FOLDER,
+  );
+  if (inCluster) return inCluster;
+  throw new NodekeeperError(
+    "invalid",
+    "no way to the API server: no kubeconfig was given, KUBECONFIG is not set, and this is not a pod with a service account",
+  );
+}
+
+async function inClusterAccess(
+  environment: ClusterAccessOptions["environment"],
+  folder: string,
+): Promise<ClusterAccess | undefined> {
+  const host = environment.KUBERNETES_SERVICE_HOST;
+  const port = environment.KUBERNETES_SERVICE_PORT;
+  if (!host || !port) return undefined;
+  const tokenFile = join(folder, "token");
+  try {
+    await checkAccess(tokenFile);
+  } catch (cause) {
+    const message = `KUBERNETES_SERVICE_HOST is set, but the service account token ${tokenFile} can't be read`;
+    throw new NodekeeperError("invalid", message, { cause });
+  }
+  return {
+    source: "in-cluster",
+    server: serviceUrl(host, port),
+    certificateAuthority: { file: join(folder, "ca.crt") },
+    token: { file: tokenFile },
+  };
+}
+
+function serviceUrl(host: string, port: string): URL {
+  const url = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  if (URL.canParse(url)) return new URL(url);
+  throw new NodekeeperError(
+    "invalid",
+    `KUBERNETES_SERVICE_HOST ${JSON.stringify(host)} and KUBERNETES_SERVICE_PORT ${JSON.stringify(port)} are not a host and a port`,
+  );
+}

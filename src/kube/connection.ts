@@ -1,0 +1,255 @@
+import type { IncomingMessage } from "node:http";
+import { type Clock, codeOf, type Logger, NodekeeperError, stopped, withDeadline } from "../lib/index.ts";
+import { Agents, type Purpose } from "./agents.ts";
+import type { ClusterAccess } from "./cluster-access.ts";
+import { type CredentialSnapshot, Credentials } from "./credentials.ts";
+import { readChunks, readText, send } from "./exchange.ts";
+import { errorOfAnswer, errorOfSocket, isTrustProblem, notJson } from "./http-errors.ts";
+import type { KubeMetrics } from "./metrics.ts";
+import { type Query, withQuery } from "./paths.ts";
+import { TokenBucket } from "./token-bucket.ts";
+import type { CallOptions } from "./types.ts";
+
+export interface ConnectionOptions {
+  access: ClusterAccess;
+  clock: Clock;
+  log: Logger;
+  metrics: KubeMetrics;
+  /** Our version, for the User-Agent. */
+  version: string;
+  /** For calls that name none, milliseconds. Default 10,000. */
+  deadlineMs?: number;
+  /** Requests a second in the long run. Default 20. */
+  qps?: number;
+  /** Requests at once before `qps` holds. Default 40. */
+  burst?: number;
+  /** Connections for calls. Default 8. */
+  maxSockets?: number;
+  /** Watches at one time, each with a connection of its own. Default 32. */
+  maxWatches?: number;
+  /** Longest answer, bytes. Default 64 MiB. */
+  maxResponseBytes?: number;
+}
+
+/** A request in the API's terms. */
+export interface ApiRequest {
+  method: string;
+  path: string;
+  query?: Query;
+  /** Sent as JSON. */
+  body?: unknown;
+  contentType?: string;
+  /** Labels of the request's metrics. */
+  verb: string;
+  resource: string;
+  /** Longest answer, bytes, where less than the connection's own limit. */
+  longest?: number;
+}
+
+/** A parsed answer and its size on the wire. */
+export interface ApiAnswer {
+  value: unknown;
+  bytes: number;
+}
+
+/** What a stream tells while it is open. */
+export interface StreamListener {
+  onOpen(): void;
+  onChunk(chunk: Buffer): void;
+}
+
+const MAX_OUTSTANDING_CALLS = 1024;
+const MAX_ERROR_BYTES = 64 * 1024;
+
+/** Connections to one API server: deadlines, limits, credentials, and errors of the catalogue. */
+export class Connection {
+  readonly #options: Required<ConnectionOptions>;
+  readonly #credentials: Credentials;
+  readonly #agents: Agents;
+  readonly #limiter: TokenBucket;
+  readonly #closing = new AbortController();
+  #calls = 0;
+  #watches = 0;
+
+  constructor(options: ConnectionOptions) {
+    const defaults = { deadlineMs: 10_000, qps: 20, burst: 40, maxSockets: 8, maxWatches: 32 };
+    this.#options = { ...defaults, maxResponseBytes: 64 * 1024 * 1024, ...options };
+    const { access, clock, log, maxSockets, maxWatches, qps, burst } = this.#options;
+    this.#credentials = new Credentials(access, clock, log);
+    this.#agents = new Agents(access, { calls: maxSockets, watches: maxWatches });
+    this.#limiter = new TokenBucket(clock, { perSecond: qps, burst });
+  }
+
+  /** Sends one request and reads its answer, all within the deadline. Throws as KubeClient says. */
+  async call(request: ApiRequest, options: CallOptions = {}): Promise<ApiAnswer> {
+    if (this.#calls >= MAX_OUTSTANDING_CALLS) {
+      throw new NodekeeperError(
+        "exhausted",
+        `${nameOf(request)}: ${this.#calls} calls are under way already`,
+      );
+    }
+    this.#calls++;
+    try {
+      return await this.#within(request, options, async (signal, deadlineMs) => {
+        const response = await this.#authorized(request, "calls", signal, deadlineMs);
+        return await this.#readJson(request, response, signal);
+      });
+    } finally {
+      this.#calls--;
+    }
+  }
+
+  /**
+   * Opens an answer without end. The deadline holds until its headers are there; resolves when the server ends it,
+   * rejects as `call` does, or with what `onChunk` threw.
+   */
+  async stream(
+    request: ApiRequest,
+    listener: StreamListener,
+    options: CallOptions & { signal: AbortSignal },
+  ) {
+    if (this.#watches >= this.#options.maxWatches) {
+      throw new NodekeeperError("exhausted", `${nameOf(request)}: ${this.#watches} watches are open already`);
+    }
+    this.#watches++;
+    const ending = new AbortController();
+    const signal = AbortSignal.any([options.signal, this.#closing.signal, ending.signal]);
+    try {
+      const response = await this.#within(request, options, (opening, deadlineMs) => {
+        // The deadline ends the opening only; the body lives on under `signal`.
+        opening.addEventListener("abort", () => ending.abort(opening.reason), { once: true });
+        return this.#authorized(request, "watches", signal, deadlineMs);
+      });
+      listener.onOpen();
+      await readChunks(response, signal, listener.onChunk);
+    } catch (thrown) {
+      throw this.#explain(request, thrown, signal);
+    } finally {
+      ending.abort(stopped("watch ended"));
+      this.#watches--;
+    }
+  }
+
+  /** Ends every connection; calls under way fail with `stopped`. */
+  close(): void {
+    this.#closing.abort(stopped("the API server client was closed"));
+    this.#agents.destroy();
+  }
+
+  async #within<T>(
+    request: ApiRequest,
+    options: CallOptions,
+    work: (signal: AbortSignal, deadlineMs: number) => Promise<T>,
+  ): Promise<T> {
+    const { deadlineMs = this.#options.deadlineMs } = options;
+    const parent = options.signal
+      ? AbortSignal.any([options.signal, this.#closing.signal])
+      : this.#closing.signal;
+    return await withDeadline(this.#options.clock, deadlineMs, nameOf(request), parent, async (signal) => {
+      try {
+        return await work(signal, deadlineMs);
+      } catch (thrown) {
+        throw this.#explain(request, thrown, signal);
+      }
+    });
+  }
+
+  // A 401 is answered by reading the credentials again, and with a renewed one the request is made once more.
+  async #authorized(request: ApiRequest, purpose: Purpose, signal: AbortSignal, deadlineMs: number) {
+    const credentials = await this.#credentials.current();
+    try {
+      return await this.#successful(request, purpose, credentials, signal, deadlineMs);
+    } catch (thrown) {
+      if (codeOf(thrown) !== "unauthenticated") throw thrown;
+      const renewed = await this.#credentials.refresh();
+      if (renewed.token === credentials.token && renewed.tlsGeneration === credentials.tlsGeneration)
+        throw thrown;
+      return await this.#successful(request, purpose, renewed, signal, deadlineMs);
+    }
+  }
+
+  async #successful(
+    request: ApiRequest,
+    purpose: Purpose,
+    credentials: CredentialSnapshot,
+    signal: AbortSignal,
+    deadlineMs: number,
+  ): Promise<IncomingMessage> {
+    const { clock, metrics } = this.#options;
+    const waitedMs = await this.#limiter.take(deadlineMs, signal);
+    metrics.rateLimiterWait.observe(waitedMs / 1000);
+    const { verb, resource } = request;
+    const startedAt = clock.monotonic();
+    let code = "";
+    try {
+      const response = await send(this.#outgoing(request, purpose, credentials), signal);
+      const status = response.statusCode ?? 0;
+      code = String(status);
+      if (status >= 200 && status < 300) return response;
+      const body = await readText(response, signal, { longest: MAX_ERROR_BYTES, cut: true });
+      throw errorOfAnswer(
+        nameOf(request),
+        { status, headers: response.headers, body: body.text },
+        clock.now(),
+      );
+    } catch (thrown) {
+      if (isTrustProblem(thrown)) this.#credentials.suspect();
+      const explained = this.#explain(request, thrown, signal);
+      code ||= codeOf(explained);
+      throw explained;
+    } finally {
+      metrics.requests.inc({ verb, resource, code });
+      metrics.requestDuration.observe({ verb, resource }, (clock.monotonic() - startedAt) / 1000);
+    }
+  }
+
+  #outgoing(request: ApiRequest, purpose: Purpose, credentials: CredentialSnapshot) {
+    const { server } = this.#options.access;
+    const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
+    const headers: Record<string, string> = {
+      accept: "application/json",
+      "user-agent": `nodekeeper/${this.#options.version}`,
+    };
+    if (credentials.token) headers.authorization = `Bearer ${credentials.token}`;
+    if (body) {
+      headers["content-type"] = request.contentType ?? "application/json";
+      headers["content-length"] = String(body.length);
+    }
+    return {
+      agent: this.#agents.for(purpose, credentials),
+      url: server,
+      method: request.method,
+      // A server behind a gateway may have a path of its own in front.
+      path: server.pathname.replace(/\/+$/, "") + withQuery(request.path, request.query),
+      headers,
+      ...(body ? { body } : {}),
+    };
+  }
+
+  async #readJson(request: ApiRequest, response: IncomingMessage, signal: AbortSignal): Promise<ApiAnswer> {
+    const longest = Math.min(request.longest ?? Number.POSITIVE_INFINITY, this.#options.maxResponseBytes);
+    const { text, bytes } = await readText(response, signal, { longest, cut: false });
+    try {
+      return { value: JSON.parse(text), bytes };
+    } catch (cause) {
+      const answer = { status: response.statusCode ?? 0, headers: response.headers, body: text };
+      throw notJson(nameOf(request), answer, cause);
+    }
+  }
+
+  // Every error that leaves says which request it is about; an abort leaves with its own reason.
+  #explain(request: ApiRequest, thrown: unknown, signal: AbortSignal): unknown {
+    if (signal.aborted && thrown === signal.reason) return thrown;
+    const what = nameOf(request);
+    if (!(thrown instanceof NodekeeperError)) return errorOfSocket(what, this.#options.access.source, thrown);
+    if (thrown.constructor !== NodekeeperError || thrown.message.startsWith(what)) return thrown;
+    const { cause, retryAfterMs } = thrown;
+    const details = { cause, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+    return new NodekeeperError(thrown.code, `${what}: ${thrown.message}`, details);
+  }
+}
+
+/** Method and path, as messages name a request. */
+export function nameOf(request: Pick<ApiRequest, "method" | "path">): string {
+  return `${request.method} ${request.path}`;
+}

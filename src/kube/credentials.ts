@@ -1,0 +1,134 @@
+import { readFile, stat } from "node:fs/promises";
+import { createSecureContext, type SecureContext } from "node:tls";
+import { type Clock, type Logger, messageOf, NodekeeperError } from "../lib/index.ts";
+import type { ClusterAccess, Material } from "./cluster-access.ts";
+
+/** What a request needs to prove who we are and check who they are, at one moment. */
+export interface CredentialSnapshot {
+  readonly token: string | undefined;
+  /** Undefined for plain http. */
+  readonly secureContext: SecureContext | undefined;
+  /** Grows with each change of certificates; connections of older generations are not used for new requests. */
+  readonly tlsGeneration: number;
+}
+
+// Kubelets renew projected tokens well before they expire; a few seconds of delay cost nothing.
+const RECHECK_MS = 5_000;
+
+/**
+ * The credentials of a ClusterAccess. Files are read again when they change: looked at most every few seconds, and at
+ * once on `refresh`. A change that can't be read or does not fit together is logged and the last good one kept.
+ */
+export class Credentials {
+  readonly #access: ClusterAccess;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #files: string[];
+  #good: { snapshot: CredentialSnapshot; pem: string; stamp: string } | undefined;
+  #checkedAt = Number.NEGATIVE_INFINITY;
+  #checking: Promise<CredentialSnapshot> | undefined;
+  #lastComplaint = "";
+
+  constructor(access: ClusterAccess, clock: Clock, log: Logger) {
+    this.#access = access;
+    this.#clock = clock;
+    this.#log = log;
+    const materials = [access.token, access.certificateAuthority, access.clientCertificate, access.clientKey];
+    this.#files = materials.flatMap((material) => (material && "file" in material ? [material.file] : []));
+  }
+
+  /** The credentials now. Throws `invalid` only as long as they could never be read. */
+  async current(): Promise<CredentialSnapshot> {
+    const due = this.#clock.monotonic() - this.#checkedAt >= RECHECK_MS;
+    if (this.#good && (!due || this.#files.length === 0)) return this.#good.snapshot;
+    this.#checking ??= this.#check(false).finally(() => {
+      this.#checking = undefined;
+    });
+    return await this.#checking;
+  }
+
+  /** Reads all files again, changed or not: for when the server refused us. */
+  async refresh(): Promise<CredentialSnapshot> {
+    await this.#checking?.catch(() => {});
+    this.#checking ??= this.#check(true).finally(() => {
+      this.#checking = undefined;
+    });
+    return await this.#checking;
+  }
+
+  /** Makes the next `current` look at the files whatever the time: for when the server's certificate was not trusted. */
+  suspect(): void {
+    this.#checkedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  async #check(always: boolean): Promise<CredentialSnapshot> {
+    this.#checkedAt = this.#clock.monotonic();
+    try {
+      const stamp = (await Promise.all(this.#files.map(stampOf))).join(" ");
+      if (this.#good && !always && stamp === this.#good.stamp) return this.#good.snapshot;
+      return await this.#read(stamp);
+    } catch (thrown) {
+      if (!this.#good) throw unusable(this.#access, thrown);
+      this.#complain(thrown);
+      return this.#good.snapshot;
+    }
+  }
+
+  async #read(stamp: string): Promise<CredentialSnapshot> {
+    const { server, certificateAuthority, clientCertificate, clientKey } = this.#access;
+    const token = tokenOf(await contentOf(this.#access.token));
+    const [ca, cert, key] = await Promise.all(
+      [certificateAuthority, clientCertificate, clientKey].map(contentOf),
+    );
+    const pem = JSON.stringify([ca, cert, key]);
+    const old = this.#good;
+    const same = old?.pem === pem;
+    const secure = server.protocol === "https:";
+    const snapshot: CredentialSnapshot = {
+      token,
+      secureContext: same
+        ? old.snapshot.secureContext
+        : secure
+          ? createSecureContext({ ca, cert, key })
+          : undefined,
+      tlsGeneration: same ? old.snapshot.tlsGeneration : (old?.snapshot.tlsGeneration ?? 0) + 1,
+    };
+    if (old && !same) this.#log.info({ source: this.#access.source }, "Certificates were renewed");
+    this.#good = { snapshot, pem, stamp };
+    this.#lastComplaint = "";
+    return snapshot;
+  }
+
+  #complain(thrown: unknown): void {
+    const complaint = messageOf(thrown);
+    if (complaint === this.#lastComplaint) return;
+    this.#lastComplaint = complaint;
+    this.#log.warn(
+      { err: thrown, source: this.#access.source },
+      "Changed credentials can't be used; keeping the last",
+    );
+  }
+}
+
+// Mounted secrets are swapped by a symbolic link, so the inode tells as much as the time does.
+async function stampOf(file: string): Promise<string> {
+  const { mtimeNs, ino, size } = await stat(file, { bigint: true });
+  return `${mtimeNs}:${ino}:${size}`;
+}
+
+async function contentOf(material: Material | undefined): Promise<string | undefined> {
+  if (!material) return undefined;
+  return "text" in material ? material.text : await readFile(material.file, "utf8");
+}
+
+// A header value must be one visible line; Node would refuse it later with a message that shows the token.
+function tokenOf(content: string | undefined): string | undefined {
+  if (content === undefined) return undefined;
+  const token = content.trim();
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  throw new NodekeeperError("invalid", "the token is empty or has spaces or unprintable characters in it");
+}
+
+function unusable(access: ClusterAccess, cause: unknown): NodekeeperError {
+  return new NodekeeperError("invalid", `${access.source}: the credentials can't be used`, { cause });
+}

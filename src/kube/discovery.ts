@@ -1,0 +1,112 @@
+import { abortable, type Clock, childScope, codeOf, NodekeeperError } from "../lib/index.ts";
+import { type ApiRequest, type Connection, nameOf } from "./connection.ts";
+import { isRecord } from "./objects.ts";
+import { groupVersionPath } from "./paths.ts";
+import type { ApiResource, CallOptions, GroupVersionKind } from "./types.ts";
+
+/** How long a kind the server did not know is taken for unknown without asking again, milliseconds. */
+const UNKNOWN_MS = 10_000;
+/** How long what the server told is believed, milliseconds. */
+const KNOWN_MS = 600_000;
+
+interface Answer {
+  resources: ApiResource[];
+  at: number;
+}
+
+/** What the server serves, asked once for each group and version and kept. */
+export class Discovery {
+  readonly #connection: Connection;
+  readonly #clock: Clock;
+  readonly #answers = new Map<string, Answer>();
+  readonly #asking = new Map<string, Promise<Answer>>();
+
+  constructor(connection: Connection, clock: Clock) {
+    this.#connection = connection;
+    this.#clock = clock;
+  }
+
+  /** As KubeClient.resolve. Callers that ask at one time share one request; each may stop waiting by its own signal. */
+  async resolve(kind: GroupVersionKind, options: CallOptions = {}): Promise<ApiResource | undefined> {
+    const path = groupVersionPath(kind.group, kind.version);
+    const known = this.#answers.get(path);
+    const ageMs = known ? this.#clock.monotonic() - known.at : Number.POSITIVE_INFINITY;
+    const found = find(known, kind);
+    if (known && ageMs < (found ? KNOWN_MS : UNKNOWN_MS)) return found;
+    const asked = this.#ask(path, kind);
+    using scope = childScope(options.signal);
+    try {
+      return find(await abortable(asked, scope.signal), kind);
+    } catch (thrown) {
+      // What was true ten minutes ago is better than nothing while the server is away.
+      if (found && codeOf(thrown) !== "stopped") return found;
+      throw thrown;
+    }
+  }
+
+  /** Forgets everything, so that the next lookups ask again. */
+  forget(): void {
+    this.#answers.clear();
+    this.#asking.clear();
+  }
+
+  #ask(path: string, kind: GroupVersionKind): Promise<Answer> {
+    const underWay = this.#asking.get(path);
+    if (underWay) return underWay;
+    const asking = this.#fetch(path, kind).then((resources) => {
+      const answer = { resources, at: this.#clock.monotonic() };
+      // Forgotten meanwhile: the answer may be older than the reason to forget.
+      if (this.#asking.get(path) === asking) this.#answers.set(path, answer);
+      return answer;
+    });
+    this.#asking.set(path, asking);
+    const done = () => {
+      if (this.#asking.get(path) === asking) this.#asking.delete(path);
+    };
+    asking.then(done, done);
+    return asking;
+  }
+
+  async #fetch(path: string, { group, version }: GroupVersionKind): Promise<ApiResource[]> {
+    const request: ApiRequest = { method: "GET", path, verb: "get", resource: "discovery" };
+    try {
+      const { value } = await this.#connection.call(request);
+      return readResources(nameOf(request), value, group, version);
+    } catch (thrown) {
+      if (codeOf(thrown) === "notFound") return [];
+      throw thrown;
+    }
+  }
+}
+
+function find(answer: Answer | undefined, kind: GroupVersionKind): ApiResource | undefined {
+  return answer?.resources.find((resource) => resource.kind === kind.kind);
+}
+
+/** Reads an APIResourceList; subresources come in it as "nodes/status". Entries that make no sense are left out. */
+function readResources(what: string, list: unknown, group: string, version: string): ApiResource[] {
+  if (!isRecord(list) || !Array.isArray(list.resources)) {
+    throw new NodekeeperError("unavailable", `${what}: the answer is not a list of resources`);
+  }
+  const entries = list.resources.filter(isRecord).filter((entry) => typeof entry.name === "string");
+  const resources = new Map<string, ApiResource>();
+  for (const { name, kind, namespaced, verbs } of entries) {
+    const plural = String(name);
+    if (plural.includes("/") || typeof kind !== "string") continue;
+    const known = Array.isArray(verbs) ? verbs.map(String) : [];
+    resources.set(plural, {
+      group,
+      version,
+      kind,
+      plural,
+      namespaced: namespaced === true,
+      verbs: known,
+      subresources: [],
+    });
+  }
+  for (const { name } of entries) {
+    const [plural, ...rest] = String(name).split("/");
+    if (rest.length > 0) resources.get(plural!)?.subresources.push(rest.join("/"));
+  }
+  return [...resources.values()];
+}

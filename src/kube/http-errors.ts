@@ -1,0 +1,140 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { type ErrorCode, messageOf, NodekeeperError } from "../lib/index.ts";
+import { isRecord } from "./objects.ts";
+
+// Longer waits than this are taken for a mistake of the other side.
+const LONGEST_RETRY_AFTER_MS = 3_600_000;
+const EXCERPT_CHARACTERS = 200;
+
+const codesByStatus: Readonly<Record<number, ErrorCode>> = {
+  400: "invalid",
+  401: "unauthenticated",
+  403: "forbidden",
+  404: "notFound",
+  405: "unsupported",
+  406: "unsupported",
+  408: "unavailable",
+  409: "conflict",
+  410: "gone",
+  412: "conflict",
+  415: "unsupported",
+  422: "invalid",
+  429: "throttled",
+};
+
+/** The code of an HTTP status that is not a success. */
+export function codeOfStatus(status: number): ErrorCode {
+  const known = codesByStatus[status];
+  if (known) return known;
+  return status >= 400 && status < 500 ? "invalid" : "unavailable";
+}
+
+/** An answer whose status is not a success. */
+export interface FailedAnswer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+/**
+ * The error for an answer that is not a success. A Status object gives its message. A page of HTML comes from some
+ * proxy on the way, not from the API server, so its status says nothing about the object: it is `unavailable`.
+ * @param what method and path
+ * @param now wall time, milliseconds, for a Retry-After that is a date
+ */
+export function errorOfAnswer(what: string, answer: FailedAnswer, now: number): NodekeeperError {
+  const { status, headers, body } = answer;
+  const parsed = parseStatus(body);
+  const retryAfterMs = retryAfterOf(headers["retry-after"], now) ?? parsed?.retryAfterMs;
+  const details = retryAfterMs === undefined ? {} : { retryAfterMs };
+  if (parsed?.message)
+    return new NodekeeperError(codeOfStatus(status), `${what}: ${status}: ${parsed.message}`, details);
+  if (parsed) return new NodekeeperError(codeOfStatus(status), `${what}: ${status}`, details);
+  const code = looksLikeHtml(headers["content-type"], body) ? "unavailable" : codeOfStatus(status);
+  const target = headers.location ? ` to ${headers.location} (not followed)` : "";
+  return new NodekeeperError(
+    code,
+    `${what}: ${status}${target}: ${excerpt(headers["content-type"], body)}`,
+    details,
+  );
+}
+
+/** The error for a success whose body is not the JSON it should be. */
+export function notJson(what: string, answer: FailedAnswer, cause?: unknown): NodekeeperError {
+  const shown = excerpt(answer.headers["content-type"], answer.body);
+  return new NodekeeperError(
+    "unavailable",
+    `${what}: ${answer.status} with a body that is not JSON: ${shown}`,
+    { cause },
+  );
+}
+
+/** The error for a request that got no answer: refused, reset, not trusted. */
+export function errorOfSocket(what: string, source: string, thrown: unknown): NodekeeperError {
+  if (thrown instanceof NodekeeperError) return thrown;
+  const hint = isTrustProblem(thrown)
+    ? ` (server certificate checked with the authorities of ${source})`
+    : "";
+  return new NodekeeperError("unavailable", `${what}: ${describeSocketError(thrown)}${hint}`, {
+    cause: thrown,
+  });
+}
+
+/** Whether the TLS handshake failed over a certificate. */
+export function isTrustProblem(thrown: unknown): boolean {
+  const { code } = thrown as { code?: unknown };
+  return typeof code === "string" && /CERT|SIGNATURE|ISSUER|ERR_TLS|ERR_SSL/.test(code);
+}
+
+/** The error of a Status object, as it comes in a watch's ERROR event. */
+export function errorOfStatusObject(what: string, status: unknown): NodekeeperError {
+  const fields = isRecord(status) ? status : {};
+  const code = typeof fields.code === "number" ? fields.code : 500;
+  const message = typeof fields.message === "string" ? fields.message : "no message";
+  const retryAfterMs = retryAfterOfStatus(fields);
+  return new NodekeeperError(
+    codeOfStatus(code),
+    `${what}: ${code}: ${message}`,
+    retryAfterMs === undefined ? {} : { retryAfterMs },
+  );
+}
+
+/** Retry-After as milliseconds from `now`: seconds or an HTTP date (RFC 9110, 10.2.3); undefined where it is neither. */
+export function retryAfterOf(value: string | undefined, now: number): number | undefined {
+  if (value === undefined) return undefined;
+  const ms = /^\s*\d+\s*$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now;
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), LONGEST_RETRY_AFTER_MS);
+}
+
+function retryAfterOfStatus(status: Readonly<Record<string, unknown>>): number | undefined {
+  const seconds = isRecord(status.details) ? status.details.retryAfterSeconds : undefined;
+  if (typeof seconds !== "number" || !(seconds > 0)) return undefined;
+  return Math.min(seconds * 1000, LONGEST_RETRY_AFTER_MS);
+}
+
+function parseStatus(body: string): { message: string; retryAfterMs: number | undefined } | undefined {
+  let status: unknown;
+  try {
+    status = JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(status)) return undefined;
+  const message = typeof status.message === "string" ? status.message : "";
+  return { message, retryAfterMs: retryAfterOfStatus(status) };
+}
+
+function looksLikeHtml(contentType: string | undefined, body: string): boolean {
+  return /html/i.test(contentType ?? "") || /^\s*</.test(body);
+}
+
+function excerpt(contentType: string | undefined, body: string): string {
+  const start = body.slice(0, EXCERPT_CHARACTERS).replace(/\s+/g, " ").trim();
+  return `${contentType ?? "no content type"}: ${JSON.stringify(start)}`;
+}
+
+// Node tries every address of a name; the error of all of them together has no message of its own.
+function describeSocketError(thrown: unknown): string {
+  if (thrown instanceof AggregateError) return thrown.errors.map(messageOf).join("; ");
+  return messageOf(thrown);
+}

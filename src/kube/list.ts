@@ -1,0 +1,94 @@
+import { codeOf, NodekeeperError } from "../lib/index.ts";
+import { type ApiRequest, type Connection, nameOf } from "./connection.ts";
+import { asObject, isRecord, typed } from "./objects.ts";
+import { collectionPath } from "./paths.ts";
+import type { ApiResource, KubeObject, ListOptions } from "./types.ts";
+
+const PAGE_SIZE = 500;
+/** Longest list in all its pages, bytes. */
+const LONGEST_LIST = 256 * 1024 * 1024;
+const MOST_RESTARTS = 3;
+
+interface Page {
+  items: KubeObject[];
+  resourceVersion: string;
+  next: string | undefined;
+  bytes: number;
+}
+
+/** Lists whole, page by page; the deadline holds for each page. A list whose next page has expired is begun anew. */
+export async function listWhole(connection: Connection, resource: ApiResource, options: ListOptions = {}) {
+  for (let restarts = 0; ; restarts++) {
+    try {
+      return await listOnce(connection, resource, options);
+    } catch (thrown) {
+      if (codeOf(thrown) !== "gone" || restarts >= MOST_RESTARTS) throw thrown;
+    }
+  }
+}
+
+async function listOnce(connection: Connection, resource: ApiResource, options: ListOptions) {
+  const pages: KubeObject[][] = [];
+  let bytes = 0;
+  let next: string | undefined;
+  let resourceVersion = "";
+  do {
+    const page = await listPage(connection, resource, options, { next, longest: LONGEST_LIST - bytes });
+    if (page.next !== undefined && page.next === next) {
+      throw new NodekeeperError(
+        "unavailable",
+        `list of ${resource.plural}: the server repeats a page without end`,
+      );
+    }
+    pages.push(page.items);
+    bytes += page.bytes;
+    ({ next, resourceVersion } = page);
+  } while (next);
+  return { items: pages.flat(), resourceVersion };
+}
+
+async function listPage(
+  connection: Connection,
+  resource: ApiResource,
+  options: ListOptions,
+  { next, longest }: { next: string | undefined; longest: number },
+): Promise<Page> {
+  const { namespace, fieldSelector, labelSelector, resourceVersion } = options;
+  const request: ApiRequest = {
+    method: "GET",
+    path: collectionPath(resource, namespace),
+    query: {
+      fieldSelector,
+      labelSelector,
+      limit: PAGE_SIZE,
+      continue: next,
+      // A continued list has its version in the token; the server refuses another beside it.
+      resourceVersion: next ? undefined : resourceVersion,
+    },
+    verb: "list",
+    resource: resource.plural,
+    longest,
+  };
+  const { value, bytes } = await connection.call(request, options);
+  return { ...readPage(nameOf(request), resource, value), bytes };
+}
+
+function readPage(what: string, resource: ApiResource, value: unknown): Omit<Page, "bytes"> {
+  const list = asObject(what, value);
+  // An empty list of Go may come as null.
+  const items = list.items ?? [];
+  if (!Array.isArray(items)) throw new NodekeeperError("unavailable", `${what}: the answer is not a list`);
+  const { resourceVersion, continue: next } = list.metadata as {
+    resourceVersion?: unknown;
+    continue?: unknown;
+  };
+  return {
+    items: items.map((item, index) => {
+      if (!isRecord(item))
+        throw new NodekeeperError("unavailable", `${what}: item ${index} is not an object`);
+      return typed(resource, asObject(what, item));
+    }),
+    resourceVersion: typeof resourceVersion === "string" ? resourceVersion : "",
+    next: typeof next === "string" && next !== "" ? next : undefined,
+  };
+}

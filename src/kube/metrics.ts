@@ -1,0 +1,62 @@
+import { Counter, Histogram, type Registry } from "../lib/index.ts";
+
+/** What the room measures. */
+export interface KubeMetrics {
+  requests: Counter<"verb" | "resource" | "code">;
+  requestDuration: Histogram<"verb" | "resource">;
+  rateLimiterWait: Histogram<string>;
+  watchRestarts: Counter<"resource" | "reason">;
+  watchEvents: Counter<"resource" | "type">;
+  watchHandlerErrors: Counter<"resource">;
+  events: Counter<"result">;
+}
+
+/** Makes the room's metrics in `registry`; once for each registry. */
+export function createKubeMetrics(registry: Registry): KubeMetrics {
+  const registers = [registry];
+  return {
+    requests: new Counter({
+      name: "nodekeeper_kube_requests_total",
+      help: "Requests to the API server, by verb, resource and HTTP status; without an answer, by error code.",
+      labelNames: ["verb", "resource", "code"],
+      registers,
+    }),
+    requestDuration: new Histogram({
+      name: "nodekeeper_kube_request_duration_seconds",
+      help: "Time from sending a request to the API server to the end of its answer; for watches, to its start.",
+      labelNames: ["verb", "resource"],
+      buckets: [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+      registers,
+    }),
+    rateLimiterWait: new Histogram({
+      name: "nodekeeper_kube_rate_limiter_wait_seconds",
+      help: "Time requests waited for our own rate limit.",
+      buckets: [0.001, 0.01, 0.1, 0.5, 1, 5, 10],
+      registers,
+    }),
+    watchRestarts: new Counter({
+      name: "nodekeeper_kube_watch_restarts_total",
+      help: "Watches that ended and were begun again, by what ended them.",
+      labelNames: ["resource", "reason"],
+      registers,
+    }),
+    watchEvents: new Counter({
+      name: "nodekeeper_kube_watch_events_total",
+      help: "Watch events received, by type; whole lists count as REPLACE.",
+      labelNames: ["resource", "type"],
+      registers,
+    }),
+    watchHandlerErrors: new Counter({
+      name: "nodekeeper_kube_watch_handler_errors_total",
+      help: "Watch events whose handler threw.",
+      labelNames: ["resource"],
+      registers,
+    }),
+    events: new Counter({
+      name: "nodekeeper_kube_events_total",
+      help: "Kubernetes Events recorded, by what became of them: created, repeated, limited, dropped or failed.",
+      labelNames: ["result"],
+      registers,
+    }),
+  };
+}

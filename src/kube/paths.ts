@@ -1,0 +1,54 @@
+import { NodekeeperError } from "../lib/index.ts";
+import type { ApiResource } from "./types.ts";
+
+/** Query parameters; those that are undefined are left out. */
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** "/api/v1" or "/apis/apps/v1": where a group and version is discovered and served. */
+export function groupVersionPath(group: string, version: string): string {
+  return group
+    ? `/apis/${segment("group", group)}/${segment("version", version)}`
+    : `/api/${segment("version", version)}`;
+}
+
+/** The path of all objects of a resource, in one namespace or in all. */
+export function collectionPath(resource: ApiResource, namespace?: string): string {
+  const base = groupVersionPath(resource.group, resource.version);
+  const plural = segment("resource", resource.plural);
+  if (!resource.namespaced || !namespace) return `${base}/${plural}`;
+  return `${base}/namespaces/${segment("namespace", namespace)}/${plural}`;
+}
+
+/** The path of one object or of a subresource of it. Throws `invalid` for a name that can't be one or a missing namespace. */
+export function objectPath(
+  resource: ApiResource,
+  place: { name?: string; namespace?: string; subresource?: string },
+) {
+  requireNamespace(resource, place.namespace);
+  const path = `${collectionPath(resource, place.namespace)}/${segment(`name of the ${resource.kind}`, place.name)}`;
+  return place.subresource ? `${path}/${segment("subresource", place.subresource)}` : path;
+}
+
+/** Throws `invalid` where a resource lives in namespaces and none is named. */
+export function requireNamespace(resource: ApiResource, namespace: string | undefined): void {
+  if (!resource.namespaced || namespace) return;
+  throw new NodekeeperError("invalid", `${resource.kind}: a namespace is needed`);
+}
+
+/** The path with its query. */
+export function withQuery(path: string, query: Query = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) parameters.set(name, String(value));
+  }
+  return parameters.size > 0 ? `${path}?${parameters}` : path;
+}
+
+// A name is one path segment for the API server too; one with a slash or dots alone would address something else.
+function segment(what: string, value: string | undefined): string {
+  if (value && value !== "." && value !== ".." && !/[/%]/.test(value) && value.length <= 253) {
+    return encodeURIComponent(value);
+  }
+  const shown = value === undefined ? "missing" : JSON.stringify(value.slice(0, 80));
+  throw new NodekeeperError("invalid", `${what}: ${shown} is not a name`);
+}

@@ -1,0 +1,138 @@
+import { type Clock, childScope, messageOf, NodekeeperError } from "../lib/index.ts";
+import { type ApiRequest, type Connection, nameOf } from "./connection.ts";
+import { errorOfStatusObject } from "./http-errors.ts";
+import { LineSplitter } from "./line-splitter.ts";
+import { asObject, isRecord, typed } from "./objects.ts";
+import { collectionPath } from "./paths.ts";
+import type { ApiResource, WatchEvent, WatchOptions } from "./types.ts";
+
+/** Longest event, bytes: ten times what the API server's store takes, so that only a broken stream gets there. */
+const LONGEST_LINE = 16 * 1024 * 1024;
+
+/** What the server sent is not a watch's stream: events may have been lost in it, so the list is to be read again. */
+export class MalformedStreamError extends NodekeeperError {
+  constructor(message: string, cause?: unknown) {
+    super("unavailable", message, { cause });
+  }
+}
+
+/** The server sent an ERROR event; the watch is over, but the connection was well. */
+export class StreamStatusError extends NodekeeperError {
+  constructor(error: NodekeeperError) {
+    super(
+      error.code,
+      error.message,
+      error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs },
+    );
+  }
+}
+
+/** As KubeApiClient.watch. */
+export async function watchOnce(
+  connection: Connection,
+  clock: Clock,
+  resource: ApiResource,
+  options: WatchOptions,
+): Promise<void> {
+  const request = requestOf(resource, options);
+  const what = nameOf(request);
+  const lines = new LineSplitter(LONGEST_LINE);
+  using scope = childScope(options.signal);
+  using silence = new SilenceTimer(clock, options.inactivityMs, () =>
+    scope.abort(
+      new NodekeeperError("unavailable", `${what}: the server was silent for ${options.inactivityMs} ms`),
+    ),
+  );
+  const listener = {
+    onOpen: () => {
+      silence.heard();
+      options.onOpen?.();
+    },
+    onChunk: (chunk: Buffer) => {
+      silence.heard();
+      for (const line of splitLines(what, lines, chunk)) options.onEvent(readEvent(what, resource, line));
+    },
+  };
+  const { deadlineMs } = options;
+  await connection.stream(request, listener, {
+    signal: scope.signal,
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
+  });
+  if (lines.rest > 0)
+    throw new NodekeeperError("unavailable", `${what}: the watch ended in the middle of an event`);
+}
+
+function requestOf(resource: ApiResource, options: WatchOptions): ApiRequest {
+  return {
+    method: "GET",
+    path: collectionPath(resource, options.namespace),
+    query: {
+      watch: true,
+      allowWatchBookmarks: true,
+      resourceVersion: options.resourceVersion,
+      timeoutSeconds: options.timeoutSeconds,
+      fieldSelector: options.fieldSelector,
+      labelSelector: options.labelSelector,
+    },
+    verb: "watch",
+    resource: resource.plural,
+  };
+}
+
+function* splitLines(what: string, lines: LineSplitter, chunk: Buffer): Generator<string> {
+  for (const line of lines.push(chunk)) yield line;
+  if (lines.rest > LONGEST_LINE)
+    throw new MalformedStreamError(`${what}: an event is longer than ${LONGEST_LINE} bytes`);
+}
+
+function readEvent(what: string, resource: ApiResource, line: string): WatchEvent {
+  let event: unknown;
+  try {
+    event = JSON.parse(line);
+  } catch (cause) {
+    // The parser's message quotes the line; an object's content has no place in a log.
+    const reason = messageOf(cause).includes("Unexpected end") ? "it ends too early" : "it is not JSON";
+    throw new MalformedStreamError(`${what}: an event of ${line.length} characters can't be read: ${reason}`);
+  }
+  if (!isRecord(event) || !isRecord(event.object))
+    throw new MalformedStreamError(`${what}: an event has no object`);
+  const { type, object } = event;
+  if (type === "ERROR") throw new StreamStatusError(errorOfStatusObject(what, object));
+  if (type !== "ADDED" && type !== "MODIFIED" && type !== "DELETED" && type !== "BOOKMARK") {
+    throw new MalformedStreamError(
+      `${what}: an event has the unknown type ${JSON.stringify(type)?.slice(0, 80)}`,
+    );
+  }
+  return { type, object: typed(resource, asObject(what, object)) };
+}
+
+/** Calls back when nothing was heard for a time. Re-arms itself when due, so that hearing costs next to nothing. */
+class SilenceTimer implements Disposable {
+  readonly #clock: Clock;
+  readonly #longestMs: number;
+  readonly #onSilence: () => void;
+  #heardAt: number;
+  #timer: { cancel(): void };
+
+  constructor(clock: Clock, longestMs: number, onSilence: () => void) {
+    this.#clock = clock;
+    this.#longestMs = longestMs;
+    this.#onSilence = onSilence;
+    this.#heardAt = clock.monotonic();
+    this.#timer = clock.after(longestMs, () => this.#due());
+  }
+
+  heard(): void {
+    this.#heardAt = this.#clock.monotonic();
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer.cancel();
+  }
+
+  #due(): void {
+    const leftMs = this.#heardAt + this.#longestMs - this.#clock.monotonic();
+    if (leftMs <= 0) this.#onSilence();
+    else this.#timer = this.#clock.after(leftMs, () => this.#due());
+  }
+}
