@@ -5,6 +5,8 @@ export {
   loadClusterAccess,
   type Material,
 } from "./cluster-access.ts";
+export type { EventInput } from "./event-objects.ts";
+export { EventRecorder, type EventRecorderOptions } from "./events.ts";
 export { createKubeMetrics, type KubeMetrics } from "./metrics.ts";
 export { apiVersionOf } from "./objects.ts";
 export type {
@@ -28,3 +30,5 @@ export type {
   WatchHandler,
   WatchOptions,
 } from "./types.ts";
+export { MalformedStreamError } from "./watch.ts";
+export { Watcher, type WatcherOptions } from "./watcher.ts";

@@ -52,12 +52,6 @@ export class TokenBucket {
     return waitMs;
   }
 
-  /** Whether the bucket is full, and so has nothing to remember. */
-  get isFull(): boolean {
-    this.#fill();
-    return this.#tokens >= this.#options.burst;
-  }
-
   #fill(): void {
     const now = this.#clock.monotonic();
     const gained = ((now - this.#filledAt) / 1000) * this.#options.perSecond;

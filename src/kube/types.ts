@@ -78,6 +78,8 @@ export interface ApplyOptions extends CallOptions {
   subresource?: string;
   /** Take fields from other managers. */
   force?: boolean;
+  /** Let the server check everything and change nothing. */
+  dryRun?: boolean;
 }
 
 export interface DeleteOptions extends CallOptions {

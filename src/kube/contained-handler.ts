@@ -1,0 +1,52 @@
+import type { Logger } from "../lib/index.ts";
+import type { KubeMetrics } from "./metrics.ts";
+import type { ApiResource, KubeObject, WatchHandler } from "./types.ts";
+
+/** A watch handler whose errors are logged and counted, and go no further. */
+export class ContainedHandler {
+  readonly #handler: WatchHandler;
+  readonly #log: Logger;
+  readonly #metrics: KubeMetrics;
+  readonly #resource: string;
+
+  constructor(options: { handler: WatchHandler; log: Logger; metrics: KubeMetrics; resource: ApiResource }) {
+    this.#handler = options.handler;
+    this.#log = options.log;
+    this.#metrics = options.metrics;
+    this.#resource = options.resource.plural;
+  }
+
+  replace(objects: KubeObject[]): void {
+    this.#contain("REPLACE", undefined, () => this.#handler.onReplace(objects));
+  }
+
+  upsert(type: string, object: KubeObject): void {
+    this.#contain(type, object, () => this.#handler.onUpsert(object));
+  }
+
+  delete(object: KubeObject): void {
+    this.#contain("DELETED", object, () => this.#handler.onDelete(object));
+  }
+
+  countBookmark(): void {
+    this.#metrics.watchEvents.inc({ resource: this.#resource, type: "BOOKMARK" });
+  }
+
+  #contain(type: string, object: KubeObject | undefined, call: () => unknown): void {
+    this.#metrics.watchEvents.inc({ resource: this.#resource, type });
+    try {
+      const result = call();
+      // An async function fits the type too; its rejection would end the process.
+      if (result instanceof Promise) result.catch((thrown) => this.#complain(type, object, thrown));
+    } catch (thrown) {
+      this.#complain(type, object, thrown);
+    }
+  }
+
+  #complain(type: string, object: KubeObject | undefined, thrown: unknown): void {
+    this.#metrics.watchHandlerErrors.inc({ resource: this.#resource });
+    const { name, namespace } = object?.metadata ?? {};
+    const about = object ? { object: { namespace, name } } : {};
+    this.#log.error({ err: thrown, resource: this.#resource, type, ...about }, "Watch handler threw");
+  }
+}

@@ -1,0 +1,196 @@
+import {
+  type Clock,
+  codeOf,
+  delayAfter,
+  type Logger,
+  type Runnable,
+} from "../lib/index.ts";
+import { type EventInput, eventKey, newEvent, objectKey, truncated } from "./event-objects.ts";
+import type { KubeMetrics } from "./metrics.ts";
+import { TokenBucket } from "./token-bucket.ts";
+import type { ApiResource, KubeClient } from "./types.ts";
+
+export interface EventRecorderOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  metrics: KubeMetrics;
+  /** Who reports: "nodekeeper". */
+  component: string;
+  /** The node's name. */
+  host: string;
+  /** Different Events waiting to be written. Default 1,000. */
+  queueLength?: number;
+  /** Writes about one object: `burst` at once, then `perSecond`. Default 25, then one in five minutes, as client-go. */
+  perObject?: { perSecond: number; burst: number };
+}
+
+interface Pending {
+  input: EventInput;
+  times: number;
+  firstAt: number;
+  lastAt: number;
+}
+
+interface Written {
+  name: string;
+  namespace: string;
+  count: number;
+}
+
+const MOST_REMEMBERED = 4096;
+const MOST_TRIES = 4;
+const RETRY = { baseMs: 1_000, maxMs: 10_000 };
+const EVENTS: ApiResource = {
+  group: "",
+  version: "v1",
+  kind: "Event",
+  plural: "events",
+  namespaced: true,
+  verbs: ["create", "patch"],
+  subresources: [],
+};
+
+/**
+ * Writes core/v1 Events, best effort: `record` never throws and never waits, and what can't be written is counted.
+ * Repeats of an Event (same object, type, reason and message) become one Event with a count.
+ */
+export class EventRecorder implements Runnable {
+  readonly name = "event recorder";
+  readonly #options: EventRecorderOptions;
+  readonly #queueLength: number;
+  readonly #perObject: { perSecond: number; burst: number };
+  readonly #queue = new Map<string, Pending>();
+  readonly #written = new Map<string, Written>();
+  readonly #buckets = new Map<string, TokenBucket>();
+  #wake: (() => void) | undefined;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    this.#queueLength = options.queueLength ?? 1_000;
+    this.#perObject = options.perObject ?? { perSecond: 1 / 300, burst: 25 };
+  }
+
+  /** Notes an Event to be written. A message longer than 1,024 bytes is cut. */
+  record(input: EventInput): void {
+    const now = this.#options.clock.now();
+    const event = { ...input, message: truncated(input.message) };
+    const key = eventKey(event);
+    const waiting = this.#queue.get(key);
+    if (waiting) {
+      waiting.times++;
+      waiting.lastAt = now;
+      return;
+    }
+    if (this.#queue.size >= this.#queueLength) {
+      this.#count("dropped");
+      return;
+    }
+    this.#queue.set(key, { input: event, times: 1, firstAt: now, lastAt: now });
+    this.#wake?.();
+  }
+
+  /** Writes what was recorded until the signal aborts; what is not written then is dropped. */
+  async run(signal: AbortSignal): Promise<void> {
+    const onAbort = () => this.#wake?.();
+    signal.addEventListener("abort", onAbort, { once: true });
+    while (!signal.aborted) {
+      const [first] = this.#queue;
+      if (!first) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        this.#wake = undefined;
+        continue;
+      }
+      this.#queue.delete(first[0]);
+      await this.#write(first[0], first[1], signal);
+    }
+    signal.removeEventListener("abort", onAbort);
+    this.#count("dropped", this.#queue.size);
+    this.#queue.clear();
+  }
+
+  async #write(key: string, pending: Pending, signal: AbortSignal): Promise<void> {
+    const known = this.#written.get(key);
+    if (known) known.count += pending.times;
+    if (!this.#bucketOf(pending.input).tryTake()) {
+      // The count of a repeat is not lost: the next write that is allowed carries it.
+      this.#count("limited");
+      return;
+    }
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#send(key, pending, signal);
+        return;
+      } catch (thrown) {
+        const lasting = !["unavailable", "throttled", "deadline"].includes(codeOf(thrown));
+        if (signal.aborted || lasting || tries >= MOST_TRIES) {
+          this.#count(signal.aborted ? "dropped" : "failed");
+          if (!signal.aborted) this.#complain(pending, thrown);
+          return;
+        }
+        await this.#options.clock.sleep(delayAfter(tries - 1, RETRY), signal).catch(() => {});
+      }
+    }
+  }
+
+  async #send(key: string, pending: Pending, signal: AbortSignal): Promise<void> {
+    const known = this.#written.get(key);
+    if (known && (await this.#repeat(known, pending, signal))) {
+      this.#remember(key, known);
+      this.#count("repeated");
+      return;
+    }
+    const { client, component, host } = this.#options;
+    const count = known?.count ?? pending.times;
+    const event = newEvent(pending.input, { component, host, count, firstAt: pending.firstAt, lastAt: pending.lastAt });
+    const { name = "", namespace = "" } = event.metadata;
+    await client.create(EVENTS, event, { signal });
+    this.#remember(key, { name, namespace, count });
+    this.#count("created");
+  }
+
+  /** False when the Event is gone: the server forgets Events after an hour. */
+  async #repeat(known: Written, pending: Pending, signal: AbortSignal): Promise<boolean> {
+    const patch = { count: known.count, lastTimestamp: new Date(pending.lastAt).toISOString() };
+    const { name, namespace } = known;
+    try {
+      await this.#options.client.mergePatch(EVENTS, name, patch, { namespace, signal });
+      return true;
+    } catch (thrown) {
+      if (codeOf(thrown) !== "notFound") throw thrown;
+      known.count = pending.times;
+      return false;
+    }
+  }
+
+  #bucketOf(input: EventInput): TokenBucket {
+    const key = objectKey(input);
+    const bucket = this.#buckets.get(key) ?? new TokenBucket(this.#options.clock, this.#perObject);
+    touch(this.#buckets, key, bucket);
+    return bucket;
+  }
+
+  #remember(key: string, written: Written): void {
+    touch(this.#written, key, written);
+  }
+
+  #count(result: string, times = 1): void {
+    if (times > 0) this.#options.metrics.events.inc({ result }, times);
+  }
+
+  #complain({ input }: Pending, err: unknown): void {
+    const { kind, name, namespace } = input.regarding;
+    this.#options.log.warn({ err, reason: input.reason, kind, object: { namespace, name } }, "Event was not written");
+  }
+}
+
+// Keeps the most recently used entries: a Map remembers the order of insertion.
+function touch<V>(map: Map<string, V>, key: string, value: V): void {
+  map.delete(key);
+  map.set(key, value);
+  if (map.size <= MOST_REMEMBERED) return;
+  const [oldest] = map.keys();
+  if (oldest !== undefined) map.delete(oldest);
+}

@@ -1,0 +1,224 @@
+import {
+  Backoff,
+  type Clock,
+  codeOf,
+  type HealthCheck,
+  type HealthResult,
+  type Logger,
+  messageOf,
+  NodekeeperError,
+  type Runnable,
+} from "../lib/index.ts";
+import { ContainedHandler } from "./contained-handler.ts";
+import type { KubeMetrics } from "./metrics.ts";
+import type { ApiResource, KubeApiClient, WatchEvent, WatchHandler } from "./types.ts";
+import { MalformedStreamError, StreamStatusError } from "./watch.ts";
+
+export interface WatcherOptions {
+  client: KubeApiClient;
+  resource: ApiResource;
+  namespace?: string;
+  fieldSelector?: string;
+  labelSelector?: string;
+  handler: WatchHandler;
+  clock: Clock;
+  log: Logger;
+  metrics: KubeMetrics;
+  /** The server is asked to end each watch after a random time in this range, seconds. Default 300 to 600. */
+  timeoutSeconds?: { min: number; max: number };
+  /** A server that is silent for timeoutSeconds and this much longer is given up, milliseconds. Default 30,000. */
+  inactivityMarginMs?: number;
+  /** The health check fails when there was no watch for longer, milliseconds. Default 60,000. */
+  lostContactMs?: number;
+  random?: () => number;
+}
+
+const BASE_DELAY_MS = 1_000;
+const MAX_DELAY_MS = 30_000;
+const LONGEST_RETRY_AFTER_MS = 300_000;
+/** A watch that ends sooner than this without an event counts as failed, so that it is not begun again in a tight loop. */
+const SHORT_WATCH_MS = 1_000;
+/** After so many ERROR events in a row with nothing between them the list is read again. */
+const MOST_STATUS_ERRORS = 3;
+
+/**
+ * Keeps a handler told about the objects of one resource: lists, then watches from there, for as long as it runs.
+ * Lost connections go on from the last version seen; a version that is no longer kept, and a stream that makes no
+ * sense, begin anew with onReplace. Every failure is tried again with jittered backoff.
+ */
+export class Watcher implements Runnable {
+  readonly name: string;
+  /** Resolves after the first onReplace. Never rejects; stays pending when the watcher is stopped before. */
+  readonly synced: Promise<void>;
+  readonly #options: WatcherOptions;
+  readonly #handler: ContainedHandler;
+  readonly #backoff: Backoff;
+  readonly #markSynced: () => void;
+  readonly #random: () => number;
+  #isSynced = false;
+  // Undefined: list before the next watch.
+  #resourceVersion: string | undefined;
+  #listed: "never" | "from cache" | "expired" = "never";
+  #statusErrors = 0;
+  #contactAt: number | undefined;
+  #lostAt: number;
+  #isOpen = false;
+  #lastError: unknown;
+
+  constructor(options: WatcherOptions) {
+    const { resource, clock, random = Math.random } = options;
+    this.#options = options;
+    this.#random = random;
+    this.name = `watch ${resource.plural}`;
+    this.#handler = new ContainedHandler(options);
+    this.#backoff = new Backoff({ baseMs: BASE_DELAY_MS, maxMs: MAX_DELAY_MS, jitter: 0.3, random });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.synced = promise;
+    this.#markSynced = resolve;
+    this.#lostAt = clock.monotonic();
+  }
+
+  /** Whether the handler has had a whole list. */
+  get isSynced(): boolean {
+    return this.#isSynced;
+  }
+
+  /** Wall time when the server was last heard, milliseconds since the epoch. */
+  get lastContactAt(): number | undefined {
+    return this.#contactAt;
+  }
+
+  /** Why the last watch failed; undefined while one is open. */
+  get lastError(): unknown {
+    return this.#lastError;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#lostAt = this.#options.clock.monotonic();
+    while (!signal.aborted) {
+      try {
+        if (this.#resourceVersion === undefined) await this.#list(signal);
+        await this.#watch(signal);
+        this.#count("ended");
+      } catch (thrown) {
+        if (signal.aborted) return;
+        const delayMs = this.#failed(thrown);
+        await this.#options.clock.sleep(delayMs, signal).catch(() => {});
+      }
+    }
+  }
+
+  /** Fails until the first list, and while there has been no watch for longer than `lostContactMs`. */
+  healthCheck(kind: HealthCheck["kind"] = "ready"): HealthCheck {
+    return { name: this.name, kind, check: () => this.#check() };
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const { client, resource } = this.#options;
+    // As client-go: from the server's memory at first, since thousands of nodes start at one time; but when that
+    // led to an expired version, the newest.
+    const version = this.#listed === "expired" ? {} : ({ resourceVersion: "0" } as const);
+    const { items, resourceVersion } = await client.list(resource, { ...this.#selection(), ...version, signal });
+    this.#listed = "from cache";
+    this.#heard();
+    this.#handler.replace(items);
+    this.#resourceVersion = resourceVersion;
+    this.#isSynced = true;
+    this.#markSynced();
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { client, clock, resource, inactivityMarginMs = 30_000 } = this.#options;
+    const { min, max } = this.#options.timeoutSeconds ?? { min: 300, max: 600 };
+    const timeoutSeconds = Math.round(min + this.#random() * (max - min));
+    const startedAt = clock.monotonic();
+    let events = 0;
+    try {
+      await client.watch(resource, {
+        ...this.#selection(),
+        signal,
+        resourceVersion: this.#resourceVersion ?? "",
+        timeoutSeconds,
+        inactivityMs: timeoutSeconds * 1000 + inactivityMarginMs,
+        onOpen: () => this.#opened(),
+        onEvent: (event) => {
+          events++;
+          this.#take(event);
+        },
+      });
+    } finally {
+      if (this.#isOpen) this.#lostAt = clock.monotonic();
+      this.#isOpen = false;
+    }
+    if (events > 0 || clock.monotonic() - startedAt >= SHORT_WATCH_MS) return;
+    throw new NodekeeperError("unavailable", `${this.name}: the server ended the watch at once`);
+  }
+
+  #opened(): void {
+    this.#isOpen = true;
+    this.#heard();
+  }
+
+  #heard(): void {
+    this.#contactAt = this.#options.clock.now();
+    this.#lostAt = this.#options.clock.monotonic();
+  }
+
+  #take({ type, object }: WatchEvent): void {
+    this.#heard();
+    this.#backoff.reset();
+    this.#statusErrors = 0;
+    this.#lastError = undefined;
+    if (type === "BOOKMARK") this.#handler.countBookmark();
+    else if (type === "DELETED") this.#handler.delete(object);
+    else this.#handler.upsert(type, object);
+    if (object.metadata.resourceVersion) this.#resourceVersion = object.metadata.resourceVersion;
+  }
+
+  /** Notes the failure, decides whether to list anew, and gives the delay before the next try, milliseconds. */
+  #failed(thrown: unknown): number {
+    this.#lastError = thrown;
+    const reason = this.#reasonOf(thrown);
+    if (reason === "gone") this.#listed = "expired";
+    if (reason === "gone" || reason === "malformed" || this.#statusErrors >= MOST_STATUS_ERRORS) {
+      this.#resourceVersion = undefined;
+      this.#statusErrors = 0;
+    }
+    this.#count(reason);
+    const retryAfterMs = thrown instanceof NodekeeperError ? (thrown.retryAfterMs ?? 0) : 0;
+    const delayMs = Math.max(this.#backoff.next(), Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
+    const fields = { err: thrown, resource: this.#options.resource.plural, reason, delayMs: Math.round(delayMs) };
+    this.#options.log.warn(fields, "Watch failed, trying again");
+    return delayMs;
+  }
+
+  #reasonOf(thrown: unknown): string {
+    if (thrown instanceof MalformedStreamError) return "malformed";
+    if (codeOf(thrown) === "gone") return "gone";
+    if (thrown instanceof StreamStatusError) this.#statusErrors++;
+    return codeOf(thrown);
+  }
+
+  #count(reason: string): void {
+    this.#options.metrics.watchRestarts.inc({ resource: this.#options.resource.plural, reason });
+  }
+
+  #selection() {
+    const { namespace, fieldSelector, labelSelector } = this.#options;
+    return {
+      ...(namespace ? { namespace } : {}),
+      ...(fieldSelector ? { fieldSelector } : {}),
+      ...(labelSelector ? { labelSelector } : {}),
+    };
+  }
+
+  #check(): HealthResult {
+    const { clock, lostContactMs = 60_000 } = this.#options;
+    const seconds = Math.round((clock.monotonic() - this.#lostAt) / 1000);
+    const because = this.#lastError === undefined ? "" : `: ${messageOf(this.#lastError)}`;
+    if (!this.#isSynced) return { ok: false, message: `no list yet after ${seconds} s${because}` };
+    if (this.#isOpen) return { ok: true, message: "watching" };
+    const ok = clock.monotonic() - this.#lostAt <= lostContactMs;
+    return { ok, message: `no watch for ${seconds} s${because}` };
+  }
+}
