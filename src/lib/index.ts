@@ -1,6 +1,8 @@
 export { abortable, childScope, deadlineScope, type ScopedSignal, stopped, withDeadline } from "./abort.ts";
 export { Backoff, type BackoffOptions, delayAfter } from "./backoff.ts";
+export { formatByteSize, parseByteSize } from "./byte-size.ts";
 export { type Clock, systemClock, type Timer } from "./clock.ts";
+export { formatDuration, parseDuration } from "./duration.ts";
 export {
   codeOf,
   type ErrorCode,
@@ -14,4 +16,17 @@ export { FakeClock } from "./fake-clock.ts";
 export type { HealthCheck, HealthResult } from "./health.ts";
 export { createLogger, type Logger, type LogLevel, silentLogger } from "./log.ts";
 export { Counter, Gauge, Histogram, Registry } from "./metrics.ts";
+export {
+  addQuantities,
+  compareQuantities,
+  equalQuantities,
+  formatQuantity,
+  isQuantity,
+  parseQuantity,
+  type Quantity,
+  type QuantityFormat,
+  quantityOf,
+  subtractQuantities,
+  wholeUnits,
+} from "./quantity.ts";
 export type { Runnable } from "./runnable.ts";

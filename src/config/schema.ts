@@ -1,0 +1,204 @@
+import {
+  boolean,
+  byteSize,
+  decimal,
+  duration,
+  integer,
+  type Leaf,
+  objectList,
+  oneOf,
+  text,
+  textList,
+} from "./leaf.ts";
+
+/** A section of settings; sections nest. */
+export interface Section {
+  readonly about: string;
+  readonly settings: Record<string, Leaf<unknown> | Section>;
+}
+
+function section<const S extends Record<string, Leaf<unknown> | Section>>(about: string, settings: S) {
+  return { about, settings } as const;
+}
+
+export const apiVersion = "nodekeeper.dev/v1alpha1";
+export const kind = "AgentConfiguration";
+
+const absolutePath = /^\/[^\0]*$/;
+const label = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
+
+/** Names of Kubernetes nodes: RFC 1123 subdomains. */
+export const nodeNamePattern = new RegExp(`^(?=.{1,253}$)${label}(\\.${label})*$`);
+
+/** Every setting of the agent: the one place that says its name, default, range and meaning. */
+export const schema = section("The configuration of the Nodekeeper agent.", {
+  nodeName: text(
+    "",
+    {
+      pattern: new RegExp(`^$|${nodeNamePattern.source}`),
+      expected: "the name of a Node object",
+      placeholder: "<name>",
+    },
+    { about: "The node this agent serves. Empty: the host name in lower case.", env: ["NODE_NAME"] },
+  ),
+  stateDir: text(
+    "/var/lib/nodekeeper/state",
+    { pattern: absolutePath, expected: "an absolute path", placeholder: "<path>" },
+    { about: "Where the state database is kept. Created if missing." },
+  ),
+  hostRoot: text(
+    "/",
+    { pattern: absolutePath, expected: "an absolute path", placeholder: "<path>" },
+    { about: "Where the host's /proc and /sys are found; another than / in a container." },
+  ),
+  log: section("What the agent writes to stderr.", {
+    level: oneOf("info", ["debug", "info", "warn", "error"], {
+      about: "The least important messages that are written.",
+      applied: "live",
+    }),
+  }),
+  kube: section("Access to the API server.", {
+    kubeconfig: text(
+      "",
+      { pattern: /^[^\0]*$/, expected: "a path", placeholder: "<path>" },
+      {
+        about: "The kubeconfig file. Empty: the service account of the pod, where there is one.",
+        flag: "kubeconfig",
+        env: ["NODEKEEPER_KUBECONFIG", "KUBECONFIG"],
+      },
+    ),
+    context: text(
+      "",
+      { pattern: /^[^\0\n]*$/, expected: "the name of a context", placeholder: "<name>", maxLength: 253 },
+      { about: "The context of the kubeconfig file. Empty: its current context." },
+    ),
+    qps: decimal(10, 0.1, 1000, {
+      about: "Calls a second to the API server, on average.",
+      flag: "kube-api-qps",
+    }),
+    burst: integer(20, 1, 2000, { about: "Calls at once above that average.", flag: "kube-api-burst" }),
+    requestTimeout: duration("10s", "1s", "5m", {
+      about: "The deadline of one call to the API server; watches have their own.",
+      flag: "kube-api-request-timeout",
+    }),
+  }),
+  server: section("The agent's own HTTP server: health, metrics, status.", {
+    address: text(
+      "127.0.0.1:10290",
+      {
+        pattern:
+          /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?):(0|[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/,
+        expected: 'host:port, such as "127.0.0.1:10290" or "[::1]:10290"',
+        placeholder: "<host:port>",
+        maxLength: 262,
+      },
+      { about: "The address to listen on. Port 0 takes any free port. Whoever reaches it can read it." },
+    ),
+  }),
+  plugins: section("Plugins that register over sockets, as the kubelet's do.", {
+    directories: textList(
+      ["/var/lib/nodekeeper/plugins_registry"],
+      {
+        pattern: absolutePath,
+        expected: "absolute paths",
+        placeholder: "<path,...>",
+        minItems: 1,
+        maxItems: 16,
+      },
+      { about: "Folders watched for registration sockets. Created if missing.", flag: "plugin-directories" },
+    ),
+    maxPlugins: integer(128, 1, 1024, {
+      about: "How many plugins may be registered at once; more are refused.",
+      flag: "max-plugins",
+    }),
+    rescanInterval: duration("10s", "1s", "10m", {
+      about: "How often the folders are read again for sockets that no event told of.",
+      flag: "plugin-rescan-interval",
+    }),
+    infoTimeout: duration("10s", "100ms", "5m", {
+      about: "The deadline of GetInfo on a registration socket.",
+      flag: "plugin-info-timeout",
+    }),
+    notifyTimeout: duration("5s", "100ms", "5m", {
+      about: "The deadline of NotifyRegistrationStatus.",
+      flag: "plugin-notify-timeout",
+    }),
+    livenessInterval: duration("5s", "1s", "10m", {
+      about: "How often the sockets of registered plugins are probed.",
+      flag: "plugin-liveness-interval",
+    }),
+  }),
+  reporting: section("Reporter plugins, and the objects their reports are published to.", {
+    collectInterval: duration("5s", "1s", "10m", {
+      about: "How often each plugin is asked for its whole report, beside its stream.",
+      applied: "live",
+    }),
+    callTimeout: duration("10s", "100ms", "5m", {
+      about: "The deadline of such a call.",
+      applied: "live",
+    }),
+    pluginGracePeriod: duration("5m", "0s", "24h", {
+      about: "How long the last report of a plugin that went away stays published.",
+      applied: "live",
+    }),
+    minWriteInterval: duration("200ms", "0s", "1m", {
+      about: "The least time between two writes of one object; what changes meanwhile is written together.",
+      applied: "live",
+    }),
+    resyncInterval: duration("10m", "1m", "24h", {
+      about: "How often objects are compared with the API server although nothing changed here.",
+      applied: "live",
+    }),
+    maxContentSize: byteSize("4Mi", "1Ki", "64Mi", { about: "The largest report taken from a plugin." }),
+    inTreePlugins: textList(
+      ["*"],
+      {
+        pattern: /^(\*|-?[A-Za-z0-9][A-Za-z0-9._-]{0,252})$/,
+        expected: 'names: "*" for all, "name" to add one, "-name" to leave one out',
+        placeholder: "<name,...>",
+        minItems: 0,
+        maxItems: 64,
+      },
+      { about: 'The in-tree plugins to run: "*" for all, "name" to add one, "-name" to leave one out.' },
+    ),
+    additionalKinds: objectList(
+      {
+        group: {
+          pattern: new RegExp(`^$|${nodeNamePattern.source}`),
+          expected: 'The API group; "" is the core group.',
+        },
+        version: {
+          pattern: /^v[1-9]\d*((alpha|beta)[1-9]\d*)?$/,
+          expected: "The version, such as v1alpha1.",
+        },
+        kind: { pattern: /^[A-Z][A-Za-z0-9]{0,62}$/, expected: "The kind, in camel case." },
+      },
+      { expected: "objects with group, version and kind", maxItems: 64 },
+      { about: "Cluster-scoped kinds to publish to besides CustomNodeResource and Node." },
+    ),
+    managedTaintPrefixes: textList(
+      ["node.katalyst.kubewharf.io/", "nodekeeper.dev/"],
+      {
+        pattern: /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/[A-Za-z0-9._-]{0,63}$/,
+        expected: 'prefixes of taint keys, such as "nodekeeper.dev/"',
+        placeholder: "<prefix,...>",
+        minItems: 0,
+        maxItems: 64,
+      },
+      { about: "Taints whose keys begin so belong to the agent; it never touches others." },
+    ),
+    system: section("The in-tree reporter of the machine's properties.", {
+      reportCPUFlags: boolean(false, { about: "Whether the CPU's flags, some hundred words, are reported." }),
+    }),
+  }),
+});
+
+type Settings<S> =
+  S extends Leaf<infer T>
+    ? T
+    : S extends { readonly settings: infer Nested }
+      ? { -readonly [Name in keyof Nested]: Settings<Nested[Name]> }
+      : never;
+
+/** The configuration as the agent uses it. Durations are milliseconds, sizes are bytes. */
+export type AgentConfiguration = Settings<typeof schema>;

@@ -1,0 +1,83 @@
+import type { Leaf } from "./leaf.ts";
+import { type AgentConfiguration, type Section, schema } from "./schema.ts";
+
+/** One setting with the names it has in each source. What a CLI needs to offer it as an option. */
+export interface Setting extends Leaf<unknown> {
+  /** As in the YAML file: "reporting.collectInterval". */
+  readonly path: string;
+  /** Without dashes: "reporting-collect-interval"; undefined where the setting has no flag. */
+  readonly flagName: string | undefined;
+  /** The flag's key among parsed options: "reportingCollectInterval". */
+  readonly optionKey: string | undefined;
+  /** Environment variables, the first that is set wins. */
+  readonly envNames: readonly string[];
+  /** Whether a reload applies it. */
+  readonly isLive: boolean;
+}
+
+/** All settings, in the order of the file. */
+export const settings: readonly Setting[] = collect(schema, "");
+
+/** Parts of the tree by name; what a walk over the file needs. */
+export function isSection(node: Leaf<unknown> | Section): node is Section {
+  return !("isLeaf" in node);
+}
+
+/** The value of a setting in a configuration. */
+export function valueAt(configuration: AgentConfiguration, path: string): unknown {
+  let node: unknown = configuration;
+  for (const name of path.split(".")) node = (node as Record<string, unknown>)[name];
+  return node;
+}
+
+/** Builds a configuration from a value for each setting. */
+export function assemble(read: (setting: Setting) => unknown): AgentConfiguration {
+  const root: Record<string, unknown> = {};
+  for (const setting of settings) {
+    const names = setting.path.split(".");
+    let node = root;
+    for (const name of names.slice(0, -1)) {
+      node[name] ??= {};
+      node = node[name] as Record<string, unknown>;
+    }
+    node[names.at(-1)!] = read(setting);
+  }
+  return root as AgentConfiguration;
+}
+
+/** The paths of the settings whose values differ. */
+export function changedPaths(before: AgentConfiguration, after: AgentConfiguration): string[] {
+  return settings
+    .map(({ path }) => path)
+    .filter((path) => JSON.stringify(valueAt(before, path)) !== JSON.stringify(valueAt(after, path)));
+}
+
+function collect(section: Section, prefix: string): Setting[] {
+  return Object.entries(section.settings).flatMap(([name, node]) =>
+    isSection(node) ? collect(node, `${prefix}${name}.`) : [describe(node, prefix + name)],
+  );
+}
+
+function describe(leaf: Leaf<unknown>, path: string): Setting {
+  const flagName = leaf.flag === false ? undefined : (leaf.flag ?? kebabCase(path));
+  return {
+    ...leaf,
+    path,
+    flagName,
+    optionKey: flagName?.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
+    envNames:
+      flagName === undefined
+        ? []
+        : (leaf.env ?? [`NODEKEEPER_${flagName.replaceAll("-", "_").toUpperCase()}`]),
+    isLive: leaf.applied === "live",
+  };
+}
+
+// "reporting.system.reportCPUFlags" becomes "reporting-system-report-cpu-flags".
+function kebabCase(path: string): string {
+  return path
+    .replace(/([a-z])([A-Z])/g, "$1-$2")
+    .replace(/([A-Z])([A-Z][a-z])/g, "$1-$2")
+    .replaceAll(".", "-")
+    .toLowerCase();
+}

@@ -1,0 +1,19 @@
+import { NodekeeperError } from "./errors.ts";
+import { formatQuantity, parseQuantity, quantityOf, wholeUnits } from "./quantity.ts";
+
+/** Reads a size such as "4Mi" or "100k" into bytes, a fraction rounded up. Throws `invalid`, also for what is negative or above 2^53-1. */
+export function parseByteSize(text: string): number {
+  const bytes = wholeUnits(parseQuantity(text));
+  if (bytes < 0n || bytes > BigInt(Number.MAX_SAFE_INTEGER)) {
+    throw new NodekeeperError(
+      "invalid",
+      `${JSON.stringify(text)} is not a size from 0 to ${Number.MAX_SAFE_INTEGER} bytes`,
+    );
+  }
+  return Number(bytes);
+}
+
+/** Writes bytes with the largest binary suffix that loses nothing: 4194304 is "4Mi". Throws `invalid` for what is not a safe integer. */
+export function formatByteSize(bytes: number): string {
+  return formatQuantity(quantityOf(bytes, "BinarySI"));
+}
