@@ -1,6 +1,5 @@
 import { open } from "node:fs/promises";
 import { type Document, isAlias, isMap, isScalar, LineCounter, parseAllDocuments, type YAMLMap } from "yaml";
-import type { Leaf } from "./leaf.ts";
 import { nearestName, type Problem, wrongValue } from "./problem.ts";
 import { apiVersion, kind, type Section, schema } from "./schema.ts";
 import { isSection, settings } from "./settings.ts";

@@ -30,3 +30,6 @@ export {
   wholeUnits,
 } from "./quantity.ts";
 export type { Runnable } from "./runnable.ts";
+export { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
+export { type KeyHandler, WorkQueue, type WorkQueueOptions } from "./work-queue.ts";
+export { createWorkQueueMetrics, type WorkQueueMetrics } from "./work-queue-metrics.ts";
