@@ -1,0 +1,7 @@
+export { customNodeResource, kindKey, kindPolicies, node } from "./kinds.ts";
+export { ReporterManager, type ReporterManagerOptions, type ReporterStatus } from "./manager.ts";
+export { createReportingMetrics, type ReportingMetrics } from "./metrics.ts";
+export type { ObjectStatus } from "./object-writer.ts";
+export type { PublisherOptions } from "./publish-options.ts";
+export { Publisher } from "./publisher.ts";
+export type { ReporterSource } from "./source.ts";

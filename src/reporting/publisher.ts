@@ -1,0 +1,110 @@
+import { codeOf, type HealthResult, type Runnable, WorkQueue } from "../lib/index.ts";
+import { kindKey } from "./kinds.ts";
+import { type ObjectStatus, ObjectWriter } from "./object-writer.ts";
+import type { PublisherOptions } from "./publish-options.ts";
+
+// An object that can't be written for longer makes the agent not ready.
+const PATIENCE_MS = 60_000;
+const WORKERS = 4;
+
+/**
+ * Keeps the API server in step with what plugins say: one object for each kind, written by server-side apply when
+ * something changed, at most once per `minWriteInterval`, newest content first, tried again until it is there.
+ */
+export class Publisher implements Runnable {
+  readonly name = "reporting-publisher";
+  readonly #options: PublisherOptions;
+  readonly #queue: WorkQueue;
+  readonly #writers = new Map<string, ObjectWriter>();
+  #signal: AbortSignal | undefined;
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+    const { clock, log, queueMetrics } = options;
+    this.#queue = new WorkQueue({
+      name: "publisher",
+      clock,
+      log,
+      ...(queueMetrics ? { metrics: queueMetrics } : {}),
+    });
+  }
+
+  /** Says that the contents of these objects (`kindKey`) may have changed. */
+  touch(objects: Iterable<string>): void {
+    const { clock } = this.#options;
+    for (const object of objects) {
+      const writer = this.#writer(object);
+      if (!writer) continue;
+      writer.changedAt ??= clock.monotonic();
+      this.#queue.add(object);
+    }
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#signal = signal;
+    const { store } = this.#options;
+    for (const part of store.published()) this.#writer(part.object)?.restore(part);
+    for (const object of this.#writers.keys()) this.#queue.add(object);
+    await this.#queue.run(signal, WORKERS, (object, scope) => this.#sync(object, scope));
+    await Promise.allSettled([...this.#writers.values()].map((writer) => writer.watching));
+  }
+
+  status(): ObjectStatus[] {
+    return [...this.#writers.values()].map((writer) => writer.status());
+  }
+
+  /** Fails while an object has waited too long to be written. */
+  health(): HealthResult {
+    const now = this.#options.clock.monotonic();
+    const stuck = [...this.#writers.values()].filter(
+      ({ changedAt, lastError }) =>
+        lastError !== undefined && changedAt !== undefined && now - changedAt > PATIENCE_MS,
+    );
+    if (stuck.length === 0) return { ok: true, message: `${this.#writers.size} objects` };
+    const reasons = stuck.map(
+      ({ object, changedAt, lastError }) =>
+        `${object} not written for ${Math.round((now - changedAt!) / 1000)} s: ${lastError}`,
+    );
+    return { ok: false, message: reasons.join("; ") };
+  }
+
+  #writer(object: string): ObjectWriter | undefined {
+    let writer = this.#writers.get(object);
+    if (writer) return writer;
+    const policy = this.#options.policies.get(object);
+    // A kind that is no longer configured: what was published stays until somebody removes it.
+    if (!policy) return undefined;
+    writer = new ObjectWriter(policy.kind, kindKey(policy.kind), this.#options, () =>
+      this.#queue.add(object),
+    );
+    this.#writers.set(object, writer);
+    return writer;
+  }
+
+  async #sync(object: string, signal: AbortSignal): Promise<void> {
+    const writer = this.#writer(object);
+    if (!writer) return;
+    const { clock, settings, log, metrics } = this.#options;
+    const rest = writer.lastWriteAt + settings().minWriteInterval - clock.monotonic();
+    if (rest > 0) {
+      this.#queue.addAfter(object, rest);
+      return;
+    }
+    try {
+      const written = await writer.writeNext(signal, this.#signal ?? signal);
+      if (written === "more") this.#queue.addAfter(object, settings().minWriteInterval);
+      else this.#queue.addAfter(object, settings().resyncInterval);
+      writer.succeeded();
+    } catch (error) {
+      if (signal.aborted) return;
+      const code = codeOf(error);
+      const delayMs = writer.failed(error);
+      metrics.writes.inc({ object, part: writer.writing, result: code });
+      log.warn(
+        { err: error, object, retryInMs: Math.round(delayMs) },
+        "object can't be published, will be tried again",
+      );
+      this.#queue.addAfter(object, delayMs);
+    }
+  }
+}
