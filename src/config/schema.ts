@@ -159,7 +159,7 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
         minItems: 0,
         maxItems: 64,
       },
-      { about: 'The in-tree plugins to run: "*" for all, "name" to add one, "-name" to leave one out.' },
+      { about: "The in-tree plugins to run." },
     ),
     additionalKinds: objectList(
       {

@@ -1,0 +1,62 @@
+import { stringify } from "yaml";
+import { apiVersion, kind, type Section, schema } from "./schema.ts";
+import { isSection, type Setting, settings } from "./settings.ts";
+
+const WIDTH = 100;
+
+/** A configuration file with every setting at its default and a comment on each: a file to start from. */
+export function defaultConfigurationYaml(): string {
+  const header = [
+    ...comment(`${schema.about} Settings left out have the defaults below.`, ""),
+    ...comment("Flags win over environment variables, those over this file.", ""),
+    "# Live settings follow changes of this file, and SIGHUP; the others need a restart.",
+    `apiVersion: ${apiVersion}`,
+    `kind: ${kind}`,
+  ];
+  return `${[...header, ...linesOf(schema, "")].join("\n")}\n`;
+}
+
+function linesOf(section: Section, prefix: string): string[] {
+  const depth = prefix === "" ? 0 : prefix.split(".").length - 1;
+  const indent = "  ".repeat(depth);
+  return Object.entries(section.settings).flatMap(([name, node]) => {
+    const blank = depth === 0 ? [""] : [];
+    if (isSection(node)) {
+      return [
+        ...blank,
+        ...comment(node.about, indent),
+        `${indent}${name}:`,
+        ...linesOf(node, `${prefix}${name}.`),
+      ];
+    }
+    const setting = settings.find(({ path }) => path === prefix + name)!;
+    return [...blank, ...describe(setting, indent), `${indent}${name}: ${written(setting.initial)}`];
+  });
+}
+
+function describe(setting: Setting, indent: string): string[] {
+  const { about, expected, isLive, flagName, envNames } = setting;
+  return [
+    ...comment(about, indent),
+    ...comment(`Expected: ${expected}.${isLive ? " Live." : ""}`, indent),
+    ...(flagName === undefined ? [] : comment([`--${flagName}`, ...envNames].join(", "), indent)),
+  ];
+}
+
+// JSON is YAML; plain words go without quotes.
+function written(value: unknown): string {
+  return typeof value === "string" && value !== "" ? stringify(value).trimEnd() : JSON.stringify(value);
+}
+
+function comment(text: string, indent: string): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && indent.length + line.length + word.length + 3 > WIDTH) {
+      lines.push(line);
+      line = "";
+    }
+    line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line].map((each) => `${indent}# ${each}`);
+}
