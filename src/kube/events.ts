@@ -1,10 +1,4 @@
-import {
-  type Clock,
-  codeOf,
-  delayAfter,
-  type Logger,
-  type Runnable,
-} from "../lib/index.ts";
+import { type Clock, codeOf, delayAfter, type Logger, type Runnable } from "../lib/index.ts";
 import { type EventInput, eventKey, newEvent, objectKey, truncated } from "./event-objects.ts";
 import type { KubeMetrics } from "./metrics.ts";
 import { TokenBucket } from "./token-bucket.ts";
@@ -144,7 +138,13 @@ export class EventRecorder implements Runnable {
     }
     const { client, component, host } = this.#options;
     const count = known?.count ?? pending.times;
-    const event = newEvent(pending.input, { component, host, count, firstAt: pending.firstAt, lastAt: pending.lastAt });
+    const event = newEvent(pending.input, {
+      component,
+      host,
+      count,
+      firstAt: pending.firstAt,
+      lastAt: pending.lastAt,
+    });
     const { name = "", namespace = "" } = event.metadata;
     await client.create(EVENTS, event, { signal });
     this.#remember(key, { name, namespace, count });
@@ -182,7 +182,10 @@ export class EventRecorder implements Runnable {
 
   #complain({ input }: Pending, err: unknown): void {
     const { kind, name, namespace } = input.regarding;
-    this.#options.log.warn({ err, reason: input.reason, kind, object: { namespace, name } }, "Event was not written");
+    this.#options.log.warn(
+      { err, reason: input.reason, kind, object: { namespace, name } },
+      "Event was not written",
+    );
   }
 }
 

@@ -36,7 +36,7 @@ export interface WatcherOptions {
 const BASE_DELAY_MS = 1_000;
 const MAX_DELAY_MS = 30_000;
 const LONGEST_RETRY_AFTER_MS = 300_000;
-/** A watch that ends sooner than this without an event counts as failed, so that it is not begun again in a tight loop. */
+/** A watch that ends sooner than this counts as failed, so that it is not begun again in a tight loop. */
 const SHORT_WATCH_MS = 1_000;
 /** After so many ERROR events in a row with nothing between them the list is read again. */
 const MOST_STATUS_ERRORS = 3;
@@ -118,7 +118,11 @@ export class Watcher implements Runnable {
     // As client-go: from the server's memory at first, since thousands of nodes start at one time; but when that
     // led to an expired version, the newest.
     const version = this.#listed === "expired" ? {} : ({ resourceVersion: "0" } as const);
-    const { items, resourceVersion } = await client.list(resource, { ...this.#selection(), ...version, signal });
+    const { items, resourceVersion } = await client.list(resource, {
+      ...this.#selection(),
+      ...version,
+      signal,
+    });
     this.#listed = "from cache";
     this.#heard();
     this.#handler.replace(items);
@@ -132,7 +136,6 @@ export class Watcher implements Runnable {
     const { min, max } = this.#options.timeoutSeconds ?? { min: 300, max: 600 };
     const timeoutSeconds = Math.round(min + this.#random() * (max - min));
     const startedAt = clock.monotonic();
-    let events = 0;
     try {
       await client.watch(resource, {
         ...this.#selection(),
@@ -141,21 +144,20 @@ export class Watcher implements Runnable {
         timeoutSeconds,
         inactivityMs: timeoutSeconds * 1000 + inactivityMarginMs,
         onOpen: () => this.#opened(),
-        onEvent: (event) => {
-          events++;
-          this.#take(event);
-        },
+        onEvent: (event) => this.#take(event),
       });
     } finally {
       if (this.#isOpen) this.#lostAt = clock.monotonic();
       this.#isOpen = false;
+      if (clock.monotonic() - startedAt >= MAX_DELAY_MS) this.#backoff.reset();
     }
-    if (events > 0 || clock.monotonic() - startedAt >= SHORT_WATCH_MS) return;
+    if (clock.monotonic() - startedAt >= SHORT_WATCH_MS) return;
     throw new NodekeeperError("unavailable", `${this.name}: the server ended the watch at once`);
   }
 
   #opened(): void {
     this.#isOpen = true;
+    this.#lastError = undefined;
     this.#heard();
   }
 
@@ -168,7 +170,6 @@ export class Watcher implements Runnable {
     this.#heard();
     this.#backoff.reset();
     this.#statusErrors = 0;
-    this.#lastError = undefined;
     if (type === "BOOKMARK") this.#handler.countBookmark();
     else if (type === "DELETED") this.#handler.delete(object);
     else this.#handler.upsert(type, object);
@@ -187,7 +188,12 @@ export class Watcher implements Runnable {
     this.#count(reason);
     const retryAfterMs = thrown instanceof NodekeeperError ? (thrown.retryAfterMs ?? 0) : 0;
     const delayMs = Math.max(this.#backoff.next(), Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
-    const fields = { err: thrown, resource: this.#options.resource.plural, reason, delayMs: Math.round(delayMs) };
+    const fields = {
+      err: thrown,
+      resource: this.#options.resource.plural,
+      reason,
+      delayMs: Math.round(delayMs),
+    };
     this.#options.log.warn(fields, "Watch failed, trying again");
     return delayMs;
   }

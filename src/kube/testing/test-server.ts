@@ -1,0 +1,114 @@
+import http, { type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
+import { type Clock, Registry, silentLogger, systemClock } from "../../lib/index.ts";
+import { createKubeClient, type KubeClientOptions } from "../client.ts";
+import type { ClusterAccess } from "../cluster-access.ts";
+import { createKubeMetrics } from "../metrics.ts";
+import type { ApiResource, KubeApiClient } from "../types.ts";
+
+/** A request as the server got it, and the answer to be written. */
+export interface Exchange {
+  request: IncomingMessage;
+  response: ServerResponse;
+  url: URL;
+  body: string;
+}
+
+export type Handler = (exchange: Exchange) => void;
+
+/** A real HTTP server whose answers the test writes. */
+export interface TestServer extends AsyncDisposable {
+  url: URL;
+  exchanges: Exchange[];
+  handler: Handler;
+  /** New connections so far. */
+  connections: number;
+}
+
+export async function startServer(handler: Handler, tls?: https.ServerOptions): Promise<TestServer> {
+  const listener: RequestListener = async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    const exchange = { request, response, url: new URL(request.url ?? "", "http://server"), body };
+    server.exchanges.push(exchange);
+    server.handler(exchange);
+  };
+  const listening = tls ? https.createServer(tls, listener) : http.createServer(listener);
+  await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
+  const { port } = listening.address() as AddressInfo;
+  const server: TestServer = {
+    url: new URL(`${tls ? "https" : "http"}://127.0.0.1:${port}`),
+    exchanges: [],
+    handler,
+    connections: 0,
+    async [Symbol.asyncDispose]() {
+      listening.closeAllConnections();
+      await new Promise((resolve) => listening.close(resolve));
+    },
+  };
+  listening.on("connection", () => {
+    server.connections++;
+  });
+  return server;
+}
+
+export function sendJson(response: ServerResponse, value: unknown, status = 200, headers = {}): void {
+  response.writeHead(status, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify(value));
+}
+
+export function sendStatus(response: ServerResponse, code: number, message: string, headers = {}): void {
+  sendJson(response, { kind: "Status", apiVersion: "v1", status: "Failure", code, message }, code, headers);
+}
+
+export const nodes: ApiResource = {
+  group: "",
+  version: "v1",
+  kind: "Node",
+  plural: "nodes",
+  namespaced: false,
+  verbs: [],
+  subresources: ["status"],
+};
+
+export const pods: ApiResource = {
+  ...nodes,
+  kind: "Pod",
+  plural: "pods",
+  namespaced: true,
+  subresources: ["eviction"],
+};
+
+export interface TestClient extends Disposable {
+  client: KubeApiClient;
+  registry: Registry;
+  metrics: ReturnType<typeof createKubeMetrics>;
+}
+
+export function clientOf(
+  server: { url: URL },
+  options: Partial<Omit<KubeClientOptions, "access">> & { access?: Partial<ClusterAccess> } = {},
+): TestClient {
+  const registry = new Registry();
+  const metrics = createKubeMetrics(registry);
+  const clock: Clock = options.clock ?? systemClock;
+  const client = createKubeClient({
+    log: silentLogger,
+    version: "1.2.3",
+    metrics,
+    ...options,
+    clock,
+    access: { source: "test", server: server.url, ...options.access },
+  });
+  return { client, registry, metrics, [Symbol.dispose]: () => client.close() };
+}
+
+/** Waits, in real time, until `condition` holds; fails after five seconds. */
+export async function until(condition: () => boolean, what: string): Promise<void> {
+  const end = performance.now() + 5_000;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error(`waited in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
