@@ -1,0 +1,94 @@
+import { identifyArm, identifyX86 } from "./cpu-models.ts";
+import type { Probe } from "./probe.ts";
+
+/** What kind of processor this is. Everything the machine does not tell is absent. */
+export interface CpuInfo {
+  /** "GenuineIntel", "AuthenticAMD", "ARM", ... */
+  vendor?: string;
+  /** The name on the box: "AMD EPYC 7B13". Virtual machines may shorten it. */
+  modelName?: string;
+  /** x86 display family, model and stepping. */
+  family?: number;
+  model?: number;
+  stepping?: number;
+  /** The generation: "Genoa", "SapphireRapids", "Neoverse-N1". */
+  codeName?: string;
+  /** The design of the core: "Zen4", "SapphireRapids", "Neoverse-N1". */
+  microarchitecture?: string;
+  /** Flags (x86) or features (arm64) that all listed CPUs have, in the kernel's order. */
+  flags: readonly string[];
+}
+
+const CPU_INFO = "/proc/cpuinfo";
+// A CPU's block has some 2 KB. The first blocks say it all, and each block costs the kernel a look at that CPU.
+const CPU_INFO_CAP = 64 * 1024;
+const FLAG_KEYS = ["flags", "Features"];
+
+/** Reads the first CPUs of /proc/cpuinfo; undefined where it is absent. */
+export async function readCpuInfo(probe: Probe): Promise<CpuInfo | undefined> {
+  const text = await probe.text(CPU_INFO, { cap: CPU_INFO_CAP, truncate: true });
+  return text ? parseCpuInfo(text, text.length >= CPU_INFO_CAP - 1) : undefined;
+}
+
+/** How many CPUs /proc/cpuinfo lists. Costly on large machines: for those without sysfs only. */
+export async function countListedCpus(probe: Probe): Promise<number | undefined> {
+  const text = await probe.text(CPU_INFO, { cap: 8 * 1024 * 1024 });
+  const count = text?.match(/^processor\s*:/gm)?.length ?? 0;
+  return count === 0 ? undefined : count;
+}
+
+/** Reads the text of /proc/cpuinfo. @param cutOff the text ends somewhere inside its last block */
+export function parseCpuInfo(text: string, cutOff = false): CpuInfo {
+  const all = text.split(/\n\s*\n/).map(parseBlock);
+  const blocks = cutOff && all.length > 1 ? all.slice(0, -1) : all;
+  const first = blocks[0] ?? new Map<string, string>();
+  const flags = commonFlags(blocks);
+
+  const implementer = first.get("CPU implementer");
+  if (implementer) {
+    const arm = identifyArm(Number(implementer), Number(first.get("CPU part")));
+    return { ...arm, ...optional("modelName", first.get("model name")), flags };
+  }
+
+  const vendor = first.get("vendor_id");
+  const [family, model, stepping] = ["cpu family", "model", "stepping"].map((key) => decimal(first.get(key)));
+  return {
+    ...optional("vendor", vendor),
+    ...optional("modelName", first.get("model name")),
+    ...optional("family", family),
+    ...optional("model", model),
+    ...optional("stepping", stepping),
+    ...identifyX86(vendor, family, model, stepping),
+    flags,
+  };
+}
+
+function parseBlock(block: string): Map<string, string> {
+  const fields = new Map<string, string>();
+  for (const line of block.split("\n")) {
+    const colon = line.indexOf(":");
+    if (colon < 0) continue;
+    const key = line.slice(0, colon).trim();
+    if (!fields.has(key)) fields.set(key, line.slice(colon + 1).trim());
+  }
+  return fields;
+}
+
+// Machines with two kinds of cores: a workload may land on either, so only what both have counts.
+function commonFlags(blocks: readonly Map<string, string>[]): string[] {
+  const lists = blocks
+    .map((fields) => fields.get(FLAG_KEYS.find((key) => fields.has(key)) ?? ""))
+    .filter((list) => list !== undefined)
+    .map((list) => list.split(/\s+/).filter(Boolean));
+  const [first = [], ...others] = lists;
+  const sets = others.map((list) => new Set(list));
+  return [...new Set(first)].filter((flag) => sets.every((set) => set.has(flag)));
+}
+
+function decimal(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+}
+
+function optional<K extends string, V>(key: K, value: V | undefined): { [key in K]?: V } {
+  return value === undefined || value === "" ? {} : ({ [key]: value } as { [key in K]?: V });
+}

@@ -1,0 +1,109 @@
+import { constants } from "node:fs";
+import { type FileHandle, open, readdir, readlink } from "node:fs/promises";
+import { NodekeeperError } from "../lib/index.ts";
+import { Limiter } from "./limiter.ts";
+
+/** Largest file read unless the caller says otherwise, bytes. */
+export const DEFAULT_FILE_CAP = 64 * 1024;
+/** Most entries of a directory that are looked at. */
+export const MAX_DIRECTORY_ENTRIES = 16_384;
+
+// libuv has four threads for files: two reads that hang in a driver leave two for everybody else.
+const PARALLEL_READS = 2;
+const CHUNK_BYTES = 16 * 1024;
+
+// A device that went away between the listing and the read answers ENODEV or ENXIO.
+const absentCodes = new Set(["ENOENT", "ENOTDIR", "ENODEV", "ENXIO"]);
+
+export interface ReadOptions {
+  /** Bytes; default 64 KiB. */
+  cap?: number;
+  /** Take the first `cap` bytes of a longer file instead of refusing it. */
+  truncate?: boolean;
+}
+
+/** Bounded reads below a root directory. What is absent is undefined; other failures are NodekeeperErrors. */
+export class HostFiles {
+  readonly #prefix: string;
+  readonly #limiter = new Limiter(PARALLEL_READS);
+
+  /** @param root "/" for the machine itself, "/host" where a container has it mounted */
+  constructor(root: string) {
+    this.#prefix = root.replace(/\/+$/, "");
+  }
+
+  /** The place of a machine's path below the root, for messages. */
+  place(path: string): string {
+    // Not path.join: "device/../numa_node" has to follow the link before it goes up.
+    return `${this.#prefix}${path}`;
+  }
+
+  /** The text of a file, trimmed. */
+  text(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<string | undefined> {
+    return this.#attempt(path, signal, async (place) => {
+      // Non-blocking, because opening a named pipe would otherwise wait for a writer.
+      const handle = await open(place, constants.O_RDONLY | constants.O_NONBLOCK);
+      try {
+        return (await readUpTo(handle, place, options)).trim();
+      } finally {
+        await handle.close();
+      }
+    });
+  }
+
+  /** The names in a directory, sorted. */
+  list(path: string, signal: AbortSignal): Promise<string[] | undefined> {
+    return this.#attempt(path, signal, async (place) => {
+      const names = await readdir(place);
+      if (names.length > MAX_DIRECTORY_ENTRIES) {
+        throw new NodekeeperError(
+          "exhausted",
+          `${place} has ${names.length} entries, more than ${MAX_DIRECTORY_ENTRIES}`,
+        );
+      }
+      return names.sort();
+    });
+  }
+
+  /** Where a symbolic link points. */
+  link(path: string, signal: AbortSignal): Promise<string | undefined> {
+    return this.#attempt(path, signal, (place) => readlink(place));
+  }
+
+  async #attempt<T>(
+    path: string,
+    signal: AbortSignal,
+    work: (place: string) => Promise<T>,
+  ): Promise<T | undefined> {
+    const place = this.place(path);
+    return await this.#limiter.run(signal, async () => {
+      try {
+        return await work(place);
+      } catch (thrown) {
+        if (thrown instanceof NodekeeperError) throw thrown;
+        const code = (thrown as NodeJS.ErrnoException).code ?? "";
+        if (absentCodes.has(code)) return undefined;
+        const kind = code === "EACCES" || code === "EPERM" ? "forbidden" : "unavailable";
+        throw new NodekeeperError(kind, `${place} can't be read`, { cause: thrown });
+      }
+    });
+  }
+}
+
+// Files in /proc and /sys say their size is 0 or 4096, whatever they hold: read until the end or the cap.
+async function readUpTo(handle: FileHandle, place: string, options: ReadOptions): Promise<string> {
+  const cap = options.cap ?? DEFAULT_FILE_CAP;
+  const chunks: Buffer[] = [];
+  let total = 0;
+  while (total <= cap) {
+    const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, cap + 1 - total));
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, null);
+    if (bytesRead === 0) break;
+    chunks.push(buffer.subarray(0, bytesRead));
+    total += bytesRead;
+  }
+  if (total > cap && !options.truncate) {
+    throw new NodekeeperError("exhausted", `${place} is longer than ${cap} bytes`);
+  }
+  return Buffer.concat(chunks).subarray(0, cap).toString("utf8");
+}

@@ -1,0 +1,26 @@
+import type { Probe } from "./probe.ts";
+
+/** `hybrid`: controllers on v1 hierarchies, with a v2 hierarchy beside them. */
+export type CgroupVersion = "v1" | "hybrid" | "v2";
+
+/** The release of the running kernel: "6.8.0-45-generic". */
+export async function readKernelRelease(probe: Probe): Promise<string | undefined> {
+  return (await probe.text("/proc/sys/kernel/osrelease")) || undefined;
+}
+
+/** Which cgroup hierarchy is mounted at /sys/fs/cgroup; undefined where none is. */
+export async function readCgroupVersion(probe: Probe): Promise<CgroupVersion | undefined> {
+  const root = "/sys/fs/cgroup";
+  if (await probe.exists(`${root}/cgroup.controllers`, "file")) return "v2";
+  if (await probe.exists(`${root}/unified/cgroup.controllers`, "file")) return "hybrid";
+  return (await probe.exists(`${root}/memory`, "directory")) ? "v1" : undefined;
+}
+
+/** The resources that the kernel measures pressure (PSI) of; undefined where it measures none. */
+export async function readPressureResources(probe: Probe): Promise<string[] | undefined> {
+  const names = await probe.list("/proc/pressure");
+  if (!names) return undefined;
+  // A kernel started with psi=0 lists the files and refuses to read them.
+  const readable = await probe.optionalText("/proc/pressure/memory");
+  return readable === undefined ? undefined : names;
+}

@@ -1,0 +1,42 @@
+import { readOnlineCpus } from "./cpu-topology.ts";
+import { readMemoryTotal } from "./memory.ts";
+import { memoryLine } from "./parse.ts";
+import type { Probe } from "./probe.ts";
+
+export interface NumaNode {
+  id: number;
+  /** Online CPUs of the node, sorted; empty for a node of memory alone. */
+  cpus: readonly number[];
+  /** Memory of the node, bytes; absent where it is not told, 0 for a node without memory. */
+  memoryBytes?: number;
+}
+
+const NODE_ROOT = "/sys/devices/system/node";
+
+/** The NUMA nodes, by number. A kernel without NUMA has no such directory: then the machine is one node. */
+export async function readNumaNodes(probe: Probe): Promise<NumaNode[] | undefined> {
+  const ids = await probe.cpuList(`${NODE_ROOT}/online`);
+  if (ids === undefined && probe.problems.length > 0) return undefined;
+  if (!ids?.length) return await wholeMachine(probe);
+  return await Promise.all(ids.map((id) => readNode(probe, id)));
+}
+
+async function readNode(probe: Probe, id: number): Promise<NumaNode> {
+  const [cpus, memory] = await Promise.all([
+    probe.cpuList(`${NODE_ROOT}/node${id}/cpulist`),
+    probe.text(`${NODE_ROOT}/node${id}/meminfo`),
+  ]);
+  return withMemory(
+    { id, cpus: cpus ?? [] },
+    memory === undefined ? undefined : memoryLine(memory, "MemTotal"),
+  );
+}
+
+async function wholeMachine(probe: Probe): Promise<NumaNode[] | undefined> {
+  const cpus = await readOnlineCpus(probe);
+  return cpus && [withMemory({ id: 0, cpus }, await readMemoryTotal(probe))];
+}
+
+function withMemory(node: NumaNode, memoryBytes: number | undefined): NumaNode {
+  return memoryBytes === undefined ? node : { ...node, memoryBytes };
+}

@@ -1,0 +1,53 @@
+import { NodekeeperError } from "../lib/index.ts";
+
+/** Highest CPU or node number believed; Linux is built for at most 8192 CPUs. */
+export const HIGHEST_CPU = 65_535;
+
+/** Reads a whole decimal number, as sysfs writes them. Throws `invalid`. */
+export function parseInteger(text: string): number {
+  const value = /^-?\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (Number.isNaN(value)) throw invalid(text, "a whole number");
+  return value;
+}
+
+/**
+ * Reads a list of CPUs or nodes such as "0-3,8,10-14:2", sorted and without repetition; "" is the empty list.
+ * Throws `invalid`. Format: the kernel's "cpulist", Documentation/admin-guide/cputopology.rst.
+ */
+export function parseCpuList(text: string): number[] {
+  const found = new Set<number>();
+  const trimmed = text.trim();
+  if (trimmed === "") return [];
+  for (const part of trimmed.split(",")) {
+    const match = /^(\d{1,6})(?:-(\d{1,6})(?::(\d{1,6}))?)?$/.exec(part);
+    const first = Number(match?.[1]);
+    const last = Number(match?.[2] ?? match?.[1]);
+    const step = Number(match?.[3] ?? 1);
+    if (!match || last < first || last > HIGHEST_CPU || step < 1)
+      throw invalid(text, 'a list such as "0-3,8"');
+    for (let cpu = first; cpu <= last; cpu += step) found.add(cpu);
+  }
+  return [...found].sort((a, b) => a - b);
+}
+
+/** Writes a sorted list of CPUs the way the kernel does: "0-3,8". */
+export function formatCpuList(cpus: readonly number[]): string {
+  const parts: string[] = [];
+  for (let start = 0; start < cpus.length; ) {
+    let end = start;
+    while (cpus[end + 1] === cpus[end]! + 1) end++;
+    parts.push(start === end ? `${cpus[start]}` : `${cpus[start]}-${cpus[end]}`);
+    start = end + 1;
+  }
+  return parts.join(",");
+}
+
+/** The bytes of a line such as "MemTotal: 16384 kB" (also "Node 0 MemTotal: …"), or undefined where there is none. */
+export function memoryLine(text: string, key: string): number | undefined {
+  const match = new RegExp(`^(?:Node \\d+ )?${key}:\\s+(\\d{1,13}) kB$`, "m").exec(text);
+  return match ? Number(match[1]) * 1024 : undefined;
+}
+
+function invalid(text: string, wanted: string): NodekeeperError {
+  return new NodekeeperError("invalid", `${JSON.stringify(text.slice(0, 60))} is not ${wanted}`);
+}

@@ -1,0 +1,85 @@
+import { codeOf, messageOf, NodekeeperError } from "../lib/index.ts";
+import type { HostFiles, ReadOptions } from "./host-files.ts";
+import { parseCpuList, parseInteger } from "./parse.ts";
+
+const MAX_PROBLEMS = 20;
+
+/** The files of one reading: what is absent is undefined, and what fails is undefined and noted as a problem. */
+export class Probe {
+  readonly problems: NodekeeperError[] = [];
+  readonly #files: HostFiles;
+  readonly #signal: AbortSignal;
+
+  constructor(files: HostFiles, signal: AbortSignal) {
+    this.#files = files;
+    this.#signal = signal;
+  }
+
+  text(path: string, options?: ReadOptions): Promise<string | undefined> {
+    return this.#noted(this.#files.text(path, this.#signal, options));
+  }
+
+  list(path: string): Promise<string[] | undefined> {
+    return this.#noted(this.#files.list(path, this.#signal));
+  }
+
+  link(path: string): Promise<string | undefined> {
+    return this.#noted(this.#files.link(path, this.#signal));
+  }
+
+  /** A whole decimal number. */
+  async integer(path: string): Promise<number | undefined> {
+    return this.#parsed(path, await this.text(path), parseInteger);
+  }
+
+  /** A list such as "0-3,8". */
+  async cpuList(path: string): Promise<number[] | undefined> {
+    return this.#parsed(path, await this.text(path), parseCpuList);
+  }
+
+  /** An attribute whose driver may refuse to answer; a refusal means that there is no answer. */
+  async optionalText(path: string): Promise<string | undefined> {
+    try {
+      return await this.#files.text(path, this.#signal);
+    } catch {
+      this.#signal.throwIfAborted();
+      return undefined;
+    }
+  }
+
+  /** Whether a file or directory is there, or undefined when that can't be told. */
+  async exists(path: string, kind: "file" | "directory"): Promise<boolean | undefined> {
+    const before = this.problems.length;
+    const found = kind === "file" ? await this.text(path, { cap: 1, truncate: true }) : await this.list(path);
+    if (found !== undefined) return true;
+    return this.problems.length > before ? undefined : false;
+  }
+
+  #parsed<T>(path: string, text: string | undefined, parse: (text: string) => T): T | undefined {
+    if (text === undefined) return undefined;
+    try {
+      return parse(text);
+    } catch (thrown) {
+      this.#note(new NodekeeperError("corrupt", `${this.#files.place(path)}: ${messageOf(thrown)}`));
+      return undefined;
+    }
+  }
+
+  async #noted<T>(promise: Promise<T | undefined>): Promise<T | undefined> {
+    try {
+      return await promise;
+    } catch (thrown) {
+      this.#signal.throwIfAborted();
+      this.#note(
+        thrown instanceof NodekeeperError
+          ? thrown
+          : new NodekeeperError(codeOf(thrown), messageOf(thrown), { cause: thrown }),
+      );
+      return undefined;
+    }
+  }
+
+  #note(problem: NodekeeperError): void {
+    if (this.problems.length < MAX_PROBLEMS) this.problems.push(problem);
+  }
+}

@@ -1,0 +1,100 @@
+import { FieldType, type GetReportContentResponse } from "../gen/reporterplugin/v1alpha1/api.ts";
+import type { Host } from "../host/index.ts";
+import { abortable, type Clock, type Logger, messageOf, NodekeeperError } from "../lib/index.ts";
+import type { ReporterSource } from "./reporter-source.ts";
+import { SystemFactsReader } from "./system-facts.ts";
+import { systemProperties } from "./system-properties.ts";
+
+/** The name under which katalyst's system reporter is known, and ours beside it. */
+export const SYSTEM_REPORTER_NAME = "system-reporter-plugin";
+
+export interface SystemReporterOptions {
+  host: Host;
+  clock: Clock;
+  logger: Logger;
+  /** Report the CPU's flags too. Default false. */
+  reportCpuFlags?: boolean;
+  /** How often `listAndWatch` looks for a change, milliseconds. Default 30000. */
+  pollIntervalMs?: number;
+}
+
+const customNodeResource = {
+  group: "node.katalyst.kubewharf.io",
+  version: "v1alpha1",
+  kind: "CustomNodeResource",
+};
+
+/** Reports what the machine is: CPUs, memory, NUMA nodes, network interfaces, as properties of the CustomNodeResource. */
+export class SystemReporter implements ReporterSource {
+  readonly name = SYSTEM_REPORTER_NAME;
+  readonly #facts: SystemFactsReader;
+  readonly #options: SystemReporterOptions;
+  readonly #encoder = new TextEncoder();
+  #underWay: Promise<string> | undefined;
+  #lastProblems = "";
+
+  constructor(options: SystemReporterOptions) {
+    this.#options = options;
+    this.#facts = new SystemFactsReader(options.host);
+  }
+
+  /** Reads the machine; throws `unavailable` when nothing at all could be read, so that the last content stays. */
+  async getReportContent(signal: AbortSignal): Promise<GetReportContentResponse> {
+    return this.#response(await this.#properties(signal));
+  }
+
+  /** The content now, and again whenever a poll finds it changed. Ends when the signal aborts, by throwing its reason. */
+  async *listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse> {
+    const { clock, logger, pollIntervalMs = 30_000 } = this.#options;
+    let last: string | undefined;
+    for (;;) {
+      try {
+        const current = await this.#properties(signal);
+        if (current !== last) yield this.#response(current);
+        last = current;
+      } catch (err) {
+        signal.throwIfAborted();
+        logger.warn({ plugin: this.name, err }, "Machine can't be read; trying again");
+      }
+      await clock.sleep(pollIntervalMs, signal);
+    }
+  }
+
+  // The fetcher's poll and the watch share one reading when they meet. It has the host's deadline, not a caller's
+  // signal, so that one caller's abort does not fail the other.
+  async #properties(signal: AbortSignal): Promise<string> {
+    signal.throwIfAborted();
+    this.#underWay ??= this.#read().finally(() => {
+      this.#underWay = undefined;
+    });
+    return await abortable(this.#underWay, signal);
+  }
+
+  async #read(): Promise<string> {
+    const { facts, problems } = await this.#facts.read();
+    this.#logChange(problems);
+    const properties = systemProperties(facts, { cpuFlags: this.#options.reportCpuFlags ?? false });
+    if (properties.length === 0) {
+      const { root } = this.#options.host;
+      const why = problems[0] ? messageOf(problems[0]) : "no /proc and /sys there";
+      throw new NodekeeperError("unavailable", `nothing is known of the machine at ${root}: ${why}`);
+    }
+    return JSON.stringify(properties);
+  }
+
+  // Problems last for many polls: one line when they begin, change or end.
+  #logChange(problems: readonly NodekeeperError[]): void {
+    const current = problems.map(messageOf).sort().join("; ");
+    if (current === this.#lastProblems) return;
+    this.#lastProblems = current;
+    const { logger } = this.#options;
+    if (current === "") logger.info({ plugin: this.name }, "Machine is read completely again");
+    else logger.warn({ plugin: this.name, problems: current }, "Part of the machine can't be read");
+  }
+
+  #response(properties: string): GetReportContentResponse {
+    const value = this.#encoder.encode(properties);
+    const field = [{ fieldType: FieldType.Spec, fieldName: "NodeResourceProperties", value }];
+    return { content: [{ groupVersionKind: { ...customNodeResource }, field }] };
+  }
+}
