@@ -1,0 +1,36 @@
+// Everything that can be said about the code without running it: npm run check
+import { findDrift } from "./generated-code.ts";
+import { findRoomProblems } from "./rooms.ts";
+import { root, runCommand } from "./run-command.ts";
+
+interface Step {
+  name: string;
+  run(): Promise<{ ok: boolean; output: string }>;
+}
+
+const steps: Step[] = [
+  { name: "types", run: () => runCommand("tsc", ["-p", "."]) },
+  { name: "lint and format", run: () => runCommand("biome", ["check", "--error-on-warnings", "."]) },
+  { name: "rooms", run: async () => fromProblems(await findRoomProblems(root)) },
+  { name: "unused code", run: () => runCommand("knip", ["--no-progress"]) },
+  { name: "generated code", run: async () => fromProblems(await findDrift()) },
+];
+
+let failures = 0;
+for (const step of steps) {
+  const begun = performance.now();
+  const { ok, output } = await step.run().catch((error: Error) => ({ ok: false, output: error.message }));
+  const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+  console.log(`${ok ? "ok  " : "FAIL"} ${step.name} (${seconds} s)`);
+  if (ok) continue;
+  failures++;
+  console.log(output.trimEnd().replace(/^/gm, "     "));
+}
+if (failures > 0) {
+  console.log(`${failures} of ${steps.length} checks failed`);
+  process.exitCode = 1;
+}
+
+function fromProblems(problems: string[]) {
+  return { ok: problems.length === 0, output: problems.join("\n") };
+}
