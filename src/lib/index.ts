@@ -16,6 +16,8 @@ export { FakeClock } from "./fake-clock.ts";
 export type { HealthCheck, HealthResult } from "./health.ts";
 export { createLogger, type Logger, type LogLevel, silentLogger } from "./log.ts";
 export { Counter, Gauge, Histogram, Registry } from "./metrics.ts";
+export { checkPluginName } from "./plugin-name.ts";
+export { type ProbeResult, probeSocket } from "./probe-socket.ts";
 export {
   addQuantities,
   compareQuantities,
@@ -29,7 +31,10 @@ export {
   subtractQuantities,
   wholeUnits,
 } from "./quantity.ts";
+export { quote } from "./quote.ts";
 export type { Runnable } from "./runnable.ts";
+export { checkSocketPath, longestSocketPath } from "./socket-path.ts";
 export { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
 export { type KeyHandler, WorkQueue, type WorkQueueOptions } from "./work-queue.ts";
 export { createWorkQueueMetrics, type WorkQueueMetrics } from "./work-queue-metrics.ts";
+export { runInOrder, type RunInOrderOptions } from "./run-in-order.ts";

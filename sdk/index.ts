@@ -1,0 +1,10 @@
+export type { ReportContent, ReportField } from "../src/gen/reporterplugin/v1alpha1/api.ts";
+export { createLogger, type Logger } from "../src/lib/index.ts";
+export { contentOf, customNodeResource, type JsonValue, metadata, node, spec, status } from "./content.ts";
+export type { Report } from "./run-report.ts";
+export {
+  type RegistrationState,
+  type ReporterPlugin,
+  type ReporterPluginOptions,
+  serveReporterPlugin,
+} from "./serve.ts";

@@ -1,0 +1,25 @@
+import { abortable } from "../src/lib/index.ts";
+
+/** A value with its number; numbers only grow. */
+export interface Numbered<T> {
+  number: number;
+  value: T;
+}
+
+/** Holds the newest value. Readers who are slow skip values in between; the newest always reaches them. */
+export class LatestValue<T> {
+  #current: Numbered<T> | undefined;
+  #next = Promise.withResolvers<void>();
+
+  set(value: T): void {
+    this.#current = { number: (this.#current?.number ?? 0) + 1, value };
+    this.#next.resolve();
+    this.#next = Promise.withResolvers();
+  }
+
+  /** The newest value with a number above `seen`; waits for one. Rejects with the signal's reason. */
+  async after(seen: number, signal: AbortSignal): Promise<Numbered<T>> {
+    while (!this.#current || this.#current.number <= seen) await abortable(this.#next.promise, signal);
+    return this.#current;
+  }
+}

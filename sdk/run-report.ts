@@ -1,0 +1,51 @@
+import type { ReportContent } from "../src/gen/reporterplugin/v1alpha1/api.ts";
+import { abortable, Backoff, type Clock, type Logger } from "../src/lib/index.ts";
+import type { LatestValue } from "./latest-value.ts";
+
+/** Gives all that the plugin has to say, again each time it changes. Restarted when it throws. */
+export type Report = (signal: AbortSignal) => AsyncIterable<ReportContent[]>;
+
+/** Runs the author's report into `latest` until the signal aborts; a throw restarts it after 0.5 to 30 s. */
+export async function runReport(
+  report: Report,
+  latest: LatestValue<ReportContent[]>,
+  clock: Clock,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const backoff = new Backoff({ baseMs: 500, maxMs: 30_000 });
+  while (!signal.aborted) {
+    try {
+      await follow(report, signal, (contents) => {
+        backoff.reset();
+        latest.set(contents);
+      });
+      log.info("report ended, its last value stays");
+      return;
+    } catch (err) {
+      if (signal.aborted) return;
+      const delayMs = Math.round(backoff.next());
+      log.error({ err, delayMs }, "report failed, starting it again");
+      await clock.sleep(delayMs, signal).catch(() => {});
+    }
+  }
+}
+
+// Stepped by hand: an iterator that ignores its signal must not hold up the stop.
+async function follow(
+  report: Report,
+  signal: AbortSignal,
+  take: (contents: ReportContent[]) => void,
+): Promise<void> {
+  const iterator = report(signal)[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const step = await abortable(iterator.next(), signal);
+      if (step.done) return;
+      if (!Array.isArray(step.value)) throw new TypeError("report must yield arrays of ReportContent");
+      take(step.value);
+    }
+  } finally {
+    void Promise.resolve(iterator.return?.()).catch(() => {});
+  }
+}

@@ -1,0 +1,59 @@
+import type { ServerError as NiceServerError } from "nice-grpc";
+import { ServerError, Status } from "nice-grpc";
+import type { RegistrationServiceImplementation } from "../src/gen/pluginregistration/v1/api.ts";
+import type {
+  ReportContent,
+  ReporterPluginServiceImplementation,
+} from "../src/gen/reporterplugin/v1alpha1/api.ts";
+import { codeOf } from "../src/lib/index.ts";
+import type { LatestValue } from "./latest-value.ts";
+import type { RegistrationState } from "./serve.ts";
+
+/** What the agent asks and tells at registration. */
+export function registrationService(
+  name: string,
+  told: (state: RegistrationState) => void,
+): RegistrationServiceImplementation {
+  return {
+    // No endpoint: the registration socket serves everything, whatever path the agent sees it under.
+    getInfo: async () => ({ type: "ReporterPlugin", name, endpoint: "", supportedVersions: ["v1alpha1"] }),
+    async notifyRegistrationStatus({ pluginRegistered, error }) {
+      told(pluginRegistered ? { state: "registered" } : { state: "refused", reason: error });
+      return {};
+    },
+  };
+}
+
+/** Content from the latest value. Calls wait for the first one; streams end when `stop` aborts. */
+export function reporterService(
+  latest: LatestValue<ReportContent[]>,
+  stop: AbortSignal,
+): ReporterPluginServiceImplementation {
+  return {
+    async getReportContent(_request, { signal }) {
+      const { value } = await ending(stop, latest.after(0, AbortSignal.any([signal, stop])));
+      return { content: value };
+    },
+    async *listAndWatchReportContent(_request, { signal }) {
+      const either = AbortSignal.any([signal, stop]);
+      for (let seen = 0; ; ) {
+        const { number, value } = await ending(stop, latest.after(seen, either));
+        seen = number;
+        yield { content: value };
+      }
+    },
+  };
+}
+
+async function ending<T>(stop: AbortSignal, value: Promise<T>): Promise<T> {
+  try {
+    return await value;
+  } catch (thrown) {
+    if (stop.aborted || codeOf(thrown) === "stopped") throw stopping();
+    throw thrown;
+  }
+}
+
+function stopping(): NiceServerError {
+  return new ServerError(Status.UNAVAILABLE, "the plugin is stopping");
+}

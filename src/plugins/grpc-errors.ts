@@ -1,0 +1,23 @@
+import { ClientError, Status } from "nice-grpc";
+import { type ErrorCode, NodekeeperError } from "../lib/index.ts";
+
+const longestDetails = 500;
+
+const codes: Partial<Record<Status, ErrorCode>> = {
+  [Status.UNIMPLEMENTED]: "unsupported",
+  [Status.RESOURCE_EXHAUSTED]: "exhausted",
+  [Status.DEADLINE_EXCEEDED]: "deadline",
+  [Status.INVALID_ARGUMENT]: "invalid",
+};
+
+/**
+ * What a failed call to a plugin means, in codes of the catalogue: `unsupported` (no such call), `exhausted` (too
+ * large), `deadline`, `invalid`, else `unavailable`. The plugin's own words are cut at 500 characters.
+ * What is no gRPC error, such as an abort's reason, is given back as it is.
+ */
+export function fromGrpcError(thrown: unknown): unknown {
+  if (!(thrown instanceof ClientError)) return thrown;
+  const method = thrown.path.slice(thrown.path.lastIndexOf("/") + 1);
+  const details = thrown.details.slice(0, longestDetails) || Status[thrown.code];
+  return new NodekeeperError(codes[thrown.code] ?? "unavailable", `${method}: ${details}`);
+}

@@ -1,0 +1,339 @@
+import {
+  Backoff,
+  type Clock,
+  checkSocketPath,
+  codeOf,
+  type Logger,
+  messageOf,
+  NodekeeperError,
+  type ProbeResult,
+  probeSocket,
+  quote,
+  withDeadline,
+} from "../lib/index.ts";
+import type { PluginMetrics } from "./metrics.ts";
+import { checkPluginInfo, type PluginCandidate } from "./plugin-info.ts";
+import type { Claimant, RegisteredPlugins } from "./registered-plugins.ts";
+import { type HandshakeTimeouts, RegistrationClient } from "./registration-client.ts";
+import type { Slots } from "./slots.ts";
+import type { FoundSocket } from "./socket-scan.ts";
+import type { PluginState, PluginStatus } from "./status.ts";
+import type { PluginHandler, PluginRegistration } from "./types.ts";
+
+/** What all sessions of a manager share. */
+export interface SessionContext {
+  clock: Clock;
+  log: Logger;
+  metrics: PluginMetrics;
+  handlers: ReadonlyMap<string, PluginHandler>;
+  registered: RegisteredPlugins;
+  slots: Slots;
+  timeouts: HandshakeTimeouts & { handlerMs: number };
+  livenessIntervalMs: number;
+}
+
+/** The session of an earlier file at the same path; its registration is kept until the new file's first attempt is over. */
+export interface Predecessor {
+  session: PluginSession;
+  finished: Promise<void>;
+}
+
+const failureBackoff = { baseMs: 500, maxMs: 120_000 };
+const refusalBackoff = { baseMs: 15_000, maxMs: 300_000 };
+const refusalCodes = new Set(["invalid", "unsupported", "conflict", "exhausted"]);
+
+/** The life of one socket file: its handshake, the watch over its process, and the end. One operation at a time. */
+export class PluginSession implements Claimant {
+  readonly path: string;
+  readonly identity: string;
+  readonly sequence: number;
+  readonly #context: SessionContext;
+  readonly #log: Logger;
+  readonly #failures = new Backoff(failureBackoff);
+  readonly #refusals = new Backoff(refusalBackoff);
+  #predecessor: Predecessor | undefined;
+  #state: PluginState = "registering";
+  #since: number;
+  #reason: string | undefined;
+  #attempts = 0;
+  #candidate: PluginCandidate | undefined;
+  #registration: PluginRegistration | undefined;
+  #noticePending = false;
+  #noticeDue = 0;
+  #waitsForVacancy = false;
+  #wake: (() => void) | undefined;
+
+  constructor(
+    socket: FoundSocket,
+    sequence: number,
+    predecessor: Predecessor | undefined,
+    context: SessionContext,
+  ) {
+    this.path = socket.path;
+    this.identity = socket.identity;
+    this.sequence = sequence;
+    this.#predecessor = predecessor;
+    this.#context = context;
+    this.#log = context.log.child({ socket: socket.path });
+    this.#since = context.clock.now();
+  }
+
+  /** The registration this path is served under: its own, or the one that an earlier file left to it. */
+  get held(): PluginRegistration | undefined {
+    return this.#registration ?? this.#predecessor?.session.held;
+  }
+
+  /** Lives until the signal aborts. With reason code `gone` it deregisters; with others it leaves the plugin served. */
+  async run(signal: AbortSignal): Promise<void> {
+    try {
+      while (!signal.aborted) await this.#step(signal);
+    } catch (thrown) {
+      if (!signal.aborted) this.#log.error({ err: thrown }, "plugin session ended by a defect");
+    }
+    if (codeOf(signal.reason) !== "gone") return;
+    const reason = messageOf(signal.reason);
+    await this.#releasePredecessor(reason);
+    await this.#release(reason);
+  }
+
+  accepted(registration: PluginRegistration): void {
+    this.#registration = registration;
+    this.#noticePending = true;
+    this.#noticeDue = 0;
+    this.#failures.reset();
+    this.#refusals.reset();
+    this.#count("registered");
+    this.#enter("registered", undefined);
+    const { type, name, endpoint, generation } = registration;
+    this.#log.info({ type, plugin: name, endpoint, generation }, "plugin registered");
+  }
+
+  superseded(by: PluginRegistration): void {
+    this.#registration = undefined;
+    this.#noticePending = false;
+    this.#waitsForVacancy = true;
+    this.#enter("superseded", `${by.registrationSocket} is newer and took the name over`);
+    this.#wake?.();
+  }
+
+  /** A name or a place became free: those who wait for one try again. */
+  vacancy(): void {
+    if (!this.#waitsForVacancy) return;
+    this.#waitsForVacancy = false;
+    this.#refusals.reset();
+    this.#enter("registering", undefined);
+    this.#wake?.();
+  }
+
+  status(): PluginStatus {
+    return {
+      ...(this.#candidate && {
+        type: this.#candidate.type,
+        name: this.#candidate.name,
+        endpoint: this.#candidate.endpoint,
+        versions: [...this.#candidate.versions],
+      }),
+      registrationSocket: this.path,
+      state: this.#state,
+      since: this.#since,
+      ...(this.#reason !== undefined && { reason: this.#reason }),
+      attempts: this.#attempts,
+      ...(this.#registration && { generation: this.#registration.generation }),
+    };
+  }
+
+  // Each step does what the state asks for and then waits for its next moment.
+  async #step(signal: AbortSignal): Promise<void> {
+    switch (this.#state) {
+      case "registering":
+        return await this.#attempt(signal);
+      case "registered":
+        return await this.#watchOver(signal);
+      case "superseded":
+        return await this.#pause(this.#context.livenessIntervalMs, signal);
+      case "gone":
+        return await this.#awaitProcess(signal);
+      case "refused":
+        await this.#pause(this.#refusals.next(), signal);
+        return this.#retry("refused");
+      case "failed":
+        await this.#pause(this.#failures.next(), signal);
+        return this.#retry("failed");
+    }
+  }
+
+  #retry(from: PluginState): void {
+    if (this.#state === from) this.#enter("registering", this.#reason);
+  }
+
+  async #attempt(signal: AbortSignal): Promise<void> {
+    if (this.#predecessor) await this.#predecessor.finished;
+    this.#waitsForVacancy = false;
+    try {
+      await this.#context.slots.run(this.#attempts, signal, () => this.#register(signal));
+    } catch (thrown) {
+      signal.throwIfAborted();
+      this.#count("failed");
+      this.#enter("failed", messageOf(thrown));
+      this.#log.warn(
+        { err: thrown, attempts: this.#attempts },
+        "plugin registration failed, will be retried",
+      );
+    }
+    await this.#releasePredecessor("its socket was re-created");
+  }
+
+  async #register(signal: AbortSignal): Promise<void> {
+    this.#attempts++;
+    checkSocketPath(this.path);
+    const found = await this.#probe(this.path);
+    if (found === "refused") return this.#enter("gone", "no process listens on the socket");
+    using client = new RegistrationClient(this.path, this.#context.timeouts, this.#context.clock);
+    const info = await client.getInfo(signal);
+    try {
+      const handler = this.#handlerFor(info.type);
+      this.#candidate = checkPluginInfo(info, this.path);
+      handler.validate(this.#candidate);
+      await this.#accept(handler, this.#candidate, signal);
+    } catch (thrown) {
+      if (signal.aborted || !(thrown instanceof NodekeeperError) || !refusalCodes.has(thrown.code))
+        throw thrown;
+      return await this.#refuse(client, thrown, signal);
+    }
+    await this.#notifySuccess(client, signal);
+  }
+
+  #handlerFor(type: string): PluginHandler {
+    const handler = this.#context.handlers.get(type);
+    if (handler) return handler;
+    const known = [...this.#context.handlers.keys()].sort().join(", ");
+    throw new NodekeeperError(
+      "unsupported",
+      `plugin type ${quote(type)} is not known; accepted: ${known || "none"}`,
+    );
+  }
+
+  async #accept(handler: PluginHandler, candidate: PluginCandidate, signal: AbortSignal): Promise<void> {
+    const { clock, registered, timeouts } = this.#context;
+    await withDeadline(clock, timeouts.handlerMs, "handler", signal, (workSignal) =>
+      registered.register(this, candidate, handler, workSignal),
+    );
+  }
+
+  async #refuse(client: RegistrationClient, refusal: NodekeeperError, signal: AbortSignal): Promise<void> {
+    this.#count("refused");
+    this.#waitsForVacancy = refusal.code === "conflict" || refusal.code === "exhausted";
+    this.#enter("refused", refusal.message);
+    this.#log.warn({ err: refusal }, "plugin refused");
+    try {
+      await client.notify(messageOf(refusal), signal);
+    } catch (thrown) {
+      this.#log.debug({ err: thrown }, "refusal could not be told to the plugin");
+    }
+  }
+
+  async #notifySuccess(client: RegistrationClient, signal: AbortSignal): Promise<void> {
+    if (!this.#noticePending) return;
+    try {
+      await client.notify(undefined, signal);
+      this.#noticePending = false;
+      this.#failures.reset();
+      if (this.#state === "registered") this.#reason = undefined;
+    } catch (thrown) {
+      signal.throwIfAborted();
+      this.#noticeDue = this.#context.clock.monotonic() + this.#failures.next();
+      if (this.#state === "registered")
+        this.#reason = `it is served, but could not be told so: ${messageOf(thrown)}`;
+      this.#log.warn({ err: thrown }, "success notice failed, will be retried");
+    }
+  }
+
+  // Registered: repeats a failed notice, and looks whether the process still listens.
+  async #watchOver(signal: AbortSignal): Promise<void> {
+    const { livenessIntervalMs, clock } = this.#context;
+    const untilNotice = this.#noticePending ? this.#noticeDue - clock.monotonic() : livenessIntervalMs;
+    await this.#pause(Math.min(Math.max(untilNotice, 0), livenessIntervalMs), signal);
+    if (this.#noticePending && clock.monotonic() >= this.#noticeDue) await this.#repeatNotice(signal);
+    if (!(await this.#processLeft())) return;
+    await this.#pause(Math.min(livenessIntervalMs, 1_000), signal);
+    const reason = await this.#processLeft();
+    if (!reason || this.#state !== "registered") return;
+    await this.#release(reason);
+    this.#enter("gone", reason);
+  }
+
+  async #repeatNotice(signal: AbortSignal): Promise<void> {
+    const { slots, timeouts, clock } = this.#context;
+    await slots.run(this.#attempts, signal, async () => {
+      using client = new RegistrationClient(this.path, timeouts, clock);
+      await this.#notifySuccess(client, signal);
+    });
+  }
+
+  /** Why the plugin's process counts as gone, or undefined. */
+  async #processLeft(): Promise<string | undefined> {
+    const registration = this.#registration;
+    if (this.#state !== "registered" || !registration) return undefined;
+    // A missing registration socket is the scan's to judge: it may just be moved or re-created.
+    if ((await this.#probe(this.path)) === "refused") return "no process listens on its registration socket";
+    if (registration.endpoint === this.path) return undefined;
+    const found = await this.#probe(registration.endpoint);
+    if (found === "refused") return "no process listens on its endpoint";
+    return found === "missing" ? "its endpoint is missing" : undefined;
+  }
+
+  async #awaitProcess(signal: AbortSignal): Promise<void> {
+    await this.#pause(Math.min(this.#failures.next(), this.#context.livenessIntervalMs), signal);
+    if (this.#state !== "gone" || (await this.#probe(this.path)) !== "accepts") return;
+    this.#enter("registering", this.#reason);
+  }
+
+  async #probe(path: string): Promise<ProbeResult> {
+    const found = await probeSocket(this.#context.clock, path);
+    if (found !== "accepts") this.#context.metrics.probeFailures.inc({ result: found });
+    return found;
+  }
+
+  async #release(reason: string): Promise<void> {
+    const registration = this.#registration;
+    this.#registration = undefined;
+    this.#noticePending = false;
+    if (registration) await this.#context.registered.release(registration, reason);
+  }
+
+  async #releasePredecessor(reason: string): Promise<void> {
+    if (!this.#predecessor) return;
+    await this.#predecessor.finished;
+    const left = this.#predecessor.session.held;
+    this.#predecessor = undefined;
+    if (left) await this.#context.registered.release(left, reason);
+  }
+
+  #count(result: "registered" | "refused" | "failed"): void {
+    const type = this.#candidate?.type ?? "unknown";
+    this.#context.metrics.registrations.inc({ type, result });
+  }
+
+  #enter(state: PluginState, reason: string | undefined): void {
+    if (this.#state !== state) this.#since = this.#context.clock.now();
+    this.#state = state;
+    this.#reason = reason;
+  }
+
+  /** Waits `ms`, or less when woken; rejects when the signal aborts. */
+  #pause(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const finish = (settle: () => void) => {
+        timer.cancel();
+        signal.removeEventListener("abort", onAbort);
+        this.#wake = undefined;
+        settle();
+      };
+      const onAbort = () => finish(() => reject(signal.reason));
+      const timer = this.#context.clock.after(ms, () => finish(resolve));
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#wake = () => finish(resolve);
+      if (signal.aborted) onAbort();
+    });
+  }
+}

@@ -1,0 +1,116 @@
+import type { Clock, HealthResult, Histogram, Logger } from "../lib/index.ts";
+import { DirectoryWatches } from "./directory-watches.ts";
+import { type ScanLimits, type ScanResult, scanForSockets } from "./socket-scan.ts";
+
+export interface SocketWatcherOptions {
+  directories: readonly string[];
+  limits: ScanLimits;
+  rescanIntervalMs: number;
+  clock: Clock;
+  log: Logger;
+  scanSeconds: Histogram;
+  isKnown(path: string): boolean;
+  /** Called after every scan with all that it found; `signal` is the one given to `run`. */
+  onScan(result: ScanResult, signal: AbortSignal): void;
+}
+
+// A flood of events costs at most about a tenth of the time, and no more than 20 scans a second.
+const shortestGapMs = 50;
+const gapPerScanTime = 10;
+
+/** Scans when a directory changes, and every `rescanInterval` whether or not an event came. */
+export class SocketWatcher {
+  readonly #options: SocketWatcherOptions;
+  #dirty = false;
+  #wake: (() => void) | undefined;
+  #lastGood: number | undefined;
+  #began = 0;
+  #failures: ReadonlyMap<string, string> = new Map();
+  #leftOut = "";
+  #watchTrouble: string | undefined;
+
+  constructor(options: SocketWatcherOptions) {
+    this.#options = options;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, rescanIntervalMs } = this.#options;
+    using watches = new DirectoryWatches(this.#options.log, () => this.#changed());
+    this.#began = clock.monotonic();
+    while (!signal.aborted) {
+      this.#dirty = false;
+      const tookMs = await this.#scan(watches, signal);
+      const gapMs = Math.max(shortestGapMs, tookMs * gapPerScanTime);
+      await this.#wait(gapMs, signal, false);
+      if (!this.#dirty) await this.#wait(Math.max(rescanIntervalMs - gapMs, 0), signal, true);
+    }
+  }
+
+  health(): HealthResult {
+    const { clock, rescanIntervalMs } = this.#options;
+    const [failure] = this.#failures;
+    if (failure) return { ok: false, message: `${failure[0]}: ${failure[1]}` };
+    const quietMs = clock.monotonic() - (this.#lastGood ?? this.#began);
+    if (quietMs > 3 * rescanIntervalMs) {
+      return { ok: false, message: `no successful scan for ${Math.round(quietMs / 1000)} s` };
+    }
+    if (this.#lastGood === undefined) return { ok: false, message: "no scan has been made yet" };
+    if (this.#watchTrouble) return { ok: true, message: this.#watchTrouble };
+    return { ok: true, message: `${this.#options.directories.length} directories watched` };
+  }
+
+  #changed(): void {
+    this.#dirty = true;
+    this.#wake?.();
+  }
+
+  async #scan(watches: DirectoryWatches, signal: AbortSignal): Promise<number> {
+    const { clock, log, scanSeconds } = this.#options;
+    const began = clock.monotonic();
+    const result = await scanForSockets({
+      directories: this.#options.directories,
+      limits: this.#options.limits,
+      onDirectory: (path, identity) => watches.keep(path, identity),
+      isKnown: (path) => this.#options.isKnown(path),
+    });
+    watches.forgetOthers();
+    const tookMs = clock.monotonic() - began;
+    scanSeconds.observe(tookMs / 1000);
+    this.#watchTrouble = watches.trouble;
+    this.#report(result);
+    if (result.failures.size === 0) this.#lastGood = clock.monotonic();
+    if (!signal.aborted) this.#options.onScan(result, signal);
+    log.debug({ sockets: result.sockets.size, tookMs }, "plugin directories scanned");
+    return tookMs;
+  }
+
+  // Says a trouble when it begins or changes, not at every scan.
+  #report({ failures, unread, overflows }: ScanResult): void {
+    const { log } = this.#options;
+    for (const [directory, reason] of failures) {
+      if (this.#failures.get(directory) !== reason)
+        log.error({ directory, reason }, "plugin directory can't be read");
+    }
+    this.#failures = failures;
+    const left = [...overflows, ...unread.values()].slice(0, 10).join("; ");
+    if (left !== "" && left !== this.#leftOut)
+      log.warn({ leftOut: left }, "parts of plugin directories are left out");
+    this.#leftOut = left;
+  }
+
+  /** Waits `ms`, or until the signal aborts, or until a change where `wakeOnChange`. */
+  #wait(ms: number, signal: AbortSignal, wakeOnChange: boolean): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const finish = () => {
+        timer.cancel();
+        signal.removeEventListener("abort", finish);
+        this.#wake = undefined;
+        resolve();
+      };
+      const timer = this.#options.clock.after(ms, finish);
+      signal.addEventListener("abort", finish, { once: true });
+      if (wakeOnChange) this.#wake = finish;
+    });
+  }
+}
