@@ -5,5 +5,5 @@ export type { CgroupVersion } from "./kernel.ts";
 export type { InterfaceKind, NetworkInterface, NetworkOptions } from "./network.ts";
 export type { NumaNode } from "./numa.ts";
 export { formatCpuList, parseCpuList } from "./parse.ts";
-export { type Reading, valueOf } from "./reading.ts";
+export { type Reading, readingValue } from "./reading.ts";
 export type { Virtualization } from "./virtualization.ts";

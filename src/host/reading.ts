@@ -17,6 +17,6 @@ export type Reading<T> =
   | { state: "failed"; at: number; error: NodekeeperError };
 
 /** The value of a reading, or undefined where there is none. */
-export function valueOf<T>(reading: Reading<T>): T | undefined {
+export function readingValue<T>(reading: Reading<T>): T | undefined {
   return reading.state === "read" ? reading.value : undefined;
 }

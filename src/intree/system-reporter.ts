@@ -1,7 +1,7 @@
 import { FieldType, type GetReportContentResponse } from "../gen/reporterplugin/v1alpha1/api.ts";
 import type { Host } from "../host/index.ts";
 import { abortable, type Clock, type Logger, messageOf, NodekeeperError } from "../lib/index.ts";
-import type { ReporterSource } from "./reporter-source.ts";
+import { customNodeResource, type ReporterSource } from "../reporting/index.ts";
 import { SystemFactsReader } from "./system-facts.ts";
 import { systemProperties } from "./system-properties.ts";
 
@@ -17,12 +17,6 @@ export interface SystemReporterOptions {
   /** How often `listAndWatch` looks for a change, milliseconds. Default 30000. */
   pollIntervalMs?: number;
 }
-
-const customNodeResource = {
-  group: "node.katalyst.kubewharf.io",
-  version: "v1alpha1",
-  kind: "CustomNodeResource",
-};
 
 /** Reports what the machine is: CPUs, memory, NUMA nodes, network interfaces, as properties of the CustomNodeResource. */
 export class SystemReporter implements ReporterSource {

@@ -1,0 +1,68 @@
+import { type HealthCheck, type HealthResult, messageOf } from "../lib/index.ts";
+import { type Reply, textReply } from "./reply.ts";
+
+/** The health endpoints by name, and which checks each asks. */
+export const healthEndpoints = ["livez", "readyz", "healthz"] as const;
+export type HealthEndpoint = (typeof healthEndpoints)[number];
+
+// A check may quote what a plugin said; one line of this length says enough.
+const LONGEST_MESSAGE = 500;
+
+/**
+ * Answers /livez, /readyz and /healthz as the kube-apiserver does: "ok", or with `?verbose` or on failure a line for
+ * each check. `?exclude=name` (repeatable) leaves a check out. Status 200 or 503.
+ * livez asks checks of kind `live`; readyz and healthz ask all.
+ */
+export function healthReply(
+  checks: readonly HealthCheck[],
+  endpoint: HealthEndpoint,
+  query: URLSearchParams,
+): Reply {
+  const asked = checksOf(checks, endpoint);
+  const excluded = new Set(query.getAll("exclude"));
+  const lines: string[] = [];
+  let failed = false;
+  for (const check of asked) {
+    if (excluded.delete(check.name)) {
+      lines.push(`[+]${check.name} excluded: ok`);
+      continue;
+    }
+    const { ok, message } = resultOf(check);
+    failed ||= !ok;
+    lines.push(ok ? `[+]${check.name} ok` : `[-]${check.name} failed: ${message}`);
+  }
+  if (!failed && !query.has("verbose")) return textReply(200, "ok");
+  for (const name of excluded)
+    lines.push(`warn: no check named ${JSON.stringify(name.slice(0, 100))} to exclude`);
+  lines.push(`${endpoint} check ${failed ? "failed" : "passed"}`);
+  return textReply(failed ? 503 : 200, lines.join("\n"));
+}
+
+/** Answers /readyz/<name> and the like: that check alone; 404 where the endpoint does not ask it. */
+export function singleHealthReply(
+  checks: readonly HealthCheck[],
+  endpoint: HealthEndpoint,
+  name: string,
+): Reply {
+  const check = checksOf(checks, endpoint).find((each) => each.name === name);
+  if (!check) return textReply(404, `no check named ${JSON.stringify(name.slice(0, 100))}`);
+  const { ok, message } = resultOf(check);
+  return ok ? textReply(200, "ok") : textReply(503, `failed: ${message}`);
+}
+
+function checksOf(checks: readonly HealthCheck[], endpoint: HealthEndpoint): readonly HealthCheck[] {
+  return endpoint === "livez" ? checks.filter((check) => check.kind === "live") : checks;
+}
+
+function resultOf(check: HealthCheck): HealthResult {
+  try {
+    const { ok, message } = check.check();
+    return { ok, message: oneLine(message) };
+  } catch (thrown) {
+    return { ok: false, message: oneLine(messageOf(thrown)) };
+  }
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").slice(0, LONGEST_MESSAGE);
+}

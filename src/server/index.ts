@@ -1,0 +1,3 @@
+export type { JsonRoute } from "./api.ts";
+export { createBaseMetrics } from "./base-metrics.ts";
+export { createStatusServer, type StatusServer, type StatusServerOptions } from "./status-server.ts";

@@ -1,0 +1,71 @@
+import type { PluginStatus } from "../plugins/index.ts";
+import type { ReporterStatus } from "../reporting/index.ts";
+
+/** A plugin as `nodekeeper plugins list` shows it: its registration and what it reports, in one row. */
+export interface PluginRow {
+  name: string;
+  type: string;
+  /** A registration state, or "in-tree", or "lost" while its grace period runs. */
+  state: string;
+  endpoint: string | undefined;
+  registrationSocket: string | undefined;
+  versions: readonly string[];
+  /** Wall milliseconds; of the state, or of the loss. */
+  since: number | undefined;
+  attempts: number;
+  /** Wall milliseconds of the last changed content. */
+  contentAt: number | undefined;
+  contentBytes: number;
+  /** What is not taken of its content, each with its reason. */
+  problems: readonly string[];
+  /** The last refusal or failed call; undefined when nothing is wrong. */
+  error: string | undefined;
+}
+
+/** Joins the sockets that registered, or failed to, with the reporters that have content. Sorted by name. */
+export function listPlugins(
+  sockets: readonly PluginStatus[],
+  reporters: readonly ReporterStatus[],
+): PluginRow[] {
+  const rows = sockets.map((socket): PluginRow => {
+    const isServed = socket.state === "registered" && socket.type === "ReporterPlugin";
+    const reporter = isServed ? reporters.find(({ name }) => name === socket.name) : undefined;
+    return {
+      name: socket.name ?? "",
+      type: socket.type ?? "",
+      state: socket.state,
+      endpoint: socket.endpoint,
+      registrationSocket: socket.registrationSocket,
+      versions: socket.versions ?? [],
+      since: socket.since,
+      attempts: socket.attempts,
+      ...contentOf(reporter),
+      error: socket.reason ?? reporter?.lastError,
+    };
+  });
+  for (const reporter of reporters) {
+    if (rows.some(({ name, state }) => state === "registered" && name === reporter.name)) continue;
+    if (!reporter.inTree && reporter.state === "running") continue;
+    rows.push({
+      name: reporter.name,
+      type: "ReporterPlugin",
+      state: reporter.inTree ? "in-tree" : "lost",
+      endpoint: reporter.endpoint,
+      registrationSocket: undefined,
+      versions: [],
+      since: reporter.stoppedAt,
+      attempts: 0,
+      ...contentOf(reporter),
+      error: reporter.lastError,
+    });
+  }
+  return rows.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+}
+
+function contentOf(reporter: ReporterStatus | undefined) {
+  return {
+    contentAt: reporter?.updatedAt,
+    contentBytes: reporter?.contentBytes ?? 0,
+    problems: reporter?.problems ?? [],
+  };
+}

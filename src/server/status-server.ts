@@ -1,0 +1,222 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import {
+  type Clock,
+  childScope,
+  codeOf,
+  type Logger,
+  messageOf,
+  NodekeeperError,
+  type Runnable,
+  stopped,
+} from "../lib/index.ts";
+import { formatAddress, type ListenAddress, parseListenAddress } from "./address.ts";
+import { isHostAllowed } from "./host-guard.ts";
+import { createServerMetrics, type ServerMetrics } from "./metrics.ts";
+import { errorReply, type Reply } from "./reply.ts";
+import { type Routed, Router, type RouterOptions } from "./router.ts";
+
+export interface StatusServerOptions extends RouterOptions {
+  /** "127.0.0.1:10290"; port 0 lets the system choose. There is no authentication: keep it on loopback. */
+  address: string;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Most connections at once; more are closed as they come. */
+export const MAX_CONNECTIONS = 64;
+
+const HEADERS_TIMEOUT_MS = 5_000;
+const REQUEST_TIMEOUT_MS = 10_000;
+// Longer than a handler may take; ends clients that do not read their answer.
+const SOCKET_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_MS = 5_000;
+const MAX_HEADER_BYTES = 16 * 1024;
+// Answers under way get this long to finish when the server stops.
+const STOP_GRACE_MS = 500;
+
+/** Makes the status server. Throws `invalid` for an address, route or check that can't be served. */
+export function createStatusServer(options: StatusServerOptions): StatusServer {
+  return new StatusServer(options);
+}
+
+/** Health, metrics and the JSON API over HTTP, for reading only. */
+export class StatusServer implements Runnable {
+  readonly name = "status-server";
+  readonly #options: StatusServerOptions;
+  readonly #configured: ListenAddress;
+  readonly #router: Router;
+  readonly #metrics: ServerMetrics;
+  readonly #listening = Promise.withResolvers<string>();
+  #bound: AddressInfo | undefined;
+
+  constructor(options: StatusServerOptions) {
+    this.#options = options;
+    this.#configured = parseListenAddress(options.address);
+    this.#router = new Router(options);
+    this.#metrics = createServerMetrics(options.registry);
+    // Whoever does not wait for it learns of a failure from run.
+    this.#listening.promise.catch(() => {});
+  }
+
+  /** The address bound, with the real port; undefined while the server does not listen. */
+  get address(): string | undefined {
+    return this.#bound && formatAddress(this.#bound.address, this.#bound.port);
+  }
+
+  /** Resolves with the bound address once `run` listens; rejects when it can't. */
+  whenListening(): Promise<string> {
+    return this.#listening.promise;
+  }
+
+  /** Serves until the signal aborts; then stops within a second. Throws when the address can't be bound. May run once. */
+  async run(signal: AbortSignal): Promise<void> {
+    using scope = childScope(signal);
+    const server = this.#createServer(scope.signal);
+    try {
+      signal.throwIfAborted();
+      await listen(server, this.#configured);
+    } catch (thrown) {
+      this.#listening.reject(thrown);
+      if (signal.aborted) return;
+      throw thrown;
+    }
+    this.#bound = server.address() as AddressInfo;
+    this.#options.logger.info({ address: this.address }, "Status server listens");
+    this.#listening.resolve(this.address!);
+    try {
+      await failureOrAbort(server, signal);
+    } finally {
+      scope.abort(stopped("the status server stops"));
+      await this.#close(server);
+      this.#bound = undefined;
+    }
+  }
+
+  #createServer(signal: AbortSignal): Server {
+    const server = createServer(
+      {
+        headersTimeout: HEADERS_TIMEOUT_MS,
+        requestTimeout: REQUEST_TIMEOUT_MS,
+        connectionsCheckingInterval: 1_000,
+        keepAliveTimeout: KEEP_ALIVE_MS,
+        maxHeaderSize: MAX_HEADER_BYTES,
+      },
+      (request, response) => void this.#serve(request, response, signal),
+    );
+    server.maxConnections = MAX_CONNECTIONS;
+    server.setTimeout(SOCKET_TIMEOUT_MS);
+    server.on("drop", () => this.#metrics.refusedConnections.inc());
+    return server;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
+    const begin = this.#options.clock.monotonic();
+    using scope = childScope(signal);
+    const onClose = () => scope.abort(stopped("the client closed the connection"));
+    response.once("close", onClose);
+    const { handler, reply } = await this.#answer(request, scope.signal);
+    response.off("close", onClose);
+    this.#metrics.requests.inc({ handler, code: reply.status });
+    this.#metrics.duration.observe({ handler }, (this.#options.clock.monotonic() - begin) / 1000);
+    send(request, response, reply, signal.aborted);
+  }
+
+  async #answer(request: IncomingMessage, signal: AbortSignal): Promise<Routed> {
+    try {
+      const refusal = this.#refusal(request);
+      if (refusal) return { handler: "refused", reply: refusal };
+      const target = request.url ?? "/";
+      const url = URL.parse(target.startsWith("/") ? `http://localhost${target}` : target);
+      if (!url)
+        return { handler: "refused", reply: errorReply("invalid", "the request's path is not a URL path") };
+      return await this.#router.answer(url.pathname, url.searchParams, signal);
+    } catch (thrown) {
+      return { handler: "other", reply: errorReply(codeOf(thrown), messageOf(thrown)) };
+    }
+  }
+
+  #refusal(request: IncomingMessage): Reply | undefined {
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      const reply = errorReply("unsupported", `method ${request.method} is not served; GET and HEAD are`);
+      return { ...reply, status: 405, headers: { Allow: "GET, HEAD" } };
+    }
+    const { host } = request.headers;
+    if (isHostAllowed(host, this.#configured.host, this.#bound?.address ?? this.#configured.host))
+      return undefined;
+    const shown = JSON.stringify(host?.slice(0, 100));
+    return errorReply(
+      "forbidden",
+      `host ${shown} is not a name of this server; use localhost or its address`,
+    );
+  }
+
+  async #close(server: Server): Promise<void> {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeIdleConnections();
+    const timer = this.#options.clock.after(STOP_GRACE_MS, () => server.closeAllConnections());
+    await closed;
+    timer.cancel();
+  }
+}
+
+function send(request: IncomingMessage, response: ServerResponse, reply: Reply, stopping: boolean): void {
+  if (response.destroyed) return;
+  const hasBody =
+    request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
+  response.writeHead(reply.status, {
+    "Content-Type": reply.contentType,
+    "Content-Length": Buffer.byteLength(reply.body),
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    // A body that nobody reads must not be taken for the next request.
+    ...(hasBody || stopping ? { Connection: "close" } : {}),
+    ...reply.headers,
+  });
+  response.end(request.method === "HEAD" ? undefined : reply.body);
+}
+
+function listen(server: Server, { host, port }: ListenAddress): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (thrown: NodeJS.ErrnoException) => reject(bindError(formatAddress(host, port), thrown));
+    server.once("error", onError);
+    server.listen({ host, port }, () => {
+      server.off("error", onError);
+      resolve();
+    });
+  });
+}
+
+function bindError(address: string, thrown: NodeJS.ErrnoException): NodekeeperError {
+  const cause = { cause: thrown };
+  switch (thrown.code) {
+    case "EADDRINUSE":
+      return new NodekeeperError("conflict", `status server: another process listens on ${address}`, cause);
+    case "EACCES":
+      return new NodekeeperError("forbidden", `status server: not allowed to listen on ${address}`, cause);
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+      return new NodekeeperError(
+        "invalid",
+        `status server: ${address} is not an address of this machine`,
+        cause,
+      );
+    default:
+      return new NodekeeperError("unavailable", `status server: can't listen on ${address}`, cause);
+  }
+}
+
+function failureOrAbort(server: Server, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const finish = (settle: () => void) => {
+      signal.removeEventListener("abort", onAbort);
+      server.off("error", onError);
+      settle();
+    };
+    const onAbort = () => finish(resolve);
+    const onError = (thrown: Error) => finish(() => reject(thrown));
+    if (signal.aborted) return resolve();
+    signal.addEventListener("abort", onAbort, { once: true });
+    server.on("error", onError);
+  });
+}
