@@ -1,0 +1,61 @@
+// Makes dist/, what is published and put into images: npm run build
+import { chmod, mkdir, readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { type BuildOptions, build } from "esbuild";
+import { writeDeclarations } from "./declarations.ts";
+import { root } from "./run-command.ts";
+
+const dist = join(root, "dist");
+
+const common: BuildOptions = {
+  absWorkingDir: root,
+  bundle: true,
+  platform: "node",
+  format: "esm",
+  target: "node24",
+  sourcemap: true,
+  // The map holds positions and names; sources would double its size and are in the repository.
+  sourcesContent: false,
+  legalComments: "none",
+  logLevel: "warning",
+};
+
+// CommonJS dependencies within an ES module expect these.
+const commonJsNames = [
+  `import { createRequire as __createRequire } from "node:module";`,
+  `const require = __createRequire(import.meta.url);`,
+  `const __filename = import.meta.filename, __dirname = import.meta.dirname;`,
+].join("");
+
+await rm(dist, { recursive: true, force: true });
+await mkdir(join(dist, "types"), { recursive: true });
+await Promise.all([
+  buildCli(),
+  buildLibrary("sdk/index.ts", "sdk.js"),
+  buildLibrary("src/devcluster/index.ts", "devcluster.js"),
+  writeDeclarations(["sdk/index.ts", "src/devcluster/index.ts"], join(dist, "types")),
+]);
+await rm(join(dist, "types/tsconfig.json"));
+for (const name of ["nodekeeper.js", "sdk.js", "devcluster.js"]) {
+  const { size } = await stat(join(dist, name));
+  console.log(`dist/${name} ${Math.ceil(size / 1024)} KiB`);
+}
+
+/** The agent and its commands in one file that needs Node alone. */
+async function buildCli(): Promise<void> {
+  const entry = "src/main.ts";
+  const hasShebang = (await readFile(join(root, entry), "utf8")).startsWith("#!");
+  const outfile = join(dist, "nodekeeper.js");
+  await build({
+    ...common,
+    entryPoints: [entry],
+    outfile,
+    banner: { js: `${hasShebang ? "" : "#!/usr/bin/env node\n"}${commonJsNames}` },
+  });
+  await chmod(outfile, 0o755);
+}
+
+/** A part that others import; it shares the package's dependencies with them. */
+async function buildLibrary(entry: string, name: string): Promise<void> {
+  await build({ ...common, entryPoints: [entry], outfile: join(dist, name), packages: "external" });
+}
