@@ -1,0 +1,68 @@
+import { apiVersionOf, type ResourceDefinition, type ServedVersion } from "./definition.ts";
+
+/** The kinds that are served now. CustomResourceDefinitions add and remove some. */
+export class Catalogue {
+  readonly #definitions = new Map<string, ResourceDefinition>();
+  #generation = 0;
+
+  constructor(definitions: ResourceDefinition[]) {
+    for (const definition of definitions) this.#definitions.set(nameOf(definition), definition);
+  }
+
+  /** Changes whenever the set of kinds does. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  all(): ResourceDefinition[] {
+    return [...this.#definitions.values()];
+  }
+
+  /** The kind served at a path; undefined where there is none. */
+  find(
+    group: string,
+    version: string,
+    plural: string,
+  ): { definition: ResourceDefinition; version: ServedVersion } | undefined {
+    const definition = this.#definitions.get(`${plural}.${group}`);
+    const served = definition?.versions.find(({ name }) => name === version);
+    return definition && served ? { definition, version: served } : undefined;
+  }
+
+  /** By "plural.group"; "plural." or "plural" for the core group. */
+  byName(name: string): ResourceDefinition | undefined {
+    return this.#definitions.get(name.includes(".") ? name : `${name}.`);
+  }
+
+  byKind(
+    apiVersion: string,
+    kind: string,
+  ): { definition: ResourceDefinition; version: ServedVersion } | undefined {
+    for (const definition of this.#definitions.values()) {
+      if (definition.kind !== kind) continue;
+      const version = definition.versions.find(
+        (candidate) => apiVersionOf(definition, candidate) === apiVersion,
+      );
+      if (version) return { definition, version };
+    }
+    return undefined;
+  }
+
+  /** The kind whose objects are in a storage; the first where two share it. */
+  byStorage(storage: string): ResourceDefinition | undefined {
+    return this.all().find((definition) => definition.storage === storage);
+  }
+
+  set(definition: ResourceDefinition): void {
+    this.#definitions.set(nameOf(definition), definition);
+    this.#generation++;
+  }
+
+  delete(definition: ResourceDefinition): void {
+    if (this.#definitions.delete(nameOf(definition))) this.#generation++;
+  }
+}
+
+function nameOf({ plural, group }: ResourceDefinition): string {
+  return `${plural}.${group}`;
+}

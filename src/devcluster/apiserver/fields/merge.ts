@@ -1,0 +1,51 @@
+import { type MutableTree, own, setOwn, type Tree } from "../json.ts";
+import { type FieldSchema, fieldSchema, isGranular, itemSchema, itemsByElement } from "./schema.ts";
+
+/** Lays an applied configuration over an object: maps merge, associative lists merge by key, the rest is replaced. */
+export function mergeObjects<T extends Tree>(
+  live: T,
+  configuration: Tree,
+  schema: FieldSchema | undefined,
+): T {
+  return mergeMaps(live, configuration, schema) as T;
+}
+
+function mergeValues(live: unknown, applied: unknown, schema: FieldSchema | undefined): unknown {
+  if (live === undefined) return applied;
+  if (isGranular(live, schema) && isGranular(applied, schema)) return mergeMaps(live, applied, schema);
+  const liveItems = itemsByElement(live, schema);
+  const appliedItems = itemsByElement(applied, schema);
+  return liveItems && appliedItems ? mergeItems(liveItems, appliedItems, schema) : applied;
+}
+
+function mergeMaps(live: Tree, applied: Tree, schema: FieldSchema | undefined): Tree {
+  const merged: MutableTree = { ...live };
+  for (const field of Object.keys(applied)) {
+    setOwn(merged, field, mergeValues(own(live, field), applied[field], fieldSchema(schema, field)));
+  }
+  return merged;
+}
+
+// Applied items keep the order of the configuration; items of others stay in front of the shared item they preceded.
+function mergeItems(
+  live: Map<string, unknown>,
+  applied: Map<string, unknown>,
+  schema: FieldSchema | undefined,
+): unknown[] {
+  const elements = [...live.keys()];
+  const positions = new Map(elements.map((element, index) => [element, index]));
+  const merged: unknown[] = [];
+  let taken = 0;
+  const takeOthersUpTo = (end: number) => {
+    for (; taken < end; taken++) {
+      const element = elements[taken]!;
+      if (!applied.has(element)) merged.push(live.get(element));
+    }
+  };
+  for (const [element, item] of applied) {
+    takeOthersUpTo(positions.get(element) ?? 0);
+    merged.push(mergeValues(live.get(element), item, itemSchema(schema)));
+  }
+  takeOthersUpTo(elements.length);
+  return merged;
+}

@@ -1,0 +1,86 @@
+import { isTree } from "../json.ts";
+
+/**
+ * How a field merges. Without a schema maps are granular and lists are replaced whole, as the API server treats
+ * unknown types. Source of the rules: x-kubernetes-list-type and its neighbours, and structured-merge-diff's docs.
+ */
+export type FieldSchema =
+  | {
+      readonly type: "map";
+      readonly fields?: Readonly<Record<string, FieldSchema>>;
+      readonly values?: FieldSchema;
+    }
+  | { readonly type: "atomic" }
+  | {
+      readonly type: "list";
+      /** The fields that identify an item. */
+      readonly keys: readonly string[];
+      /** Values of key fields that may be absent. */
+      readonly defaults?: Readonly<Record<string, unknown>>;
+      readonly items?: FieldSchema;
+    }
+  | { readonly type: "set" };
+
+export const atomic: FieldSchema = { type: "atomic" };
+export const set: FieldSchema = { type: "set" };
+
+export function map(fields: Readonly<Record<string, FieldSchema>>, values?: FieldSchema): FieldSchema {
+  return { type: "map", fields, ...(values ? { values } : {}) };
+}
+
+/** A list whose items are identified by fields. */
+export function listBy(
+  keys: string | readonly string[],
+  items?: FieldSchema,
+  defaults?: Record<string, unknown>,
+): FieldSchema {
+  return {
+    type: "list",
+    keys: typeof keys === "string" ? [keys] : keys,
+    ...(items ? { items } : {}),
+    ...(defaults ? { defaults } : {}),
+  };
+}
+
+/** The schema of a map's field. */
+export function fieldSchema(schema: FieldSchema | undefined, field: string): FieldSchema | undefined {
+  if (schema?.type !== "map") return undefined;
+  const known = schema.fields && Object.hasOwn(schema.fields, field) ? schema.fields[field] : undefined;
+  return known ?? schema.values;
+}
+
+/** The schema of an associative list's items. */
+export function itemSchema(schema: FieldSchema | undefined): FieldSchema | undefined {
+  return schema?.type === "list" ? schema.items : undefined;
+}
+
+/** Whether the value is a map whose fields are owned one by one. */
+export function isGranular(
+  value: unknown,
+  schema: FieldSchema | undefined,
+): value is Readonly<Record<string, unknown>> {
+  return isTree(value) && schema?.type !== "atomic";
+}
+
+/**
+ * The items of an associative list or set by their path element (`k:{"type":"Ready"}`, `v:"x"`), in order;
+ * undefined where the value is not such a list. An item that lacks its key fields gets null for them.
+ */
+export function itemsByElement(
+  value: unknown,
+  schema: FieldSchema | undefined,
+): Map<string, unknown> | undefined {
+  if (!Array.isArray(value) || (schema?.type !== "list" && schema?.type !== "set")) return undefined;
+  const items = new Map<string, unknown>();
+  for (const item of value) items.set(itemElement(item, schema), item);
+  return items;
+}
+
+function itemElement(item: unknown, schema: FieldSchema): string {
+  if (schema.type !== "list") return `v:${JSON.stringify(item)}`;
+  const key: Record<string, unknown> = {};
+  for (const field of [...schema.keys].sort()) {
+    key[field] = (isTree(item) ? item[field] : undefined) ?? schema.defaults?.[field] ?? null;
+  }
+  return `k:${JSON.stringify(key)}`;
+}

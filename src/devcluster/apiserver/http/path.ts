@@ -1,0 +1,30 @@
+/** What the path of a request names in the API. */
+export interface ResourcePath {
+  group: string;
+  version: string;
+  namespace?: string | undefined;
+  plural: string;
+  name?: string | undefined;
+  subresource?: string | undefined;
+}
+
+/** Reads `/api/v1/...` and `/apis/<group>/<version>/...`; undefined for all other paths. */
+export function parseResourcePath(pathname: string): ResourcePath | undefined {
+  let parts: string[];
+  try {
+    parts = pathname.split("/").slice(1).map(decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+  const [prefix] = parts;
+  if (prefix !== "api" && prefix !== "apis") return undefined;
+  const group = prefix === "api" ? "" : (parts[1] ?? "");
+  const [version, ...rest] = parts.slice(prefix === "api" ? 1 : 2);
+  if (!version || rest.length === 0 || rest.includes("")) return undefined;
+  // `namespaces/x` and its subresources are the namespace itself; anything longer is inside it.
+  const insideNamespace =
+    rest[0] === "namespaces" && rest.length > 2 && rest[2] !== "status" && rest[2] !== "finalize";
+  const [plural, name, subresource, ...more] = insideNamespace ? rest.slice(2) : rest;
+  if (!plural || more.length > 0) return undefined;
+  return { group, version, namespace: insideNamespace ? rest[1] : undefined, plural, name, subresource };
+}
