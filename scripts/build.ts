@@ -1,7 +1,7 @@
 // Makes dist/, what is published and put into images: npm run build
 import { chmod, mkdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type BuildOptions, build } from "esbuild";
+import { type BuildOptions, build, type Plugin } from "esbuild";
 import { writeDeclarations } from "./declarations.ts";
 import { root } from "./run-command.ts";
 
@@ -26,6 +26,16 @@ const commonJsNames = [
   `const require = __createRequire(import.meta.url);`,
   `const __filename = import.meta.filename, __dirname = import.meta.dirname;`,
 ].join("");
+
+// Leaves packages to be imported where used, and only what is used: the SDK must not load prom-client for nothing.
+const leavePackages: Plugin = {
+  name: "leave packages",
+  setup(bundle) {
+    bundle.onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
+      kind === "entry-point" ? undefined : { path, external: true, sideEffects: false },
+    );
+  },
+};
 
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, "types"), { recursive: true });
@@ -57,5 +67,5 @@ async function buildCli(): Promise<void> {
 
 /** A part that others import; it shares the package's dependencies with them. */
 async function buildLibrary(entry: string, name: string): Promise<void> {
-  await build({ ...common, entryPoints: [entry], outfile: join(dist, name), packages: "external" });
+  await build({ ...common, entryPoints: [entry], outfile: join(dist, name), plugins: [leavePackages] });
 }

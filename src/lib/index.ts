@@ -32,9 +32,9 @@ export {
   wholeUnits,
 } from "./quantity.ts";
 export { quote } from "./quote.ts";
+export { type RunInOrderOptions, runInOrder } from "./run-in-order.ts";
 export type { Runnable } from "./runnable.ts";
 export { checkSocketPath, longestSocketPath } from "./socket-path.ts";
 export { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
 export { type KeyHandler, WorkQueue, type WorkQueueOptions } from "./work-queue.ts";
 export { createWorkQueueMetrics, type WorkQueueMetrics } from "./work-queue-metrics.ts";
-export { runInOrder, type RunInOrderOptions } from "./run-in-order.ts";
