@@ -285,6 +285,9 @@ export class PluginSession implements Claimant {
   async #awaitProcess(signal: AbortSignal): Promise<void> {
     await this.#pause(Math.min(this.#failures.next(), this.#context.livenessIntervalMs), signal);
     if (this.#state !== "gone" || (await this.#probe(this.path)) !== "accepts") return;
+    // An endpoint that is still away would only be registered to be deregistered again.
+    const endpoint = this.#candidate?.endpoint ?? this.path;
+    if (endpoint !== this.path && (await this.#probe(endpoint)) !== "accepts") return;
     this.#enter("registering", this.#reason);
   }
 

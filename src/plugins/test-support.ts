@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createServer, type Server } from "nice-grpc";
+import { createServer, type Server, ServerError, Status } from "nice-grpc";
 import { type PluginInfo, RegistrationDefinition } from "../gen/pluginregistration/v1/api.ts";
 import { type FakeClock, NodekeeperError, Registry, silentLogger, systemClock } from "../lib/index.ts";
 import { PluginManager, type PluginManagerOptions } from "./manager.ts";
@@ -75,7 +75,11 @@ export interface ServedPlugin {
   close(): void;
 }
 
-export async function servePlugin(path: string, info: Partial<PluginInfo> = {}): Promise<ServedPlugin> {
+export async function servePlugin(
+  path: string,
+  info: Partial<PluginInfo> = {},
+  beforeInfo: () => Promise<void> | void = () => {},
+): Promise<ServedPlugin> {
   const server: Server = createServer();
   const served: ServedPlugin = {
     path,
@@ -87,6 +91,7 @@ export async function servePlugin(path: string, info: Partial<PluginInfo> = {}):
   server.add(RegistrationDefinition, {
     async getInfo() {
       served.infoCalls++;
+      await beforeInfo();
       return {
         type: "ReporterPlugin",
         name: "plugin",
@@ -96,7 +101,7 @@ export async function servePlugin(path: string, info: Partial<PluginInfo> = {}):
       };
     },
     async notifyRegistrationStatus(status) {
-      if (served.failNotices-- > 0) throw new Error("not now");
+      if (served.failNotices-- > 0) throw new ServerError(Status.UNAVAILABLE, "not now");
       served.notices.push(status);
       return {};
     },
