@@ -67,7 +67,11 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
       const request = {
         method: "PATCH",
         path: objectPath(resource, pathOf(object, callOptions.subresource)),
-        query: { fieldManager, force: callOptions.force ?? false },
+        query: {
+          fieldManager,
+          force: callOptions.force ?? false,
+          ...(callOptions.dryRun ? { dryRun: "All" } : {}),
+        },
         body: { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind },
         // Every JSON document is YAML too, and older servers know the YAML type alone.
         contentType: "application/apply-patch+yaml",

@@ -1,5 +1,12 @@
 import type { ApiResource, GroupVersionKind, KubeObject } from "../kube/index.ts";
-import { Backoff, codeOf, messageOf, NodekeeperError } from "../lib/index.ts";
+import {
+  Backoff,
+  codeOf,
+  type ErrorCode,
+  type HealthCheck,
+  messageOf,
+  NodekeeperError,
+} from "../lib/index.ts";
 import type { PublishedPart } from "../state/index.ts";
 import {
   type ApplyPart,
@@ -23,6 +30,8 @@ export interface ObjectStatus {
   conflicts: MergedObject["conflicts"];
   /** Plugins whose content the server refuses, and its words. */
   quarantined: Readonly<Record<string, string>>;
+  /** Since the agent's start. */
+  writes: number;
   /** Wall milliseconds. */
   lastWriteAt: number | undefined;
   pending: boolean;
@@ -58,6 +67,7 @@ export class ObjectWriter {
   #live: { uid: string | undefined; owned: Record<ApplyPart, string> } | undefined;
   #merged: MergedObject | undefined;
   #writtenAt: number | undefined;
+  #writes = 0;
   #repairedAt = Number.NEGATIVE_INFINITY;
   #suspicion = false;
 
@@ -68,8 +78,11 @@ export class ObjectWriter {
   lastError: string | undefined;
   /** The part that is being written, or was last. */
   writing: ApplyPart = "main";
+  lastErrorCode: ErrorCode | undefined;
   /** Ends when the watch of the object has ended. */
   watching: Promise<void> = Promise.resolve();
+  /** Says whether the object's watch works; undefined before the first write. */
+  watchHealth: HealthCheck | undefined;
 
   constructor(kind: GroupVersionKind, object: string, options: PublisherOptions, wake: () => void) {
     this.#kind = kind;
@@ -134,6 +147,7 @@ export class ObjectWriter {
   failed(error: unknown): number {
     const { clock } = this.#options;
     this.lastError = messageOf(error);
+    this.lastErrorCode = codeOf(error);
     this.changedAt ??= clock.monotonic();
     this.lastWriteAt = clock.monotonic();
     const wait = this.#failures.next();
@@ -148,6 +162,7 @@ export class ObjectWriter {
       plugins: this.#merged?.plugins ?? [],
       conflicts: this.#merged?.conflicts ?? [],
       quarantined: Object.fromEntries(refusals),
+      writes: this.#writes,
       lastWriteAt: this.#writtenAt,
       pending: this.changedAt !== undefined,
       lastError: this.lastError,
@@ -176,6 +191,7 @@ export class ObjectWriter {
     const answer = await client.apply(this.#resource!, body, options);
     this.lastWriteAt = clock.monotonic();
     this.#writtenAt = clock.now();
+    this.#writes++;
     metrics.writes.inc({ object: this.object, part, result: "ok" });
     state.applied = text;
     state.owned = ownedFields(answer, fieldManager, part);
@@ -265,6 +281,7 @@ export class ObjectWriter {
       onUpsert: (object) => seen(object),
       onDelete: () => seen(undefined),
     });
+    this.watchHealth = watcher.healthCheck();
     this.watching = watcher.run(signal).catch((error) => {
       if (!signal.aborted)
         this.#options.log.error({ err: error, object: this.object }, "watch of a published object ended");

@@ -1,6 +1,7 @@
 import type { ApiResource, KubeClient, WatchHandler } from "../kube/index.ts";
 import {
   type Clock,
+  type HealthCheck,
   type Logger,
   NodekeeperError,
   type Runnable,
@@ -11,12 +12,17 @@ import type { PluginContent } from "./content.ts";
 import type { KindPolicy } from "./kinds.ts";
 import type { ReportingMetrics } from "./metrics.ts";
 
+/** A watch of one object, and whether it works. */
+export interface ObjectWatch extends Runnable {
+  healthCheck(): HealthCheck;
+}
+
 export interface PublisherOptions {
   client: KubeClient;
   /** The name under which the client applies. */
   fieldManager: string;
   /** Makes a watch of one object by name; the publisher runs it. */
-  watch: (resource: ApiResource, name: string, handler: WatchHandler) => Runnable;
+  watch: (resource: ApiResource, name: string, handler: WatchHandler) => ObjectWatch;
   store: ReporterStore;
   /** Also the name of the CNR and of any other object that is published. */
   nodeName: string;

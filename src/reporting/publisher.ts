@@ -1,4 +1,4 @@
-import { codeOf, type HealthResult, type Runnable, WorkQueue } from "../lib/index.ts";
+import { codeOf, type ErrorCode, type HealthResult, type Runnable, WorkQueue } from "../lib/index.ts";
 import { kindKey } from "./kinds.ts";
 import { type ObjectStatus, ObjectWriter } from "./object-writer.ts";
 import type { PublisherOptions } from "./publish-options.ts";
@@ -6,6 +6,8 @@ import type { PublisherOptions } from "./publish-options.ts";
 // An object that can't be written for longer makes the agent not ready.
 const PATIENCE_MS = 60_000;
 const WORKERS = 4;
+// Waiting does not mend these: an operator has to.
+const hopeless: ReadonlySet<ErrorCode> = new Set(["forbidden", "unauthenticated", "unsupported", "invalid"]);
 
 /**
  * Keeps the API server in step with what plugins say: one object for each kind, written by server-side apply when
@@ -53,19 +55,20 @@ export class Publisher implements Runnable {
     return [...this.#writers.values()].map((writer) => writer.status());
   }
 
-  /** Fails while an object has waited too long to be written. */
+  /** Fails while an object waits too long to be written, is refused, or is not watched. */
   health(): HealthResult {
     const now = this.#options.clock.monotonic();
-    const stuck = [...this.#writers.values()].filter(
-      ({ changedAt, lastError }) =>
-        lastError !== undefined && changedAt !== undefined && now - changedAt > PATIENCE_MS,
-    );
-    if (stuck.length === 0) return { ok: true, message: `${this.#writers.size} objects` };
-    const reasons = stuck.map(
-      ({ object, changedAt, lastError }) =>
-        `${object} not written for ${Math.round((now - changedAt!) / 1000)} s: ${lastError}`,
-    );
-    return { ok: false, message: reasons.join("; ") };
+    const problems: string[] = [];
+    for (const { object, changedAt, lastError, lastErrorCode, watchHealth } of this.#writers.values()) {
+      const waited = changedAt === undefined ? 0 : now - changedAt;
+      if (lastError && (waited > PATIENCE_MS || hopeless.has(lastErrorCode ?? "internal"))) {
+        problems.push(`${object} not written for ${Math.round(waited / 1000)} s: ${lastError}`);
+      }
+      const watch = watchHealth?.check();
+      if (watch && !watch.ok) problems.push(`${object} not watched: ${watch.message}`);
+    }
+    if (problems.length === 0) return { ok: true, message: `${this.#writers.size} objects` };
+    return { ok: false, message: problems.join("; ") };
   }
 
   #writer(object: string): ObjectWriter | undefined {

@@ -1,0 +1,245 @@
+import {
+  type AgentConfiguration,
+  type ConfigurationSources,
+  ConfigurationWatcher,
+  createConfigMetrics,
+} from "./config/index.ts";
+import { Host } from "./host/index.ts";
+import { enabledPlugins, SYSTEM_REPORTER_NAME, SystemReporter } from "./intree/index.ts";
+import { createKubeClient, createKubeMetrics, loadClusterAccess, Watcher } from "./kube/index.ts";
+import {
+  type Clock,
+  createWorkQueueMetrics,
+  type HealthCheck,
+  type Logger,
+  type LogLevel,
+  NodekeeperError,
+  Registry,
+  type Runnable,
+  runInOrder,
+} from "./lib/index.ts";
+import { PluginManager } from "./plugins/index.ts";
+import {
+  createReportingMetrics,
+  kindPolicies,
+  Publisher,
+  ReporterManager,
+  type ReporterSource,
+} from "./reporting/index.ts";
+import { createBaseMetrics, createStatusServer, type JsonRoute, listPlugins } from "./server/index.ts";
+import { ReporterStore, StateDatabase } from "./state/index.ts";
+
+// Under the five seconds in which a person who pressed Ctrl-C expects an end.
+const STOP_DEADLINE_MS = 4_000;
+const FIELD_MANAGER = "nodekeeper";
+
+export interface AgentOptions {
+  configuration: AgentConfiguration;
+  /** What the configuration was loaded from, and is loaded from again. */
+  sources: ConfigurationSources;
+  version: string;
+  clock: Clock;
+  log: Logger;
+  /** Changes the level of `log`. */
+  setLogLevel: (level: LogLevel) => void;
+  /** Calls back at each SIGHUP; gives the way to stop that. */
+  onHangup: (callback: () => void) => () => void;
+}
+
+export interface AgentSummary {
+  /** Plugins that are served now. */
+  plugins: number;
+  objects: number;
+  /** Objects with something yet to be written. */
+  pending: number;
+  /** Writes that the API server took since the start. */
+  writes: number;
+  /** Wall milliseconds. */
+  lastWriteAt: number | undefined;
+  /** Why something can't be published. */
+  problem: string | undefined;
+}
+
+/** The running agent, for those who started it. */
+export interface Agent extends Runnable {
+  /** Resolves with the address of the status server once it listens. */
+  listening(): Promise<string>;
+  /** What the agent does now, in figures for a live line. */
+  summary(): AgentSummary;
+}
+
+/**
+ * Builds every part from the configuration. The only place that knows all rooms.
+ * Throws where the agent can't begin: no way to the API server, no state directory, an unknown in-tree plugin.
+ */
+export async function createAgent(options: AgentOptions): Promise<Agent> {
+  const { clock, log, version, sources } = options;
+  let { configuration } = options;
+  const { nodeName, kube, plugins, reporting, server } = configuration;
+  const registry = new Registry();
+  createBaseMetrics(registry, version);
+
+  const access = await loadClusterAccess({
+    ...(kube.kubeconfig ? { kubeconfig: kube.kubeconfig } : {}),
+    ...(kube.context ? { context: kube.context } : {}),
+    environment: sources.env,
+  });
+  const kubeMetrics = createKubeMetrics(registry);
+  const client = createKubeClient({
+    access,
+    clock,
+    log: log.child({ room: "kube" }),
+    metrics: kubeMetrics,
+    version,
+    deadlineMs: kube.requestTimeout,
+    qps: kube.qps,
+    burst: kube.burst,
+    fieldManager: FIELD_MANAGER,
+  });
+
+  const database = StateDatabase.open({ directory: configuration.stateDir, clock, log });
+  const store = new ReporterStore(database);
+  const policies = kindPolicies(reporting.additionalKinds);
+  const reportingLog = log.child({ room: "reporting" });
+  const metrics = createReportingMetrics(registry);
+  const reporters: ReporterManager = new ReporterManager({
+    store,
+    policies,
+    inTree: inTreeReporters(configuration, clock, log),
+    settings: () => configuration.reporting,
+    maxContentBytes: reporting.maxContentSize,
+    onChange: (objects) => publisher.touch(objects),
+    clock,
+    log: reportingLog,
+    metrics,
+  });
+  const publisher = new Publisher({
+    client,
+    fieldManager: FIELD_MANAGER,
+    watch: (resource, name, handler) =>
+      new Watcher({
+        client,
+        resource,
+        fieldSelector: `metadata.name=${name}`,
+        handler,
+        clock,
+        log: log.child({ room: "kube" }),
+        metrics: kubeMetrics,
+      }),
+    store,
+    nodeName,
+    policies,
+    contents: () => reporters.contents(),
+    beforeWrite: () => reporters.flush(),
+    managedTaintPrefixes: reporting.managedTaintPrefixes,
+    settings: () => configuration.reporting,
+    clock,
+    log: reportingLog,
+    metrics,
+    queueMetrics: createWorkQueueMetrics(registry),
+  });
+  const pluginManager = new PluginManager({
+    directories: plugins.directories,
+    handlers: [reporters],
+    clock,
+    logger: log.child({ room: "plugins" }),
+    registry,
+    reservedNames: (type) => (type === reporters.type ? reporters.inTreeNames : new Set()),
+    rescanIntervalMs: plugins.rescanInterval,
+    livenessIntervalMs: plugins.livenessInterval,
+    infoTimeoutMs: plugins.infoTimeout,
+    noticeTimeoutMs: plugins.notifyTimeout,
+    maxPlugins: plugins.maxPlugins,
+  });
+  const configurationWatcher = new ConfigurationWatcher({
+    sources,
+    initial: configuration,
+    clock,
+    log: log.child({ room: "config" }),
+    subscribe: options.onHangup,
+    onChange: (changed) => {
+      configuration = changed;
+      options.setLogLevel(changed.log.level);
+      reporters.settingsChanged();
+    },
+    metrics: createConfigMetrics(registry),
+  });
+  const checks: HealthCheck[] = [
+    { name: "ReporterFetcherReady", kind: "ready", check: () => reporters.fetcherHealth() },
+    { name: "ReporterPublished", kind: "ready", check: () => publisher.health() },
+    pluginManager.healthCheck(),
+  ];
+  const routes: JsonRoute[] = [
+    {
+      path: "plugins",
+      summary: "Plugins: how they stand with the agent, and what they report.",
+      handle: () => listPlugins(pluginManager.list(), reporters.status()),
+    },
+    { path: "objects", summary: "What is published to the API server.", handle: () => publisher.status() },
+    { path: "configuration", summary: "The configuration the agent runs with.", handle: () => configuration },
+    {
+      path: "version",
+      summary: "The agent's version and node.",
+      handle: () => ({ version, nodeName, node: process.version }),
+    },
+  ];
+  const statusServer = createStatusServer({
+    address: server.address,
+    checks,
+    registry,
+    routes,
+    clock,
+    logger: log.child({ room: "server" }),
+  });
+
+  return {
+    name: "agent",
+    listening: () => statusServer.whenListening(),
+    summary: () => summarize(reporters, publisher),
+    async run(signal) {
+      log.info({ version, nodeName, server: access.server.href, access: access.source }, "agent starts");
+      try {
+        reporters.restore();
+        const parts = [statusServer, publisher, reporters, pluginManager, configurationWatcher];
+        await runInOrder(parts, { clock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);
+      } finally {
+        database.close();
+        log.info({}, "agent stopped");
+      }
+    },
+  };
+}
+
+function inTreeReporters(
+  { hostRoot, reporting }: AgentConfiguration,
+  clock: Clock,
+  log: Logger,
+): ReporterSource[] {
+  const makers: Record<string, () => ReporterSource> = {
+    [SYSTEM_REPORTER_NAME]: () =>
+      new SystemReporter({
+        host: new Host({ root: hostRoot, clock }),
+        clock,
+        logger: log.child({ plugin: SYSTEM_REPORTER_NAME }),
+        reportCpuFlags: reporting.system.reportCPUFlags,
+      }),
+  };
+  return enabledPlugins(Object.keys(makers), reporting.inTreePlugins).map((name) => {
+    const make = makers[name];
+    if (!make) throw new NodekeeperError("internal", `no maker for in-tree plugin ${name}`);
+    return make();
+  });
+}
+
+function summarize(reporters: ReporterManager, publisher: Publisher): AgentSummary {
+  const objects = publisher.status();
+  const writes = objects.flatMap(({ lastWriteAt }) => lastWriteAt ?? []);
+  return {
+    plugins: reporters.status().filter(({ state }) => state === "running").length,
+    objects: objects.length,
+    pending: objects.filter(({ pending }) => pending).length,
+    writes: objects.reduce((sum, { writes }) => sum + writes, 0),
+    lastWriteAt: writes.length > 0 ? Math.max(...writes) : undefined,
+    problem: objects.find(({ lastError }) => lastError)?.lastError,
+  };
+}

@@ -1,0 +1,45 @@
+import { request } from "node:http";
+import { messageOf, NodekeeperError, systemClock, withDeadline } from "../lib/index.ts";
+
+const DEADLINE_MS = 10_000;
+const LONGEST_ANSWER = 16 * 1024 * 1024;
+
+/** Asks the running agent's status server at `address` ("host:port") for JSON. Throws `unavailable` with advice. */
+export async function askAgent<T>(address: string, path: string): Promise<T> {
+  const text = await withDeadline(systemClock, DEADLINE_MS, `agent at ${address}`, undefined, (signal) =>
+    fetchText(address, path, signal),
+  );
+  return JSON.parse(text) as T;
+}
+
+function fetchText(address: string, path: string, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown) => {
+      const advice = `no agent answers at ${address} (${messageOf(error)}); is it running? See --server`;
+      reject(new NodekeeperError("unavailable", advice, { cause: error }));
+    };
+    const call = request(`http://${address}${path}`, { signal }, (response) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      response.on("data", (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > LONGEST_ANSWER) call.destroy(new Error("answer too long"));
+        else chunks.push(chunk);
+      });
+      response.on("error", fail);
+      response.on("end", () => {
+        const text = Buffer.concat(chunks).toString("utf8");
+        if (response.statusCode === 200) resolve(text);
+        else
+          reject(
+            new NodekeeperError(
+              "unavailable",
+              `agent at ${address}: ${response.statusCode} ${text.slice(0, 300)}`,
+            ),
+          );
+      });
+    });
+    call.on("error", fail);
+    call.end();
+  });
+}

@@ -1,0 +1,33 @@
+import { configurationJsonSchema, defaultConfigurationYaml, loadConfiguration } from "../config/index.ts";
+import { type Output, paint } from "./output.ts";
+import { configurationSources } from "./settings-options.ts";
+
+/** `nodekeeper config default`: a commented file to start from. */
+export function configDefaultCommand(output: Output): void {
+  output.write(defaultConfigurationYaml());
+}
+
+/** `nodekeeper config schema`: for editors and admission. */
+export function configSchemaCommand(output: Output): void {
+  output.write(`${JSON.stringify(configurationJsonSchema(), null, 2)}\n`);
+}
+
+/** `nodekeeper config validate`: loads as `run` would, and says where each setting comes from. Throws what is wrong. */
+export async function configValidateCommand(
+  file: string | undefined,
+  options: Record<string, unknown>,
+  output: Output,
+): Promise<void> {
+  const { configuration, warnings, origins } = await loadConfiguration(
+    configurationSources({ ...options, ...(file ? { config: file } : {}) }),
+  );
+  if (options.output === "json") {
+    output.write(
+      `${JSON.stringify({ configuration, warnings, origins: Object.fromEntries(origins) }, null, 2)}\n`,
+    );
+    return;
+  }
+  for (const [path, origin] of origins) output.write(`${paint(output, "dim", `${path}: from ${origin}`)}\n`);
+  for (const warning of warnings) output.write(`${paint(output, "yellow", `warning: ${warning}`)}\n`);
+  output.write(`${paint(output, "green", "valid")}${file ? `: ${file}` : ""}\n`);
+}

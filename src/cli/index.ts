@@ -1,0 +1,126 @@
+import { Command, CommanderError } from "commander";
+import { messageOf, NodekeeperError } from "../lib/index.ts";
+import { type Output, standardOutput } from "./output.ts";
+import { addConfigurationOptions } from "./settings-options.ts";
+import { packageVersion } from "./version.ts";
+
+const DEFAULT_SERVER = "127.0.0.1:10290";
+
+/**
+ * The command line. Answers the exit status: 0 done, 1 failed, 2 wrong usage or configuration.
+ * Each command loads what it needs when it runs, so that `version` does not pay for the agent.
+ */
+export async function runCli(argv: readonly string[], output: Output = standardOutput): Promise<number> {
+  let status = 0;
+  const program = new Command("nodekeeper")
+    .description("Tells what a Kubernetes node has, what runs on it, and why a pod had to go.")
+    .version(packageVersion(), "--version", "print the version")
+    .showHelpAfterError("(see --help)")
+    .exitOverride();
+
+  addConfigurationOptions(program.command("run").description("run the agent")).action(async (options) => {
+    const { runCommand } = await import("./run.ts");
+    await runCommand(options);
+  });
+
+  program
+    .command("dev")
+    .description("run a development cluster: an embedded API server, the agent and a sample plugin")
+    .option(
+      "--data-dir <path>",
+      "keep the cluster's objects and the agent's state here (default: a temporary folder)",
+    )
+    .option("--api-port <port>", "port of the API server on 127.0.0.1 (default: a free one)")
+    .option(
+      "--server <host:port>",
+      "address of the agent's status server (default: a free port on 127.0.0.1)",
+    )
+    .option("--node-name <name>", "name of the node", "dev-node")
+    .option("--no-agent", "without the agent: run it yourself with the command printed")
+    .option("--no-plugin", "without the sample plugin")
+    .option("--log-level <level>", "debug, info, warn or error", "info")
+    .option("--verbose", "print the agent's log instead of a live line")
+    .action(async (options) => {
+      const { devCommand } = await import("./dev.ts");
+      await devCommand(options, output);
+    });
+
+  program
+    .command("plugins")
+    .description("what plugins the running agent knows")
+    .command("list", { isDefault: true })
+    .description("list plugins, what state they are in and why")
+    .option(
+      "--server <host:port>",
+      "the agent's status server",
+      process.env.NODEKEEPER_SERVER_ADDRESS ?? DEFAULT_SERVER,
+    )
+    .option("-o, --output <format>", "table, wide or json", "table")
+    .action(async (options) => {
+      const { pluginsCommand } = await import("./plugins.ts");
+      const format = oneOf(options.output, ["table", "wide", "json"] as const, "--output");
+      await pluginsCommand({ server: options.server, format }, output, Date.now());
+    });
+
+  const config = program.command("config").description("look at configurations");
+  config
+    .command("default")
+    .description("print the default configuration with comments")
+    .action(async () => (await import("./config.ts")).configDefaultCommand(output));
+  config
+    .command("schema")
+    .description("print the JSON schema of the configuration")
+    .action(async () => (await import("./config.ts")).configSchemaCommand(output));
+  addConfigurationOptions(
+    config
+      .command("validate")
+      .argument("[file]", "configuration file")
+      .option("-o, --output <format>", "text or json", "text")
+      .description("load a configuration as `run` would and say what is wrong with it"),
+  ).action(async (file, options) => {
+    oneOf(options.output, ["text", "json"] as const, "--output");
+    const { configValidateCommand } = await import("./config.ts");
+    await configValidateCommand(file, options, output);
+  });
+
+  addConfigurationOptions(
+    program
+      .command("preflight")
+      .option("-o, --output <format>", "text or json", "text")
+      .description("check what the agent needs here: kernel, cgroups, folders, API server, rights"),
+  ).action(async (options) => {
+    oneOf(options.output, ["text", "json"] as const, "--output");
+    const { preflightCommand } = await import("./preflight.ts");
+    if (!(await preflightCommand(options, output))) status = 1;
+  });
+
+  program
+    .command("version")
+    .description("print versions")
+    .option("-o, --output <format>", "text or json", "text")
+    .action(({ output: format }) => {
+      const versions = {
+        nodekeeper: packageVersion(),
+        node: process.version,
+        platform: `${process.platform}/${process.arch}`,
+      };
+      if (format === "json") output.write(`${JSON.stringify(versions)}\n`);
+      else output.write(`nodekeeper ${versions.nodekeeper} (node ${versions.node}, ${versions.platform})\n`);
+    });
+
+  try {
+    await program.parseAsync([...argv]);
+    return status;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    process.stderr.write(`nodekeeper: ${messageOf(error)}\n`);
+    return error instanceof NodekeeperError && error.code === "invalid" ? 2 : 1;
+  }
+}
+
+function oneOf<const W extends string>(given: string, words: readonly W[], option: string): W {
+  const word = words.find((each) => each === given);
+  if (!word)
+    throw new NodekeeperError("invalid", `${option} must be one of ${words.join(", ")}; got "${given}"`);
+  return word;
+}

@@ -1,0 +1,60 @@
+import { styleText } from "node:util";
+
+/** Where a command writes, so that tests can read it. */
+export interface Output {
+  write(text: string): void;
+  /** Whether colours and a live line make sense. */
+  readonly isTerminal: boolean;
+  /** Columns of the terminal. */
+  readonly columns: number;
+}
+
+/** The process's standard output. NO_COLOR is honoured by styleText. */
+export const standardOutput: Output = {
+  write: (text) => void process.stdout.write(text),
+  get isTerminal() {
+    return process.stdout.isTTY === true;
+  },
+  get columns() {
+    return process.stdout.columns ?? 120;
+  },
+};
+
+export type Colour = "green" | "red" | "yellow" | "dim" | "bold" | "cyan";
+
+/** Coloured text on a terminal, plain text elsewhere. */
+export function paint(output: Output, colour: Colour, text: string): string {
+  return output.isTerminal ? styleText(colour, text) : text;
+}
+
+/** Rows under headings, columns aligned as kubectl does. Cells are plain; `colourOf` colours whole cells. */
+export function table(
+  output: Output,
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  colourOf: (row: number, column: number) => Colour | undefined = () => undefined,
+): string {
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  const pad = (text: string, column: number) =>
+    column === headings.length - 1 ? text : text.padEnd(widths[column]! + 3);
+  const lines = [headings.map((heading, column) => paint(output, "bold", pad(heading, column))).join("")];
+  for (const [at, row] of rows.entries()) {
+    const cells = row.map((cell, column) => {
+      const colour = colourOf(at, column);
+      return colour ? paint(output, colour, pad(cell, column)) : pad(cell, column);
+    });
+    lines.push(cells.join(""));
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** A duration for a person, as kubectl prints ages: "12s", "3m", "5h", "2d". */
+export function age(ms: number): string {
+  const seconds = Math.max(Math.round(ms / 1000), 0);
+  if (seconds < 120) return `${seconds}s`;
+  if (seconds < 7_200) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 172_800) return `${Math.floor(seconds / 3_600)}h`;
+  return `${Math.floor(seconds / 86_400)}d`;
+}

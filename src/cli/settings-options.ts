@@ -1,0 +1,31 @@
+import { hostname } from "node:os";
+import { type Command, Option } from "commander";
+import { type ConfigurationSources, settings } from "../config/index.ts";
+
+/** Adds `--config` and one option for each setting that has a flag. */
+export function addConfigurationOptions(command: Command): Command {
+  command.option("--config <file>", "configuration file (AgentConfiguration, YAML)");
+  for (const { flagName, placeholder, about, initial, envNames } of settings) {
+    if (!flagName) continue;
+    const shown = Array.isArray(initial) ? initial.join(",") : String(initial);
+    const facts = [
+      shown === "" ? undefined : `default: ${shown}`,
+      envNames.length > 0 ? `env: ${envNames.join(", ")}` : undefined,
+    ];
+    const notes = facts.filter((fact) => fact !== undefined).join("; ");
+    const flags = placeholder ? `--${flagName} ${placeholder.replace(/^<(.*)>$/, "<$1>")}` : `--${flagName}`;
+    command.addOption(new Option(flags, notes ? `${about} (${notes})` : about));
+  }
+  return command;
+}
+
+/** The sources of the configuration as this process has them. */
+export function configurationSources(options: Record<string, unknown>): ConfigurationSources {
+  const { config, ...flags } = options;
+  return {
+    ...(typeof config === "string" ? { file: config } : {}),
+    flags,
+    env: process.env,
+    hostname: hostname(),
+  };
+}

@@ -1,0 +1,10 @@
+import { readFileSync } from "node:fs";
+
+/** The package's version. The bundle has it built in; from source it is read from package.json. */
+export function packageVersion(): string {
+  if (typeof NODEKEEPER_VERSION === "string") return NODEKEEPER_VERSION;
+  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+declare const NODEKEEPER_VERSION: string | undefined;
