@@ -1,6 +1,9 @@
 import { type HealthCheck, type HealthResult, messageOf } from "../lib/index.ts";
 import { type Reply, textReply } from "./reply.ts";
 
+// Without an end of line, as the kube-apiserver answers: probes compare the whole body.
+const allIsWell: Reply = { ...textReply(200, ""), body: "ok" };
+
 /** The health endpoints by name, and which checks each asks. */
 export const healthEndpoints = ["livez", "readyz", "healthz"] as const;
 export type HealthEndpoint = (typeof healthEndpoints)[number];
@@ -31,7 +34,7 @@ export function healthReply(
     failed ||= !ok;
     lines.push(ok ? `[+]${check.name} ok` : `[-]${check.name} failed: ${message}`);
   }
-  if (!failed && !query.has("verbose")) return textReply(200, "ok");
+  if (!failed && !query.has("verbose")) return allIsWell;
   for (const name of excluded)
     lines.push(`warn: no check named ${JSON.stringify(name.slice(0, 100))} to exclude`);
   lines.push(`${endpoint} check ${failed ? "failed" : "passed"}`);
@@ -47,7 +50,7 @@ export function singleHealthReply(
   const check = checksOf(checks, endpoint).find((each) => each.name === name);
   if (!check) return textReply(404, `no check named ${JSON.stringify(name.slice(0, 100))}`);
   const { ok, message } = resultOf(check);
-  return ok ? textReply(200, "ok") : textReply(503, `failed: ${message}`);
+  return ok ? allIsWell : textReply(503, `failed: ${message}`);
 }
 
 function checksOf(checks: readonly HealthCheck[], endpoint: HealthEndpoint): readonly HealthCheck[] {
