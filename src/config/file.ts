@@ -111,11 +111,12 @@ function readSection(reader: Reader, map: YAMLMap, section: Section, prefix: str
   }
 }
 
+// The same name in another section is a better guess than a similar one in this.
 function unknownSetting(name: string, section: Section, prefix: string): string {
+  const elsewhere = settings.find(({ path }) => path.split(".").at(-1) === name)?.path;
   const sibling = nearestName(name, Object.keys(section.settings));
-  if (sibling !== undefined) return `unknown setting; did you mean ${prefix}${sibling}?`;
-  const elsewhere = settings.find(({ path }) => path.split(".").at(-1) === name);
-  return elsewhere ? `unknown setting; did you mean ${elsewhere.path}?` : "unknown setting";
+  const guess = elsewhere ?? (sibling && `${prefix}${sibling}`);
+  return guess === undefined ? "unknown setting" : `unknown setting; did you mean ${guess}?`;
 }
 
 function plainValue(node: unknown, document: Document): unknown {

@@ -1,0 +1,266 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ConfigurationError, type ConfigurationSources, loadConfiguration, settings } from "./index.ts";
+
+const header = "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n";
+let folder: string;
+let file: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "nodekeeper-config-"));
+  file = join(folder, "config.yaml");
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+function load(sources: Partial<ConfigurationSources> = {}) {
+  return loadConfiguration({ flags: {}, env: {}, hostname: "host-1", ...sources });
+}
+
+async function loadText(text: string, sources: Partial<ConfigurationSources> = {}) {
+  await writeFile(file, text);
+  return load({ file, ...sources });
+}
+
+async function problemsOf(loading: Promise<unknown>): Promise<string[]> {
+  const error = await loading.then(
+    () => expect.fail("the configuration was accepted"),
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(ConfigurationError);
+  const { code, problems, message } = error as ConfigurationError;
+  expect(code).toBe("invalid");
+  for (const problem of problems) expect(message).toContain(problem.message);
+  return problems.map(({ source, path, message }) => `${source.replace(folder, "")}|${path}|${message}`);
+}
+
+describe("sources", () => {
+  it("gives the documented defaults", async () => {
+    const { configuration, warnings, origins } = await load();
+    expect(configuration).toEqual({
+      nodeName: "host-1",
+      stateDir: "/var/lib/nodekeeper/state",
+      hostRoot: "/",
+      log: { level: "info" },
+      kube: { kubeconfig: "", context: "", qps: 10, burst: 20, requestTimeout: 10_000 },
+      server: { address: "127.0.0.1:10290" },
+      plugins: {
+        directories: ["/var/lib/nodekeeper/plugins_registry"],
+        maxPlugins: 128,
+        rescanInterval: 10_000,
+        infoTimeout: 10_000,
+        notifyTimeout: 5_000,
+        livenessInterval: 5_000,
+      },
+      reporting: {
+        collectInterval: 5_000,
+        callTimeout: 10_000,
+        pluginGracePeriod: 300_000,
+        minWriteInterval: 200,
+        resyncInterval: 600_000,
+        maxContentSize: 4 * 1024 * 1024,
+        inTreePlugins: ["*"],
+        additionalKinds: [],
+        managedTaintPrefixes: ["node.katalyst.kubewharf.io/", "nodekeeper.dev/"],
+        system: { reportCPUFlags: false },
+      },
+    });
+    expect(warnings).toEqual([]);
+    expect([...origins]).toEqual([["nodeName", "host name"]]);
+  });
+
+  it("takes flags over environment over file over defaults", async () => {
+    const text = `${header}nodeName: of-file\nlog: {level: warn}\nkube: {qps: 1, burst: 3}\n`;
+    const { configuration, origins } = await loadText(text, {
+      env: { NODE_NAME: "of-env", NODEKEEPER_LOG_LEVEL: "error", NODEKEEPER_KUBE_API_QPS: "" },
+      flags: { nodeName: "of-flag", logLevel: undefined, somethingElse: 5 },
+    });
+    expect(configuration.nodeName).toBe("of-flag");
+    expect(configuration.log.level).toBe("error");
+    expect(configuration.kube).toMatchObject({ qps: 1, burst: 3, requestTimeout: 10_000 });
+    expect(origins.get("nodeName")).toBe("flag --node-name");
+    expect(origins.get("log.level")).toBe("env NODEKEEPER_LOG_LEVEL");
+    expect(origins.get("kube.qps")).toBe(`${file}:5`);
+    expect(origins.has("stateDir")).toBe(false);
+  });
+
+  it("reads every kind of value from texts", async () => {
+    const { configuration } = await load({
+      flags: { pluginDirectories: "/a, /b,", reportingSystemReportCpuFlags: true, maxPlugins: "7" },
+      env: {
+        NODEKEEPER_REPORTING_CALL_TIMEOUT: "1m30s",
+        NODEKEEPER_REPORTING_MAX_CONTENT_SIZE: "1Mi",
+        KUBECONFIG: "/k2",
+        NODEKEEPER_KUBECONFIG: "/k1",
+      },
+    });
+    expect(configuration.plugins).toMatchObject({ directories: ["/a", "/b"], maxPlugins: 7 });
+    expect(configuration.reporting).toMatchObject({ callTimeout: 90_000, maxContentSize: 1_048_576 });
+    expect(configuration.reporting.system.reportCPUFlags).toBe(true);
+    expect(configuration.kube.kubeconfig).toBe("/k1");
+  });
+
+  it("takes a section without settings, anchors, and additional kinds", async () => {
+    const { configuration } = await loadText(
+      `${header}log:\nkube: {requestTimeout: &t 7s}\nreporting:\n  callTimeout: *t\n  additionalKinds: [{group: "", version: v1, kind: Thing}]\n`,
+    );
+    expect(configuration.reporting.callTimeout).toBe(7_000);
+    expect(configuration.reporting.additionalKinds).toEqual([{ group: "", version: "v1", kind: "Thing" }]);
+  });
+
+  it("warns about an address that others can reach", async () => {
+    for (const address of ["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "node:1"]) {
+      expect((await load({ flags: { serverAddress: address } })).warnings).toHaveLength(1);
+    }
+    for (const address of ["127.0.0.2:1", "[::1]:1", "localhost:0"]) {
+      expect((await load({ flags: { serverAddress: address } })).warnings).toEqual([]);
+    }
+  });
+
+  it("shares nothing between two configurations", async () => {
+    const first = await load();
+    first.configuration.plugins.directories.push("/mine");
+    expect((await load()).configuration.plugins.directories).toHaveLength(1);
+  });
+});
+
+describe("refusals", () => {
+  it("lists every problem of every source with where, what was given and what was expected", async () => {
+    const text = `${header}
+nodeName: 5
+kube: {qps: fast, tokn: x}
+reporting:
+  collectInterval: 5 hours
+  callTimeout: 1h
+  colectInterval: 5s
+maxPlugins: 3
+`;
+    const loading = loadText(text, { flags: { logLevel: "loud" }, env: { NODEKEEPER_KUBE_API_BURST: "0" } });
+    expect((await problemsOf(loading)).sort()).toEqual(
+      [
+        "/config.yaml:4|nodeName|got 5, expected the name of a Node object",
+        '/config.yaml:5|kube.qps|got "fast", expected a number from 0.1 to 1000',
+        "/config.yaml:5|kube.tokn|unknown setting",
+        '/config.yaml:7|reporting.collectInterval|got "5 hours", expected a duration from 1s to 10m, such as "5s"',
+        '/config.yaml:8|reporting.callTimeout|got "1h", expected a duration from 100ms to 5m, such as "10s"',
+        "/config.yaml:9|reporting.colectInterval|unknown setting; did you mean reporting.collectInterval?",
+        "/config.yaml:10|maxPlugins|unknown setting; did you mean plugins.maxPlugins?",
+        'flag --log-level|log.level|got "loud", expected one of debug, info, warn, error',
+        "env NODEKEEPER_KUBE_API_BURST|kube.burst|got 0, expected a whole number from 1 to 2000",
+      ].sort(),
+    );
+  });
+
+  it.each([
+    ["empty", "", ".yaml||the file is empty"],
+    ["comments alone", "# nothing\n", ".yaml||the file is empty"],
+    ["no map", "- a\n", ".yaml:1||expected a map of settings"],
+    ["a text", "hello\n", ".yaml:1||expected a map of settings"],
+    ["two documents", `${header}---\n${header}`, ".yaml:3||more than one YAML document"],
+    ["a key twice", `${header}log: {}\nlog: {}\n`, ".yaml:4||Map keys must be unique"],
+    [
+      "a nested key twice",
+      `${header}log:\n  level: info\n  level: warn\n`,
+      ".yaml:5||Map keys must be unique",
+    ],
+    ["no YAML", `${header}log: [`, ".yaml:3||"],
+    [
+      "a section that is a text",
+      `${header}kube: yes please\n`,
+      '|kube|got "yes please", expected a map of settings',
+    ],
+    ["a setting without a value", `${header}stateDir:\n`, "|stateDir|got null, expected an absolute path"],
+    ["a map for a text", `${header}stateDir: {a: 1}\n`, '|stateDir|got {"a":1}, expected an absolute path'],
+    ["a relative path", `${header}stateDir: state\n`, '|stateDir|got "state", expected an absolute path'],
+    ["prototype names", `${header}__proto__: {a: 1}\n`, "|__proto__|unknown setting"],
+    ["constructor", `${header}log: {constructor: 1}\n`, "|log.constructor|unknown setting"],
+    ["an item twice", `${header}plugins: {directories: [/a, /a]}\n`, "each once"],
+    ["no folders", `${header}plugins: {directories: []}\n`, "a list of 1 to 16 absolute paths"],
+    ["a port too large", `${header}server: {address: "a:65536"}\n`, "expected host:port"],
+    ["no port", `${header}server: {address: "127.0.0.1"}\n`, "expected host:port"],
+    ["a bare IPv6 address", `${header}server: {address: "::1:80"}\n`, "expected host:port"],
+    [
+      "a namespaced name for a kind",
+      `${header}reporting: {additionalKinds: [{group: a, kind: B}]}\n`,
+      "group, version and kind",
+    ],
+    ["infinity", `${header}kube: {qps: .inf}\n`, "a number from 0.1 to 1000"],
+    ["a fraction", `${header}kube: {burst: 1.5}\n`, "a whole number"],
+    ["a size too large", `${header}reporting: {maxContentSize: 65Mi}\n`, "a size from 1Ki to 64Mi"],
+    [
+      "another version",
+      "apiVersion: v1\nkind: AgentConfiguration\n",
+      '.yaml:1|apiVersion|got "v1", expected "nodekeeper.dev/v1alpha1"',
+    ],
+    ["no kind", "apiVersion: nodekeeper.dev/v1alpha1\n", '|kind|missing, expected "AgentConfiguration"'],
+  ])("refuses %s", async (_, text, expected) => {
+    expect((await problemsOf(loadText(text))).join("\n")).toContain(expected);
+  });
+
+  it("refuses a file that is too large, missing or a folder, in words", async () => {
+    expect(await problemsOf(loadText(`${header}#${"x".repeat(1024 * 1024)}`))).toEqual([
+      "/config.yaml||the file is larger than 1 MiB",
+    ]);
+    expect(await problemsOf(load({ file: "/dev/zero" }))).toEqual([
+      "/dev/zero||the file is larger than 1 MiB",
+    ]);
+    expect(await problemsOf(load({ file: join(folder, "none") }))).toEqual([
+      "/none||the file does not exist",
+    ]);
+    expect((await problemsOf(load({ file: folder })))[0]).toContain("can't be read");
+  });
+
+  it("refuses a bomb of aliases quickly", async () => {
+    const levels = Array.from(
+      { length: 20 },
+      (_, n) => `  - &l${n + 1} [${Array(9).fill(`*l${n}`).join(",")}]`,
+    );
+    const text = `${header}plugins:\n  directories:\n  - &l0 [x]\n${levels.join("\n")}\n`;
+    const begun = performance.now();
+    await problemsOf(loadText(text));
+    expect(performance.now() - begun).toBeLessThan(1_000);
+  });
+
+  it("names the host when its name can't name a node", async () => {
+    expect(await problemsOf(load({ hostname: "my_host" }))).toEqual([
+      'host name|nodeName|got "my_host", expected the name of a Node object; set --node-name',
+    ]);
+    expect((await load({ hostname: "my_host", flags: { nodeName: "n1" } })).configuration.nodeName).toBe(
+      "n1",
+    );
+    expect((await load({ hostname: "Upper.Example" })).configuration.nodeName).toBe("upper.example");
+  });
+
+  it("judges values that lose too", async () => {
+    const problems = await problemsOf(
+      loadText(`${header}log: {level: x}\n`, { flags: { logLevel: "info" } }),
+    );
+    expect(problems).toHaveLength(1);
+  });
+});
+
+describe("the table", () => {
+  it("gives each setting but lists of objects a flag and a variable, each its own", () => {
+    const flags = settings.flatMap(({ flagName }) => flagName ?? []);
+    const variables = settings.flatMap(({ envNames }) => envNames);
+    expect(new Set(flags).size).toBe(flags.length);
+    expect(new Set(variables).size).toBe(variables.length);
+    expect(settings.filter(({ flagName }) => !flagName).map(({ path }) => path)).toEqual([
+      "reporting.additionalKinds",
+    ]);
+    // A Service called "nodekeeper" puts variables with these beginnings into every pod of its namespace.
+    expect(variables.filter((name) => /^NODEKEEPER_(PORT|SERVICE)/.test(name))).toEqual([]);
+  });
+
+  it("applies just these without a restart", () => {
+    expect(settings.filter(({ isLive }) => isLive).map(({ path }) => path)).toEqual([
+      "log.level",
+      "reporting.collectInterval",
+      "reporting.callTimeout",
+      "reporting.pluginGracePeriod",
+      "reporting.minWriteInterval",
+      "reporting.resyncInterval",
+    ]);
+  });
+});
