@@ -3,8 +3,8 @@ export { createLogger, type Logger } from "../src/lib/index.ts";
 export { contentOf, customNodeResource, type JsonValue, metadata, node, spec, status } from "./content.ts";
 export type { Report } from "./run-report.ts";
 export {
-  type RegistrationState,
   type ReporterPlugin,
   type ReporterPluginOptions,
   serveReporterPlugin,
 } from "./serve.ts";
+export type { RegistrationState } from "./services.ts";

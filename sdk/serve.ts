@@ -15,7 +15,7 @@ import {
 } from "../src/lib/index.ts";
 import { LatestValue } from "./latest-value.ts";
 import { type Report, runReport } from "./run-report.ts";
-import { registrationService, reporterService } from "./services.ts";
+import { type RegistrationState, registrationService, reporterService } from "./services.ts";
 import { type OwnSocket, ownershipOf, placeSocket, removeSocket } from "./socket-file.ts";
 
 export interface ReporterPluginOptions {
@@ -38,12 +38,6 @@ export interface ReporterPluginOptions {
   checkIntervalMs?: number;
   clock?: Clock;
 }
-
-/** `waiting`: the agent has not answered yet. */
-export type RegistrationState =
-  | { state: "waiting" }
-  | { state: "registered" }
-  | { state: "refused"; reason: string };
 
 export interface ReporterPlugin {
   readonly socketPath: string;

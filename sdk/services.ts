@@ -1,4 +1,3 @@
-import type { ServerError as NiceServerError } from "nice-grpc";
 import { ServerError, Status } from "nice-grpc";
 import type { RegistrationServiceImplementation } from "../src/gen/pluginregistration/v1/api.ts";
 import type {
@@ -7,7 +6,12 @@ import type {
 } from "../src/gen/reporterplugin/v1alpha1/api.ts";
 import { codeOf } from "../src/lib/index.ts";
 import type { LatestValue } from "./latest-value.ts";
-import type { RegistrationState } from "./serve.ts";
+
+/** What the agent said last. `waiting`: the agent has not answered yet. */
+export type RegistrationState =
+  | { state: "waiting" }
+  | { state: "registered" }
+  | { state: "refused"; reason: string };
 
 /** What the agent asks and tells at registration. */
 export function registrationService(
@@ -54,6 +58,6 @@ async function ending<T>(stop: AbortSignal, value: Promise<T>): Promise<T> {
   }
 }
 
-function stopping(): NiceServerError {
+function stopping(): ServerError {
   return new ServerError(Status.UNAVAILABLE, "the plugin is stopping");
 }

@@ -220,8 +220,13 @@ it("no more sockets than the limit are considered, and newcomers push nobody out
 });
 
 async function startChild(path: string): Promise<ChildProcess> {
-  const script = join(import.meta.dirname, "test-plugin-process.ts");
-  const child = spawn(process.execPath, [script, path, "child"], { stdio: ["ignore", "pipe", "inherit"] });
+  const support = join(import.meta.dirname, "test-support.ts");
+  const code = `import { servePlugin } from ${JSON.stringify(support)};
+    await servePlugin(${JSON.stringify(path)}, { name: "child" });
+    console.log("serving");`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", code], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   children.push(child);
   await once(child.stdout!, "data");
   return child;

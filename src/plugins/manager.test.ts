@@ -292,4 +292,5 @@ it("counts what it did", async () => {
   );
   expect(text).toContain('nodekeeper_plugins_registrations_total{type="unknown",result="refused"} 1');
   expect(text).toContain('nodekeeper_plugins_plugins{type="ReporterPlugin",state="registered"} 1');
+  expect(text).toContain('nodekeeper_plugins_plugins{type="unknown",state="refused"} 1');
 });

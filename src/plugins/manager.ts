@@ -9,6 +9,7 @@ import {
   type Runnable,
   type ScopedSignal,
 } from "../lib/index.ts";
+import { Liveness } from "./liveness.ts";
 import { createPluginMetrics, type PluginMetrics } from "./metrics.ts";
 import { RegisteredPlugins } from "./registered-plugins.ts";
 import { PluginSession, type Predecessor, type SessionContext } from "./session.ts";
@@ -98,6 +99,7 @@ export class PluginManager implements Runnable {
         noticeMs: options.noticeTimeoutMs ?? 5_000,
         handlerMs: options.handlerTimeoutMs ?? 30_000,
       },
+      liveness: new Liveness(clock, metrics),
       livenessIntervalMs: options.livenessIntervalMs ?? 5_000,
     };
     this.#watcher = new SocketWatcher({
@@ -110,7 +112,7 @@ export class PluginManager implements Runnable {
       isKnown: (path) => this.#sessions.has(path),
       onScan: (result, signal) => this.#apply(result, signal),
     });
-    collectStates(metrics, () => this.list());
+    collectStates(metrics, () => this.list(), this.#context.handlers);
   }
 
   /**
@@ -194,10 +196,15 @@ function isUnder(path: string, directories: ReadonlyMap<string, string>): boolea
   return false;
 }
 
-function collectStates({ plugins }: PluginMetrics, list: () => PluginStatus[]): void {
+function collectStates(
+  { plugins }: PluginMetrics,
+  list: () => PluginStatus[],
+  known: ReadonlyMap<string, PluginHandler>,
+): void {
   const gauge = plugins as typeof plugins & { collect?: () => void };
   gauge.collect = () => {
     plugins.reset();
-    for (const { type = "unknown", state } of list()) plugins.inc({ type, state });
+    for (const { type = "", state } of list())
+      plugins.inc({ type: known.has(type) ? type : "unknown", state });
   };
 }

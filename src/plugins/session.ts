@@ -6,11 +6,11 @@ import {
   type Logger,
   messageOf,
   NodekeeperError,
-  type ProbeResult,
-  probeSocket,
   quote,
   withDeadline,
 } from "../lib/index.ts";
+import { InterruptibleWait } from "./interruptible-wait.ts";
+import type { Liveness } from "./liveness.ts";
 import type { PluginMetrics } from "./metrics.ts";
 import { checkPluginInfo, type PluginCandidate } from "./plugin-info.ts";
 import type { Claimant, RegisteredPlugins } from "./registered-plugins.ts";
@@ -29,6 +29,7 @@ export interface SessionContext {
   registered: RegisteredPlugins;
   slots: Slots;
   timeouts: HandshakeTimeouts & { handlerMs: number };
+  liveness: Liveness;
   livenessIntervalMs: number;
 }
 
@@ -40,6 +41,7 @@ export interface Predecessor {
 
 const failureBackoff = { baseMs: 500, maxMs: 120_000 };
 const refusalBackoff = { baseMs: 15_000, maxMs: 300_000 };
+const longestShown = 253;
 const refusalCodes = new Set(["invalid", "unsupported", "conflict", "exhausted"]);
 
 /** The life of one socket file: its handshake, the watch over its process, and the end. One operation at a time. */
@@ -56,12 +58,14 @@ export class PluginSession implements Claimant {
   #since: number;
   #reason: string | undefined;
   #attempts = 0;
+  /** What it said of itself, cut to a length that can be shown, also when it is refused for that. */
+  #presented: { type: string; name: string } | undefined;
   #candidate: PluginCandidate | undefined;
   #registration: PluginRegistration | undefined;
   #noticePending = false;
   #noticeDue = 0;
   #waitsForVacancy = false;
-  #wake: (() => void) | undefined;
+  readonly #waiting: InterruptibleWait;
 
   constructor(
     socket: FoundSocket,
@@ -76,6 +80,7 @@ export class PluginSession implements Claimant {
     this.#context = context;
     this.#log = context.log.child({ socket: socket.path });
     this.#since = context.clock.now();
+    this.#waiting = new InterruptibleWait(context.clock);
   }
 
   /** The registration this path is served under: its own, or the one that an earlier file left to it. */
@@ -113,7 +118,7 @@ export class PluginSession implements Claimant {
     this.#noticePending = false;
     this.#waitsForVacancy = true;
     this.#enter("superseded", `${by.registrationSocket} is newer and took the name over`);
-    this.#wake?.();
+    this.#waiting.wake();
   }
 
   /** A name or a place became free: those who wait for one try again. */
@@ -122,14 +127,13 @@ export class PluginSession implements Claimant {
     this.#waitsForVacancy = false;
     this.#refusals.reset();
     this.#enter("registering", undefined);
-    this.#wake?.();
+    this.#waiting.wake();
   }
 
   status(): PluginStatus {
     return {
+      ...this.#presented,
       ...(this.#candidate && {
-        type: this.#candidate.type,
-        name: this.#candidate.name,
         endpoint: this.#candidate.endpoint,
         versions: [...this.#candidate.versions],
       }),
@@ -150,14 +154,14 @@ export class PluginSession implements Claimant {
       case "registered":
         return await this.#watchOver(signal);
       case "superseded":
-        return await this.#pause(this.#context.livenessIntervalMs, signal);
+        return await this.#waiting.wait(this.#context.livenessIntervalMs, signal);
       case "gone":
         return await this.#awaitProcess(signal);
       case "refused":
-        await this.#pause(this.#refusals.next(), signal);
+        await this.#waiting.wait(this.#refusals.next(), signal);
         return this.#retry("refused");
       case "failed":
-        await this.#pause(this.#failures.next(), signal);
+        await this.#waiting.wait(this.#failures.next(), signal);
         return this.#retry("failed");
     }
   }
@@ -186,10 +190,11 @@ export class PluginSession implements Claimant {
   async #register(signal: AbortSignal): Promise<void> {
     this.#attempts++;
     checkSocketPath(this.path);
-    const found = await this.#probe(this.path);
+    const found = await this.#context.liveness.probe(this.path);
     if (found === "refused") return this.#enter("gone", "no process listens on the socket");
     using client = new RegistrationClient(this.path, this.#context.timeouts, this.#context.clock);
     const info = await client.getInfo(signal);
+    this.#presented = { type: info.type.slice(0, longestShown), name: info.name.slice(0, longestShown) };
     try {
       const handler = this.#handlerFor(info.type);
       this.#candidate = checkPluginInfo(info, this.path);
@@ -252,12 +257,12 @@ export class PluginSession implements Claimant {
   async #watchOver(signal: AbortSignal): Promise<void> {
     const { livenessIntervalMs, clock } = this.#context;
     const untilNotice = this.#noticePending ? this.#noticeDue - clock.monotonic() : livenessIntervalMs;
-    await this.#pause(Math.min(Math.max(untilNotice, 0), livenessIntervalMs), signal);
+    await this.#waiting.wait(Math.min(Math.max(untilNotice, 0), livenessIntervalMs), signal);
     if (this.#noticePending && clock.monotonic() >= this.#noticeDue) await this.#repeatNotice(signal);
-    if (!(await this.#processLeft())) return;
-    await this.#pause(Math.min(livenessIntervalMs, 1_000), signal);
-    const reason = await this.#processLeft();
-    if (!reason || this.#state !== "registered") return;
+    if (!(await this.#loss())) return;
+    await this.#waiting.wait(Math.min(livenessIntervalMs, 1_000), signal);
+    const reason = await this.#loss();
+    if (!reason) return;
     await this.#release(reason);
     this.#enter("gone", reason);
   }
@@ -270,31 +275,19 @@ export class PluginSession implements Claimant {
     });
   }
 
-  /** Why the plugin's process counts as gone, or undefined. */
-  async #processLeft(): Promise<string | undefined> {
-    const registration = this.#registration;
-    if (this.#state !== "registered" || !registration) return undefined;
-    // A missing registration socket is the scan's to judge: it may just be moved or re-created.
-    if ((await this.#probe(this.path)) === "refused") return "no process listens on its registration socket";
-    if (registration.endpoint === this.path) return undefined;
-    const found = await this.#probe(registration.endpoint);
-    if (found === "refused") return "no process listens on its endpoint";
-    return found === "missing" ? "its endpoint is missing" : undefined;
-  }
-
   async #awaitProcess(signal: AbortSignal): Promise<void> {
-    await this.#pause(Math.min(this.#failures.next(), this.#context.livenessIntervalMs), signal);
-    if (this.#state !== "gone" || (await this.#probe(this.path)) !== "accepts") return;
-    // An endpoint that is still away would only be registered to be deregistered again.
-    const endpoint = this.#candidate?.endpoint ?? this.path;
-    if (endpoint !== this.path && (await this.#probe(endpoint)) !== "accepts") return;
+    await this.#waiting.wait(Math.min(this.#failures.next(), this.#context.livenessIntervalMs), signal);
+    const { path } = this;
+    const listening = await this.#context.liveness.listening(path, this.#candidate?.endpoint ?? path);
+    if (!listening || this.#state !== "gone") return;
     this.#enter("registering", this.#reason);
   }
 
-  async #probe(path: string): Promise<ProbeResult> {
-    const found = await probeSocket(this.#context.clock, path);
-    if (found !== "accepts") this.#context.metrics.probeFailures.inc({ result: found });
-    return found;
+  async #loss(): Promise<string | undefined> {
+    const registration = this.#registration;
+    const reason = registration && (await this.#context.liveness.loss(registration));
+    // The name may have been taken over meanwhile.
+    return this.#registration === registration ? reason : undefined;
   }
 
   async #release(reason: string): Promise<void> {
@@ -321,22 +314,5 @@ export class PluginSession implements Claimant {
     if (this.#state !== state) this.#since = this.#context.clock.now();
     this.#state = state;
     this.#reason = reason;
-  }
-
-  /** Waits `ms`, or less when woken; rejects when the signal aborts. */
-  #pause(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const finish = (settle: () => void) => {
-        timer.cancel();
-        signal.removeEventListener("abort", onAbort);
-        this.#wake = undefined;
-        settle();
-      };
-      const onAbort = () => finish(() => reject(signal.reason));
-      const timer = this.#context.clock.after(ms, () => finish(resolve));
-      signal.addEventListener("abort", onAbort, { once: true });
-      this.#wake = () => finish(resolve);
-      if (signal.aborted) onAbort();
-    });
   }
 }

@@ -1,5 +1,6 @@
 import type { Clock, HealthResult, Histogram, Logger } from "../lib/index.ts";
 import { DirectoryWatches } from "./directory-watches.ts";
+import { InterruptibleWait } from "./interruptible-wait.ts";
 import { type ScanLimits, type ScanResult, scanForSockets } from "./socket-scan.ts";
 
 export interface SocketWatcherOptions {
@@ -22,7 +23,7 @@ const gapPerScanTime = 10;
 export class SocketWatcher {
   readonly #options: SocketWatcherOptions;
   #dirty = false;
-  #wake: (() => void) | undefined;
+  readonly #waiting: InterruptibleWait;
   #lastGood: number | undefined;
   #began = 0;
   #failures: ReadonlyMap<string, string> = new Map();
@@ -31,6 +32,7 @@ export class SocketWatcher {
 
   constructor(options: SocketWatcherOptions) {
     this.#options = options;
+    this.#waiting = new InterruptibleWait(options.clock);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -41,8 +43,9 @@ export class SocketWatcher {
       this.#dirty = false;
       const tookMs = await this.#scan(watches, signal);
       const gapMs = Math.max(shortestGapMs, tookMs * gapPerScanTime);
-      await this.#wait(gapMs, signal, false);
-      if (!this.#dirty) await this.#wait(Math.max(rescanIntervalMs - gapMs, 0), signal, true);
+      await clock.sleep(gapMs, signal).catch(() => {});
+      if (this.#dirty || signal.aborted) continue;
+      await this.#waiting.wait(Math.max(rescanIntervalMs - gapMs, 0), signal).catch(() => {});
     }
   }
 
@@ -61,7 +64,7 @@ export class SocketWatcher {
 
   #changed(): void {
     this.#dirty = true;
-    this.#wake?.();
+    this.#waiting.wake();
   }
 
   async #scan(watches: DirectoryWatches, signal: AbortSignal): Promise<number> {
@@ -96,21 +99,5 @@ export class SocketWatcher {
     if (left !== "" && left !== this.#leftOut)
       log.warn({ leftOut: left }, "parts of plugin directories are left out");
     this.#leftOut = left;
-  }
-
-  /** Waits `ms`, or until the signal aborts, or until a change where `wakeOnChange`. */
-  #wait(ms: number, signal: AbortSignal, wakeOnChange: boolean): Promise<void> {
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const finish = () => {
-        timer.cancel();
-        signal.removeEventListener("abort", finish);
-        this.#wake = undefined;
-        resolve();
-      };
-      const timer = this.#options.clock.after(ms, finish);
-      signal.addEventListener("abort", finish, { once: true });
-      if (wakeOnChange) this.#wake = finish;
-    });
   }
 }

@@ -4,15 +4,14 @@
  * `refused`: it was told why not; tried again slowly, and when its socket changes. `failed`: tried again with backoff.
  * `superseded`: a newer socket has its name. `gone`: the socket file is there, no process listens on it.
  */
-export const pluginStates = ["registering", "registered", "refused", "failed", "superseded", "gone"] as const;
-
-export type PluginState = (typeof pluginStates)[number];
+export type PluginState = "registering" | "registered" | "refused" | "failed" | "superseded" | "gone";
 
 /** What `list` tells of one socket. */
 export interface PluginStatus {
-  /** As the plugin presented itself; absent until it did. */
+  /** As the plugin presented itself, also when refused for it; cut at 253 characters. Absent until it did. */
   type?: string;
   name?: string;
+  /** Absent until what it presented passed the checks. */
   endpoint?: string;
   versions?: string[];
   registrationSocket: string;
