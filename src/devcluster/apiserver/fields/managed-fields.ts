@@ -34,7 +34,8 @@ const SERVER_FIELDS = [
 /** The part of an object that can be owned. */
 export function ownable(object: KubeObject): MutableTree {
   const { apiVersion: _apiVersion, kind: _kind, metadata, ...rest } = object;
-  return { ...rest, metadata: without({ ...metadata }, ...SERVER_FIELDS) };
+  const owned = without({ ...metadata }, ...SERVER_FIELDS);
+  return Object.keys(owned).length > 0 ? { ...rest, metadata: owned } : rest;
 }
 
 /** Records a plain write: its fields are taken from all other managers. Returns `next` with its managedFields. */

@@ -26,26 +26,29 @@ function mergeMaps(live: Tree, applied: Tree, schema: FieldSchema | undefined): 
   return merged;
 }
 
-// Applied items keep the order of the configuration; items of others stay in front of the shared item they preceded.
+// Applied items keep the order of the configuration; items of others stay in front of what followed them.
 function mergeItems(
   live: Map<string, unknown>,
   applied: Map<string, unknown>,
   schema: FieldSchema | undefined,
 ): unknown[] {
-  const elements = [...live.keys()];
-  const positions = new Map(elements.map((element, index) => [element, index]));
+  const others = [...live.keys()];
+  const positions = new Map(others.map((element, index) => [element, index]));
   const merged: unknown[] = [];
   let taken = 0;
-  const takeOthersUpTo = (end: number) => {
+  const takeOthers = (end: number, stopAtShared: boolean) => {
     for (; taken < end; taken++) {
-      const element = elements[taken]!;
-      if (!applied.has(element)) merged.push(live.get(element));
+      const element = others[taken]!;
+      const shared = applied.has(element);
+      if (shared && stopAtShared) return;
+      if (!shared) merged.push(live.get(element));
     }
   };
   for (const [element, item] of applied) {
-    takeOthersUpTo(positions.get(element) ?? 0);
+    takeOthers(others.length, true);
+    takeOthers((positions.get(element) ?? -1) + 1, false);
     merged.push(mergeValues(live.get(element), item, itemSchema(schema)));
   }
-  takeOthersUpTo(elements.length);
+  takeOthers(others.length, false);
   return merged;
 }
