@@ -62,6 +62,7 @@ describe("a machine of two sockets", () => {
       index: 2,
     });
     const all = readingValue(await host.networkInterfaces({ virtual: true }));
+    expect(all?.map((each) => each.name)).toEqual(["bond0", "eth0", "eth1", "eth2", "veth1a2b"]);
     expect(all?.find((each) => each.name === "veth1a2b")?.kind).toBe("virtual");
   });
 

@@ -27,6 +27,7 @@ export interface NetworkOptions {
 }
 
 const NET_ROOT = "/sys/class/net";
+const VIRTUAL_ROOT = "/sys/devices/virtual/net";
 const MAX_INTERFACES = 4_096;
 
 /** The interfaces of the network namespace that /sys was mounted in, by name; undefined where there is no such list. */
@@ -34,14 +35,19 @@ export async function readNetworkInterfaces(
   probe: Probe,
   options: NetworkOptions = {},
 ): Promise<NetworkInterface[] | undefined> {
-  const [names, bonds] = await Promise.all([
+  const [names, bonds, virtualNames] = await Promise.all([
     probe.list(NET_ROOT),
     // This is a file among the links; its presence tells that the bonding driver is loaded.
     probe.text(`${NET_ROOT}/bonding_masters`),
+    // One listing spares a look at each pod's link.
+    options.virtual ? undefined : probe.list(VIRTUAL_ROOT),
   ]);
   if (!names) return undefined;
   const bondNames = new Set(bonds?.split(/\s+/));
-  const candidates = names.filter((name) => name !== "bonding_masters").slice(0, MAX_INTERFACES);
+  const skipped = new Set([...(virtualNames ?? []), "bonding_masters"]);
+  const candidates = names
+    .filter((name) => bondNames.has(name) || !skipped.has(name))
+    .slice(0, MAX_INTERFACES);
   const found = await Promise.all(candidates.map((name) => readInterface(probe, name, bondNames, options)));
   return found.filter((each) => each !== undefined);
 }
