@@ -26,18 +26,18 @@ export interface MergedObject {
 const MAX_CONFLICTS = 100;
 
 // Lists whose items are the same thing when these members are equal. All other lists are appended.
-const listKeys: Readonly<Record<string, readonly string[]>> = {
-  topologyZone: ["type", "name"],
-  children: ["type", "name"],
-  siblings: ["type", "name"],
-  attributes: ["name"],
-  allocations: ["consumer"],
-  resourcePackages: ["packageName"],
-  resourcePools: ["poolName"],
-  conditions: ["type"],
-  taints: ["key", "effect", "qosLevel"],
-  nodeResourceProperties: ["propertyName"],
-};
+const listKeys: ReadonlyMap<string, readonly string[]> = new Map([
+  ["topologyZone", ["type", "name"]],
+  ["children", ["type", "name"]],
+  ["siblings", ["type", "name"]],
+  ["attributes", ["name"]],
+  ["allocations", ["consumer"]],
+  ["resourcePackages", ["packageName"]],
+  ["resourcePools", ["poolName"]],
+  ["conditions", ["type"]],
+  ["taints", ["key", "effect", "qosLevel"]],
+  ["nodeResourceProperties", ["propertyName"]],
+]);
 
 /**
  * Merges what all plugins say about one object (a `kindKey`); undefined where nobody says anything.
@@ -91,7 +91,8 @@ class Merge {
 
   values(before: Json | undefined, now: Json, path: string, name: string): Json {
     if (before === undefined) return now;
-    if (Array.isArray(before) && Array.isArray(now)) return this.#lists(before, now, path, listKeys[name]);
+    if (Array.isArray(before) && Array.isArray(now))
+      return this.#lists(before, now, path, listKeys.get(name));
     if (isObject(before) && isObject(now)) return this.#objects(before, now, path);
     if (!sameJson(before, now)) this.#conflict(path);
     return now;
