@@ -1,0 +1,69 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Backoff, delayAfter } from "./backoff.ts";
+import { FakeClock } from "./fake-clock.ts";
+import { TokenBucket } from "./token-bucket.ts";
+
+describe("Backoff", () => {
+  it("grows from base by its factor to the maximum, and begins anew after a reset", () => {
+    const backoff = new Backoff({ baseMs: 100, maxMs: 1_000, factor: 3, jitter: 0 });
+    expect([1, 2, 3, 4, 5].map(() => backoff.next())).toEqual([100, 300, 900, 1_000, 1_000]);
+    expect(backoff.failures).toBe(5);
+    backoff.reset();
+    expect([backoff.failures, backoff.next()]).toEqual([0, 100]);
+  });
+
+  it("stays within its jitter, never above the maximum, whatever came before", () => {
+    fc.assert(
+      fc.property(
+        fc.nat({ max: 100_000 }),
+        fc.double({ min: 0, max: 0.999, noNaN: true }),
+        (failures, random) => {
+          const options = { baseMs: 100, maxMs: 60_000, jitter: 0.2, random: () => random };
+          const plain = Math.min(100 * 2 ** Math.min(failures, 64), 60_000);
+          const delay = delayAfter(failures, options);
+          expect(delay).toBeGreaterThanOrEqual(plain * 0.8);
+          expect(delay).toBeLessThanOrEqual(Math.min(plain * 1.2, 60_000));
+        },
+      ),
+    );
+  });
+
+  it("spreads the delays of many over the jitter's width", () => {
+    const delays = Array.from({ length: 200 }, () => delayAfter(0, { baseMs: 100, maxMs: 1_000 }));
+    expect(Math.min(...delays)).toBeLessThan(90);
+    expect(Math.max(...delays)).toBeGreaterThan(110);
+  });
+});
+
+describe("TokenBucket", () => {
+  it("gives its burst at once, then one by one", async () => {
+    const clock = new FakeClock();
+    const bucket = new TokenBucket(clock, { perSecond: 4, burst: 2 });
+    expect([1, 2, 3, 4].map(() => bucket.reserve())).toEqual([0, 0, 250, 500]);
+    await clock.step(750);
+    expect(bucket.reserve()).toBe(0);
+    await clock.step(60_000);
+    expect([1, 2, 3].map(() => bucket.reserve())).toEqual([0, 0, 250]);
+  });
+
+  it("never lets more through than its rate and burst", async () => {
+    const waits = fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 60 });
+    await fc.assert(
+      fc.asyncProperty(waits, async (pauses) => {
+        const clock = new FakeClock();
+        const bucket = new TokenBucket(clock, { perSecond: 10, burst: 3 });
+        const times: number[] = [];
+        for (const pause of pauses) {
+          times.push(clock.monotonic() + bucket.reserve());
+          await clock.step(pause);
+        }
+        for (const [first, from] of times.entries()) {
+          const within = times.slice(first).filter((time) => time < from + 1_000 - 1e-6).length;
+          expect(within).toBeLessThanOrEqual(13);
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+});

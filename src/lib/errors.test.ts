@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { codeOf, messageOf, NodekeeperError, toError } from "./errors.ts";
+
+describe("errors", () => {
+  it("keep code, cause and the wait asked for", () => {
+    const cause = new Error("socket closed");
+    const error = new NodekeeperError("throttled", "later", { cause, retryAfterMs: 5_000 });
+    expect(error).toMatchObject({ name: "NodekeeperError", code: "throttled", cause, retryAfterMs: 5_000 });
+    expect("cause" in new NodekeeperError("internal", "x")).toBe(false);
+  });
+
+  it.each([
+    [new NodekeeperError("gone", "x"), "gone"],
+    [new DOMException("x", "AbortError"), "stopped"],
+    [AbortSignal.abort().reason, "stopped"],
+    [new TypeError("x"), "internal"],
+    ["text", "internal"],
+    [undefined, "internal"],
+  ])("have a code: %s is %s", (thrown, code) => {
+    expect(codeOf(thrown)).toBe(code);
+  });
+
+  it("say themselves and their causes in one line, nothing twice", () => {
+    const root = new Error("ECONNREFUSED");
+    const middle = new Error("dialling /run/x.sock", { cause: root });
+    expect(messageOf(new NodekeeperError("unavailable", "plugin gpu", { cause: middle }))).toBe(
+      "plugin gpu: dialling /run/x.sock: ECONNREFUSED",
+    );
+    expect(messageOf(new Error("failed: ECONNREFUSED", { cause: root }))).toBe("failed: ECONNREFUSED");
+    expect(messageOf(new TypeError())).toBe("TypeError");
+    expect(messageOf("text")).toBe("text");
+    expect(messageOf(undefined)).toBe("undefined");
+  });
+
+  it("are made of anything thrown", () => {
+    const error = new Error("x");
+    expect(toError(error)).toBe(error);
+    expect(toError("text").message).toBe("text");
+  });
+});
