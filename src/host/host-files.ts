@@ -4,9 +4,9 @@ import { NodekeeperError } from "../lib/index.ts";
 import { Limiter } from "./limiter.ts";
 
 /** Largest file read unless the caller says otherwise, bytes. */
-export const DEFAULT_FILE_CAP = 64 * 1024;
+const DEFAULT_FILE_CAP = 64 * 1024;
 /** Most entries of a directory that are looked at. */
-export const MAX_DIRECTORY_ENTRIES = 16_384;
+const MAX_DIRECTORY_ENTRIES = 16_384;
 
 // libuv has four threads for files: two reads that hang in a driver leave two for everybody else.
 const PARALLEL_READS = 2;

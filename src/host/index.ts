@@ -4,6 +4,5 @@ export { Host, type HostOptions, type InterfaceAddresses } from "./host.ts";
 export type { CgroupVersion } from "./kernel.ts";
 export type { InterfaceKind, NetworkInterface, NetworkOptions } from "./network.ts";
 export type { NumaNode } from "./numa.ts";
-export { formatCpuList, parseCpuList } from "./parse.ts";
 export { type Reading, readingValue } from "./reading.ts";
 export type { Virtualization } from "./virtualization.ts";

@@ -1,25 +1,48 @@
 /** Lets at most `limit` pieces of work run at once; the rest wait in order of arrival. */
 export class Limiter {
   readonly #limit: number;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting = new Set<() => void>();
   #running = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Runs `work` when it is its turn. Work whose signal aborted while it waited is not started. */
+  /** Runs `work` when it is its turn. Throws the signal's reason, and leaves the queue, when it aborts before that. */
   async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    if (this.#running >= this.#limit) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#running++;
+    signal.throwIfAborted();
+    if (this.#running < this.#limit) this.#running++;
+    else await this.#turn(signal);
     try {
-      signal.throwIfAborted();
       return await work();
     } finally {
-      const next = this.#waiting.shift();
-      // The place is handed over rather than freed, so that nobody can slip in between.
-      if (next) next();
-      else this.#running--;
+      this.#handOver();
     }
+  }
+
+  // Resolves with the place of a piece of work that ended.
+  #turn(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const begin = () => {
+        signal.removeEventListener("abort", onAbort);
+        resolve();
+      };
+      const onAbort = () => {
+        this.#waiting.delete(begin);
+        reject(signal.reason);
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#waiting.add(begin);
+    });
+  }
+
+  #handOver(): void {
+    const [next] = this.#waiting;
+    if (!next) {
+      this.#running--;
+      return;
+    }
+    this.#waiting.delete(next);
+    next();
   }
 }

@@ -1,7 +1,7 @@
 import { NodekeeperError } from "../lib/index.ts";
 
 /** Highest CPU or node number believed; Linux is built for at most 8192 CPUs. */
-export const HIGHEST_CPU = 65_535;
+const HIGHEST_CPU = 65_535;
 
 /** Reads a whole decimal number, as sysfs writes them. Throws `invalid`. */
 export function parseInteger(text: string): number {
@@ -28,18 +28,6 @@ export function parseCpuList(text: string): number[] {
     for (let cpu = first; cpu <= last; cpu += step) found.add(cpu);
   }
   return [...found].sort((a, b) => a - b);
-}
-
-/** Writes a sorted list of CPUs the way the kernel does: "0-3,8". */
-export function formatCpuList(cpus: readonly number[]): string {
-  const parts: string[] = [];
-  for (let start = 0; start < cpus.length; ) {
-    let end = start;
-    while (cpus[end + 1] === cpus[end]! + 1) end++;
-    parts.push(start === end ? `${cpus[start]}` : `${cpus[start]}-${cpus[end]}`);
-    start = end + 1;
-  }
-  return parts.join(",");
 }
 
 /** The bytes of a line such as "MemTotal: 16384 kB" (also "Node 0 MemTotal: …"), or undefined where there is none. */
