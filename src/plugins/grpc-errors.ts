@@ -2,6 +2,8 @@ import { ClientError, Status } from "nice-grpc";
 import { type ErrorCode, NodekeeperError } from "../lib/index.ts";
 
 const longestDetails = 500;
+// grpc-js adds this to every failed connection, also when there is nothing to note.
+const emptyNote = / Resolution note: $/;
 
 const codes: Partial<Record<Status, ErrorCode>> = {
   [Status.UNIMPLEMENTED]: "unsupported",
@@ -17,7 +19,6 @@ const codes: Partial<Record<Status, ErrorCode>> = {
  */
 export function fromGrpcError(thrown: unknown): unknown {
   if (!(thrown instanceof ClientError)) return thrown;
-  const method = thrown.path.slice(thrown.path.lastIndexOf("/") + 1);
-  const details = thrown.details.slice(0, longestDetails) || Status[thrown.code];
-  return new NodekeeperError(codes[thrown.code] ?? "unavailable", `${method}: ${details}`);
+  const details = thrown.details.replace(emptyNote, "").slice(0, longestDetails) || Status[thrown.code];
+  return new NodekeeperError(codes[thrown.code] ?? "unavailable", details);
 }

@@ -55,7 +55,7 @@ export class RegisteredPlugins {
 
   /**
    * Registers the candidate with the handler and makes the claimant its owner (see `Claimant.accepted`).
-   * Throws `conflict` (name taken or reserved), `exhausted` (too many plugins), or what the handler throws.
+   * Throws `conflict` (name taken), `forbidden` (name reserved), `exhausted` (too many plugins), or what the handler throws.
    */
   async register(
     claimant: Claimant,
@@ -112,7 +112,7 @@ export class RegisteredPlugins {
     const { type, name } = candidate;
     if (this.#options.reservedNames(type).has(name)) {
       throw new NodekeeperError(
-        "conflict",
+        "forbidden",
         `the ${type} name ${quote(name)} is owned by an in-tree plugin; choose another`,
       );
     }

@@ -1,7 +1,7 @@
 import { type Channel, connectivityState } from "@grpc/grpc-js";
 import { createClient } from "nice-grpc";
 import { type PluginInfo, RegistrationDefinition } from "../gen/pluginregistration/v1/api.ts";
-import { type Clock, withDeadline } from "../lib/index.ts";
+import { type Clock, NodekeeperError, withDeadline } from "../lib/index.ts";
 import { dialUnix } from "./dial-unix.ts";
 import { fromGrpcError } from "./grpc-errors.ts";
 
@@ -83,7 +83,9 @@ export class RegistrationClient implements Disposable {
         call(registrationClientOn(this.#channel), callSignal),
       );
     } catch (thrown) {
-      throw fromGrpcError(thrown);
+      const error = fromGrpcError(thrown);
+      if (error === thrown || !(error instanceof NodekeeperError)) throw thrown;
+      throw new NodekeeperError(error.code, `${what}: ${error.message}`);
     }
   }
 }

@@ -42,7 +42,7 @@ export interface Predecessor {
 const failureBackoff = { baseMs: 500, maxMs: 120_000 };
 const refusalBackoff = { baseMs: 15_000, maxMs: 300_000 };
 const longestShown = 253;
-const refusalCodes = new Set(["invalid", "unsupported", "conflict", "exhausted"]);
+const refusalCodes = new Set(["invalid", "unsupported", "conflict", "forbidden", "exhausted"]);
 
 /** The life of one socket file: its handshake, the watch over its process, and the end. One operation at a time. */
 export class PluginSession implements Claimant {
