@@ -48,7 +48,10 @@ export interface DevApiServerOptions {
   logger: Logger;
   /** Where objects are kept in SQLite; in memory only without it. */
   dataDir?: string;
-  /** The bearer token that clients must send. Without it everybody on this machine may do everything. */
+  /**
+   * The bearer token that clients must send. Without it everybody on this machine may do everything. Not for
+   * kubectl: it never sends a token over plain HTTP.
+   */
   token?: string;
   /** Called for each request before anything else; what it returns is done to the request. */
   faults?: (request: RequestInfo) => Fault | undefined;

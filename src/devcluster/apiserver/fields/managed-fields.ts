@@ -4,6 +4,7 @@ import { compareObjects } from "./compare.ts";
 import { conflictError, type ManagerConflict } from "./conflicts.ts";
 import { difference, emptySet, type FieldSet, intersection, isEmpty, union } from "./field-set.ts";
 import { fieldsOf } from "./fields-of.ts";
+import { fieldsLastAppliedByKubectl } from "./last-applied.ts";
 import { mergeObjects } from "./merge.ts";
 import { prune } from "./prune.ts";
 import type { FieldSchema } from "./schema.ts";
@@ -78,7 +79,8 @@ export function applyConfiguration(
 
   const { added, modified, removed } = compareObjects(ownable(live), ownable(next), schema);
   const changed = union(added, modified);
-  const conflicts = findConflicts(others, changed);
+  const contested = difference(changed, fieldsLastAppliedByKubectl(live, writer.manager, schema));
+  const conflicts = findConflicts(others, contested);
   if (!force && conflicts.length > 0) throw conflictError(conflicts);
 
   const takenAway = union(changed, removed);

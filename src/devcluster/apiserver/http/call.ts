@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { parse as parseYaml } from "yaml";
+import { messageOf } from "../../../lib/index.ts";
 import { badRequest, StatusError, unsupportedMediaType } from "../status.ts";
+import { readProtobuf } from "./protobuf.ts";
 
 // The API server's own bound on a request body.
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
@@ -72,22 +74,26 @@ export class Call {
       chunks.push(chunk);
     }
     if (size === 0) return undefined;
-    this.body = this.#parse(Buffer.concat(chunks).toString("utf8"));
+    this.body = this.#parse(Buffer.concat(chunks));
     return this.body;
   }
 
-  #parse(text: string): unknown {
+  #parse(bytes: Buffer): unknown {
     const type = this.mediaType;
-    if (type !== "application/json" && !/^application\/([a-z-]+\+)?(json|yaml)$/.test(type)) {
+    const isProtobuf = type === "application/vnd.kubernetes.protobuf";
+    if (!isProtobuf && !/^application\/([a-z-]+\+)?(json|yaml)$/.test(type)) {
       throw unsupportedMediaType(["application/json", "application/yaml"]);
     }
     try {
+      if (isProtobuf) return readProtobuf(bytes);
+      const text = bytes.toString("utf8");
       // YAML is a superset of JSON, and its parser much slower.
       if (type.endsWith("yaml") && !text.trimStart().startsWith("{"))
         return parseYaml(text, { maxAliasCount: 100 });
       return JSON.parse(text);
     } catch (error) {
-      throw badRequest(`the body of the request can't be parsed: ${(error as Error).message}`);
+      if (error instanceof StatusError) throw error;
+      throw badRequest(`the body of the request can't be parsed: ${messageOf(error)}`);
     }
   }
 }
