@@ -28,7 +28,11 @@ export function message(
   return { content: [{ groupVersionKind, field: fields }] };
 }
 
-/** The content of a message under the policies of an agent without additional kinds. */
-export function contentOf(response: GetReportContentResponse, previous?: PluginContent): PluginContent {
-  return parseContent(response, kindPolicies([]), previous);
+/** The content of a message, as an agent takes it that is configured for the additional kinds. */
+export function contentOf(
+  response: GetReportContentResponse,
+  previous?: PluginContent,
+  additional: readonly GroupVersionKind[] = [],
+): PluginContent {
+  return parseContent(response, kindPolicies(additional), previous);
 }
