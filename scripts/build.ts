@@ -7,6 +7,8 @@ import { root } from "./run-command.ts";
 
 const dist = join(root, "dist");
 
+const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
+
 const common: BuildOptions = {
   absWorkingDir: root,
   bundle: true,
@@ -18,6 +20,8 @@ const common: BuildOptions = {
   sourcesContent: false,
   legalComments: "none",
   logLevel: "warning",
+  // src/cli/version.ts reads package.json only where this is absent.
+  define: { NODEKEEPER_VERSION: JSON.stringify(version) },
 };
 
 // CommonJS dependencies within an ES module expect these.
