@@ -57,6 +57,8 @@ export interface DevApiServerOptions {
   faults?: (request: RequestInfo) => Fault | undefined;
   /** Called for each request that is about to be handled. */
   onRequest?: (request: ReceivedRequest) => void;
+  /** Called after it, as an admission webhook is: what it returns is done to the request. */
+  admit?: (request: ReceivedRequest) => Fault | undefined;
   /** Answers SelfSubjectAccessReviews; everything is allowed without it. */
   rules?: (attributes: AccessAttributes) => boolean;
   /** Changes kept for watches, per kind. Default 10,000. */

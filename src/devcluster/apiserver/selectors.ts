@@ -107,7 +107,12 @@ export function parseFieldSelector(selector: string, definition: ResourceDefinit
       const [, field, operator, value] = match;
       const path = Object.hasOwn(paths, field!) ? paths[field!] : undefined;
       if (!path) throw badRequest(`field label not supported: ${field}`);
-      return (object: KubeObject) => (String(at(object, ...path) ?? "") === value) === (operator !== "!=");
+      // An absent flag is one that is off.
+      const alsoAbsent = value === "false";
+      return (object: KubeObject) => {
+        const text = String(at(object, ...path) ?? "");
+        return (text === value || (alsoAbsent && text === "")) === (operator !== "!=");
+      };
     });
   return (object) => tests.every((test) => test(object));
 }

@@ -142,6 +142,7 @@ describe("lists", () => {
 
   test("a revision of the future is a timeout", async () => {
     const api = await start();
+    expect((await api.call("GET", `${NODES}?watch=true&resourceVersion=999999`)).status).toBe(504);
     expect(await api.call("GET", `${NODES}?resourceVersion=999999`)).toMatchObject({
       status: 504,
       body: { reason: "Timeout" },

@@ -9,9 +9,6 @@ const conditions = listBy("type");
 /** What every kind has. */
 export const objectSchema = map({ metadata });
 
-/** Any kind whose status conditions are a map by type. */
-export const conditionedSchema = map({ metadata, status: map({ conditions }) });
-
 export const nodeSchema = map({
   metadata,
   spec: map({ taints: atomic, podCIDRs: set }),

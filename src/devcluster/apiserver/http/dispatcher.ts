@@ -40,7 +40,10 @@ export class Dispatcher {
     if (fault && !(await this.#inflict(fault, call, signal))) return;
     this.#authenticate(call);
     if (call.method !== "GET" && call.method !== "HEAD") await abortable(call.readBody(), signal);
-    this.#options.onRequest?.({ ...info, body: call.body });
+    const received = { ...info, body: call.body };
+    this.#options.onRequest?.(received);
+    const refusal = this.#options.admit?.(received);
+    if (refusal && !(await this.#inflict(refusal, call, signal))) return;
     this.#route(call, info);
   }
 

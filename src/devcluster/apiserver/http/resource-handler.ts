@@ -112,13 +112,11 @@ function predicateOf(call: Call, { definition, namespace, name }: Target): Predi
 
 function startWatch(services: ResourceServices, call: Call, target: Target): void {
   const seconds = Number(call.query.get("timeoutSeconds") ?? 0);
-  const since = call.query.get("resourceVersion");
-  if (since && !/^\d{1,15}$/.test(since))
-    throw badRequest(`Invalid value: ${JSON.stringify(since)}: resourceVersion must be a number`);
+  const since = readRevision(call.query.get("resourceVersion"), services.context.store.revision);
   services.watch(call, {
     view: viewOf(services, call, target),
     matches: predicateOf(call, target),
-    since: since ? Number(since) : undefined,
+    since,
     sendInitialEvents: call.flag("sendInitialEvents"),
     bookmarks: call.flag("allowWatchBookmarks"),
     timeoutMs: seconds > 0 ? seconds * 1000 : DEFAULT_WATCH_TIMEOUT_MS,
