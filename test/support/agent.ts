@@ -1,0 +1,122 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { createAgent } from "../../src/agent.ts";
+import { loadConfiguration } from "../../src/config/index.ts";
+import { createLogger, stopped, systemClock } from "../../src/lib/index.ts";
+import { NODE, type TestCluster } from "./cluster.ts";
+import { until } from "./until.ts";
+
+/** A row of /api/v1/plugins, as far as tests look at it. */
+export interface PluginRow {
+  name: string;
+  state: string;
+  registrationSocket?: string;
+  problems: string[];
+  error?: string;
+  contentBytes: number;
+}
+
+/** Short intervals and no in-tree plugins. By `Setting.optionKey`, as on the command line. */
+export function agentFlags(cluster: TestCluster): Record<string, string> {
+  return {
+    nodeName: NODE,
+    kubeconfig: cluster.kubeconfig,
+    stateDir: join(cluster.folder, "state"),
+    pluginDirectories: join(cluster.folder, "plugins"),
+    serverAddress: "127.0.0.1:0",
+    kubeApiQps: "200",
+    kubeApiBurst: "200",
+    kubeApiRequestTimeout: "2s",
+    pluginRescanInterval: "1s",
+    pluginLivenessInterval: "1s",
+    pluginInfoTimeout: "500ms",
+    reportingCollectInterval: "1s",
+    reportingCallTimeout: "500ms",
+    reportingMinWriteInterval: "50ms",
+    reportingInTreePlugins: "-system-reporter-plugin",
+  };
+}
+
+/** How the agent's status server is read. */
+export interface StatusReader {
+  // biome-ignore lint/suspicious/noExplicitAny: tests read into documents of every shape
+  api(path: string): Promise<any>;
+  plugins(): Promise<PluginRow[]>;
+  plugin(name: string): Promise<PluginRow | undefined>;
+  ready(): Promise<{ status: number; text: string }>;
+  metrics(): Promise<string>;
+}
+
+/** An agent in this process. */
+export interface RunningAgent extends StatusReader {
+  pluginDir: string;
+  stateDir: string;
+  /** Parsed lines of its log. */
+  // biome-ignore lint/suspicious/noExplicitAny: log lines have any fields
+  logLines: any[];
+  stop(): Promise<void>;
+}
+
+/** Runs the real agent in this process against the cluster. `flags` override `agentFlags`. */
+export async function startAgent(
+  cluster: TestCluster,
+  flags: Record<string, string> = {},
+  file?: string,
+): Promise<RunningAgent> {
+  const all = { ...agentFlags(cluster), ...flags };
+  // A flag that is given as "" leaves the setting to the file.
+  const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ""));
+  const pluginDir = all.pluginDirectories!;
+  mkdirSync(pluginDir, { recursive: true });
+  const sources = { flags: given, env: {}, hostname: NODE, ...(file ? { file } : {}) };
+  const { configuration } = await loadConfiguration(sources);
+  const logLines: RunningAgent["logLines"] = [];
+  const log = createLogger(configuration.log.level, { write: (line) => logLines.push(JSON.parse(line)) });
+  const controller = new AbortController();
+  const agent = await createAgent({
+    configuration,
+    sources,
+    version: "0.0.0-test",
+    clock: systemClock,
+    log,
+    setLogLevel: (level) => {
+      log.level = level;
+    },
+    onHangup: () => () => {},
+  });
+  const running = agent.run(controller.signal);
+  running.catch(() => {});
+  const address = await Promise.race([agent.listening(), running.then(() => "the agent ended")]);
+  return {
+    pluginDir,
+    stateDir: all.stateDir!,
+    logLines,
+    ...statusReader(address),
+    async stop() {
+      controller.abort(stopped("test is over"));
+      await running;
+    },
+  };
+}
+
+export function statusReader(address: string): StatusReader {
+  const get = (path: string) => fetch(`http://${address}${path}`);
+  const reader: StatusReader = {
+    api: async (path) => (await get(`/api/v1/${path}`)).json(),
+    plugins: () => reader.api("plugins"),
+    plugin: async (name) => (await reader.plugins()).find((row) => row.name === name),
+    async ready() {
+      const answer = await get("/readyz?verbose");
+      return { status: answer.status, text: await answer.text() };
+    },
+    metrics: async () => (await get("/metrics")).text(),
+  };
+  return reader;
+}
+
+/** Waits until the CNR shows this value for a plugin's widget. */
+export async function untilWidgets(cluster: TestCluster, name: string, value: number | string): Promise<void> {
+  await until(`widgets ${name} = ${value}`, () => cluster.widgets(name) === String(value), {
+    explain: () => cluster.cnr()?.status,
+  });
+}

@@ -1,0 +1,92 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  createDevApiServer,
+  type DevApiServer,
+  type Fault,
+  type ReceivedRequest,
+  type RequestInfo,
+} from "../../src/devcluster/index.ts";
+import type { KubeObject } from "../../src/kube/index.ts";
+import { silentLogger, systemClock } from "../../src/lib/index.ts";
+
+export const NODE = "worker-1";
+export const CNR_RESOURCE = "customnoderesources.node.katalyst.kubewharf.io";
+
+/** A request as the API server met it, and when, by `performance.now()`. */
+export interface SeenRequest extends RequestInfo {
+  at: number;
+  /** Set when the server was about to handle it; absent for those that met a fault. */
+  body?: unknown;
+}
+
+/** An API server with a folder for what belongs to it: sockets, state, kubeconfig. */
+export interface TestCluster {
+  server: DevApiServer;
+  /** Removed by `stop`. */
+  folder: string;
+  kubeconfig: string;
+  /** Every request since the start, those that met a fault too. */
+  requests: SeenRequest[];
+  /** What is done to requests; assign to change it. */
+  fault: (request: RequestInfo) => Fault | undefined;
+  /** Decides over requests whose body was read; assign to change it. */
+  admit: (request: ReceivedRequest) => Fault | undefined;
+  // biome-ignore lint/suspicious/noExplicitAny: tests read into objects of every shape
+  cnr(): any;
+  // biome-ignore lint/suspicious/noExplicitAny: the same
+  node(): any;
+  /** The value of a widget resource in the CNR's status. */
+  widgets(name: string): string | undefined;
+  /** The applies of an object that were handled (dry runs left out), oldest first. */
+  writes(plural: string): SeenRequest[];
+  stop(): Promise<void>;
+}
+
+/** Starts an API server. With `withNode: false` the Node object is missing. */
+export async function startCluster({ withNode = true } = {}): Promise<TestCluster> {
+  const folder = mkdtempSync(join(tmpdir(), "nk-it-"));
+  const requests: SeenRequest[] = [];
+  const server = createDevApiServer({
+    clock: systemClock,
+    logger: silentLogger,
+    faults: (request) => {
+      requests.push({ ...request, at: performance.now() });
+      return cluster.fault(request);
+    },
+    admit: (request) => {
+      const seen = requests.findLast(
+        ({ method, path, body }) => method === request.method && path === request.path && body === undefined,
+      );
+      if (seen) seen.body = request.body;
+      return cluster.admit(request);
+    },
+  });
+  await server.start();
+  if (withNode) server.seedNode(NODE);
+  const kubeconfig = join(folder, "kubeconfig");
+  await server.writeKubeconfig(kubeconfig);
+  const get = (resource: string): KubeObject | undefined => server.store.get(resource, NODE);
+  const cluster: TestCluster = {
+    server,
+    folder,
+    kubeconfig,
+    requests,
+    fault: () => undefined,
+    admit: () => undefined,
+    cnr: () => get(CNR_RESOURCE),
+    node: () => get("nodes"),
+    widgets: (name) => cluster.cnr()?.status?.resources?.capacity?.[`widgets.example/${name}`],
+    writes: (plural) =>
+      requests.filter(
+        ({ method, resource, query, body }) =>
+          method === "PATCH" && resource?.plural === plural && !query.has("dryRun") && body !== undefined,
+      ),
+    async stop() {
+      await server.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  return cluster;
+}

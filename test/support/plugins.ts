@@ -1,0 +1,121 @@
+import { EventEmitter, once } from "node:events";
+import { join } from "node:path";
+import { createServer, type ServiceImplementation } from "nice-grpc";
+import {
+  customNodeResource,
+  type ReportContent,
+  type ReporterPlugin,
+  serveReporterPlugin,
+  status,
+} from "../../sdk/index.ts";
+import { type PluginInfo, RegistrationDefinition } from "../../src/gen/pluginregistration/v1/api.ts";
+import { FieldType, ReporterPluginDefinition } from "../../src/gen/reporterplugin/v1alpha1/api.ts";
+
+const customNodeResourceKind = {
+  group: "node.katalyst.kubewharf.io",
+  version: "v1alpha1",
+  kind: "CustomNodeResource",
+};
+
+/** Content that names one widget resource, so that each plugin's value can be told apart in the CNR. */
+export function widgets(name: string, value: number | string): ReportContent {
+  return customNodeResource(
+    status("resources", { capacity: { [`widgets.example/${name}`]: String(value) } }),
+  );
+}
+
+/** A CNR field with bytes of any kind as its value. */
+export function rawField(fieldName: string, value: string | Uint8Array, fieldType = FieldType.Status) {
+  const field = { fieldType: fieldType as FieldType, fieldName, value: Buffer.from(value) };
+  return { groupVersionKind: customNodeResourceKind, field: [field] };
+}
+
+/** A well-behaved plugin of the SDK. */
+export interface GoodPlugin extends ReporterPlugin {
+  /** Reports this from now on. */
+  say(...contents: ReportContent[]): void;
+}
+
+export async function startGoodPlugin(
+  socketDir: string,
+  name: string,
+  ...first: ReportContent[]
+): Promise<GoodPlugin> {
+  const changes = new EventEmitter();
+  let current = first;
+  const plugin = serveReporterPlugin({
+    name,
+    socketDir,
+    checkIntervalMs: 500,
+    async *report(signal) {
+      for (let said: ReportContent[] | undefined; ; ) {
+        if (said === current) await once(changes, "change", { signal });
+        said = current;
+        yield said;
+      }
+    },
+  });
+  await plugin.ready;
+  return Object.assign(plugin, {
+    say(...contents: ReportContent[]) {
+      current = contents;
+      changes.emit("change");
+    },
+  });
+}
+
+/** A plugin on a bare gRPC server, which answers what a test makes it answer. */
+export interface BarePlugin {
+  socketPath: string;
+  /** What the agent told it of its registration. */
+  notices: { pluginRegistered: boolean; error: string }[];
+  /** Ends at once, as a crash does, and leaves its socket file to the system. */
+  stop(): void;
+}
+
+/** Serves the registration and the reporter's calls. `info` overrides what GetInfo says. */
+export async function startBarePlugin(
+  socketDir: string,
+  name: string,
+  service: ServiceImplementation<typeof ReporterPluginDefinition>,
+  info: Partial<PluginInfo> = {},
+): Promise<BarePlugin> {
+  const server = createServer({ "grpc.max_send_message_length": -1 });
+  const notices: BarePlugin["notices"] = [];
+  const socketPath = join(socketDir, `${name}.sock`);
+  server.add(RegistrationDefinition, {
+    getInfo: async () => ({
+      type: "ReporterPlugin",
+      name,
+      endpoint: "",
+      supportedVersions: ["v1alpha1"],
+      ...info,
+    }),
+    notifyRegistrationStatus: async (notice) => {
+      notices.push(notice);
+      return {};
+    },
+  });
+  server.add(ReporterPluginDefinition, service);
+  await server.listen(`unix:${socketPath}`);
+  return { socketPath, notices, stop: () => server.forceShutdown() };
+}
+
+/** Serves the same content to both calls; the stream stays open. */
+export function constantly(...content: ReportContent[]): ServiceImplementation<typeof ReporterPluginDefinition> {
+  return {
+    getReportContent: async () => ({ content }),
+    async *listAndWatchReportContent(_, { signal }) {
+      yield { content };
+      await aborted(signal);
+    },
+  };
+}
+
+/** Resolves when the caller is gone. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
