@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { contentOf, customNodeResource, metadata, node, type ReportContent, spec, status } from "../sdk/index.ts";
+import {
+  contentOf,
+  customNodeResource,
+  metadata,
+  node,
+  type ReportContent,
+  spec,
+  status,
+} from "../sdk/index.ts";
 import { type RunningAgent, startAgent, untilWidgets } from "./support/agent.ts";
 import { CNR_RESOURCE, NODE, startCluster, type TestCluster } from "./support/cluster.ts";
 import { startGoodPlugin, widgets } from "./support/plugins.ts";
@@ -26,7 +34,9 @@ describe("content arrives", () => {
       await plugin(
         "gpu",
         widgets("gpu", 1),
-        customNodeResource(spec("nodeResourceProperties", [{ propertyName: "gpu_model", propertyValues: ["x"] }])),
+        customNodeResource(
+          spec("nodeResourceProperties", [{ propertyName: "gpu_model", propertyValues: ["x"] }]),
+        ),
         node(
           metadata("labels", { "example.dev/gpu": "yes" }),
           metadata("annotations", { "example.dev/about": "a gpu" }),
@@ -89,8 +99,9 @@ describe("content arrives", () => {
     b.it.say(widgets("merge-a", 3));
     await untilWidgets(cluster, "merge-a", 3);
     const objects = await agent.api("objects");
-    const [conflict] = objects.find(({ object }: { object: string }) => object.endsWith("CustomNodeResource"))
-      .conflicts;
+    const [conflict] = objects.find(({ object }: { object: string }) =>
+      object.endsWith("CustomNodeResource"),
+    ).conflicts;
     expect(conflict).toEqual({
       path: "status.resources.capacity.widgets.example/merge-a",
       winner: "merge-b",

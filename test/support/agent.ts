@@ -115,7 +115,11 @@ export function statusReader(address: string): StatusReader {
 }
 
 /** Waits until the CNR shows this value for a plugin's widget. */
-export async function untilWidgets(cluster: TestCluster, name: string, value: number | string): Promise<void> {
+export async function untilWidgets(
+  cluster: TestCluster,
+  name: string,
+  value: number | string,
+): Promise<void> {
   await until(`widgets ${name} = ${value}`, () => cluster.widgets(name) === String(value), {
     explain: () => cluster.cnr()?.status,
   });

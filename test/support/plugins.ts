@@ -102,7 +102,9 @@ export async function startBarePlugin(
 }
 
 /** Serves the same content to both calls; the stream stays open. */
-export function constantly(...content: ReportContent[]): ServiceImplementation<typeof ReporterPluginDefinition> {
+export function constantly(
+  ...content: ReportContent[]
+): ServiceImplementation<typeof ReporterPluginDefinition> {
   return {
     getReportContent: async () => ({ content }),
     async *listAndWatchReportContent(_, { signal }) {
