@@ -47,10 +47,12 @@ await Promise.all([
   buildCli(),
   buildLibrary("sdk/index.ts", "sdk.js"),
   buildLibrary("src/devcluster/index.ts", "devcluster.js"),
+  // What `nodekeeper dev` runs as the sample plugin.
+  buildLibrary("examples/reporter/main.ts", "example-reporter.js"),
   writeDeclarations(["sdk/index.ts", "src/devcluster/index.ts"], join(dist, "types")),
 ]);
 await rm(join(dist, "types/tsconfig.json"));
-for (const name of ["nodekeeper.js", "sdk.js", "devcluster.js"]) {
+for (const name of ["nodekeeper.js", "sdk.js", "devcluster.js", "example-reporter.js"]) {
   const { size } = await stat(join(dist, name));
   console.log(`dist/${name} ${Math.ceil(size / 1024)} KiB`);
 }

@@ -6,7 +6,13 @@ import {
 } from "./config/index.ts";
 import { Host } from "./host/index.ts";
 import { enabledPlugins, SYSTEM_REPORTER_NAME, SystemReporter } from "./intree/index.ts";
-import { createKubeClient, createKubeMetrics, loadClusterAccess, Watcher } from "./kube/index.ts";
+import {
+  createKubeClient,
+  createKubeMetrics,
+  EventRecorder,
+  loadClusterAccess,
+  Watcher,
+} from "./kube/index.ts";
 import {
   type Clock,
   createWorkQueueMetrics,
@@ -97,6 +103,19 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     fieldManager: FIELD_MANAGER,
   });
 
+  const events = new EventRecorder({
+    client,
+    clock,
+    log: log.child({ room: "kube" }),
+    metrics: kubeMetrics,
+    component: "nodekeeper",
+    host: nodeName,
+  });
+  // The kubelet, too, names its Node by name where a uid belongs, so that kubectl describe finds the Event.
+  const regarding = { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
+  const notify = (reason: string, message: string) =>
+    events.record({ type: "Warning", reason, message, regarding });
+
   const database = StateDatabase.open({ directory: configuration.stateDir, clock, log });
   const store = new ReporterStore(database);
   const policies = kindPolicies(reporting.additionalKinds);
@@ -109,6 +128,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     settings: () => configuration.reporting,
     maxContentBytes: reporting.maxContentSize,
     onChange: (objects) => publisher.touch(objects),
+    notify,
     clock,
     log: reportingLog,
     metrics,
@@ -131,6 +151,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     policies,
     contents: () => reporters.contents(),
     beforeWrite: () => reporters.flush(),
+    notify,
     managedTaintPrefixes: reporting.managedTaintPrefixes,
     settings: () => configuration.reporting,
     clock,
@@ -200,10 +221,11 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       log.info({ version, nodeName, server: access.server.href, access: access.source }, "agent starts");
       try {
         reporters.restore();
-        const parts = [statusServer, publisher, reporters, pluginManager, configurationWatcher];
+        const parts = [statusServer, events, publisher, reporters, pluginManager, configurationWatcher];
         await runInOrder(parts, { clock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);
       } finally {
         database.close();
+        client.close();
         log.info({}, "agent stopped");
       }
     },

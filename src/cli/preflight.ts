@@ -175,6 +175,7 @@ function neededRights(nodeName: string): AccessQuestion[] {
     { verb: "patch", ...cnr, subresource: "status" },
     ...["get", "list", "watch", "patch"].map((verb) => ({ verb, ...coreNode })),
     { verb: "patch", ...coreNode, subresource: "status" },
+    ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events", namespace: "default" })),
   ];
 }
 

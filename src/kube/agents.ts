@@ -1,6 +1,6 @@
 import http from "node:http";
 import https from "node:https";
-import type { ClusterAccess } from "./cluster-access.ts";
+import type { ClusterAccess } from "./access.ts";
 import type { CredentialSnapshot } from "./credentials.ts";
 
 /** What a connection is used for. Watches hold theirs for minutes, so they have their own and never starve calls. */

@@ -1,13 +1,20 @@
 import type { IncomingMessage } from "node:http";
-import { type Clock, codeOf, type Logger, NodekeeperError, stopped, withDeadline } from "../lib/index.ts";
+import {
+  type Clock,
+  codeOf,
+  type Logger,
+  NodekeeperError,
+  stopped,
+  TokenBucket,
+  withDeadline,
+} from "../lib/index.ts";
+import type { ClusterAccess } from "./access.ts";
 import { Agents, type Purpose } from "./agents.ts";
-import type { ClusterAccess } from "./cluster-access.ts";
 import { type CredentialSnapshot, Credentials } from "./credentials.ts";
 import { readChunks, readText, send } from "./exchange.ts";
 import { errorOfAnswer, errorOfSocket, isTrustProblem, notJson } from "./http-errors.ts";
 import type { KubeMetrics } from "./metrics.ts";
 import { type Query, withQuery } from "./paths.ts";
-import { TokenBucket } from "./token-bucket.ts";
 import type { CallOptions } from "./types.ts";
 
 export interface ConnectionOptions {

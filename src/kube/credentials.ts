@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { type Clock, type Logger, messageOf, NodekeeperError } from "../lib/index.ts";
-import type { ClusterAccess, Material } from "./cluster-access.ts";
+import type { ClusterAccess, Material } from "./access.ts";
 
 /** What a request needs to prove who we are and check who they are, at one moment. */
 export interface CredentialSnapshot {

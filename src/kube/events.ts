@@ -1,7 +1,6 @@
-import { type Clock, codeOf, delayAfter, type Logger, type Runnable } from "../lib/index.ts";
+import { type Clock, codeOf, delayAfter, type Logger, type Runnable, TokenBucket } from "../lib/index.ts";
 import { type EventInput, eventKey, newEvent, objectKey, truncated } from "./event-objects.ts";
 import type { KubeMetrics } from "./metrics.ts";
-import { TokenBucket } from "./token-bucket.ts";
 import type { ApiResource, KubeClient } from "./types.ts";
 
 export interface EventRecorderOptions {

@@ -1,10 +1,6 @@
+export type { ClusterAccess, Material } from "./access.ts";
 export { createKubeClient, type KubeClientOptions } from "./client.ts";
-export {
-  type ClusterAccess,
-  type ClusterAccessOptions,
-  loadClusterAccess,
-  type Material,
-} from "./cluster-access.ts";
+export { type ClusterAccessOptions, loadClusterAccess } from "./cluster-access.ts";
 export type { EventInput } from "./event-objects.ts";
 export { EventRecorder, type EventRecorderOptions } from "./events.ts";
 export { createKubeMetrics, type KubeMetrics } from "./metrics.ts";
@@ -30,5 +26,4 @@ export type {
   WatchHandler,
   WatchOptions,
 } from "./types.ts";
-export { MalformedStreamError } from "./watch.ts";
 export { Watcher, type WatcherOptions } from "./watcher.ts";

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { delimiter, dirname, resolve } from "node:path";
 import { parse } from "yaml";
 import { NodekeeperError } from "../lib/index.ts";
-import type { ClusterAccess, Material } from "./cluster-access.ts";
+import type { ClusterAccess, Material } from "./access.ts";
 import { isLoopback } from "./loopback.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,33 +1,69 @@
 import type { Clock } from "./clock.ts";
+import { NodekeeperError } from "./errors.ts";
 
 export interface TokenBucketOptions {
-  /** Tokens a second, above 0. */
+  /** Tokens that come back each second, above 0. */
   perSecond: number;
-  /** How many tokens a full bucket holds; it begins full. */
+  /** Most tokens at hand, at least 1. */
   burst: number;
 }
 
-/** Hands out tokens ahead of time: each `reserve` takes one and says how long to wait until it is there. */
+/** A token bucket: `burst` at once, then `perSecond`. */
 export class TokenBucket {
   readonly #clock: Clock;
   readonly #options: TokenBucketOptions;
+  // Below zero: that many callers wait for tokens to come.
   #tokens: number;
-  #counted: number;
+  #filledAt: number;
 
   constructor(clock: Clock, options: TokenBucketOptions) {
     this.#clock = clock;
     this.#options = options;
     this.#tokens = options.burst;
-    this.#counted = clock.monotonic();
+    this.#filledAt = clock.monotonic();
   }
 
-  /** Takes a token; gives the wait for it, milliseconds, 0 when it is there. */
-  reserve(): number {
-    const { perSecond, burst } = this.#options;
-    const now = this.#clock.monotonic();
-    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#counted) / 1000) * perSecond);
-    this.#counted = now;
+  /** Takes a token if one is at hand. */
+  tryTake(): boolean {
+    this.#fill();
+    if (this.#tokens < 1) return false;
     this.#tokens -= 1;
-    return this.#tokens >= 0 ? 0 : (-this.#tokens / perSecond) * 1000;
+    return true;
+  }
+
+  /**
+   * Takes a token, waiting for its turn; callers are served in order. Gives the time waited, milliseconds.
+   * Throws `throttled` at once when the turn would come later than `longestMs`; rejects with the signal's reason.
+   */
+  async take(longestMs: number, signal?: AbortSignal): Promise<number> {
+    this.#fill();
+    const waitMs = Math.max(((1 - this.#tokens) / this.#options.perSecond) * 1000, 0);
+    if (waitMs > longestMs) {
+      const message = `our own limit of ${this.#options.perSecond} requests a second is used up for the next ${Math.ceil(waitMs)} ms`;
+      throw new NodekeeperError("throttled", message, { retryAfterMs: Math.ceil(waitMs) });
+    }
+    this.#tokens -= 1;
+    if (waitMs === 0) return 0;
+    try {
+      await this.#clock.sleep(waitMs, signal);
+    } catch (thrown) {
+      this.#tokens += 1;
+      throw thrown;
+    }
+    return waitMs;
+  }
+
+  /** Takes a token ahead of time; gives the wait until it is there, milliseconds, 0 when it is at hand. */
+  reserve(): number {
+    this.#fill();
+    this.#tokens -= 1;
+    return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#options.perSecond) * 1000;
+  }
+
+  #fill(): void {
+    const now = this.#clock.monotonic();
+    const gained = ((now - this.#filledAt) / 1000) * this.#options.perSecond;
+    this.#tokens = Math.min(this.#tokens + gained, this.#options.burst);
+    this.#filledAt = now;
   }
 }

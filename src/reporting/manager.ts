@@ -19,6 +19,7 @@ import { type CollectMethod, type CollectSettings, collect } from "./collect.ts"
 import { noContent, type PluginContent, parseContent } from "./content.ts";
 import type { KindPolicy } from "./kinds.ts";
 import type { ReportingMetrics } from "./metrics.ts";
+import type { Notify } from "./publish-options.ts";
 import { type ContentSource, inTreeSource, type ReporterSource, socketSource } from "./source.ts";
 
 const REPORTER_VERSIONS = ["v1alpha1"];
@@ -34,6 +35,7 @@ export interface ReporterManagerOptions {
   maxContentBytes: number;
   /** Told which objects (`kindKey`) may have to be written anew. */
   onChange: (objects: ReadonlySet<string>) => void;
+  notify: Notify;
   clock: Clock;
   log: Logger;
   metrics: ReportingMetrics;
@@ -363,7 +365,7 @@ export class ReporterManager implements Runnable, PluginHandler {
   }
 
   #drop(endpoint: Endpoint): void {
-    const { log, metrics, onChange } = this.#options;
+    const { log, metrics, notify, onChange } = this.#options;
     this.#endpoints.delete(endpoint.name);
     this.#dirty.delete(endpoint);
     this.#checkpoint.drop(endpoint.name);
@@ -371,6 +373,10 @@ export class ReporterManager implements Runnable, PluginHandler {
     log.warn(
       { plugin: endpoint.name },
       "grace period of a lost reporter plugin ended, its content is dropped",
+    );
+    notify(
+      "ReporterPluginDropped",
+      `Plugin ${endpoint.name} did not come back in its grace period: its report is withdrawn`,
     );
     this.#countStates();
     onChange(this.#objectsOf([endpoint]));

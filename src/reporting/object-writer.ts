@@ -251,7 +251,7 @@ export class ObjectWriter {
     merged: MergedObject,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { client, log } = this.#options;
+    const { client, log, notify } = this.#options;
     const found = await this.#quarantine.isolate(all, merged.plugins, async (contents) => {
       const body = await this.#body(part, desiredText(mergeObject(this.object, contents), part), signal);
       const options = {
@@ -267,6 +267,10 @@ export class ObjectWriter {
       log.error(
         { plugin, object: this.object, reason: message },
         "API server refuses a plugin's content: its last good content stays, the other plugins are published",
+      );
+      notify(
+        "ReportRefused",
+        `The API server refuses what plugin ${plugin} reports on ${this.object}: ${message}`,
       );
     }
     return true;

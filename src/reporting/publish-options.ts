@@ -12,6 +12,9 @@ import type { PluginContent } from "./content.ts";
 import type { KindPolicy } from "./kinds.ts";
 import type { ReportingMetrics } from "./metrics.ts";
 
+/** Tells of something that happened to this node, as an Event: a reason in UpperCamelCase and a message. */
+export type Notify = (reason: string, message: string) => void;
+
 /** A watch of one object, and whether it works. */
 export interface ObjectWatch extends Runnable {
   healthCheck(): HealthCheck;
@@ -30,6 +33,8 @@ export interface PublisherOptions {
   contents: () => ReadonlyMap<string, PluginContent>;
   /** Called before each write; makes durable what it publishes. */
   beforeWrite: () => void;
+  /** Tells people who look at the node with kubectl. */
+  notify: Notify;
   managedTaintPrefixes: readonly string[];
   /** Milliseconds; read anew for each use. */
   settings: () => { minWriteInterval: number; resyncInterval: number };

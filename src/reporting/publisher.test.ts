@@ -44,6 +44,7 @@ interface Setup {
 /** A publisher before a real API server in memory; `say` is a plugin's mouth. */
 async function setUp(setup: Setup = {}) {
   const patches: ReceivedRequest[] = [];
+  const notices: string[] = [];
   let faults = setup.faults;
   const directory = setup.directory ?? mkdtempSync(join(tmpdir(), "nodekeeper-publisher-"));
   if (!setup.directory) ends.push(() => rmSync(directory, { recursive: true, force: true }));
@@ -87,6 +88,7 @@ async function setUp(setup: Setup = {}) {
     policies: kindPolicies([absent]),
     contents: () => new Map(contents),
     beforeWrite: () => {},
+    notify: (reason) => void notices.push(reason),
     managedTaintPrefixes: ["node.katalyst.kubewharf.io/"],
     settings: () => ({ minWriteInterval: setup.minWriteInterval ?? 20, resyncInterval: 600_000 }),
     clock: systemClock,
@@ -105,6 +107,7 @@ async function setUp(setup: Setup = {}) {
   return {
     server,
     publisher,
+    notices,
     patches,
     directory,
     stop,
@@ -244,7 +247,9 @@ describe("Publisher", () => {
   });
 
   it("leaves out a plugin whose content the server refuses, and publishes the others", async () => {
-    const { say, object, publisher, eventually } = await setUp({ refuse: (body) => body.includes("poison") });
+    const { say, object, publisher, notices, eventually } = await setUp({
+      refuse: (body) => body.includes("poison"),
+    });
     say("bad", message([resources("x.io/bad", "1")]));
     await eventually(() => expect(object()?.status).toBeDefined());
     say("bad", message([resources("x.io/poison", "1")]));
@@ -255,6 +260,7 @@ describe("Publisher", () => {
     await eventually(() =>
       expect(object()?.status).toEqual({ resources: { capacity: { "x.io/bad": "1", "x.io/good": "1" } } }),
     );
+    expect(notices).toEqual(["ReportRefused"]);
     say("bad", message([resources("x.io/mended", "1")]));
     await eventually(() =>
       expect(object()?.status).toEqual({ resources: { capacity: { "x.io/mended": "1", "x.io/good": "1" } } }),

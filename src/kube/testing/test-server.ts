@@ -2,8 +2,8 @@ import http, { type IncomingMessage, type RequestListener, type ServerResponse }
 import https from "node:https";
 import type { AddressInfo } from "node:net";
 import { type Clock, Registry, silentLogger, systemClock } from "../../lib/index.ts";
+import type { ClusterAccess } from "../access.ts";
 import { createKubeClient, type KubeClientOptions } from "../client.ts";
-import type { ClusterAccess } from "../cluster-access.ts";
 import { createKubeMetrics } from "../metrics.ts";
 import type { ApiResource, KubeApiClient } from "../types.ts";
 
