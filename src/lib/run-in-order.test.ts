@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "./fake-clock.ts";
+import { silentLogger } from "./log.ts";
+import { runInOrder } from "./run-in-order.ts";
+import type { Runnable } from "./runnable.ts";
+
+const options = (clock: FakeClock) => ({ clock, log: silentLogger, stopDeadlineMs: 1_000 });
+
+function part(name: string, trace: string[], end?: Promise<void>): Runnable {
+  return {
+    name,
+    async run(signal) {
+      trace.push(`start ${name}`);
+      await (end ?? new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())));
+      trace.push(`end ${name}`);
+    },
+  };
+}
+
+describe("runInOrder", () => {
+  it("starts in order and stops in reverse", async () => {
+    const trace: string[] = [];
+    const controller = new AbortController();
+    const running = runInOrder(
+      [part("a", trace), part("b", trace)],
+      options(new FakeClock()),
+      controller.signal,
+    );
+    controller.abort();
+    await running;
+    expect(trace).toEqual(["start a", "start b", "end b", "end a"]);
+  });
+
+  it("stops the others when one fails, and throws its error under its name", async () => {
+    const trace: string[] = [];
+    const bad: Runnable = { name: "bad", run: () => Promise.reject(new Error("boom")) };
+    const running = runInOrder(
+      [part("a", trace), bad],
+      options(new FakeClock()),
+      new AbortController().signal,
+    );
+    await expect(running).rejects.toThrow("bad: boom");
+    expect(trace).toEqual(["start a", "end a"]);
+  });
+
+  it("takes an end that nobody asked for as a failure", async () => {
+    const done: Runnable = { name: "done", run: () => Promise.resolve() };
+    await expect(runInOrder([done], options(new FakeClock()), new AbortController().signal)).rejects.toThrow(
+      "done: ended unasked",
+    );
+  });
+
+  it("leaves behind a part that hangs, and stops the others before it", async () => {
+    const trace: string[] = [];
+    const clock = new FakeClock();
+    const controller = new AbortController();
+    const hung: Runnable = { name: "hung", run: () => new Promise(() => {}) };
+    const running = runInOrder([part("a", trace), hung], options(clock), controller.signal);
+    controller.abort();
+    await clock.step(999);
+    expect(trace).toEqual(["start a"]);
+    await clock.step(1);
+    await running;
+    // The deadline is over, but a is asked all the same.
+    expect(trace).toEqual(["start a", "end a"]);
+  });
+});

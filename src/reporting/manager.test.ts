@@ -1,0 +1,289 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { GetReportContentResponse } from "../gen/reporterplugin/v1alpha1/api.ts";
+import { FakeClock, NodekeeperError, Registry, silentLogger } from "../lib/index.ts";
+import { ReporterStore, StateDatabase } from "../state/index.ts";
+import { customNodeResource, kindKey, kindPolicies } from "./kinds.ts";
+import { ReporterManager } from "./manager.ts";
+import { createReportingMetrics } from "./metrics.ts";
+import type { ReporterSource } from "./source.ts";
+import { field, message, RawText } from "./testing.ts";
+
+const cnr = kindKey(customNodeResource);
+const GRACE_MS = 300_000;
+let directory: string;
+let clock: FakeClock;
+let database: StateDatabase;
+const stops: (() => Promise<void>)[] = [];
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nodekeeper-manager-"));
+  clock = new FakeClock();
+  database = StateDatabase.open({ directory, clock, log: silentLogger });
+});
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+  database.close();
+  rmSync(directory, { recursive: true });
+});
+
+/** An in-tree plugin whose answers a test gives. */
+class Scripted implements ReporterSource {
+  readonly name: string;
+  answer: () => Promise<GetReportContentResponse>;
+  polls = 0;
+  #push: ((value: GetReportContentResponse | Error) => void) | undefined;
+  #pending: (GetReportContentResponse | Error)[] = [];
+
+  constructor(name: string, answer: () => Promise<GetReportContentResponse>) {
+    this.name = name;
+    this.answer = answer;
+  }
+
+  getReportContent(): Promise<GetReportContentResponse> {
+    this.polls++;
+    return this.answer();
+  }
+
+  push(value: GetReportContentResponse | Error): void {
+    const waiting = this.#push;
+    this.#push = undefined;
+    if (waiting) waiting(value);
+    else this.#pending.push(value);
+  }
+
+  async *listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse> {
+    while (!signal.aborted) {
+      const next =
+        this.#pending.shift() ??
+        (await new Promise<GetReportContentResponse | Error>((resolve, reject) => {
+          this.#push = resolve;
+          signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        }));
+      if (next instanceof Error) throw next;
+      yield next;
+    }
+  }
+}
+
+const says = (value: string) => message([field("status", "topologyPolicy", value)]);
+const never = () => new Promise<GetReportContentResponse>(() => {});
+
+function start(inTree: ReporterSource[], settings = { pluginGracePeriod: GRACE_MS }) {
+  const changes: string[][] = [];
+  const notices: string[] = [];
+  const manager = new ReporterManager({
+    store: new ReporterStore(database),
+    policies: kindPolicies([]),
+    inTree,
+    settings: () => ({ collectInterval: 5_000, callTimeout: 10_000, ...settings }),
+    maxContentBytes: 1 << 20,
+    onChange: (objects) => void changes.push([...objects]),
+    notify: (reason) => void notices.push(reason),
+    clock,
+    log: silentLogger,
+    metrics: createReportingMetrics(new Registry()),
+  });
+  manager.restore();
+  const controller = new AbortController();
+  const running = manager.run(controller.signal);
+  stops.push(async () => {
+    controller.abort();
+    await running;
+  });
+  const value = (plugin: string) => manager.contents().get(plugin)?.fields[0]?.value;
+  return { manager, changes, notices, settings, value };
+}
+
+function store(...plugins: { plugin: string; stoppedAt?: number }[]): void {
+  const content = GetReportContentResponse.encode(says("kept")).finish();
+  new ReporterStore(database).saveContents(
+    plugins.map(({ plugin, stoppedAt }) => ({ plugin, content, updatedAt: clock.now(), stoppedAt })),
+    [],
+  );
+}
+
+describe("ReporterManager", () => {
+  it("asks every plugin each interval, and a hung one delays nobody", async () => {
+    const hung = new Scripted("hung", never);
+    const good = new Scripted("good", () => Promise.resolve(says(`v${good.polls}`)));
+    const { value, changes } = start([hung, good]);
+    await clock.step(19_999);
+    expect(good.polls).toBe(4);
+    expect(value("good")).toBe("v4");
+    // Its deadline is 10 s: the second call began when the first was given up.
+    expect(hung.polls).toBe(2);
+    expect(changes.flat()).toContain(cnr);
+  });
+
+  it("keeps the content of a plugin that fails", async () => {
+    const plugin = new Scripted("p", () => Promise.resolve(says("good")));
+    const { value, manager } = start([plugin]);
+    await clock.step(100);
+    plugin.answer = () => Promise.reject(new NodekeeperError("unavailable", "boom"));
+    await clock.step(60_000);
+    expect(value("p")).toBe("good");
+    expect(manager.status()[0]?.lastError).toMatch(/GetReportContent: boom/);
+    expect(manager.fetcherHealth()).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(/p \(.*boom/),
+    });
+    plugin.answer = () => Promise.resolve(says("better"));
+    await clock.step(6_000);
+    expect(value("p")).toBe("better");
+    expect(manager.fetcherHealth().ok).toBe(true);
+  });
+
+  it("takes what the stream says at once, and opens it again when it ends", async () => {
+    const plugin = new Scripted("p", never);
+    const { value } = start([plugin]);
+    plugin.push(says("one"));
+    await clock.step(50);
+    expect(value("p")).toBe("one");
+    plugin.push(new Error("cut"));
+    plugin.push(says("two"));
+    await clock.step(1_000);
+    expect(value("p")).toBe("two");
+  });
+
+  it("does not let a slow poll overwrite what the stream said meanwhile", async () => {
+    const slow = Promise.withResolvers<GetReportContentResponse>();
+    const plugin = new Scripted("p", () => slow.promise);
+    const { value } = start([plugin]);
+    await clock.step(10);
+    plugin.push(says("newer"));
+    await clock.step(50);
+    slow.resolve(says("older"));
+    await clock.step(50);
+    expect(value("p")).toBe("newer");
+  });
+
+  it("does not tell of messages that repeat the last one", async () => {
+    const plugin = new Scripted("p", () => Promise.resolve(says("same")));
+    const { changes } = start([plugin]);
+    await clock.step(100);
+    const before = changes.length;
+    await clock.step(30_000);
+    expect(changes).toHaveLength(before);
+  });
+
+  it("tells of the objects that content was about, and of those it is about now", async () => {
+    const plugin = new Scripted("p", () => Promise.resolve(says("x")));
+    const { changes } = start([plugin]);
+    await clock.step(100);
+    const label = message([field("metadata", "labels", { a: "1" })], {
+      group: "",
+      version: "v1",
+      kind: "Node",
+    });
+    plugin.answer = () => Promise.resolve(label);
+    await clock.step(5_000);
+    expect(changes.at(-1)?.sort()).toEqual([cnr, "v1/Node"].sort());
+  });
+
+  it("holds back a stream that floods, and still takes its last word", async () => {
+    const plugin = new Scripted("p", never);
+    const { value } = start([plugin]);
+    for (let at = 0; at <= 1_000; at++) plugin.push(says(`v${at}`));
+    await clock.step(50);
+    expect(value("p")).not.toBe("v1000");
+    await clock.step(1_000);
+    expect(value("p")).toBe("v1000");
+  });
+
+  it("keeps the last good content of a message that can't be decoded", async () => {
+    const plugin = new Scripted("p", () => Promise.resolve(says("good")));
+    const { value, manager } = start([plugin]);
+    await clock.step(100);
+    plugin.answer = () => Promise.resolve(message([field("status", "topologyPolicy", new RawText("{"))]));
+    await clock.step(5_000);
+    expect(value("p")).toBe("good");
+    expect(manager.status()[0]?.problems[0]).toMatch(/not JSON/);
+  });
+
+  describe("after a restart", () => {
+    it("keeps what plugins said through the grace period, then drops it", async () => {
+      store({ plugin: "lost" });
+      const { value, changes, notices, manager } = start([]);
+      await clock.step(GRACE_MS - 1);
+      expect(value("lost")).toBe("kept");
+      expect(manager.status()[0]).toMatchObject({ name: "lost", state: "stopped" });
+      const before = changes.length;
+      await clock.step(1);
+      expect(value("lost")).toBeUndefined();
+      expect(changes.slice(before)).toEqual([[cnr]]);
+      expect(notices).toEqual(["ReporterPluginDropped"]);
+      manager.flush();
+      expect(new ReporterStore(database).contents()).toEqual([]);
+    });
+
+    it("counts the grace that had gone by before", async () => {
+      store({ plugin: "lost", stoppedAt: clock.now() - GRACE_MS + 1_000 });
+      const { value } = start([]);
+      expect(value("lost")).toBe("kept");
+      await clock.step(1_000);
+      expect(value("lost")).toBeUndefined();
+    });
+
+    it("gives the whole grace where the clock jumped back", async () => {
+      store({ plugin: "lost", stoppedAt: clock.now() + 86_400_000 });
+      const { value } = start([]);
+      await clock.step(GRACE_MS - 1);
+      expect(value("lost")).toBe("kept");
+      await clock.step(1);
+      expect(value("lost")).toBeUndefined();
+    });
+
+    it("follows a grace period that changes while it runs", async () => {
+      store({ plugin: "lost" });
+      const { value, manager, settings } = start([]);
+      await clock.step(10_000);
+      settings.pluginGracePeriod = 20_000;
+      manager.settingsChanged();
+      await clock.step(10_000);
+      expect(value("lost")).toBeUndefined();
+    });
+
+    it("forgets stored content under the name of an in-tree plugin", async () => {
+      store({ plugin: "p" });
+      const { value } = start([new Scripted("p", never)]);
+      await clock.step(100);
+      expect(value("p")).toBeUndefined();
+    });
+  });
+
+  it("does not checkpoint in-tree plugins", async () => {
+    const { manager } = start([new Scripted("p", () => Promise.resolve(says("x")))]);
+    await clock.step(100);
+    manager.flush();
+    expect(new ReporterStore(database).contents()).toEqual([]);
+  });
+
+  it("refuses versions it does not know, saying which it does", () => {
+    const { manager } = start([]);
+    const candidate = {
+      type: "ReporterPlugin",
+      name: "p",
+      endpoint: "/x",
+      registrationSocket: "/x",
+      versions: ["v9"],
+    };
+    expect(() => manager.validate(candidate)).toThrow(/supported versions.*v1alpha1.*offers v9/);
+    expect(() => manager.validate({ ...candidate, versions: [] })).toThrow(/offers none/);
+    manager.validate({ ...candidate, versions: ["v9", "v1alpha1"] });
+  });
+
+  it("goes on, and says so, when the checkpoint can't be written", async () => {
+    store({ plugin: "lost" });
+    const { manager, value } = start([]);
+    database.connection.exec("DROP TABLE reporter_content");
+    manager.flush();
+    expect(manager.fetcherHealth()).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(/^checkpoint: /),
+    });
+    expect(value("lost")).toBe("kept");
+  });
+});
