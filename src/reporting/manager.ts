@@ -293,7 +293,9 @@ export class ReporterManager implements Runnable, PluginHandler {
     const { log, metrics } = this.#options;
     const code = codeOf(error);
     metrics.failures.inc({ plugin: endpoint.name, method, code });
-    const message = `${method}: ${messageOf(error)}`;
+    const text = messageOf(error);
+    // What comes over a socket names the call already.
+    const message = text.startsWith(method) ? text : `${method}: ${text}`;
     if (method === "ListAndWatchReportContent" && code === "unsupported") return;
     const again = endpoint.lastError === message;
     endpoint.lastError = message;
