@@ -38,6 +38,8 @@ import { ReporterStore, StateDatabase } from "./state/index.ts";
 // Under the five seconds in which a person who pressed Ctrl-C expects an end.
 const STOP_DEADLINE_MS = 4_000;
 const FIELD_MANAGER = "nodekeeper";
+// Plugins that run are found by the first scan, and asked at once.
+const SETTLE_MS = 10_000;
 
 export interface AgentOptions {
   configuration: AgentConfiguration;
@@ -150,6 +152,8 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     nodeName,
     policies,
     contents: () => reporters.contents(),
+    // Without its memory the agent would withdraw the fields of plugins that have not registered again yet.
+    settleMs: database.setAside ? SETTLE_MS : 0,
     beforeWrite: () => reporters.flush(),
     notify,
     managedTaintPrefixes: reporting.managedTaintPrefixes,
@@ -168,6 +172,8 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     reservedNames: (type) => (type === reporters.type ? reporters.inTreeNames : new Set()),
     rescanIntervalMs: plugins.rescanInterval,
     livenessIntervalMs: plugins.livenessInterval,
+    // A socket that accepts and says nothing is not told from one that does not answer GetInfo.
+    dialTimeoutMs: plugins.infoTimeout,
     infoTimeoutMs: plugins.infoTimeout,
     noticeTimeoutMs: plugins.notifyTimeout,
     maxPlugins: plugins.maxPlugins,

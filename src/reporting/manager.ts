@@ -98,15 +98,17 @@ export class ReporterManager implements Runnable, PluginHandler {
     return new Set(this.#options.inTree.map((reporter) => reporter.name));
   }
 
-  /** Brings back what lost or running plugins last said. Call once, before `run`, and before anything is published. */
+  /** Brings back what all plugins last said. Call once, before `run`, and before anything is published. */
   restore(): void {
     const { clock, log } = this.#options;
     for (const stored of this.#checkpoint.load()) {
-      if (this.inTreeNames.has(stored.plugin)) continue;
-      const endpoint = this.#endpoint(stored.plugin, false);
+      const inTree = this.inTreeNames.has(stored.plugin);
+      const endpoint = this.#endpoint(stored.plugin, inTree);
       endpoint.message = stored.content;
       endpoint.updatedAt = stored.updatedAt;
       this.#parse(endpoint);
+      // An in-tree plugin answers anew in a moment; until then, too, nothing of it may be withdrawn.
+      if (inTree) continue;
       // One that was served until the end gets its whole grace to come back.
       const stoppedFor = Math.max(clock.now() - (stored.stoppedAt ?? clock.now()), 0);
       this.#stop(endpoint, stoppedFor);
@@ -384,8 +386,8 @@ export class ReporterManager implements Runnable, PluginHandler {
     onChange(this.#objectsOf([endpoint]));
   }
 
-  #checkpointed({ name, inTree, message, updatedAt, stoppedAt }: Endpoint): void {
-    if (inTree || !message) return;
+  #checkpointed({ name, message, updatedAt, stoppedAt }: Endpoint): void {
+    if (!message) return;
     this.#checkpoint.save({ plugin: name, content: message, updatedAt: updatedAt ?? 0, stoppedAt });
   }
 

@@ -31,6 +31,8 @@ export interface PublisherOptions {
   nodeName: string;
   policies: ReadonlyMap<string, KindPolicy>;
   contents: () => ReadonlyMap<string, PluginContent>;
+  /** Nothing is written before this long after the start, milliseconds; plugins use it to come back. */
+  settleMs: number;
   /** Called before each write; makes durable what it publishes. */
   beforeWrite: () => void;
   /** Tells people who look at the node with kubectl. */

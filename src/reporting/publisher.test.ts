@@ -87,6 +87,7 @@ async function setUp(setup: Setup = {}) {
     nodeName: "n1",
     policies: kindPolicies([absent]),
     contents: () => new Map(contents),
+    settleMs: 0,
     beforeWrite: () => {},
     notify: (reason) => void notices.push(reason),
     managedTaintPrefixes: ["node.katalyst.kubewharf.io/"],

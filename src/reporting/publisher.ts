@@ -44,7 +44,8 @@ export class Publisher implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
-    const { store } = this.#options;
+    const { store, clock, settleMs } = this.#options;
+    if (settleMs > 0) await clock.sleep(settleMs, signal).catch(() => {});
     for (const part of store.published()) this.#writer(part.object)?.restore(part);
     for (const object of this.#writers.keys()) this.#queue.add(object);
     await this.#queue.run(signal, WORKERS, (object, scope) => this.#sync(object, scope));

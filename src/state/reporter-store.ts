@@ -19,7 +19,7 @@ export interface PublishedPart {
   at: number;
 }
 
-/** The reporting checkpoint: contents of out-of-process plugins, and what was last published. */
+/** The reporting checkpoint: what each plugin last said, and what was last published. */
 export class ReporterStore {
   readonly #database: StateDatabase;
   readonly #save: StatementSync;
