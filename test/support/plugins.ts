@@ -1,6 +1,6 @@
 import { EventEmitter, once } from "node:events";
 import { join } from "node:path";
-import { createServer, type ServiceImplementation } from "nice-grpc";
+import { createServer, type Server, type ServiceImplementation } from "nice-grpc";
 import {
   customNodeResource,
   type ReportContent,
@@ -25,8 +25,12 @@ export function widgets(name: string, value: number | string): ReportContent {
 }
 
 /** A CNR field with bytes of any kind as its value. */
-export function rawField(fieldName: string, value: string | Uint8Array, fieldType = FieldType.Status) {
-  const field = { fieldType: fieldType as FieldType, fieldName, value: Buffer.from(value) };
+export function rawField(
+  fieldName: string,
+  value: string | Uint8Array,
+  fieldType: FieldType = FieldType.Status,
+) {
+  const field = { fieldType, fieldName, value: Buffer.from(value) };
   return { groupVersionKind: customNodeResourceKind, field: [field] };
 }
 
@@ -81,6 +85,40 @@ export async function startBarePlugin(
   info: Partial<PluginInfo> = {},
 ): Promise<BarePlugin> {
   const server = createServer({ "grpc.max_send_message_length": -1 });
+  server.add(ReporterPluginDefinition, service);
+  return await register(server, socketDir, name, info);
+}
+
+/** A plugin that answers GetReportContent with any bytes, and has no stream. */
+export interface BytesPlugin extends BarePlugin {
+  say(bytes: Uint8Array): void;
+}
+
+export async function startBytesPlugin(socketDir: string, name: string): Promise<BytesPlugin> {
+  const server = createServer();
+  let bytes = new Uint8Array();
+  const asIs = (given: Uint8Array) => given;
+  const getReportContent = {
+    path: `/${ReporterPluginDefinition.fullName}/GetReportContent`,
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: asIs,
+    requestDeserialize: asIs,
+    responseSerialize: asIs,
+    responseDeserialize: asIs,
+    options: {},
+  } as const;
+  server.add({ getReportContent }, { getReportContent: async () => bytes });
+  const plugin = await register(server, socketDir, name, {});
+  return { ...plugin, say: (given) => (bytes = Uint8Array.from(given)) };
+}
+
+async function register(
+  server: Server,
+  socketDir: string,
+  name: string,
+  info: Partial<PluginInfo>,
+): Promise<BarePlugin> {
   const notices: BarePlugin["notices"] = [];
   const socketPath = join(socketDir, `${name}.sock`);
   server.add(RegistrationDefinition, {
@@ -96,7 +134,6 @@ export async function startBarePlugin(
       return {};
     },
   });
-  server.add(ReporterPluginDefinition, service);
   await server.listen(`unix:${socketPath}`);
   return { socketPath, notices, stop: () => server.forceShutdown() };
 }
