@@ -47,6 +47,9 @@ interface PartState {
   published: string;
 }
 
+// Newer content does not mend these; of other failures it may, so that it is tried at once.
+const serverTrouble: ReadonlySet<ErrorCode> = new Set(["unavailable", "throttled", "deadline"]);
+
 // A foreign edit is looked at again after this: our own write may just be on its way through the watch.
 const SUSPICION_MS = 400;
 
@@ -75,6 +78,8 @@ export class ObjectWriter {
   changedAt: number | undefined;
   /** Monotonic. */
   lastWriteAt = Number.NEGATIVE_INFINITY;
+  /** Monotonic: a server in trouble is left alone until then, whatever changes meanwhile. */
+  pausedUntil = Number.NEGATIVE_INFINITY;
   lastError: string | undefined;
   /** The part that is being written, or was last. */
   writing: ApplyPart = "main";
@@ -150,9 +155,10 @@ export class ObjectWriter {
     this.lastErrorCode = codeOf(error);
     this.changedAt ??= clock.monotonic();
     this.lastWriteAt = clock.monotonic();
-    const wait = this.#failures.next();
     const asked = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
-    return Math.max(wait, Math.min(asked, 300_000));
+    const wait = Math.max(this.#failures.next(), Math.min(asked, 300_000));
+    if (serverTrouble.has(this.lastErrorCode)) this.pausedUntil = clock.monotonic() + wait;
+    return wait;
   }
 
   status(): ObjectStatus {

@@ -89,7 +89,8 @@ export class Publisher implements Runnable {
     const writer = this.#writer(object);
     if (!writer) return;
     const { clock, settings, log, metrics } = this.#options;
-    const rest = writer.lastWriteAt + settings().minWriteInterval - clock.monotonic();
+    const earliest = Math.max(writer.lastWriteAt + settings().minWriteInterval, writer.pausedUntil);
+    const rest = earliest - clock.monotonic();
     if (rest > 0) {
       this.#queue.addAfter(object, rest);
       return;
