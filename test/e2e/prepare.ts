@@ -1,0 +1,62 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fromDebian } from "./prepare/debian.ts";
+import { buildGo, downloadModule } from "./prepare/go-build.ts";
+import { say } from "./prepare/run.ts";
+import { cacheFolder, type Part, type Parts, partNames, partsFile } from "./support/parts.ts";
+
+// Puts the real parts of the end-to-end suite in place: what is missing is fetched or built once, and kept outside the
+// repository. A part that can't be had is skipped with its reason; the cases that need it say so.
+
+const CNR_MODULE = "github.com/kubewharf/katalyst-api";
+const CNR_FILE = "config/crd/bases/node.katalyst.kubewharf.io_customnoderesources.yaml";
+
+const tools = join(import.meta.dirname, "tools");
+const plugins = join(import.meta.dirname, "goplugins");
+
+mkdirSync(cacheFolder, { recursive: true });
+const kubernetes = requiredVersion(tools, "k8s.io/kubernetes");
+const katalyst = requiredVersion(plugins, CNR_MODULE);
+
+const parts: Parts = {
+  etcd: await fromDebian("etcd-server", "etcd", "usr/bin/etcd"),
+  openssl: await fromDebian("openssl", "openssl", "usr/bin/openssl"),
+  kubeApiServer: await buildKubernetes("kube-apiserver"),
+  kubectl: await buildKubernetes("kubectl"),
+  cnrDefinition: await cnrDefinition(),
+  goReporter: await buildGo({ name: "reporter", module: plugins, package: "./reporter", version: katalyst }),
+};
+writeFileSync(partsFile, `${JSON.stringify(parts, null, 2)}\n`);
+for (const name of partNames) tell(name, parts[name]);
+say("prepared");
+
+function tell(name: string, part: Part): void {
+  if ("missing" in part) say(`SKIPPED ${name}: ${part.missing}`);
+  else say(`${name} (${part.version}): ${part.path}`);
+}
+
+function buildKubernetes(name: string): Promise<Part> {
+  const [major = "", minor = ""] = kubernetes.replace(/^v/, "").split(".");
+  const symbols = "k8s.io/component-base/version";
+  const stamps = {
+    [`${symbols}.gitVersion`]: kubernetes,
+    [`${symbols}.gitMajor`]: major,
+    [`${symbols}.gitMinor`]: minor,
+    [`${symbols}.gitTreeState`]: "clean",
+  };
+  return buildGo({ name, module: tools, package: `./${name}`, version: kubernetes, stamps });
+}
+
+async function cnrDefinition(): Promise<Part> {
+  const module = await downloadModule(CNR_MODULE, katalyst);
+  return "missing" in module ? module : { ...module, path: join(module.path, CNR_FILE) };
+}
+
+/** The version that a go.mod requires, so that it is written down in one place. */
+function requiredVersion(folder: string, module: string): string {
+  const text = readFileSync(join(folder, "go.mod"), "utf8");
+  const [, version] =
+    new RegExp(`^(?:require)?\\s*${module.replaceAll(".", "\\.")} (v\\S+)`, "m").exec(text) ?? [];
+  if (!version) throw new Error(`${folder}/go.mod does not require ${module}`);
+  return version;
+}

@@ -1,0 +1,63 @@
+import { spawn } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+
+/** Prints one line of progress, with the seconds since the start. */
+export function say(text: string): void {
+  process.stdout.write(`[${process.uptime().toFixed(0).padStart(4)} s] ${text}\n`);
+}
+
+export interface RunOptions {
+  cwd?: string;
+  env?: Readonly<Record<string, string>>;
+  /** Says every so often that the command still runs, since some take many minutes. */
+  progress?: (lines: number) => string;
+}
+
+const PROGRESS_MS = 30_000;
+const TAIL_CHARACTERS = 4_000;
+
+/** Runs a command to its end and gives its stdout; throws with the end of its output where it fails. */
+export function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
+  const { cwd, env, progress } = options;
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      ...(cwd ? { cwd } : {}),
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let stdout = "";
+    let tail = "";
+    let lines = 0;
+    const count = (chunk: Buffer) => {
+      tail = (tail + chunk).slice(-TAIL_CHARACTERS);
+      for (const byte of chunk) if (byte === 10) lines++;
+    };
+    child.stdout.on("data", (chunk: Buffer) => {
+      stdout += chunk;
+      count(chunk);
+    });
+    child.stderr.on("data", count);
+    const timer = progress && setInterval(() => say(progress(lines)), PROGRESS_MS);
+    child.once("error", reject);
+    child.once("close", (code, signal) => {
+      clearInterval(timer);
+      if (code === 0) resolve(stdout);
+      else reject(new Error(`${command} ${args.join(" ")} ended with ${code ?? signal}:\n${tail.trim()}`));
+    });
+  });
+}
+
+/** The full path of a program on PATH; undefined where there is none. */
+export function findProgram(name: string): string | undefined {
+  for (const folder of (process.env.PATH ?? "").split(delimiter)) {
+    const path = join(folder, name);
+    try {
+      accessSync(path, constants.X_OK);
+      return path;
+    } catch {
+      // The next folder may have it.
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,98 @@
+import { readFileSync } from "node:fs";
+import https from "node:https";
+import type { KeyPair } from "./certificates.ts";
+
+/** An object as the API server gives it. */
+// biome-ignore lint/suspicious/noExplicitAny: tests read fields of any kind
+export type ApiObject = Record<string, any>;
+
+export class ApiError extends Error {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export interface AdminClientOptions {
+  port: number;
+  authority: string;
+  identity: KeyPair;
+}
+
+const DEADLINE_MS = 10_000;
+
+/** A plain client of the suite's own with every right, so that the agent's client is not checked by itself. */
+export class AdminClient {
+  readonly #options: AdminClientOptions;
+
+  constructor(options: AdminClientOptions) {
+    this.#options = options;
+  }
+
+  get(path: string): Promise<ApiObject> {
+    return this.#call("GET", path);
+  }
+
+  create(path: string, object: ApiObject): Promise<ApiObject> {
+    return this.#call("POST", path, object);
+  }
+
+  delete(path: string): Promise<ApiObject> {
+    return this.#call("DELETE", path);
+  }
+
+  /** JSON merge patch as another field manager. */
+  patch(path: string, patch: ApiObject, manager = "someone-else"): Promise<ApiObject> {
+    return this.#call("PATCH", `${path}?fieldManager=${manager}`, patch, "application/merge-patch+json");
+  }
+
+  /** Forced server-side apply as another field manager. */
+  apply(path: string, object: ApiObject, manager = "someone-else"): Promise<ApiObject> {
+    return this.#call(
+      "PATCH",
+      `${path}?force=true&fieldManager=${manager}`,
+      object,
+      "application/apply-patch+yaml",
+    );
+  }
+
+  #call(
+    method: string,
+    path: string,
+    body?: ApiObject,
+    contentType = "application/json",
+  ): Promise<ApiObject> {
+    const { port, authority, identity } = this.#options;
+    const { promise, resolve, reject } = Promise.withResolvers<ApiObject>();
+    const request = https.request(
+      {
+        host: "127.0.0.1",
+        port,
+        method,
+        path,
+        ca: readFileSync(authority),
+        cert: readFileSync(identity.certificate),
+        key: readFileSync(identity.key),
+        headers: { accept: "application/json", "content-type": contentType },
+        agent: false,
+        signal: AbortSignal.timeout(DEADLINE_MS),
+      },
+      async (response) => {
+        try {
+          let text = "";
+          for await (const chunk of response) text += chunk;
+          const status = response.statusCode ?? 0;
+          if (status >= 300)
+            reject(new ApiError(status, `${method} ${path}: ${status} ${text.slice(0, 500)}`));
+          else resolve(text.startsWith("{") ? JSON.parse(text) : { text });
+        } catch (error) {
+          reject(error);
+        }
+      },
+    );
+    request.on("error", reject);
+    request.end(body ? JSON.stringify(body) : undefined);
+    return promise;
+  }
+}

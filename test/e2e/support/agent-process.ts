@@ -1,0 +1,106 @@
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Child } from "./child.ts";
+import type { ControlPlane } from "./control-plane.ts";
+import { freePort } from "./free-port.ts";
+import { writeKubeconfig } from "./kubeconfig.ts";
+import { installNodekeeper, serviceAccount, serviceAccountUser } from "./nodekeeper-install.ts";
+
+export interface AgentProcessOptions {
+  nodeName: string;
+  /** Settings by flag name without dashes in front: { "reporting-plugin-grace-period": "3s" }. */
+  flags?: Readonly<Record<string, string>>;
+  /** Another port than the API server's: that of a proxy. */
+  port?: number;
+  /** Another certificate authority file than the control plane's. */
+  authority?: string;
+  /** Fields of the kubeconfig's user, in place of the service account's token. */
+  user?: Readonly<Record<string, string>>;
+}
+
+export interface Health {
+  ok: boolean;
+  text: string;
+}
+
+const main = join(import.meta.dirname, "../../../src/main.ts");
+const HOUR_S = 3_600;
+
+/** `nodekeeper run` as a process of its own, with the rights of deploy/rbac.yaml. */
+export class AgentProcess {
+  readonly pluginFolder: string;
+  readonly tokenFile: string;
+  readonly child: Child;
+  /** As the audit log names the caller. */
+  readonly user = serviceAccountUser;
+  readonly #address: string;
+
+  private constructor(folder: string, child: Child, address: string) {
+    this.pluginFolder = join(folder, "plugins");
+    this.tokenFile = join(folder, "token");
+    this.child = child;
+    this.#address = address;
+  }
+
+  /** Writes its files and starts it; does not wait for anything. */
+  static async start(cluster: ControlPlane, options: AgentProcessOptions): Promise<AgentProcess> {
+    const { nodeName, flags = {}, port = cluster.port, authority = cluster.authority.certificate } = options;
+    const folder = join(cluster.folder, `agent-${nodeName}`);
+    mkdirSync(join(folder, "plugins"), { recursive: true });
+    const tokenFile = join(folder, "token");
+    const uid = await installNodekeeper(cluster);
+    writeFileSync(tokenFile, cluster.tokens.sign({ ...serviceAccount, uid }, HOUR_S));
+    const user = options.user ?? { tokenFile };
+    const kubeconfig = writeKubeconfig(join(folder, "kubeconfig"), { port, authority, user });
+    const address = `127.0.0.1:${await freePort()}`;
+    const settings = {
+      "node-name": nodeName,
+      kubeconfig,
+      "state-dir": join(folder, "state"),
+      "plugin-directories": join(folder, "plugins"),
+      "server-address": address,
+      ...flags,
+    };
+    const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+    const child = new Child({
+      name: `agent of ${nodeName}`,
+      command: process.execPath,
+      args: [main, "run", ...args],
+      logFile: join(folder, "agent.log"),
+    });
+    child.start();
+    return new AgentProcess(folder, child, address);
+  }
+
+  async readiness(): Promise<Health> {
+    const response = await fetch(`http://${this.#address}/readyz?verbose`, {
+      signal: AbortSignal.timeout(5_000),
+    });
+    return { ok: response.ok, text: await response.text() };
+  }
+
+  /** Resolves when it is ready, rejects with its log when it is not in time. */
+  async ready(): Promise<void> {
+    await this.child.until("ready", async () => {
+      const { ok, text } = await this.readiness();
+      if (!ok) throw new Error(text);
+    });
+  }
+
+  /** Replaces the token as the kubelet does: whole, under the same name. */
+  renewToken(token: string): void {
+    writeFileSync(`${this.tokenFile}.new`, token);
+    renameSync(`${this.tokenFile}.new`, this.tokenFile);
+  }
+
+  /** What it logged, line by line. */
+  logged(): Array<Record<string, unknown>> {
+    return this.child.log.split("\n").flatMap((line) => {
+      try {
+        return [JSON.parse(line)];
+      } catch {
+        return [];
+      }
+    });
+  }
+}

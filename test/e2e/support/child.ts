@@ -1,0 +1,99 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createWriteStream, existsSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface ChildOptions {
+  name: string;
+  command: string;
+  args: readonly string[];
+  /** Everything it writes is appended here. */
+  logFile: string;
+  env?: Readonly<Record<string, string>>;
+}
+
+const STOP_MS = 10_000;
+// With it no child outlives a test process that was killed before it could clean up.
+const pdeathsig = ["/usr/bin/setpriv", "/bin/setpriv"].find((path) => existsSync(path));
+
+/** A real process of the suite, which can be killed and started again with the same arguments. */
+export class Child {
+  readonly #options: ChildOptions;
+  #process: ChildProcess | undefined;
+  #exited: Promise<void> = Promise.resolve();
+
+  constructor(options: ChildOptions) {
+    this.#options = options;
+  }
+
+  get pid(): number {
+    const pid = this.#process?.pid;
+    if (pid === undefined) throw new Error(`${this.#options.name} does not run`);
+    return pid;
+  }
+
+  get isRunning(): boolean {
+    return (
+      this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null
+    );
+  }
+
+  /** What it has written so far. */
+  get log(): string {
+    return existsSync(this.#options.logFile) ? readFileSync(this.#options.logFile, "utf8") : "";
+  }
+
+  start(): void {
+    if (this.isRunning) throw new Error(`${this.#options.name} runs already`);
+    const { command, args, env, logFile } = this.#options;
+    const [program, ...rest] = pdeathsig
+      ? [pdeathsig, "--pdeathsig", "KILL", command, ...args]
+      : [command, ...args];
+    const child = spawn(program!, rest, {
+      env: { PATH: process.env.PATH, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const log = createWriteStream(logFile, { flags: "a" });
+    child.stdout.pipe(log, { end: false });
+    child.stderr.pipe(log, { end: false });
+    this.#process = child;
+    this.#exited = new Promise((resolve) => {
+      child.once("error", (error) => log.write(`can't be started: ${error.message}\n`));
+      child.once("close", () => log.end(resolve));
+    });
+  }
+
+  /** Polls until `check` answers without throwing; throws with the end of the log when it does not, or the process ends. */
+  async until<T>(what: string, check: () => Promise<T>, timeoutMs = 60_000): Promise<T> {
+    const endsAt = Date.now() + timeoutMs;
+    for (;;) {
+      try {
+        return await check();
+      } catch (cause) {
+        if (this.isRunning && Date.now() < endsAt) {
+          await sleep(50);
+          continue;
+        }
+        const state = this.isRunning ? `not ${what} after ${timeoutMs} ms` : "ended";
+        throw new Error(`${this.#options.name} ${state}:\n${this.log.slice(-4_000)}`, { cause });
+      }
+    }
+  }
+
+  /** SIGKILL, as a crash or the kernel's OOM killer. */
+  async kill(): Promise<void> {
+    await this.#end("SIGKILL");
+  }
+
+  /** SIGTERM, then SIGKILL after ten seconds. */
+  async stop(): Promise<void> {
+    await this.#end("SIGTERM");
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    if (!this.isRunning) return await this.#exited;
+    this.#process?.kill(signal);
+    const timer = setTimeout(() => this.#process?.kill("SIGKILL"), STOP_MS);
+    await this.#exited;
+    clearTimeout(timer);
+  }
+}

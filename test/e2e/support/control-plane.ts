@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AdminClient, type ApiObject } from "./admin-client.ts";
+import { AuditLog } from "./audit-log.ts";
+import { Authority } from "./certificates.ts";
+import { Child } from "./child.ts";
+import { Etcd } from "./etcd.ts";
+import { freePort } from "./free-port.ts";
+import { writeKubeconfig } from "./kubeconfig.ts";
+import { Kubectl } from "./kubectl.ts";
+import { pathOf } from "./parts.ts";
+import { TokenSigner } from "./service-account-tokens.ts";
+
+const auditPolicy = {
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  omitStages: ["RequestReceived"],
+  rules: [{ level: "Metadata" }],
+};
+
+export interface ControlPlane {
+  /** Everything it writes is under here, and goes with `stop`. */
+  readonly folder: string;
+  readonly port: number;
+  readonly authority: Authority;
+  readonly etcd: Etcd;
+  readonly apiServer: Child;
+  readonly admin: AdminClient;
+  readonly kubectl: Kubectl;
+  readonly audit: AuditLog;
+  readonly tokens: TokenSigner;
+  /** Resolves when the API server, started or started again, is ready. */
+  ready(): Promise<void>;
+  addNode(name: string): Promise<ApiObject>;
+  /** Stops everything and removes the folder. KEEP_E2E=1 in the environment keeps it. */
+  stop(): Promise<void>;
+}
+
+/** Starts etcd and kube-apiserver on free ports of loopback, with TLS, RBAC and an audit log, in a temporary folder. */
+export async function startControlPlane(): Promise<ControlPlane> {
+  const folder = mkdtempSync(join(tmpdir(), "nodekeeper-e2e-"));
+  const cleanups: Array<() => unknown> = [
+    () => process.env.KEEP_E2E || rmSync(folder, { recursive: true, force: true }),
+  ];
+  const stop = async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  };
+  try {
+    const authority = await Authority.create(folder, "ca");
+    const alternativeNames = ["IP:127.0.0.1", "DNS:localhost"];
+    const serving = await authority.issue("apiserver", { commonName: "kube-apiserver", alternativeNames });
+    const identity = await authority.issue("admin", {
+      commonName: "e2e-admin",
+      organization: "system:masters",
+    });
+    const tokens = new TokenSigner(folder);
+    const etcd = await Etcd.start(folder);
+    cleanups.push(() => etcd.stop());
+
+    const port = await freePort();
+    const audit = new AuditLog(join(folder, "audit.log"));
+    const policyFile = join(folder, "audit-policy.json");
+    writeFileSync(policyFile, JSON.stringify(auditPolicy));
+    const apiServer = new Child({
+      name: "kube-apiserver",
+      command: pathOf("kubeApiServer"),
+      logFile: join(folder, "kube-apiserver.log"),
+      args: [
+        `--etcd-servers=${etcd.url}`,
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",
+        `--secure-port=${port}`,
+        "--endpoint-reconciler-type=none",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        `--cert-dir=${folder}`,
+        `--tls-cert-file=${serving.certificate}`,
+        `--tls-private-key-file=${serving.key}`,
+        `--client-ca-file=${authority.certificate}`,
+        "--authorization-mode=Node,RBAC",
+        `--service-account-issuer=${TokenSigner.issuer}`,
+        `--service-account-key-file=${tokens.keyFile}`,
+        `--service-account-signing-key-file=${tokens.keyFile}`,
+        // Without a controller manager nobody makes the default accounts that it waits for.
+        "--disable-admission-plugins=ServiceAccount",
+        `--audit-log-path=${audit.path}`,
+        `--audit-policy-file=${policyFile}`,
+        "--profiling=false",
+      ],
+    });
+    cleanups.push(() => apiServer.stop());
+    const admin = new AdminClient({ port, authority: authority.certificate, identity });
+    const kubeconfig = writeKubeconfig(join(folder, "admin.kubeconfig"), {
+      port,
+      authority: authority.certificate,
+      user: { "client-certificate": identity.certificate, "client-key": identity.key },
+    });
+    const ready = async () => {
+      await apiServer.until("ready", () => admin.get("/readyz"));
+      // Its own objects come a moment after readiness at the first start.
+      await apiServer.until("seeded", () =>
+        admin.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/system:discovery"),
+      );
+    };
+    apiServer.start();
+    await ready();
+    return {
+      folder,
+      port,
+      authority,
+      etcd,
+      apiServer,
+      admin,
+      kubectl: new Kubectl(kubeconfig, folder),
+      audit,
+      tokens,
+      ready,
+      addNode: (name) =>
+        admin.create("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name } }),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

@@ -1,0 +1,24 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { pathOf } from "./parts.ts";
+
+const execute = promisify(execFile);
+
+/** The real kubectl, as an operator with every right. */
+export class Kubectl {
+  readonly #kubeconfig: string;
+  readonly #home: string;
+
+  constructor(kubeconfig: string, home: string) {
+    this.#kubeconfig = kubeconfig;
+    this.#home = home;
+  }
+
+  /** Runs it and gives its stdout; throws with its stderr where it fails. */
+  async run(...args: readonly string[]): Promise<string> {
+    // HOME holds its discovery cache.
+    const env = { HOME: this.#home, KUBECONFIG: this.#kubeconfig };
+    const { stdout } = await execute(pathOf("kubectl"), args, { env, timeout: 30_000 });
+    return stdout;
+  }
+}

@@ -1,0 +1,32 @@
+import { join } from "node:path";
+import type { ControlPlane } from "./control-plane.ts";
+import { pathOf } from "./parts.ts";
+
+export const deployFolder = join(import.meta.dirname, "../../../deploy");
+export const rbacFile = join(deployFolder, "rbac.yaml");
+/** The account that deploy/rbac.yaml makes. */
+export const serviceAccount = { namespace: "nodekeeper", name: "nodekeeper" } as const;
+export const serviceAccountUser = `system:serviceaccount:${serviceAccount.namespace}:${serviceAccount.name}`;
+
+const installed = new WeakMap<ControlPlane, Promise<string>>();
+
+/** Installs the upstream CNR definition and what `deploy/` ships, once; gives the uid of the agent's account. */
+export function installNodekeeper(
+  cluster: ControlPlane,
+  definition = pathOf("cnrDefinition"),
+): Promise<string> {
+  let uid = installed.get(cluster);
+  if (!uid) {
+    uid = install(cluster, definition);
+    installed.set(cluster, uid);
+  }
+  return uid;
+}
+
+async function install({ kubectl, admin }: ControlPlane, definition: string): Promise<string> {
+  await kubectl.run("apply", "--server-side", "-f", definition, "-f", rbacFile);
+  await kubectl.run("wait", "--for=condition=Established", "--timeout=30s", "-f", definition);
+  const { namespace, name } = serviceAccount;
+  const account = await admin.get(`/api/v1/namespaces/${namespace}/serviceaccounts/${name}`);
+  return account.metadata.uid;
+}

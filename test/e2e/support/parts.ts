@@ -1,0 +1,48 @@
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+/** A real part that `prepare.ts` put in place, or why it could not. */
+export type Part = { readonly path: string; readonly version: string } | { readonly missing: string };
+
+/** What the suite runs against. */
+export const partNames = [
+  "etcd",
+  "openssl",
+  "kubeApiServer",
+  "kubectl",
+  "cnrDefinition",
+  "goReporter",
+] as const;
+export type PartName = (typeof partNames)[number];
+export type Parts = Readonly<Record<PartName, Part>>;
+
+/** Binaries and downloads live outside the repository, so that a fresh clone finds them again. */
+export const cacheFolder = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "nodekeeper-e2e");
+export const partsFile = join(cacheFolder, "parts.json");
+
+/** The parts as the last run of `prepare.ts` left them. */
+export function readParts(): Parts {
+  try {
+    return JSON.parse(readFileSync(partsFile, "utf8"));
+  } catch (cause) {
+    throw new Error("run `npm run test:e2e`, which prepares the real parts first", { cause });
+  }
+}
+
+/** Why these parts can't be run, or undefined where all are there. */
+export function missingParts(...names: readonly PartName[]): string | undefined {
+  const parts = readParts();
+  const reasons = names.flatMap((name) => {
+    const part = parts[name];
+    return "missing" in part ? [`${name}: ${part.missing}`] : [];
+  });
+  return reasons.length > 0 ? reasons.join("; ") : undefined;
+}
+
+/** The path of a part that is there; throws where it is not. */
+export function pathOf(name: PartName): string {
+  const part = readParts()[name];
+  if ("missing" in part) throw new Error(`${name}: ${part.missing}`);
+  return part.path;
+}
