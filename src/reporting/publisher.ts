@@ -1,5 +1,4 @@
 import { codeOf, type ErrorCode, type HealthResult, type Runnable, WorkQueue } from "../lib/index.ts";
-import { kindKey } from "./kinds.ts";
 import { type ObjectStatus, ObjectWriter } from "./object-writer.ts";
 import type { PublisherOptions } from "./publish-options.ts";
 
@@ -49,7 +48,7 @@ export class Publisher implements Runnable {
     for (const part of store.published()) this.#writer(part.object)?.restore(part);
     for (const object of this.#writers.keys()) this.#queue.add(object);
     await this.#queue.run(signal, WORKERS, (object, scope) => this.#sync(object, scope));
-    await Promise.allSettled([...this.#writers.values()].map((writer) => writer.watching));
+    await Promise.allSettled([...this.#writers.values()].map((writer) => writer.close()));
   }
 
   status(): ObjectStatus[] {
@@ -78,9 +77,7 @@ export class Publisher implements Runnable {
     const policy = this.#options.policies.get(object);
     // A kind that is no longer configured: what was published stays until somebody removes it.
     if (!policy) return undefined;
-    writer = new ObjectWriter(policy.kind, kindKey(policy.kind), this.#options, () =>
-      this.#queue.add(object),
-    );
+    writer = new ObjectWriter(policy.kind, this.#options, () => this.#queue.add(object));
     this.#writers.set(object, writer);
     return writer;
   }
