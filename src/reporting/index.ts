@@ -1,5 +1,6 @@
+export type { ReporterStatus } from "./endpoint.ts";
 export { customNodeResource, kindKey, kindPolicies, node } from "./kinds.ts";
-export { ReporterManager, type ReporterManagerOptions, type ReporterStatus } from "./manager.ts";
+export { ReporterManager, type ReporterManagerOptions } from "./manager.ts";
 export { createReportingMetrics, type ReportingMetrics } from "./metrics.ts";
 export type { ObjectStatus } from "./object-writer.ts";
 export type { PublisherOptions } from "./publish-options.ts";

@@ -16,7 +16,8 @@ import type { PluginHandler, PluginRegistration } from "../plugins/index.ts";
 import type { ReporterStore } from "../state/index.ts";
 import { Checkpoint } from "./checkpoint.ts";
 import { type CollectMethod, type CollectSettings, collect } from "./collect.ts";
-import { noContent, type PluginContent, parseContent } from "./content.ts";
+import { type PluginContent, parseContent } from "./content.ts";
+import { type Endpoint, endpointStatus, newEndpoint, objectsOf, type ReporterStatus } from "./endpoint.ts";
 import type { KindPolicy } from "./kinds.ts";
 import type { ReportingMetrics } from "./metrics.ts";
 import type { Notify } from "./publish-options.ts";
@@ -39,36 +40,6 @@ export interface ReporterManagerOptions {
   clock: Clock;
   log: Logger;
   metrics: ReportingMetrics;
-}
-
-/** A reporter plugin as `nodekeeper plugins list` shows it. */
-export interface ReporterStatus {
-  name: string;
-  inTree: boolean;
-  state: "running" | "stopped";
-  endpoint: string | undefined;
-  /** Wall milliseconds. */
-  updatedAt: number | undefined;
-  stoppedAt: number | undefined;
-  contentBytes: number;
-  problems: readonly string[];
-  lastError: string | undefined;
-}
-
-interface Endpoint {
-  readonly name: string;
-  readonly inTree: boolean;
-  registration: PluginRegistration | undefined;
-  scope: ScopedSignal | undefined;
-  message: Uint8Array | undefined;
-  content: PluginContent;
-  updatedAt: number | undefined;
-  stoppedAt: number | undefined;
-  grace: Timer | undefined;
-  // When its grace began, by the monotonic clock.
-  graceFrom: number;
-  lastSuccess: number | undefined;
-  lastError: string | undefined;
 }
 
 /**
@@ -124,7 +95,7 @@ export class ReporterManager implements Runnable, PluginHandler {
     for (const reporter of this.#options.inTree) {
       this.#start(this.#endpoint(reporter.name, true), inTreeSource(reporter));
     }
-    this.#options.onChange(this.#objectsOf(this.#endpoints.values()));
+    this.#options.onChange(objectsOf(this.#endpoints.values()));
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     for (const endpoint of this.#endpoints.values()) {
       endpoint.grace?.cancel();
@@ -190,19 +161,7 @@ export class ReporterManager implements Runnable, PluginHandler {
   }
 
   status(): ReporterStatus[] {
-    return [...this.#endpoints.values()]
-      .sort((a, b) => (a.name < b.name ? -1 : 1))
-      .map(({ name, inTree, registration, stoppedAt, updatedAt, message, content, lastError }) => ({
-        name,
-        inTree,
-        state: stoppedAt === undefined ? "running" : "stopped",
-        endpoint: registration?.endpoint,
-        updatedAt,
-        stoppedAt,
-        contentBytes: message?.length ?? 0,
-        problems: content.problems.map((problem) => problem.message),
-        lastError,
-      }));
+    return [...this.#endpoints.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).map(endpointStatus);
   }
 
   /** Fails while reporting does not run, an in-tree plugin does not answer, or the checkpoint can't be written. */
@@ -226,24 +185,10 @@ export class ReporterManager implements Runnable, PluginHandler {
   }
 
   #endpoint(name: string, inTree: boolean): Endpoint {
-    let endpoint = this.#endpoints.get(name);
-    if (!endpoint) {
-      endpoint = {
-        name,
-        inTree,
-        registration: undefined,
-        scope: undefined,
-        message: undefined,
-        content: noContent,
-        updatedAt: undefined,
-        stoppedAt: undefined,
-        grace: undefined,
-        graceFrom: 0,
-        lastSuccess: undefined,
-        lastError: undefined,
-      };
-      this.#endpoints.set(name, endpoint);
-    }
+    const known = this.#endpoints.get(name);
+    if (known) return known;
+    const endpoint = newEndpoint(name, inTree);
+    this.#endpoints.set(name, endpoint);
     return endpoint;
   }
 
@@ -319,12 +264,12 @@ export class ReporterManager implements Runnable, PluginHandler {
     this.#refresh = undefined;
     if (this.#dirty.size === 0) return;
     this.#lastRefresh = this.#options.clock.monotonic();
-    const touched = this.#objectsOf(this.#dirty);
+    const touched = objectsOf(this.#dirty);
     for (const endpoint of this.#dirty) {
       this.#parse(endpoint);
       this.#checkpointed(endpoint);
     }
-    for (const object of this.#objectsOf(this.#dirty)) touched.add(object);
+    for (const object of objectsOf(this.#dirty)) touched.add(object);
     this.#dirty.clear();
     this.#options.onChange(touched);
   }
@@ -383,18 +328,12 @@ export class ReporterManager implements Runnable, PluginHandler {
       `Plugin ${endpoint.name} did not come back in its grace period: its report is withdrawn`,
     );
     this.#countStates();
-    onChange(this.#objectsOf([endpoint]));
+    onChange(objectsOf([endpoint]));
   }
 
   #checkpointed({ name, message, updatedAt, stoppedAt }: Endpoint): void {
     if (!message) return;
     this.#checkpoint.save({ plugin: name, content: message, updatedAt: updatedAt ?? 0, stoppedAt });
-  }
-
-  #objectsOf(endpoints: Iterable<Endpoint>): Set<string> {
-    const objects = new Set<string>();
-    for (const { content } of endpoints) for (const { object } of content.fields) objects.add(object);
-    return objects;
   }
 
   #countStates(): void {
