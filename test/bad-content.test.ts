@@ -109,7 +109,8 @@ describe("a plugin that sends", () => {
     const garbled = await startBytesPlugin(agent.pluginDir, "garbled");
     garbled.say(GetReportContentResponse.encode({ content: [widgets("garbled", 1)] }).finish());
     await untilWidgets(cluster, "garbled", 1);
-    garbled.say(Buffer.from("this is no protobuf message"));
+    // A field that says it is longer than the message.
+    garbled.say(Uint8Array.of(0x0a, 0x7f));
     await until("the trouble is named", async () =>
       (await agent.plugin("garbled"))?.problems.join().includes("message can't be decoded"),
     );
