@@ -34,6 +34,15 @@ describe("statuses", () => {
     );
   });
 
+  test("500 for an apply that does not fit the schema is invalid: the server blames itself, the body is wrong", async () => {
+    const message =
+      "failed to create typed patch object (/n; v1, Kind=Node): .status.x: field not declared in schema";
+    await using server = await startServer(({ response }) => sendStatus(response, 500, message));
+    using test = clientOf(server);
+    const call = test.client.apply(nodes, { metadata: { name: "n" } });
+    await expect(call).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining(message) });
+  });
+
   test.each([
     ["7", 7_000],
     [new Date(1_700_000_030_000).toUTCString(), 30_000],

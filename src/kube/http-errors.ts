@@ -22,8 +22,13 @@ const codesByStatus: Readonly<Record<number, ErrorCode>> = {
   429: "throttled",
 };
 
-/** The code of an HTTP status that is not a success. */
-export function codeOfStatus(status: number): ErrorCode {
+// kube-apiserver answers an apply whose body does not fit the kind's schema with 500, as if it were to blame itself:
+// https://github.com/kubernetes/kubernetes/issues/122480
+const misfit = /^failed to create typed patch object/;
+
+/** The code of an HTTP status that is not a success, by the message of its Status object too. */
+export function codeOfStatus(status: number, message = ""): ErrorCode {
+  if (status === 500 && misfit.test(message)) return "invalid";
   const known = codesByStatus[status];
   if (known) return known;
   return status >= 400 && status < 500 ? "invalid" : "unavailable";
@@ -48,7 +53,11 @@ export function errorOfAnswer(what: string, answer: FailedAnswer, now: number): 
   const retryAfterMs = retryAfterOf(headers["retry-after"], now) ?? parsed?.retryAfterMs;
   const details = retryAfterMs === undefined ? {} : { retryAfterMs };
   if (parsed?.message)
-    return new NodekeeperError(codeOfStatus(status), `${what}: ${status}: ${parsed.message}`, details);
+    return new NodekeeperError(
+      codeOfStatus(status, parsed.message),
+      `${what}: ${status}: ${parsed.message}`,
+      details,
+    );
   if (parsed) return new NodekeeperError(codeOfStatus(status), `${what}: ${status}`, details);
   const code = looksLikeHtml(headers["content-type"], body) ? "unavailable" : codeOfStatus(status);
   const target = headers.location ? ` to ${headers.location} (not followed)` : "";
