@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { watch } from "node:fs";
 import { dirname, join } from "node:path";
 import { createServer, type Server } from "nice-grpc";
@@ -69,7 +70,6 @@ class ServedPlugin implements ReporterPlugin {
   readonly #log: Logger;
   readonly #scope;
   readonly #latest = new LatestValue<ReportContent[]>();
-  #binds = 0;
   #server: Server | undefined;
   #socket: OwnSocket | undefined;
 
@@ -121,7 +121,8 @@ class ServedPlugin implements ReporterPlugin {
       registrationService(name, (state) => this.#told(state)),
     );
     server.add(ReporterPluginDefinition, reporterService(this.#latest, this.#scope.signal));
-    const hiddenName = `.${process.pid}-${++this.#binds}.sock`;
+    // Random, since one process may serve several plugins in the directory.
+    const hiddenName = `.${process.pid}-${randomBytes(4).toString("hex")}.sock`;
     try {
       this.#socket = await placeSocket(this.socketPath, hiddenName, this.#clock, async (path) => {
         await server.listen(`unix:${path}`);
