@@ -200,7 +200,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     {
       path: "plugins",
       summary: "Plugins: how they stand with the agent, and what they report.",
-      handle: () => listPlugins(pluginManager.list(), reporters.status()),
+      handle: () => listPlugins(pluginManager.list(), reporters.status(), publisher.status()),
     },
     { path: "objects", summary: "What is published to the API server.", handle: () => publisher.status() },
     { path: "configuration", summary: "The configuration the agent runs with.", handle: () => configuration },

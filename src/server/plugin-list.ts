@@ -1,5 +1,5 @@
 import type { PluginStatus } from "../plugins/index.ts";
-import type { ReporterStatus } from "../reporting/index.ts";
+import type { ObjectStatus, ReporterStatus } from "../reporting/index.ts";
 
 /** A plugin as `nodekeeper plugins list` shows it: its registration and what it reports, in one row. */
 export interface PluginRow {
@@ -16,16 +16,20 @@ export interface PluginRow {
   /** Wall milliseconds of the last changed content. */
   contentAt: number | undefined;
   contentBytes: number;
-  /** What is not taken of its content, each with its reason. */
+  /** What is not taken of its content, by the agent or by the API server, each with its reason. */
   problems: readonly string[];
   /** The last refusal or failed call; undefined when nothing is wrong. */
   error: string | undefined;
 }
 
-/** Joins the sockets that registered, or failed to, with the reporters that have content. Sorted by name. */
+/**
+ * Joins the sockets that registered, or failed to, with the reporters that have content and with what the API server
+ * refuses of it. Sorted by name.
+ */
 export function listPlugins(
   sockets: readonly PluginStatus[],
   reporters: readonly ReporterStatus[],
+  objects: readonly Pick<ObjectStatus, "object" | "quarantined">[] = [],
 ): PluginRow[] {
   const rows = sockets.map((socket): PluginRow => {
     const isServed = socket.state === "registered" && socket.type === "ReporterPlugin";
@@ -39,7 +43,7 @@ export function listPlugins(
       versions: socket.versions ?? [],
       since: socket.since,
       attempts: socket.attempts,
-      ...contentOf(reporter),
+      ...contentOf(reporter, objects),
       error: socket.reason ?? reporter?.lastError,
     };
   });
@@ -55,17 +59,24 @@ export function listPlugins(
       versions: [],
       since: reporter.stoppedAt,
       attempts: 0,
-      ...contentOf(reporter),
+      ...contentOf(reporter, objects),
       error: reporter.lastError,
     });
   }
   return rows.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 
-function contentOf(reporter: ReporterStatus | undefined) {
+function contentOf(
+  reporter: ReporterStatus | undefined,
+  objects: readonly Pick<ObjectStatus, "object" | "quarantined">[],
+) {
+  const refusals = objects.flatMap(({ object, quarantined }) => {
+    const message = reporter && quarantined[reporter.name];
+    return message === undefined ? [] : [`the API server refuses its content of ${object}: ${message}`];
+  });
   return {
     contentAt: reporter?.updatedAt,
     contentBytes: reporter?.contentBytes ?? 0,
-    problems: reporter?.problems ?? [],
+    problems: [...(reporter?.problems ?? []), ...refusals],
   };
 }
