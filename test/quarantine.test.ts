@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { customNodeResource, metadata, type ReportContent, status } from "../sdk/index.ts";
+import type { ReceivedRequest } from "../src/devcluster/index.ts";
+import { type RunningAgent, startAgent, untilWidgets } from "./support/agent.ts";
+import { startCluster, type TestCluster } from "./support/cluster.ts";
+import { type Neighbour, startNeighbour } from "./support/neighbour.ts";
+import { startGoodPlugin, widgets } from "./support/plugins.ts";
+import { until } from "./support/until.ts";
+
+let cluster: TestCluster;
+let agent: RunningAgent;
+let before: Neighbour;
+let after: Neighbour;
+
+// As a CustomResourceDefinition's schema does: the API server refuses any body that has the marker.
+const refusePoison = ({ body }: ReceivedRequest) =>
+  JSON.stringify(body ?? {}).includes("poison")
+    ? { status: 422, body: { kind: "Status", reason: "Invalid", message: "poison: Invalid value" } }
+    : undefined;
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  cluster.admit = refusePoison;
+  agent = await startAgent(cluster, { reportingPluginGracePeriod: "0s" });
+  // One before and one after the bad plugin in the order of names.
+  before = await startNeighbour(cluster, agent.pluginDir, "a-before");
+  after = await startNeighbour(cluster, agent.pluginDir, "z-after");
+});
+afterAll(async () => {
+  await before.stop();
+  await after.stop();
+  await agent.stop();
+  await cluster.stop();
+});
+
+async function quarantined(): Promise<Record<string, string>> {
+  const objects = await agent.api("objects");
+  return objects.find(({ object }: { object: string }) => object.endsWith("CustomNodeResource")).quarantined;
+}
+
+async function untilQuarantined(name: string): Promise<void> {
+  await until(`${name} is quarantined`, async () => name in (await quarantined()), { explain: quarantined });
+}
+
+const poisonedStatus = customNodeResource(status("poison", "x"));
+const poisonedLabel = customNodeResource(metadata("labels", { poison: "x" }));
+const goodLabel = (value: string) => customNodeResource(metadata("labels", { state: value }));
+
+const cases: [string, ReportContent[], { status: boolean; label: string }][] = [
+  ["in the status", [poisonedStatus, goodLabel("old")], { status: true, label: "old" }],
+  ["in the main part", [poisonedLabel], { status: false, label: "old" }],
+  ["in the status, with a new main part", [poisonedStatus, goodLabel("new")], { status: true, label: "new" }],
+  ["in both parts", [poisonedStatus, poisonedLabel], { status: true, label: "old" }],
+];
+
+it.each(cases)(
+  "a refusal %s: the plugin is named, its last good content stays, others go on",
+  async (_, bad) => {
+    const plugin = await startGoodPlugin(agent.pluginDir, "bad", widgets("bad", 1), goodLabel("old"));
+    try {
+      await untilWidgets(cluster, "bad", 1);
+      await until("its label", () => cluster.cnr().metadata.labels?.state === "old");
+      plugin.say(widgets("bad", 2), ...bad);
+      await untilQuarantined("bad");
+      expect(Object.keys(await quarantined())).toEqual(["bad"]);
+      expect((await quarantined()).bad).toContain("poison: Invalid value");
+      await before.update();
+      await after.update();
+      if (JSON.stringify(bad.map(({ field }) => field.map(({ fieldName }) => fieldName))).includes("poison"))
+        expect(cluster.widgets("bad")).toBe("1");
+      expect(cluster.cnr().metadata.labels.state).toMatch(/old|new/);
+      await until("the plugin's row says it", async () => {
+        const row = await agent.plugin("bad");
+        return `${row?.error} ${row?.problems.join()}`.includes("poison: Invalid value");
+      });
+      plugin.say(widgets("bad", 3), goodLabel("newer"));
+      await untilWidgets(cluster, "bad", 3);
+      await until("its label", () => cluster.cnr().metadata.labels?.state === "newer");
+      await until("it is out of quarantine", async () => !("bad" in (await quarantined())));
+    } finally {
+      await plugin.stop();
+      await until("its content is gone", () => cluster.widgets("bad") === undefined);
+    }
+  },
+);
+
+it("refused from its first word, a plugin publishes nothing and holds up nobody", async () => {
+  const plugin = await startGoodPlugin(agent.pluginDir, "bad", widgets("bad", 1), poisonedStatus);
+  await untilQuarantined("bad");
+  await before.update();
+  await after.update();
+  expect(cluster.widgets("bad")).toBeUndefined();
+  plugin.say(widgets("bad", 2));
+  await untilWidgets(cluster, "bad", 2);
+  await plugin.stop();
+});
+
+it("tries are few while nothing changes", async () => {
+  const plugin = await startGoodPlugin(agent.pluginDir, "bad", widgets("bad", 1), poisonedStatus);
+  await untilQuarantined("bad");
+  await before.update();
+  const tries = () => cluster.requests.filter(({ method }) => method === "PATCH").length;
+  const count = tries();
+  // Two rounds of collecting: whatever would try again by itself has had its time.
+  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  expect(tries() - count).toBeLessThanOrEqual(2);
+  await plugin.stop();
+});
+
+it("two bad plugins are told apart from the good ones", async () => {
+  const one = await startGoodPlugin(agent.pluginDir, "bad-one", widgets("bad-one", 1), poisonedStatus);
+  const two = await startGoodPlugin(agent.pluginDir, "bad-two", widgets("bad-two", 1), poisonedStatus);
+  await untilQuarantined("bad-one");
+  await untilQuarantined("bad-two");
+  await before.update();
+  await after.update();
+  expect(Object.keys(await quarantined()).sort()).toEqual(["bad-one", "bad-two"]);
+  await one.stop();
+  await two.stop();
+});

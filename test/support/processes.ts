@@ -1,0 +1,53 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
+import { settings } from "../../src/config/index.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+
+/** A Node script of this repository in a process of its own. */
+export interface ScriptProcess {
+  pid: number;
+  /** What it wrote so far, both streams together. */
+  output(): string;
+  /** Resolves with the exit status, or the signal's name. */
+  ended: Promise<number | string>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+/** @param script path from the repository's root */
+export function startScript(
+  script: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): ScriptProcess {
+  const child: ChildProcess = spawn(process.execPath, [join(root, script), ...args], {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (bytes) => (output += bytes));
+  const ended = new Promise<number | string>((resolve) =>
+    child.once("close", (code, signal) => resolve(code ?? signal ?? "unknown")),
+  );
+  return { pid: child.pid!, output: () => output, ended, kill: (signal) => child.kill(signal) };
+}
+
+/** Settings by `Setting.optionKey` as arguments of the command line. */
+export function argumentsOf(flags: Readonly<Record<string, string>>): string[] {
+  return Object.entries(flags).map(([key, value]) => {
+    const setting = settings.find(({ optionKey }) => optionKey === key);
+    if (!setting?.flagName) throw new Error(`no setting has the flag ${key}`);
+    return `--${setting.flagName}=${value}`;
+  });
+}
+
+/** Whether a process of this id lives; a zombie does not. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
