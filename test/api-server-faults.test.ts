@@ -1,42 +1,31 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Fault } from "../src/devcluster/index.ts";
-import { type RunningAgent, startAgent, untilWidgets } from "./support/agent.ts";
-import { startCluster, type TestCluster } from "./support/cluster.ts";
-import { type GoodPlugin, startGoodPlugin, widgets } from "./support/plugins.ts";
+import { type RunningAgent, untilWidgets } from "./support/agent.ts";
+import type { TestCluster } from "./support/cluster.ts";
+import { widgets } from "./support/plugins.ts";
+import { setUp } from "./support/setup.ts";
 import { until } from "./support/until.ts";
 
-let cluster: TestCluster;
-let agent: RunningAgent;
-let plugin: GoodPlugin;
-
-beforeEach(async () => {
-  cluster = await startCluster();
-  agent = await startAgent(cluster);
-  plugin = await startGoodPlugin(agent.pluginDir, "steady", widgets("steady", 1));
-  await untilWidgets(cluster, "steady", 1);
-});
-afterEach(async () => {
-  await plugin.stop();
-  await agent.stop();
-  await cluster.stop();
-});
-
-const applies = () =>
-  cluster.requests.filter(
+function applies({ requests }: TestCluster) {
+  return requests.filter(
     ({ method, resource }) => method === "PATCH" && resource?.plural === "customnoderesources",
-  );
-
-async function messages(): Promise<number> {
-  return Number(
-    /^nodekeeper_reporting_messages_total\{plugin="steady"\} (\d+)$/m.exec(await agent.metrics())?.[1],
   );
 }
 
-async function cnrStatus(): Promise<{ pending: boolean; lastError?: string }> {
+async function messages(agent: RunningAgent): Promise<number> {
+  const line = /^nodekeeper_reporting_messages_total\{plugin="steady"\} (\d+)$/m;
+  return Number(line.exec(await agent.metrics())?.[1]);
+}
+
+async function cnrStatus(agent: RunningAgent): Promise<{ pending: boolean; lastError?: string }> {
   const objects = await agent.api("objects");
   return objects.find(({ object }: { object: string }) => object.endsWith("CustomNodeResource"));
+}
+
+async function untilTrouble(agent: RunningAgent, error: RegExp): Promise<void> {
+  const look = async () => error.test((await cnrStatus(agent))?.lastError ?? "");
+  await until(`the trouble is named with ${error}`, look, { explain: () => cnrStatus(agent) });
 }
 
 const faults: [string, Fault, RegExp][] = [
@@ -50,99 +39,107 @@ const faults: [string, Fault, RegExp][] = [
   ["nothing: the connection is cut", "cut", /hang up|reset|closed/],
 ];
 
-describe("while the API server answers applies with", () => {
-  it.each(faults)(
-    "%s, the newest content waits, retries are few, and it arrives",
-    async (_, fault, error) => {
-      cluster.fault = ({ method }) => (method === "PATCH" ? fault : undefined);
-      const before = applies().length;
-      const began = performance.now();
-      plugin.say(widgets("steady", 2));
-      await until("the trouble is named", async () => error.test((await cnrStatus()).lastError ?? ""), {
-        explain: cnrStatus,
-      });
-      expect((await cnrStatus()).pending).toBe(true);
-      plugin.say(widgets("steady", 3));
-      await until("three tries", () => applies().length >= before + 3);
-      // Backoff from 250 ms on; new content may come once in between.
-      const seconds = (performance.now() - began) / 1000;
-      expect(applies().length - before).toBeLessThanOrEqual(3 + 4 * seconds);
-      plugin.say(widgets("steady", 4));
-      cluster.fault = () => undefined;
-      await untilWidgets(cluster, "steady", 4);
-      await until("nothing is left to say", async () => {
-        const { pending, lastError } = await cnrStatus();
-        return !pending && !lastError;
-      });
-    },
-  );
+describe.concurrent("while the API server answers applies with", () => {
+  it.each(faults)("%s, the newest content waits, tries are few, and it arrives", async (_, fault, error) => {
+    await using setup = await setUp();
+    const { cluster, plugin, agent } = setup;
+    cluster.fault = ({ method }) => (method === "PATCH" ? fault : undefined);
+    const before = applies(cluster).length;
+    const began = performance.now();
+    plugin.say(widgets("steady", 2));
+    await untilTrouble(agent, error);
+    expect((await cnrStatus(agent)).pending).toBe(true);
+    plugin.say(widgets("steady", 3));
+    await until("three tries", () => applies(cluster).length >= before + 3);
+    // Backoff from 250 ms on, whatever is said meanwhile.
+    const seconds = (performance.now() - began) / 1000;
+    expect(applies(cluster).length - before).toBeLessThanOrEqual(3 + 2 * seconds);
+    plugin.say(widgets("steady", 4));
+    cluster.fault = () => undefined;
+    await untilWidgets(cluster, "steady", 4);
+    await until("nothing is left to say", async () => {
+      const { pending, lastError } = await cnrStatus(agent);
+      return !pending && !lastError;
+    });
+  });
 });
 
-it("429 with Retry-After is obeyed, also while content changes", async () => {
-  let refused = 0;
-  cluster.fault = ({ method }) => {
-    if (method !== "PATCH" || refused > 0) return undefined;
-    refused++;
-    return { status: 429, headers: { "retry-after": "2" }, body: { kind: "Status", message: "slow down" } };
-  };
-  const before = applies().length;
-  plugin.say(widgets("steady", 2));
-  await until("it is refused", () => refused === 1);
-  for (let value = 3; value <= 8; value++) {
-    const before = await messages();
-    plugin.say(widgets("steady", value));
-    await until("it is received", async () => (await messages()) > before);
-  }
-  await untilWidgets(cluster, "steady", 8);
-  const [first, second] = applies().slice(before);
-  expect(second!.at - first!.at).toBeGreaterThanOrEqual(1_950);
-  expect(applies().length - before).toBeLessThanOrEqual(3);
-});
+describe.concurrent("an API server", () => {
+  it("that answers 429 with Retry-After is obeyed, also while content changes", async () => {
+    await using setup = await setUp();
+    const { cluster, plugin, agent } = setup;
+    let refused = 0;
+    cluster.fault = ({ method }) => {
+      if (method !== "PATCH" || refused > 0) return undefined;
+      refused++;
+      return { status: 429, headers: { "retry-after": "2" }, body: { kind: "Status", message: "slow down" } };
+    };
+    const before = applies(cluster).length;
+    plugin.say(widgets("steady", 2));
+    await until("it is refused", () => refused === 1);
+    for (let value = 3; value <= 8; value++) {
+      const received = await messages(agent);
+      plugin.say(widgets("steady", value));
+      await until("it is received", async () => (await messages(agent)) > received);
+    }
+    await untilWidgets(cluster, "steady", 8);
+    const [first, second] = applies(cluster).slice(before);
+    expect(second!.at - first!.at).toBeGreaterThanOrEqual(1_950);
+    expect(applies(cluster).length - before).toBeLessThanOrEqual(3);
+  });
 
-it("a server that is away for a while gets the newest content when it is back", async () => {
-  await cluster.server.stop();
-  for (const value of [2, 3, 4]) plugin.say(widgets("steady", value));
-  await until("the trouble is named", async () => (await cnrStatus()).lastError?.includes("ECONNREFUSED"));
-  expect((await agent.plugin("steady"))?.error).toBeUndefined();
-  plugin.say(widgets("steady", 5));
-  await cluster.server.start();
-  await untilWidgets(cluster, "steady", 5);
-  plugin.say(widgets("steady", 6));
-  await untilWidgets(cluster, "steady", 6);
-});
+  it("that is away for a while gets the newest content when it is back", async () => {
+    await using setup = await setUp();
+    const { cluster, plugin, agent } = setup;
+    await cluster.server.stop();
+    for (const value of [2, 3, 4]) plugin.say(widgets("steady", value));
+    await untilTrouble(agent, /ECONNREFUSED/);
+    expect((await agent.plugin("steady"))?.error).toBeUndefined();
+    plugin.say(widgets("steady", 5));
+    await cluster.server.start();
+    await untilWidgets(cluster, "steady", 5);
+    plugin.say(widgets("steady", 6));
+    await untilWidgets(cluster, "steady", 6);
+  });
 
-it("a server that hangs is given up at the deadline", async () => {
-  cluster.fault = ({ method }) => (method === "PATCH" ? "hang" : undefined);
-  plugin.say(widgets("steady", 2));
-  await until("the deadline is named", async () =>
-    (await cnrStatus()).lastError?.includes("no answer within 2000 ms"),
-  );
-  cluster.fault = () => undefined;
-  await untilWidgets(cluster, "steady", 2);
-});
+  it("that hangs is given up at the deadline", async () => {
+    await using setup = await setUp();
+    const { cluster, plugin, agent } = setup;
+    cluster.fault = ({ method }) => (method === "PATCH" ? "hang" : undefined);
+    plugin.say(widgets("steady", 2));
+    await untilTrouble(agent, /no answer within 2000 ms/);
+    cluster.fault = () => undefined;
+    await untilWidgets(cluster, "steady", 2);
+  });
 
-it("a server that goes away with a write under way gets it again", async () => {
-  cluster.admit = ({ method }) => (method === "PATCH" ? { delayMs: 200 } : undefined);
-  plugin.say(widgets("steady", 2));
-  await until("it is on its way", () => applies().at(-1)?.body !== undefined);
-  await cluster.server.stop();
-  cluster.admit = () => undefined;
-  await cluster.server.start();
-  await untilWidgets(cluster, "steady", 2);
-});
+  it("that goes away with a write under way gets it again", async () => {
+    await using setup = await setUp();
+    const { cluster, plugin } = setup;
+    cluster.admit = ({ method }) => (method === "PATCH" ? { delayMs: 200 } : undefined);
+    const before = applies(cluster).length;
+    plugin.say(widgets("steady", 2));
+    await until("it is on its way", () => applies(cluster)[before]?.body !== undefined);
+    await cluster.server.stop();
+    expect(cluster.widgets("steady")).toBe("1");
+    cluster.admit = () => undefined;
+    await cluster.server.start();
+    await untilWidgets(cluster, "steady", 2);
+  });
 
-it("an agent that starts while another program has the API server's port says so and goes on", async () => {
-  await agent.stop();
-  await cluster.server.stop();
-  const impostor = createServer((_, response) => response.end("not the API server"));
-  const { port } = new URL(cluster.server.url);
-  await new Promise<void>((resolve) => impostor.listen(Number(port), "127.0.0.1", resolve));
-  expect((impostor.address() as AddressInfo).port).toBe(Number(port));
-  agent = await startAgent(cluster);
-  plugin.say(widgets("steady", 2));
-  await until("the trouble is named", async () => (await cnrStatus())?.lastError?.includes("not JSON"));
-  impostor.closeAllConnections();
-  await new Promise((resolve) => impostor.close(resolve));
-  await cluster.server.start();
-  await untilWidgets(cluster, "steady", 2);
+  it("whose port another program has when the agent starts is waited for", async () => {
+    await using setup = await setUp();
+    const { cluster, plugin } = setup;
+    const impostor = createServer((_, response) => response.end("not the API server"));
+    await setup.restart(async () => {
+      await cluster.server.stop();
+      const port = Number(new URL(cluster.server.url).port);
+      await new Promise<void>((resolve) => impostor.listen(port, "127.0.0.1", resolve));
+    });
+    plugin.say(widgets("steady", 2));
+    await untilTrouble(setup.agent, /not JSON/);
+    impostor.closeAllConnections();
+    await new Promise((resolve) => impostor.close(resolve));
+    await cluster.server.start();
+    await untilWidgets(cluster, "steady", 2);
+  });
 });

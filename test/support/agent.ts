@@ -119,8 +119,10 @@ export async function untilWidgets(
   cluster: TestCluster,
   name: string,
   value: number | string,
+  patienceMs = 10_000,
 ): Promise<void> {
   await until(`widgets ${name} = ${value}`, () => cluster.widgets(name) === String(value), {
+    patienceMs,
     explain: () => cluster.cnr()?.status,
   });
 }

@@ -1,5 +1,6 @@
 const PATIENCE_MS = 10_000;
 const PAUSE_MS = 10;
+const LONGEST_EXPLANATION = 4_000;
 
 /**
  * Asks again until the answer is neither false, null nor undefined, and gives it. Throws after ten seconds, or
@@ -22,9 +23,15 @@ export async function until<T>(
       trouble = error;
     }
     if (performance.now() > end) {
-      const explained = options.explain ? `\n${JSON.stringify(await options.explain(), undefined, 2)}` : "";
+      const explained = options.explain
+        ? `\n${cut(JSON.stringify(await options.explain(), undefined, 2))}`
+        : "";
       throw new Error(`waited in vain: ${what}${explained}`, { cause: trouble });
     }
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
+}
+
+function cut(text = "nothing"): string {
+  return text.length > LONGEST_EXPLANATION ? `${text.slice(0, LONGEST_EXPLANATION)}...` : text;
 }

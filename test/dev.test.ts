@@ -1,0 +1,90 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { statusReader } from "./support/agent.ts";
+import { isAlive, type ScriptProcess, startScript } from "./support/processes.ts";
+import { until } from "./support/until.ts";
+
+let scratch: string;
+let dev: ScriptProcess;
+
+beforeEach(() => {
+  scratch = mkdtempSync(join(tmpdir(), "nk-dev-"));
+});
+afterEach(async () => {
+  dev.kill("SIGKILL");
+  await dev.ended;
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+function startDev(...args: string[]): void {
+  dev = startScript("src/main.ts", ["dev", ...args], { TMPDIR: scratch });
+}
+
+const printed = (pattern: RegExp) => pattern.exec(dev.output())?.[1];
+
+/** Waits until the sample plugin's content is there; gives the plugin's process. */
+async function untilWorking(): Promise<number> {
+  const pid = await until("the sample plugin", () => printed(/sample plugin +process (\d+)/), {
+    explain: dev.output,
+  });
+  const address = await until("the agent", () => printed(/agent +http:\/\/(\S+)/));
+  const agent = statusReader(address);
+  await until(
+    "the sample's content",
+    async () => ((await agent.plugin("example-reporter"))?.contentBytes ?? 0) > 0,
+  );
+  expect(isAlive(Number(pid))).toBe(true);
+  return Number(pid);
+}
+
+describe("nodekeeper dev", () => {
+  it.each(["SIGINT", "SIGTERM"] as const)(
+    "%s ends it within 5 s with status 0, nothing left behind",
+    async (name) => {
+      startDev();
+      const plugin = await untilWorking();
+      expect(readdirSync(scratch)).toHaveLength(1);
+      const began = performance.now();
+      dev.kill(name);
+      expect(await dev.ended).toBe(0);
+      expect(performance.now() - began).toBeLessThan(5_000);
+      expect(isAlive(plugin)).toBe(false);
+      expect(dev.output()).toMatch(/Stopped\.\n$/);
+      expect(readdirSync(scratch)).toEqual([]);
+    },
+  );
+
+  it("SIGINT while it starts ends it just so", async () => {
+    startDev();
+    await until("it has begun", () => readdirSync(scratch).length > 0);
+    dev.kill("SIGINT");
+    expect(await dev.ended, dev.output()).toBe(0);
+    expect(readdirSync(scratch)).toEqual([]);
+  });
+
+  it("SIGKILL leaves no process behind", async () => {
+    startDev();
+    const plugin = await untilWorking();
+    dev.kill("SIGKILL");
+    await dev.ended;
+    await until("the sample plugin ends by itself", () => !isAlive(plugin));
+  });
+
+  it("with --data-dir the objects and the state are there again at the next start", async () => {
+    const kept = join(scratch, "kept");
+    startDev("--data-dir", kept);
+    await untilWorking();
+    dev.kill("SIGINT");
+    expect(await dev.ended).toBe(0);
+    startDev("--data-dir", kept, "--no-plugin");
+    const url = await until("the API server", () => printed(/API server +(http:\S+)/));
+    const path = "/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/dev-node";
+    // biome-ignore lint/suspicious/noExplicitAny: a document of any shape
+    const cnr: any = await (await fetch(url + path)).json();
+    expect(cnr.status.resources.capacity).toEqual({ "example.nodekeeper.dev/widgets": "16" });
+    dev.kill("SIGINT");
+    expect(await dev.ended).toBe(0);
+  });
+});

@@ -1,0 +1,104 @@
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { customNodeResource, status } from "../sdk/index.ts";
+import { StateDatabase } from "../src/state/index.ts";
+import { startAgent, untilWidgets } from "./support/agent.ts";
+import { startCluster } from "./support/cluster.ts";
+import { widgets } from "./support/plugins.ts";
+import { setUp } from "./support/setup.ts";
+import { until } from "./support/until.ts";
+
+describe.concurrent("the state database", () => {
+  it("on a full disk: the agent goes on publishing, health says so, and it recovers", async () => {
+    const opened = vi.spyOn(StateDatabase, "open");
+    await using setup = await setUp();
+    const { cluster, plugin, agent } = setup;
+    const own = opened.mock.calls.findIndex(([{ directory }]) => directory === agent.stateDir);
+    const { connection } = opened.mock.results[own]!.value as StateDatabase;
+    opened.mockRestore();
+    const { page_count: pages } = connection.prepare("PRAGMA page_count").get() as { page_count: number };
+    // SQLite answers SQLITE_FULL at its page limit just as on a full disk.
+    connection.exec(`PRAGMA max_page_count = ${pages}`);
+    const bulk = customNodeResource(status("bulk", "x".repeat(100_000)));
+    plugin.say(widgets("steady", 2), bulk);
+    await untilBulk(2);
+    const failing = await until("health says so", async () => {
+      const answer = await agent.ready();
+      return (
+        answer.status === 503 && /\[-\]ReporterFetcherReady.*checkpoint.*full/.test(answer.text) && answer
+      );
+    });
+    expect(failing.text).toContain("[+]ReporterPublished ok");
+    expect(await agent.metrics()).toMatch(/nodekeeper_reporting_checkpoint_failures_total [1-9]/);
+    plugin.say(widgets("steady", 3));
+    plugin.say(widgets("steady", 4), bulk);
+    await untilBulk(4);
+
+    connection.exec("PRAGMA max_page_count = 100000");
+    plugin.say(widgets("steady", 5), bulk);
+    await untilBulk(5);
+    await until("it is ready again", async () => (await agent.ready()).status === 200);
+    const reports = agent.logLines.filter(({ msg }) =>
+      msg?.startsWith("reporter checkpoint can't be written"),
+    );
+    expect(reports).toHaveLength(1);
+
+    await setup.restart(() => plugin.stop());
+    await until(
+      "what was saved is restored",
+      async () => (await setup.agent.plugin("steady"))?.state === "lost",
+    );
+    expect(cluster.widgets("steady")).toBe("5");
+
+    async function untilBulk(value: number) {
+      await untilWidgets(cluster, "steady", value);
+      expect(cluster.cnr().status.bulk).toHaveLength(100_000);
+    }
+  });
+
+  it("that is corrupt is set aside and reported, and withdraws nothing of live plugins", async () => {
+    await using setup = await setUp();
+    const { cluster, plugin } = setup;
+    const seen = cluster.requests.length;
+    await setup.restart(() => {
+      const path = join(setup.agent.stateDir, "nodekeeper.db");
+      writeFileSync(path, Buffer.alloc(16_384, "not a database "));
+    });
+    const aside = readdirSync(setup.agent.stateDir).filter((name) => name.includes("corrupt"));
+    expect(aside.length).toBeGreaterThan(0);
+    const report = setup.agent.logLines.find(({ msg }) => msg?.startsWith("state database is corrupt"));
+    expect(report).toMatchObject({ v: "error", setAside: expect.stringContaining("nodekeeper.db.corrupt-") });
+    plugin.say(widgets("steady", 2));
+    // Plugins get ten seconds to register again.
+    await untilWidgets(cluster, "steady", 2, 15_000);
+    const withdrawing = cluster.requests
+      .slice(seen)
+      .filter(({ method, path, body }) => method === "PATCH" && path.endsWith("/status") && body)
+      .filter(({ body }) => !JSON.stringify(body).includes("widgets.example/steady"));
+    expect(withdrawing).toEqual([]);
+  });
+
+  it("that was lost: what a plugin said before and says no more is removed", async () => {
+    await using setup = await setUp();
+    const { cluster, plugin } = setup;
+    plugin.say(widgets("steady", 2), customNodeResource(status("extra", 1)));
+    await until("the extra field", () => cluster.cnr().status.extra === 1);
+    await setup.restart(() => {
+      writeFileSync(join(setup.agent.stateDir, "nodekeeper.db"), "");
+      plugin.say(widgets("steady", 3));
+    });
+    await untilWidgets(cluster, "steady", 3);
+    await until("the field nobody says any more goes", () => !("extra" in cluster.cnr().status));
+  });
+
+  it("whose directory can't be made is an error that names it", async () => {
+    const cluster = await startCluster();
+    writeFileSync(join(cluster.folder, "file"), "");
+    const stateDir = join(cluster.folder, "file", "state");
+    await expect(startAgent(cluster, { stateDir })).rejects.toThrow(
+      `state directory ${stateDir} can't be made`,
+    );
+    await cluster.stop();
+  });
+});

@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import { type RunningAgent, startAgent, untilWidgets } from "./agent.ts";
+import { startCluster, type TestCluster } from "./cluster.ts";
+import { type GoodPlugin, startGoodPlugin, widgets } from "./plugins.ts";
+
+/** A cluster, an agent and one plugin, named "steady", whose widgets are published as 1. */
+export interface Setup extends AsyncDisposable {
+  cluster: TestCluster;
+  plugin: GoodPlugin;
+  /** The agent; stops it before starting another, when a test does. */
+  agent: RunningAgent;
+  /** Stops the agent and starts it anew with the same folders. */
+  restart(betweenTheTwo?: () => void | Promise<void>): Promise<void>;
+}
+
+export async function setUp(): Promise<Setup> {
+  const cluster = await startCluster();
+  const plugin = await startGoodPlugin(join(cluster.folder, "plugins"), "steady", widgets("steady", 1));
+  const setup: Setup = {
+    cluster,
+    plugin,
+    agent: await startAgent(cluster),
+    async restart(betweenTheTwo = () => {}) {
+      await setup.agent.stop();
+      await betweenTheTwo();
+      setup.agent = await startAgent(cluster);
+    },
+    async [Symbol.asyncDispose]() {
+      await plugin.stop();
+      await setup.agent.stop();
+      await cluster.stop();
+    },
+  };
+  await untilWidgets(cluster, "steady", 1);
+  return setup;
+}
