@@ -15,6 +15,7 @@ import { type MergedObject, mergeObject } from "./merge.ts";
 import { Ownership } from "./ownership.ts";
 import { checkResource, type PublisherOptions } from "./publish-options.ts";
 import { Quarantine } from "./quarantine.ts";
+import { withdrawal } from "./withdrawal.ts";
 
 /** An object as the status API shows it. */
 export interface ObjectStatus {
@@ -212,8 +213,10 @@ export class ObjectWriter {
 
   async #write(part: ApplyPart, text: string, signal: AbortSignal): Promise<void> {
     const { client, clock, metrics } = this.#options;
-    const body = await this.#body(part, text, signal);
+    const live = await this.#live(part, text, signal);
+    const body = this.#body(part, text, live);
     this.lastWriteAt = clock.monotonic();
+    if (live && this.#isNode && part === "status") await this.#withdraw(live, text, signal);
     const answer = await client.apply(this.#resource!, body, applyOptions(part, signal));
     this.lastWriteAt = clock.monotonic();
     this.#writtenAt = clock.now();
@@ -238,19 +241,32 @@ export class ObjectWriter {
     }
   }
 
-  async #body(part: ApplyPart, text: string, signal: AbortSignal): Promise<KubeObject> {
+  /** The object as it is, where the write depends on it. */
+  async #live(part: ApplyPart, text: string, signal: AbortSignal): Promise<KubeObject | undefined> {
+    if (!this.#isNode && !text.includes('"taints"') && !this.#parts[part].published.includes('"taints"'))
+      return undefined;
+    const live = await this.#read(signal);
+    // An apply would make a Node that is not there. With a uid it fails instead.
+    if (this.#isNode && !live)
+      throw new NodekeeperError("notFound", `Node ${this.#options.nodeName} does not exist (yet)`);
+    return live;
+  }
+
+  #body(part: ApplyPart, text: string, live: KubeObject | undefined): KubeObject {
     const { nodeName: name, managedTaintPrefixes: managedPrefixes } = this.#options;
     const now = taintsIn(text);
     const before = taintsIn(this.#parts[part].published);
-    const hasTaints = now.length > 0 || before.length > 0;
-    if (!hasTaints && !this.#isNode) return applyBody(this.#kind, text, { name });
-    const live = await this.#read(signal);
-    // An apply would make a Node that is not there. With a uid it fails instead.
-    if (this.#isNode && !live) throw new NodekeeperError("notFound", `Node ${name} does not exist (yet)`);
     const uid = this.#isNode ? live?.metadata.uid : undefined;
     const body = applyBody(this.#kind, text, { name, ...(uid ? { uid } : {}) });
-    if (hasTaints && live) keepForeignTaints(body, live, { now, before, managedPrefixes });
+    if (live && now.length + before.length > 0)
+      keepForeignTaints(body, live, { now, before, managedPrefixes });
     return body;
+  }
+
+  async #withdraw(live: KubeObject, text: string, signal: AbortSignal): Promise<void> {
+    const { client, fieldManager, nodeName } = this.#options;
+    const patch = withdrawal(live, fieldManager, text);
+    if (patch) await client.mergePatch(this.#resource!, nodeName, patch, { subresource: "status", signal });
   }
 
   async #read(signal: AbortSignal): Promise<KubeObject | undefined> {
@@ -276,7 +292,8 @@ export class ObjectWriter {
     const { client, log, notify } = this.#options;
     const { quarantine } = this.#parts[part];
     const found = await quarantine.isolate(all, contributors, async (contents) => {
-      const body = await this.#body(part, desiredText(mergeObject(this.object, contents), part), signal);
+      const text = desiredText(mergeObject(this.object, contents), part);
+      const body = this.#body(part, text, await this.#live(part, text, signal));
       await client.apply(this.#resource!, body, { ...applyOptions(part, signal), dryRun: true });
     });
     for (const plugin of found) {

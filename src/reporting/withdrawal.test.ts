@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { withdrawal } from "./withdrawal.ts";
+
+const gpus = "example.com/gpus";
+const fpgas = "example.com/fpgas";
+
+describe("withdrawal from a Node's status", () => {
+  const owned = {
+    "f:status": {
+      "f:capacity": { [`f:${gpus}`]: {}, [`f:${fpgas}`]: {} },
+      "f:allocatable": { ".": {}, [`f:${gpus}`]: {} },
+    },
+  };
+  const node = (entry: object) => ({
+    metadata: {
+      uid: "u",
+      managedFields: [{ manager: "nodekeeper", operation: "Apply", subresource: "status", ...entry }],
+    },
+  });
+  const live = node({ fieldsV1: owned });
+
+  it("names each quantity that is no longer wished, and the Node it means", () => {
+    const text = JSON.stringify({ status: { capacity: { [fpgas]: "1" } } });
+    expect(withdrawal(live, "nodekeeper", text)).toEqual({
+      metadata: { uid: "u" },
+      status: { capacity: { [gpus]: null }, allocatable: { [gpus]: null } },
+    });
+    expect(withdrawal(live, "nodekeeper", "")?.status).toEqual({
+      capacity: { [gpus]: null, [fpgas]: null },
+      allocatable: { [gpus]: null },
+    });
+  });
+
+  it.each([
+    ["all is still wished", live, { capacity: { [gpus]: "1", [fpgas]: "1" }, allocatable: { [gpus]: "1" } }],
+    ["somebody else applied them", node({ fieldsV1: owned, manager: "other" }), {}],
+    ["they were not applied", node({ fieldsV1: owned, operation: "Update" }), {}],
+    ["they are not of the status", node({ fieldsV1: owned, subresource: "" }), {}],
+    ["the entry is empty", node({}), {}],
+    ["there is no entry", { metadata: {} }, {}],
+  ])("is nothing where %s", (_, object, status) => {
+    expect(withdrawal(object, "nodekeeper", JSON.stringify({ status }))).toBeUndefined();
+  });
+});
