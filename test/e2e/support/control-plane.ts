@@ -19,6 +19,9 @@ const auditPolicy = {
   rules: [{ level: "Metadata" }],
 };
 
+/** What a kubelet says of its machine. */
+export const kubeletCapacity = { cpu: "4", memory: "8Gi", pods: "110" } as const;
+
 export interface ControlPlane {
   /** Everything it writes is under here, and goes with `stop`. */
   readonly folder: string;
@@ -32,6 +35,7 @@ export interface ControlPlane {
   readonly tokens: TokenSigner;
   /** Resolves when the API server, started or started again, is ready. */
   ready(): Promise<void>;
+  /** Makes a Node as a kubelet registers its own: in one request, with a status that nobody is recorded to own. */
   addNode(name: string): Promise<ApiObject>;
   /** Stops everything and removes the folder. KEEP_E2E=1 in the environment keeps it. */
   stop(): Promise<void>;
@@ -115,12 +119,21 @@ export async function startControlPlane(): Promise<ControlPlane> {
       audit,
       tokens,
       ready,
-      addNode: (name) =>
-        admin.create("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name } }),
+      addNode: (name) => admin.create("/api/v1/nodes?fieldManager=kubelet", nodeOfKubelet(name)),
       stop,
     };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+function nodeOfKubelet(name: string): ApiObject {
+  const status = { capacity: kubeletCapacity, allocatable: kubeletCapacity };
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name, labels: { "kubernetes.io/hostname": name } },
+    status,
+  };
 }
