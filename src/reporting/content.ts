@@ -1,8 +1,4 @@
-import {
-  FieldType,
-  type GetReportContentResponse,
-  type ReportField,
-} from "../gen/reporterplugin/v1alpha1/api.ts";
+import { FieldType, GetReportContentResponse, type ReportField } from "../gen/reporterplugin/v1alpha1/api.ts";
 import type { GroupVersionKind } from "../kube/index.ts";
 import { isQuantity, messageOf } from "../lib/index.ts";
 import { isObject, type Json, type JsonObject, normalize, typeName } from "./json.ts";
@@ -114,6 +110,22 @@ export function parseContent(
     }
   }
   return { fields: [...fields.values()], problems };
+}
+
+const fieldTypes = { spec: FieldType.Spec, status: FieldType.Status, metadata: FieldType.Metadata } as const;
+
+/** The bytes of a message that says what was taken of another one, and nothing else. */
+export function encodeContent({ fields }: PluginContent): Uint8Array {
+  const encoder = new TextEncoder();
+  const content = [...Map.groupBy(fields, ({ object }) => object).values()].map((ofOne) => ({
+    groupVersionKind: ofOne[0]!.kind,
+    field: ofOne.map(({ part, name, value }) => ({
+      fieldType: fieldTypes[part],
+      fieldName: name,
+      value: encoder.encode(JSON.stringify(value)),
+    })),
+  }));
+  return GetReportContentResponse.encode({ content }).finish();
 }
 
 class FieldError extends Error {

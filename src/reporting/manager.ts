@@ -16,7 +16,7 @@ import type { PluginHandler, PluginRegistration } from "../plugins/index.ts";
 import type { ReporterStore } from "../state/index.ts";
 import { Checkpoint } from "./checkpoint.ts";
 import { type CollectMethod, type CollectSettings, collect } from "./collect.ts";
-import { type PluginContent, parseContent } from "./content.ts";
+import { encodeContent, type PluginContent, parseContent } from "./content.ts";
 import { type Endpoint, endpointStatus, newEndpoint, objectsOf, type ReporterStatus } from "./endpoint.ts";
 import type { KindPolicy } from "./kinds.ts";
 import type { ReportingMetrics } from "./metrics.ts";
@@ -331,9 +331,11 @@ export class ReporterManager implements Runnable, PluginHandler {
     onChange(objectsOf([endpoint]));
   }
 
-  #checkpointed({ name, message, updatedAt, stoppedAt }: Endpoint): void {
+  #checkpointed({ name, message, content, updatedAt, stoppedAt }: Endpoint): void {
     if (!message) return;
-    this.#checkpoint.save({ plugin: name, content: message, updatedAt: updatedAt ?? 0, stoppedAt });
+    // Of a message with faults, what is published: the good values of earlier ones that stand in for bad fields too.
+    const kept = content.problems.length > 0 ? encodeContent(content) : message;
+    this.#checkpoint.save({ plugin: name, content: kept, updatedAt: updatedAt ?? 0, stoppedAt });
   }
 
   #countStates(): void {
