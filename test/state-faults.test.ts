@@ -5,7 +5,7 @@ import { customNodeResource, status } from "../sdk/index.ts";
 import { StateDatabase } from "../src/state/index.ts";
 import { startAgent, untilWidgets } from "./support/agent.ts";
 import { startCluster } from "./support/cluster.ts";
-import { widgets } from "./support/plugins.ts";
+import { rawField, widgets } from "./support/plugins.ts";
 import { setUp } from "./support/setup.ts";
 import { until } from "./support/until.ts";
 
@@ -90,6 +90,20 @@ describe.concurrent("the state database", () => {
     });
     await untilWidgets(cluster, "steady", 3);
     await until("the field nobody says any more goes", () => !("extra" in cluster.cnr().status));
+  });
+
+  it("keeps the good value of a field in which a plugin slipped, also when the agent starts anew", async () => {
+    await using setup = await setUp();
+    const { cluster, plugin } = setup;
+    const policy = () => cluster.cnr().status.topologyPolicy;
+    plugin.say(widgets("steady", 2), rawField("topologyPolicy", '"numeric"'));
+    await until("the policy", () => policy() === "numeric");
+    plugin.say(widgets("steady", 3), rawField("topologyPolicy", '"num'));
+    await untilWidgets(cluster, "steady", 3);
+    await setup.restart();
+    plugin.say(widgets("steady", 4), rawField("topologyPolicy", '"nume'));
+    await untilWidgets(cluster, "steady", 4);
+    expect(policy()).toBe("numeric");
   });
 
   it("whose directory can't be made is an error that names it", async () => {
