@@ -259,3 +259,18 @@ test("health fails before the first list, holds while a watch is open, and fails
   await clock.step(2_000);
   expect(check.check()).toMatchObject({ ok: false, message: /no watch for 61 s/ });
 });
+
+test("health fails at once when the watch is forbidden, and names the right", async () => {
+  const serve = server.handler;
+  server.handler = (exchange) => {
+    if (isWatch(exchange)) sendStatus(exchange.response, 403, 'cannot watch resource "nodes"');
+    else serve(exchange);
+  };
+  const watcher = start();
+  await watcher.synced;
+  await until(() => watcher.lastError !== undefined, "the watch was refused");
+  expect(watcher.healthCheck().check()).toMatchObject({
+    ok: false,
+    message: /cannot watch resource "nodes"/,
+  });
+});

@@ -108,7 +108,7 @@ export class Watcher implements Runnable {
     }
   }
 
-  /** Fails until the first list, and while there has been no watch for longer than `lostContactMs`. */
+  /** Fails until the first list, and while the watch is forbidden or there has been none for longer than `lostContactMs`. */
   healthCheck(kind: HealthCheck["kind"] = "ready"): HealthCheck {
     return { name: this.name, kind, check: () => this.#check() };
   }
@@ -224,7 +224,9 @@ export class Watcher implements Runnable {
     const because = this.#lastError === undefined ? "" : `: ${messageOf(this.#lastError)}`;
     if (!this.#isSynced) return { ok: false, message: `no list yet after ${seconds} s${because}` };
     if (this.#isOpen) return { ok: true, message: "watching" };
-    const ok = clock.monotonic() - this.#lostAt <= lostContactMs;
+    // A lost connection comes back by itself; a right that is missing has to be given, so it is told at once.
+    const isRefused = this.#lastError !== undefined && codeOf(this.#lastError) === "forbidden";
+    const ok = !isRefused && clock.monotonic() - this.#lostAt <= lostContactMs;
     return { ok, message: `no watch for ${seconds} s${because}` };
   }
 }
