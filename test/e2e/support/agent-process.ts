@@ -12,8 +12,10 @@ export interface AgentProcessOptions {
   flags?: Readonly<Record<string, string>>;
   /** Another port than the API server's: that of a proxy. */
   port?: number;
-  /** Another certificate authority file than the control plane's. */
+  /** Another file of trusted authorities than the control plane's. */
   authority?: string;
+  /** How long its first token is valid, seconds. */
+  tokenLifetime?: number;
   /** Fields of the kubeconfig's user, in place of the service account's token. */
   user?: Readonly<Record<string, string>>;
 }
@@ -34,22 +36,25 @@ export class AgentProcess {
   /** As the audit log names the caller. */
   readonly user = serviceAccountUser;
   readonly #address: string;
+  readonly #newToken: (lifetime: number) => string;
 
-  private constructor(folder: string, child: Child, address: string) {
+  private constructor(folder: string, child: Child, address: string, newToken: (lifetime: number) => string) {
     this.pluginFolder = join(folder, "plugins");
     this.tokenFile = join(folder, "token");
     this.child = child;
     this.#address = address;
+    this.#newToken = newToken;
   }
 
   /** Writes its files and starts it; does not wait for anything. */
   static async start(cluster: ControlPlane, options: AgentProcessOptions): Promise<AgentProcess> {
-    const { nodeName, flags = {}, port = cluster.port, authority = cluster.authority.certificate } = options;
+    const { nodeName, flags = {}, port = cluster.port, authority = cluster.trustFile } = options;
     const folder = join(cluster.folder, `agent-${nodeName}`);
     mkdirSync(join(folder, "plugins"), { recursive: true });
     const tokenFile = join(folder, "token");
     const uid = await installNodekeeper(cluster);
-    writeFileSync(tokenFile, cluster.tokens.sign({ ...serviceAccount, uid }, HOUR_S));
+    const newToken = (lifetime: number) => cluster.tokens.sign({ ...serviceAccount, uid }, lifetime);
+    writeFileSync(tokenFile, newToken(options.tokenLifetime ?? HOUR_S));
     const user = options.user ?? { tokenFile };
     const kubeconfig = writeKubeconfig(join(folder, "kubeconfig"), { port, authority, user });
     const address = `127.0.0.1:${await freePort()}`;
@@ -69,7 +74,7 @@ export class AgentProcess {
       logFile: join(folder, "agent.log"),
     });
     child.start();
-    return new AgentProcess(folder, child, address);
+    return new AgentProcess(folder, child, address, newToken);
   }
 
   async readiness(): Promise<Health> {
@@ -87,9 +92,9 @@ export class AgentProcess {
     });
   }
 
-  /** Replaces the token as the kubelet does: whole, under the same name. */
-  renewToken(token: string): void {
-    writeFileSync(`${this.tokenFile}.new`, token);
+  /** Replaces the token as the kubelet does: whole, under the same name. The lifetime is in seconds. */
+  renewToken(lifetime: number): void {
+    writeFileSync(`${this.tokenFile}.new`, this.#newToken(lifetime));
     renameSync(`${this.tokenFile}.new`, this.tokenFile);
   }
 

@@ -6,7 +6,7 @@ export interface AuditedRequest {
   stage: string;
   verb: string;
   requestURI: string;
-  user: { username: string };
+  user: { username: string; extra?: Record<string, string[]> };
   userAgent?: string;
   objectRef?: { resource?: string; subresource?: string; name?: string; apiGroup?: string };
   responseStatus?: { code?: number };

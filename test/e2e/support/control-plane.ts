@@ -1,11 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect } from "node:tls";
 import { AdminClient, type ApiObject } from "./admin-client.ts";
 import { AuditLog } from "./audit-log.ts";
-import { Authority } from "./certificates.ts";
+import { Authority, type KeyPair } from "./certificates.ts";
 import { Child } from "./child.ts";
 import { Etcd } from "./etcd.ts";
+import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
 import { Kubectl } from "./kubectl.ts";
@@ -27,6 +29,8 @@ export interface ControlPlane {
   readonly folder: string;
   readonly port: number;
   readonly authority: Authority;
+  /** PEM file of the authorities that those who call the API server trust. */
+  readonly trustFile: string;
   readonly etcd: Etcd;
   readonly apiServer: Child;
   readonly admin: AdminClient;
@@ -37,6 +41,8 @@ export interface ControlPlane {
   ready(): Promise<void>;
   /** Makes a Node as a kubelet registers its own: in one request, with a status that nobody is recorded to own. */
   addNode(name: string): Promise<ApiObject>;
+  /** Replaces the API server's certificate with one of another authority, as it runs; everybody but the agent trusts both. */
+  swapServingCertificate(): Promise<Authority>;
   /** Stops everything and removes the folder. KEEP_E2E=1 in the environment keeps it. */
   stop(): Promise<void>;
 }
@@ -52,8 +58,7 @@ export async function startControlPlane(): Promise<ControlPlane> {
   };
   try {
     const authority = await Authority.create(folder, "ca");
-    const alternativeNames = ["IP:127.0.0.1", "DNS:localhost"];
-    const serving = await authority.issue("apiserver", { commonName: "kube-apiserver", alternativeNames });
+    const serving = await issueServing(authority);
     const identity = await authority.issue("admin", {
       commonName: "e2e-admin",
       organization: "system:masters",
@@ -93,10 +98,12 @@ export async function startControlPlane(): Promise<ControlPlane> {
       ],
     });
     cleanups.push(() => apiServer.stop());
-    const admin = new AdminClient({ port, authority: authority.certificate, identity });
+    const trustFile = join(folder, "trust.crt");
+    copyFileSync(authority.certificate, trustFile);
+    const admin = new AdminClient({ port, authority: trustFile, identity });
     const kubeconfig = writeKubeconfig(join(folder, "admin.kubeconfig"), {
       port,
-      authority: authority.certificate,
+      authority: trustFile,
       user: { "client-certificate": identity.certificate, "client-key": identity.key },
     });
     const ready = async () => {
@@ -112,6 +119,7 @@ export async function startControlPlane(): Promise<ControlPlane> {
       folder,
       port,
       authority,
+      trustFile,
       etcd,
       apiServer,
       admin,
@@ -120,6 +128,13 @@ export async function startControlPlane(): Promise<ControlPlane> {
       tokens,
       ready,
       addNode: (name) => admin.create("/api/v1/nodes?fieldManager=kubelet", nodeOfKubelet(name)),
+      swapServingCertificate: async () => {
+        const successor = await Authority.create(folder, "ca-2");
+        appendFileSync(trustFile, readFileSync(successor.certificate));
+        await issueServing(successor);
+        await eventuallyServes(port, "ca-2");
+        return successor;
+      },
       stop,
     };
   } catch (error) {
@@ -136,4 +151,28 @@ function nodeOfKubelet(name: string): ApiObject {
     metadata: { name, labels: { "kubernetes.io/hostname": name } },
     status,
   };
+}
+
+function issueServing(authority: Authority): Promise<KeyPair> {
+  const alternativeNames = ["IP:127.0.0.1", "DNS:localhost"];
+  return authority.issue("apiserver", { commonName: "kube-apiserver", alternativeNames });
+}
+
+// The server looks at its files when they change, and once a minute.
+async function eventuallyServes(port: number, issuer: string): Promise<void> {
+  await eventually(async () => {
+    const found = await issuerOf(port);
+    if (found !== issuer) throw new Error(`still serves a certificate of ${found}`);
+  }, 90_000);
+}
+
+function issuerOf(port: number): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false }, () => {
+      const { issuer } = socket.getPeerCertificate();
+      resolve(String(issuer.CN));
+      socket.destroy();
+    });
+    socket.once("error", reject);
+  });
 }

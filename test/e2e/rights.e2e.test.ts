@@ -1,0 +1,124 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { customNodeResource, metadata, node, spec, status } from "../../sdk/index.ts";
+import type { ApiObject } from "./support/admin-client.ts";
+import { AgentProcess } from "./support/agent-process.ts";
+import { rightOf } from "./support/audit-log.ts";
+import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
+import { eventually } from "./support/eventually.ts";
+import { rbacFile } from "./support/nodekeeper-install.ts";
+import { missingParts } from "./support/parts.ts";
+import { SteeredPlugin } from "./support/steered-plugin.ts";
+
+const missing = missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition");
+const cnrs = "/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources";
+const clusterRolePath = "/apis/rbac.authorization.k8s.io/v1/clusterroles/nodekeeper";
+
+interface Rule {
+  apiGroups: string[];
+  resources: string[];
+  verbs: string[];
+}
+
+const roles: ApiObject[] = parseAllDocuments(readFileSync(rbacFile, "utf8"))
+  .map((document) => document.toJS())
+  .filter(({ kind }) => kind === "ClusterRole" || kind === "Role");
+const clusterRules: Rule[] = roles.find(({ kind }) => kind === "ClusterRole")!.rules;
+const eventRules: Rule[] = roles.find(({ kind }) => kind === "Role")!.rules;
+
+function rightsOf(rules: readonly Rule[]): string[] {
+  return rules.flatMap(({ resources, verbs }) =>
+    resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
+  );
+}
+
+describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
+  let cluster: ControlPlane;
+  const ends: Array<() => Promise<void>> = [];
+
+  beforeAll(async () => {
+    cluster = await startControlPlane();
+  });
+
+  afterAll(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+    await cluster?.stop();
+  });
+
+  async function startAgent(nodeName: string): Promise<{ agent: AgentProcess; plugin: SteeredPlugin }> {
+    await cluster.addNode(nodeName);
+    const flags = { "reporting-plugin-grace-period": "1s" };
+    const agent = await AgentProcess.start(cluster, { nodeName, flags });
+    ends.push(() => agent.child.stop());
+    const plugin = new SteeredPlugin(agent, "everything", everything());
+    ends.push(() => plugin.stop());
+    return { agent, plugin };
+  }
+
+  it("are all used, and suffice", async () => {
+    const { agent, plugin } = await startAgent("worker-all");
+    await agent.ready();
+    await eventually(async () =>
+      expect((await cluster.admin.get(`${cnrs}/worker-all`)).spec.taints).toHaveLength(1),
+    );
+    // The same Event twice: the first is created, the second counted up.
+    for (let round = 1; round <= 2; round++) {
+      await plugin.stop();
+      await eventually(async () => {
+        const { items } = await cluster.admin.get("/api/v1/namespaces/default/events");
+        expect(items.map(({ count }: ApiObject) => count)).toEqual([round]);
+      });
+      if (round === 1) {
+        const again = new SteeredPlugin(agent, "everything", everything());
+        await eventually(() => expect(again.served.registration.state).toBe("registered"));
+        await again.stop();
+      }
+    }
+    const requests = cluster.audit.requests({ user: agent.user });
+    expect(requests.filter(({ responseStatus }) => responseStatus?.code === 403)).toEqual([]);
+    const used = new Set(requests.filter(({ objectRef }) => objectRef).map(rightOf));
+    // An apply that makes an object is told as a patch; the case below proves the right.
+    used.add("create customnoderesources");
+    expect([...used].sort()).toEqual(rightsOf([...clusterRules, ...eventRules]).sort());
+  });
+
+  it.each(rightsOf(clusterRules))(
+    "without the right to %s, the readiness check names it until it is given",
+    async (right) => {
+      const [verb = "", resource = ""] = right.split(" ");
+      const reduced = clusterRules.map((rule) =>
+        rule.resources.includes(resource)
+          ? { ...rule, verbs: rule.verbs.filter((each) => each !== verb) }
+          : rule,
+      );
+      await cluster.admin.patch(clusterRolePath, { rules: reduced.filter(({ verbs }) => verbs.length > 0) });
+      const { agent } = await startAgent(`worker-${right.replaceAll(/[ /]/g, "-")}`);
+      const refusal = `cannot ${verb} resource "${resource}"`;
+      await eventually(async () => {
+        const { ok, text } = await agent.readiness();
+        expect(text).toContain(refusal);
+        expect(ok).toBe(false);
+      });
+      const lines = agent
+        .logged()
+        .filter(({ err }) => JSON.stringify(err ?? "").includes(JSON.stringify(refusal).slice(1, -1)));
+      expect(lines.length).toBeGreaterThan(0);
+      await cluster.admin.patch(clusterRolePath, { rules: clusterRules });
+      await agent.ready();
+      await agent.child.stop();
+    },
+  );
+});
+
+/** Something of each kind that a plugin may report. */
+function everything() {
+  const resources = { capacity: { "example.com/gpus": "8" } };
+  return [
+    customNodeResource(
+      status("resources", resources),
+      spec("taints", [{ key: "nodekeeper.dev/hot", effect: "NoSchedule", qosLevel: "shared_cores" }]),
+    ),
+    node(metadata("labels", { "example.com/gpu-model": "g1" }), status("capacity", resources.capacity)),
+  ];
+}

@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { customNodeResource, metadata, node, status } from "../../sdk/index.ts";
+import { AgentProcess } from "./support/agent-process.ts";
+import { tally } from "./support/audit-log.ts";
+import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
+import { eventually } from "./support/eventually.ts";
+import { missingParts } from "./support/parts.ts";
+import { SteeredPlugin } from "./support/steered-plugin.ts";
+
+const missing = missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition");
+const NODE = "worker-1";
+const WINDOW_S = Number(process.env.E2E_STEADY_SECONDS ?? 120);
+
+describe.skipIf(missing)("an agent for whom nothing changes", () => {
+  let cluster: ControlPlane;
+  let agent: AgentProcess;
+  const plugins: SteeredPlugin[] = [];
+
+  beforeAll(async () => {
+    cluster = await startControlPlane();
+    await cluster.addNode(NODE);
+    agent = await AgentProcess.start(cluster, { nodeName: NODE });
+    await agent.ready();
+  });
+
+  afterAll(async () => {
+    await Promise.all(plugins.map((plugin) => plugin.stop()));
+    await agent?.child.stop();
+    await cluster?.stop();
+  });
+
+  it("asks the API server at most once a minute besides its watches", {
+    timeout: WINDOW_S * 1_000 + 60_000,
+  }, async () => {
+    const contents = [
+      customNodeResource(status("resources", { capacity: { "example.com/gpus": "8" } })),
+      node(
+        metadata("labels", { "example.com/gpu-model": "g1" }),
+        status("capacity", { "example.com/gpus": "8" }),
+      ),
+    ];
+    plugins.push(new SteeredPlugin(agent, "quiet", contents));
+    const path = `/api/v1/nodes/${NODE}`;
+    await eventually(async () =>
+      expect((await cluster.admin.get(path)).status.capacity["example.com/gpus"]).toBe("8"),
+    );
+    await sleep(5_000);
+    const since = Date.now();
+    for (const endsAt = since + WINDOW_S * 1_000; Date.now() < endsAt; await sleep(1_000)) {
+      // The same again and again is no change.
+      for (const plugin of plugins) plugin.say(...contents);
+      // Neither is what a kubelet writes every ten seconds, about other fields.
+      if (Math.round((endsAt - Date.now()) / 1_000) % 10 === 0) {
+        const heartbeat = new Date().toISOString();
+        const conditions = [{ type: "Ready", status: "True", lastHeartbeatTime: heartbeat }];
+        await cluster.admin.patch(`${path}/status`, { status: { conditions } }, "kubelet");
+      }
+    }
+    const requests = cluster.audit.requests({ user: agent.user, since });
+    const besidesWatches = requests.filter(({ verb }) => verb !== "watch");
+    console.log(`requests in ${WINDOW_S} s`, tally(requests));
+    expect(besidesWatches.length, JSON.stringify(tally(besidesWatches))).toBeLessThanOrEqual(WINDOW_S / 60);
+  });
+});
