@@ -67,10 +67,12 @@ describe.skipIf(missing)("the agent's connection to a real API server", () => {
       await events;
       await disturb();
       await shows(1, 30_000);
+      await eventually(() => expect(asked("watch", since).length).toBeGreaterThanOrEqual(round));
+      // The answer to its last write should not be cut too: trying that again would hide a watch that is lost.
+      await sleep(500);
     }
     expect(asked("list", since)).toEqual([]);
     const watches = asked("watch", since);
-    expect(watches.length).toBeGreaterThanOrEqual(3);
     expect(watches.length).toBeLessThanOrEqual(12);
     for (const { requestURI } of watches) expect(requestURI).toMatch(/resourceVersion=[1-9]/);
     await agent.child.stop();

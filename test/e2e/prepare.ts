@@ -29,6 +29,11 @@ const parts: Parts = {
 writeFileSync(partsFile, `${JSON.stringify(parts, null, 2)}\n`);
 for (const name of partNames) tell(name, parts[name]);
 say("prepared");
+const isComplete = partNames.every((name) => !("missing" in parts[name]));
+if (process.env.E2E_REQUIRED && !isComplete) {
+  say("E2E_REQUIRED is set, and not every part is there");
+  process.exitCode = 1;
+}
 
 function tell(name: string, part: Part): void {
   if ("missing" in part) say(`SKIPPED ${name}: ${part.missing}`);

@@ -9,6 +9,9 @@ export interface ServiceAccount {
   uid: string;
 }
 
+// The API server takes a token for so long after its expiry, for clocks that differ.
+const LEEWAY_S = 60;
+
 /**
  * The key with which the API server signs and checks tokens of service accounts. Tokens of the TokenRequest API live
  * ten minutes at least; with the key the suite makes some that expire within a test.
@@ -23,7 +26,7 @@ export class TokenSigner {
     writeFileSync(this.keyFile, privateKey.export({ type: "sec1", format: "pem" }), { mode: 0o600 });
   }
 
-  /** A token as the API server would make it (https://www.rfc-editor.org/rfc/rfc7519), valid for so many seconds. */
+  /** A token as the API server would make it (https://www.rfc-editor.org/rfc/rfc7519), taken by it for so many seconds. */
   sign({ namespace, name, uid }: ServiceAccount, lifetimeSeconds: number): string {
     const now = Math.floor(Date.now() / 1000);
     const claims = {
@@ -31,9 +34,9 @@ export class TokenSigner {
       aud: [TokenSigner.issuer],
       sub: `system:serviceaccount:${namespace}:${name}`,
       jti: randomUUID(),
-      iat: now,
-      nbf: now - 1,
-      exp: now + lifetimeSeconds,
+      iat: now - 2 * LEEWAY_S,
+      nbf: now - 2 * LEEWAY_S,
+      exp: now + lifetimeSeconds - LEEWAY_S,
       "kubernetes.io": { namespace, serviceaccount: { name, uid } },
     };
     const signed = `${encode({ alg: "ES256", typ: "JWT" })}.${encode(claims)}`;
