@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { request } from "node:http";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { systemClock } from "../src/lib/index.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** What runs: the bundle, as on a node. */
+export function agentScript(): string {
+  const bundle = join(root, "dist/nodekeeper.js");
+  if (existsSync(bundle)) return bundle;
+  console.error("dist/nodekeeper.js is missing (npm run build): measuring the sources, which start slower");
+  return join(root, "src/main.ts");
+}
+
+/** The agent as a process of its own, on a folder of its own. */
+export class AgentProcess {
+  readonly folder = mkdtempSync(join(tmpdir(), "nkbench-"));
+  readonly plugins = join(this.folder, "p");
+  readonly kubeconfig = join(this.folder, "kubeconfig");
+  #child: ChildProcess | undefined;
+  #port = 0;
+
+  constructor() {
+    mkdirSync(this.plugins, { mode: 0o700 });
+  }
+
+  /** Starts it; answers the milliseconds until /readyz said ok. */
+  async start(): Promise<number> {
+    this.#port = await freePort();
+    const begun = performance.now();
+    const flags = {
+      "node-name": "bench",
+      kubeconfig: this.kubeconfig,
+      "state-dir": join(this.folder, "state"),
+      "plugin-directories": this.plugins,
+      "server-address": `127.0.0.1:${this.#port}`,
+      "kube-api-qps": "100",
+    };
+    const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+    const log = openSync(join(this.folder, "agent.log"), "a");
+    this.#child = spawn(process.execPath, [agentScript(), "run", ...args], {
+      stdio: ["ignore", "ignore", log],
+    });
+    while (!(await this.#isReady())) {
+      if (performance.now() - begun > 30_000)
+        throw new Error(`agent not ready: ${readFileSync(join(this.folder, "agent.log"))}`);
+      await systemClock.sleep(5);
+    }
+    return performance.now() - begun;
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#child;
+    if (!child) return;
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGTERM");
+    await ended;
+    this.#child = undefined;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Resident memory, MB. */
+  rssMb(): number {
+    const kib = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${this.#child?.pid}/status`, "utf8"))?.[1];
+    return Number(kib) / 1024;
+  }
+
+  /** CPU time used so far, seconds. */
+  cpuSeconds(): number {
+    const stat = readFileSync(`/proc/${this.#child?.pid}/stat`, "utf8");
+    const [utime = 0, stime = 0] = stat.slice(stat.lastIndexOf(")")).split(" ").slice(12, 14).map(Number);
+    // USER_HZ is 100 on every Linux that Node runs on.
+    return (utime + stime) / 100;
+  }
+
+  #isReady(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const call = request({ port: this.#port, path: "/readyz", timeout: 1_000 }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode === 200);
+      });
+      call.on("error", () => resolve(false));
+      call.end();
+    });
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
+    });
+  });
+}

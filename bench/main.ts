@@ -1,0 +1,23 @@
+// Measures the budgets: npm run bench -- SUITE [--quick] [-o json]
+import { parseArgs } from "node:util";
+import { type Figure, printFigures } from "./figures.ts";
+import { benchReporting } from "./reporting.ts";
+
+const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = { reporting: benchReporting };
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    quick: { type: "boolean", default: false },
+    output: { type: "string", short: "o", default: "text" },
+  },
+});
+const [name = ""] = positionals;
+const suite = suites[name];
+if (!suite) {
+  console.error(`usage: npm run bench -- ${Object.keys(suites).join("|")} [--quick] [-o json]`);
+  process.exit(2);
+}
+const figures = await suite(values.quick);
+if (values.output === "json") console.log(JSON.stringify(figures, null, 2));
+else printFigures(figures);
