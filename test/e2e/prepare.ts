@@ -12,17 +12,18 @@ const CNR_MODULE = "github.com/kubewharf/katalyst-api";
 const CNR_FILE = "config/crd/bases/node.katalyst.kubewharf.io_customnoderesources.yaml";
 
 const tools = join(import.meta.dirname, "tools");
+const oldTools = join(import.meta.dirname, "tools-1.30");
 const plugins = join(import.meta.dirname, "goplugins");
 
 mkdirSync(cacheFolder, { recursive: true });
-const kubernetes = requiredVersion(tools, "k8s.io/kubernetes");
 const katalyst = requiredVersion(plugins, CNR_MODULE);
 
 const parts: Parts = {
   etcd: await fromDebian("etcd-server", "etcd", "usr/bin/etcd"),
   openssl: await fromDebian("openssl", "openssl", "usr/bin/openssl"),
-  kubeApiServer: await buildKubernetes("kube-apiserver"),
-  kubectl: await buildKubernetes("kubectl"),
+  kubeApiServer: await buildKubernetes(tools, "kube-apiserver"),
+  oldKubeApiServer: await buildKubernetes(oldTools, "kube-apiserver"),
+  kubectl: await buildKubernetes(tools, "kubectl"),
   cnrDefinition: await cnrDefinition(),
   goReporter: await buildGo({ name: "reporter", module: plugins, package: "./reporter", version: katalyst }),
 };
@@ -40,16 +41,17 @@ function tell(name: string, part: Part): void {
   else say(`${name} (${part.version}): ${part.path}`);
 }
 
-function buildKubernetes(name: string): Promise<Part> {
-  const [major = "", minor = ""] = kubernetes.replace(/^v/, "").split(".");
+function buildKubernetes(module: string, name: string): Promise<Part> {
+  const version = requiredVersion(module, "k8s.io/kubernetes");
+  const [major = "", minor = ""] = version.replace(/^v/, "").split(".");
   const symbols = "k8s.io/component-base/version";
   const stamps = {
-    [`${symbols}.gitVersion`]: kubernetes,
+    [`${symbols}.gitVersion`]: version,
     [`${symbols}.gitMajor`]: major,
     [`${symbols}.gitMinor`]: minor,
     [`${symbols}.gitTreeState`]: "clean",
   };
-  return buildGo({ name, module: tools, package: `./${name}`, version: kubernetes, stamps });
+  return buildGo({ name, module, package: `./${name}`, version, stamps });
 }
 
 async function cnrDefinition(): Promise<Part> {

@@ -24,6 +24,13 @@ const auditPolicy = {
 /** What a kubelet says of its machine. */
 export const kubeletCapacity = { cpu: "4", memory: "8Gi", pods: "110" } as const;
 
+export interface ControlPlaneOptions {
+  /** Default: the current one. */
+  apiServer?: "kubeApiServer" | "oldKubeApiServer";
+  /** Flags of the API server beside the usual ones. */
+  flags?: readonly string[];
+}
+
 export interface ControlPlane {
   /** Everything it writes is under here, and goes with `stop`. */
   readonly folder: string;
@@ -48,7 +55,7 @@ export interface ControlPlane {
 }
 
 /** Starts etcd and kube-apiserver on free ports of loopback, with TLS, RBAC and an audit log, in a temporary folder. */
-export async function startControlPlane(): Promise<ControlPlane> {
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const folder = mkdtempSync(join(tmpdir(), "nodekeeper-e2e-"));
   const cleanups: Array<() => unknown> = [
     () => process.env.KEEP_E2E || rmSync(folder, { recursive: true, force: true }),
@@ -73,7 +80,7 @@ export async function startControlPlane(): Promise<ControlPlane> {
     writeFileSync(policyFile, JSON.stringify(auditPolicy));
     const apiServer = new Child({
       name: "kube-apiserver",
-      command: pathOf("kubeApiServer"),
+      command: pathOf(options.apiServer ?? "kubeApiServer"),
       logFile: join(folder, "kube-apiserver.log"),
       args: [
         `--etcd-servers=${etcd.url}`,
@@ -95,6 +102,7 @@ export async function startControlPlane(): Promise<ControlPlane> {
         `--audit-log-path=${audit.path}`,
         `--audit-policy-file=${policyFile}`,
         "--profiling=false",
+        ...(options.flags ?? []),
       ],
     });
     cleanups.push(() => apiServer.stop());

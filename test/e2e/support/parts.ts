@@ -10,6 +10,7 @@ export const partNames = [
   "etcd",
   "openssl",
   "kubeApiServer",
+  "oldKubeApiServer",
   "kubectl",
   "cnrDefinition",
   "goReporter",
