@@ -229,7 +229,8 @@ export class ReporterManager implements Runnable, PluginHandler {
     endpoint.lastSuccess = clock.monotonic();
     endpoint.lastError = undefined;
     if (endpoint.message && Buffer.compare(endpoint.message, message) === 0) return;
-    endpoint.message = message;
+    // A copy: the message may be a small piece of a large buffer of the transport.
+    endpoint.message = Uint8Array.from(message);
     endpoint.updatedAt = clock.now();
     this.#dirty.add(endpoint);
     this.#scheduleRefresh();

@@ -67,6 +67,7 @@ export class ObjectWriter {
   #resource: ApiResource | undefined;
   #merged: MergedObject | undefined;
   #writes = 0;
+  #isBusy = false;
   #writtenAt: number | undefined;
 
   /** Monotonic: since when there is something to write. */
@@ -104,14 +105,36 @@ export class ObjectWriter {
    * Throws what the API server, or the way to it, has against it.
    */
   async writeNext(signal: AbortSignal, watchSignal: AbortSignal): Promise<"done" | "more"> {
+    const since = this.changedAt;
+    const before = this.#writes;
+    // What changes from here on counts as a change of its own, and wakes the queue by itself.
+    this.changedAt = undefined;
+    this.#isBusy = true;
+    try {
+      const outcome = await this.#writePart(signal, watchSignal);
+      if (outcome === "more") this.changedAt = since ?? this.changedAt;
+      else if (since !== undefined && this.#writes > before) {
+        this.#options.metrics.delay.observe((this.lastWriteAt - since) / 1000);
+      }
+      return outcome;
+    } catch (error) {
+      this.changedAt = since ?? this.changedAt;
+      throw error;
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  async #writePart(signal: AbortSignal, watchSignal: AbortSignal): Promise<"done" | "more"> {
     const { client, clock, contents, metrics, settings, beforeWrite } = this.#options;
     if (clock.monotonic() - this.lastWriteAt >= settings().resyncInterval) {
       for (const part of applyParts) this.#parts[part].applied = undefined;
     }
     const all = contents();
-    const pending = applyParts.filter((part) => this.#isPending(part, this.#wish(part, all)));
-    this.#merged = this.#wish("main", all).merged;
+    const wishes = this.#wishes(all);
+    this.#merged = wishes.main.merged;
     metrics.conflicts.set({ object: this.object }, this.#merged?.conflicts.length ?? 0);
+    const pending = applyParts.filter((part) => this.#isPending(part, wishes[part]));
     const [part] = pending;
     if (!part) return "done";
     this.writing = part;
@@ -122,19 +145,15 @@ export class ObjectWriter {
       return "done";
     }
     beforeWrite();
-    const startedAt = this.changedAt;
-    await this.#writeOrIsolate(part, all, signal);
+    await this.#writeOrIsolate(part, wishes[part], all, signal);
     this.#watch(watchSignal);
-    const more = this.#pendingNow();
-    if (startedAt !== undefined && !more) metrics.delay.observe((this.lastWriteAt - startedAt) / 1000);
-    return more ? "more" : "done";
+    return pending.length > 1 ? "more" : "done";
   }
 
   succeeded(): void {
     this.#failures.reset();
     this.lastError = undefined;
     this.lastErrorCode = undefined;
-    if (!this.#pendingNow()) this.changedAt = undefined;
   }
 
   /** Records a failure; answers how long to wait before the next try, milliseconds. */
@@ -161,7 +180,7 @@ export class ObjectWriter {
       quarantined: Object.fromEntries(refusals.map(([plugin, { message }]) => [plugin, message])),
       writes: this.#writes,
       lastWriteAt: this.#writtenAt,
-      pending: this.changedAt !== undefined,
+      pending: this.#isBusy || this.changedAt !== undefined,
       lastError: this.lastError,
     };
   }
@@ -170,6 +189,14 @@ export class ObjectWriter {
   async close(): Promise<void> {
     this.#ownership.close();
     await this.watching;
+  }
+
+  // The parts differ in what they merge only while the server refuses something.
+  #wishes(all: ReadonlyMap<string, PluginContent>): Record<ApplyPart, Wish> {
+    const main = this.#wish("main", all);
+    const contents = this.#parts.status.quarantine.filter(all);
+    if (contents !== main.contents) return { main, status: this.#wish("status", all) };
+    return { main, status: { ...main, text: desiredText(main.merged, "status") } };
   }
 
   #wish(part: ApplyPart, all: ReadonlyMap<string, PluginContent>): Wish {
@@ -186,18 +213,14 @@ export class ObjectWriter {
     return text !== "" || published !== "";
   }
 
-  #pendingNow(): boolean {
-    const all = this.#options.contents();
-    return applyParts.some((part) => this.#isPending(part, this.#wish(part, all)));
-  }
-
   async #writeOrIsolate(
     part: ApplyPart,
+    first: Wish,
     all: ReadonlyMap<string, PluginContent>,
     signal: AbortSignal,
   ): Promise<void> {
     const { quarantine } = this.#parts[part];
-    let wish = this.#wish(part, all);
+    let wish = first;
     try {
       await this.#write(part, wish.text, signal);
     } catch (error) {
