@@ -109,6 +109,21 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
       await agent.child.stop();
     },
   );
+
+  it("without the rights to Events, the log names them, and the agent is as ready as before", async () => {
+    const rolePath = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/nodekeeper-events";
+    await cluster.admin.patch(rolePath, { rules: [] });
+    const { agent, plugin } = await startAgent("worker-silent");
+    await agent.ready();
+    await eventually(async () =>
+      expect((await cluster.admin.get(`${cnrs}/worker-silent`)).status).toBeDefined(),
+    );
+    // Its end is an Event.
+    await plugin.stop();
+    await eventually(() => expect(agent.child.log).toContain('cannot create resource \\"events\\"'));
+    expect(await agent.readiness()).toMatchObject({ ok: true });
+    await cluster.admin.patch(rolePath, { rules: eventRules });
+  });
 });
 
 /** Something of each kind that a plugin may report. */
