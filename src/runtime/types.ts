@@ -72,6 +72,11 @@ export interface Runtime {
   version(signal: AbortSignal): Promise<RuntimeVersion>;
   /** Lists sandboxes and containers at once and groups them by pod. */
   listPods(signal: AbortSignal): Promise<Pod[]>;
+  /**
+   * Lists the sandboxes and containers of one pod, by the label with its UID; undefined where there are none.
+   * Without it a hint costs a list of all pods.
+   */
+  listPod?(uid: string, signal: AbortSignal): Promise<Pod | undefined>;
   /** Reads every sandbox and container of a pod; one that vanished since the list is left out. */
   podStatus(pod: Pod, signal: AbortSignal): Promise<PodStatus>;
   /** The runtime's event stream as hints. Ends when the runtime ends it; throws `unsupported` where there is none. */

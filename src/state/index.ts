@@ -1,2 +1,3 @@
 export { StateDatabase, type StateDatabaseOptions } from "./database.ts";
+export { LifecycleStore, type StoredEvent, type StoredRecord } from "./lifecycle-store.ts";
 export { type PublishedPart, ReporterStore, type StoredContent } from "./reporter-store.ts";

@@ -16,6 +16,28 @@ const migrations: readonly string[] = [
      at       INTEGER NOT NULL,
      PRIMARY KEY (object, part)
    ) STRICT;`,
+  `CREATE TABLE lifecycle_log (
+     one  INTEGER PRIMARY KEY CHECK (one = 1),
+     id   TEXT NOT NULL,
+     last INTEGER NOT NULL         -- sequence number of the newest event
+   ) STRICT;
+   CREATE TABLE lifecycle_event (
+     sequence       INTEGER PRIMARY KEY,
+     at             INTEGER NOT NULL,  -- milliseconds since the epoch
+     type           TEXT NOT NULL,
+     pod_uid        TEXT NOT NULL,
+     namespace      TEXT NOT NULL,
+     name           TEXT NOT NULL,
+     container_id   TEXT,              -- NULL for an event of the whole pod
+     container_name TEXT,
+     container_kind TEXT,              -- container, sandbox
+     exit_code      INTEGER,
+     reason         TEXT NOT NULL
+   ) STRICT;
+   CREATE TABLE lifecycle_record (
+     pod_uid TEXT PRIMARY KEY,
+     record  TEXT NOT NULL             -- the pod as the events so far leave it, as JSON
+   ) STRICT;`,
 ];
 
 /** Brings the schema up to date in one transaction. Throws `unsupported` for a file of a newer agent. */

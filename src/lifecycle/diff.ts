@@ -1,0 +1,86 @@
+import type { ListedContainer, Pod } from "../runtime/index.ts";
+import { type PodLifecycleEventType, type RecordedState, recordedState } from "./events.ts";
+
+/** ContainerChanged makes the pod be inspected and is told to nobody. */
+type TransitionType = Exclude<PodLifecycleEventType, "PodSync"> | "ContainerChanged";
+
+export interface Transition {
+  type: TransitionType;
+  container: ListedContainer;
+}
+
+/** The seed's table: what it means that a container was in one state and is now in another. */
+export function transitionTypes(old: RecordedState, current: RecordedState): readonly TransitionType[] {
+  if (old === current) return [];
+  switch (current) {
+    case "running":
+      return ["ContainerStarted"];
+    case "exited":
+      return ["ContainerDied"];
+    case "unknown":
+      return ["ContainerChanged"];
+    case "missing":
+      return old === "exited" ? ["ContainerRemoved"] : ["ContainerDied", "ContainerRemoved"];
+  }
+}
+
+/**
+ * What happened to a pod between two readings; undefined stands for a pod that is in no list.
+ * Ends come before starts; containers end before their sandboxes, and sandboxes start before their containers.
+ */
+export function diffPods(old: Pod | undefined, current: Pod | undefined): Transition[] {
+  if (samePods(old, current)) return [];
+  const before = byId(old);
+  const after = byId(current);
+  const ends: Transition[] = [];
+  const starts: Transition[] = [];
+  const compare = (was: ListedContainer | undefined, is: ListedContainer | undefined) => {
+    const container = is ?? was;
+    if (!container) return;
+    for (const type of transitionTypes(recordedState(was?.state), recordedState(is?.state))) {
+      (type === "ContainerStarted" ? starts : ends).push({ type, container });
+    }
+  };
+  for (const [id, was] of before) compare(was, after.get(id));
+  for (const [id, is] of after) if (!before.has(id)) compare(undefined, is);
+  return [...sandboxesLast(ends), ...sandboxesLast(starts.reverse()).reverse()];
+}
+
+/** Whether two readings show the same containers in the same states, in the same order: the cheap answer for most. */
+export function samePods(old: Pod | undefined, current: Pod | undefined): boolean {
+  if (!old || !current) return old === current;
+  return (
+    sameContainers(old.containers, current.containers) && sameContainers(old.sandboxes, current.sandboxes)
+  );
+}
+
+/** Containers that ran at the last reading and are in this one no more, without having been seen to exit. */
+export function vanishedRunning(old: Pod | undefined, current: Pod | undefined): boolean {
+  if (!old) return false;
+  const after = byId(current);
+  return [...byId(old).values()].some(({ id, state }) => state === "running" && !after.has(id));
+}
+
+function sameContainers(old: readonly ListedContainer[], current: readonly ListedContainer[]): boolean {
+  if (old.length !== current.length) return false;
+  for (let at = 0; at < old.length; at++) {
+    if (old[at]!.id !== current[at]!.id || old[at]!.state !== current[at]!.state) return false;
+  }
+  return true;
+}
+
+// An id that a runtime lists twice counts once: the first, as lists have the newest first.
+function byId(pod: Pod | undefined): Map<string, ListedContainer> {
+  const found = new Map<string, ListedContainer>();
+  for (const container of [...(pod?.containers ?? []), ...(pod?.sandboxes ?? [])]) {
+    if (!found.has(container.id)) found.set(container.id, container);
+  }
+  return found;
+}
+
+function sandboxesLast(transitions: Transition[]): Transition[] {
+  return [
+    ...transitions.filter(({ container }) => container.kind === "container"),
+    ...transitions.filter(({ container }) => container.kind === "sandbox"),
+  ];
+}

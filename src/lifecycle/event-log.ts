@@ -1,0 +1,135 @@
+import type { Clock } from "../lib/index.ts";
+import type { Pod } from "../runtime/index.ts";
+import type { LogPosition } from "./cursor.ts";
+import { EventReader, type ReaderHost } from "./event-reader.ts";
+import type { NewEvent, PodLifecycleEvent } from "./events.ts";
+import type { LogItem } from "./log-item.ts";
+
+export interface EventLogOptions {
+  /** How many events are kept, at least 1. */
+  capacity: number;
+  clock: Clock;
+  /** Every pod as the events so far leave it, for consumers that begin or fell behind. */
+  snapshot: () => readonly Pod[];
+  /** Makes the id of a new log: letters and digits, at most 32. */
+  newId: () => string;
+  onFellOff?: (missed: number) => void;
+}
+
+export interface ReadOptions {
+  /** Go on after this position; without it the consumer begins with a snapshot. */
+  after?: LogPosition;
+}
+
+/**
+ * A bounded log of events that any number of consumers read at their own pace. A consumer is a cursor: nothing is
+ * queued for it, so that its slowness costs nobody else an event.
+ */
+export class EventLog implements ReaderHost {
+  readonly #options: EventLogOptions;
+  readonly #readers = new Set<EventReader>();
+  // A ring: the event of sequence n is at n modulo capacity.
+  readonly #ring: PodLifecycleEvent[] = [];
+  #id: string;
+  #last = 0;
+  #length = 0;
+
+  constructor(options: EventLogOptions) {
+    this.#options = options;
+    this.#id = options.newId();
+  }
+
+  /** The id that positions of this log carry. */
+  get id(): string {
+    return this.#id;
+  }
+
+  /** The sequence number of the newest event; 0 before the first. */
+  get last(): number {
+    return this.#last;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  get position(): LogPosition {
+    return { log: this.#id, sequence: this.#last };
+  }
+
+  get consumers(): number {
+    return this.#readers.size;
+  }
+
+  /** How many events the slowest consumer is behind. */
+  get slowest(): number {
+    let slowest = 0;
+    for (const reader of this.#readers) slowest = Math.max(slowest, this.#last - reader.sequence);
+    return slowest;
+  }
+
+  /** Positions given so far stop being positions of this log: what they stand for may not survive the agent. */
+  renew(): void {
+    this.#id = this.#options.newId();
+  }
+
+  /** Goes on where an earlier run of the agent ended. Call it before anything is appended or read. */
+  restore(id: string, last: number, events: Iterable<PodLifecycleEvent>): void {
+    this.#id = id;
+    for (const event of events) this.#put(event);
+    this.#last = last;
+  }
+
+  /** Appends events and gives them with their places; consumers see them in their next turn. */
+  append(added: readonly NewEvent[]): PodLifecycleEvent[] {
+    if (added.length === 0) return [];
+    const at = this.#options.clock.now();
+    const events = added.map((event, offset) => ({ ...event, sequence: this.#last + 1 + offset, at }));
+    for (const event of events) this.#put(event);
+    for (const reader of this.#readers) reader.wake();
+    return events;
+  }
+
+  /**
+   * Reads on for as long as the signal lets it, waiting for what is still to come. The consumer counts from now on,
+   * until it ends the iteration or the signal aborts.
+   */
+  read(options: ReadOptions, signal: AbortSignal): AsyncIterableIterator<LogItem> {
+    const reader = new EventReader(this, options.after, signal, () => this.#readers.delete(reader));
+    if (!signal.aborted) this.#readers.add(reader);
+    return reader;
+  }
+
+  /** The position after which the kept events of the last while begin, by wall time. Milliseconds since the epoch. */
+  positionAt(wallMs: number): LogPosition {
+    for (let sequence = this.#first; sequence <= this.#last; sequence++) {
+      if (this.get(sequence)!.at >= wallMs) return { log: this.#id, sequence: sequence - 1 };
+    }
+    return this.position;
+  }
+
+  /** The event of a sequence number, if the log still has it. */
+  get(sequence: number): PodLifecycleEvent | undefined {
+    if (sequence < this.#first || sequence > this.#last) return undefined;
+    return this.#ring[sequence % this.#options.capacity];
+  }
+
+  snapshot(): readonly Pod[] {
+    return this.#options.snapshot();
+  }
+
+  /** A consumer lost events; called by its reader. */
+  fellOff(missed: number): void {
+    this.#options.onFellOff?.(missed);
+  }
+
+  get #first(): number {
+    return this.#last - this.#length + 1;
+  }
+
+  #put(event: PodLifecycleEvent): void {
+    this.#ring[event.sequence % this.#options.capacity] = event;
+    this.#last = event.sequence;
+    this.#length = Math.min(this.#length + 1, this.#options.capacity);
+  }
+}

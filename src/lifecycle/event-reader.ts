@@ -1,0 +1,104 @@
+import type { Pod } from "../runtime/index.ts";
+import type { LogPosition } from "./cursor.ts";
+import type { PodLifecycleEvent } from "./events.ts";
+import type { LogItem } from "./log-item.ts";
+
+/** What a reader needs of its log. */
+export interface ReaderHost {
+  readonly id: string;
+  readonly last: number;
+  get(sequence: number): PodLifecycleEvent | undefined;
+  snapshot(): readonly Pod[];
+  fellOff(missed: number): void;
+}
+
+const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
+
+/** One consumer's way through the log. It ends quietly when its signal aborts. */
+export class EventReader implements AsyncIterableIterator<LogItem> {
+  readonly #host: ReaderHost;
+  readonly #signal: AbortSignal;
+  readonly #onEnd: () => void;
+  #sequence: number;
+  // Why the next item must be a snapshot.
+  #restart: { why: "begin" | "fellOff"; missed: number | undefined } | undefined;
+  #waiting: PromiseWithResolvers<void> | undefined;
+  #ended = false;
+
+  constructor(host: ReaderHost, after: LogPosition | undefined, signal: AbortSignal, onEnd: () => void) {
+    this.#host = host;
+    this.#signal = signal;
+    this.#onEnd = onEnd;
+    this.#sequence = after?.sequence ?? host.last;
+    if (!after) this.#restart = { why: "begin", missed: undefined };
+    else if (after.log !== host.id || after.sequence > host.last) {
+      this.#sequence = host.last;
+      this.#restart = { why: "fellOff", missed: undefined };
+      host.fellOff(0);
+    }
+    if (signal.aborted) this.#ended = true;
+    else signal.addEventListener("abort", this.#end, { once: true });
+  }
+
+  /** The last event the consumer was given. */
+  get sequence(): number {
+    return this.#sequence;
+  }
+
+  wake(): void {
+    this.#waiting?.resolve();
+    this.#waiting = undefined;
+  }
+
+  async next(): Promise<IteratorResult<LogItem, undefined>> {
+    while (!this.#ended) {
+      const value = this.#take();
+      if (value) return { done: false, value };
+      this.#waiting ??= Promise.withResolvers();
+      await this.#waiting.promise;
+    }
+    return DONE;
+  }
+
+  return(): Promise<IteratorReturnResult<undefined>> {
+    this.#end();
+    return Promise.resolve(DONE);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #take(): LogItem | undefined {
+    const host = this.#host;
+    if (!this.#restart) {
+      if (this.#sequence === host.last) return undefined;
+      const event = host.get(this.#sequence + 1);
+      if (event) {
+        this.#sequence++;
+        return { kind: "event", position: { log: host.id, sequence: this.#sequence }, event };
+      }
+      const missed = host.last - this.#sequence;
+      this.#restart = { why: "fellOff", missed };
+      host.fellOff(missed);
+    }
+    const { why, missed } = this.#restart;
+    this.#restart = undefined;
+    this.#sequence = host.last;
+    return {
+      kind: "snapshot",
+      position: { log: host.id, sequence: host.last },
+      why,
+      missed,
+      pods: host.snapshot(),
+    };
+  }
+
+  readonly #end = (): void => {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#signal.removeEventListener("abort", this.#end);
+    this.#onEnd();
+    this.wake();
+  };
+}

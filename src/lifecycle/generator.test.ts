@@ -1,0 +1,353 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock, NodekeeperError } from "../lib/index.ts";
+import { createHarness } from "./testing/harness.ts";
+import { MemoryRuntime } from "./testing/memory-runtime.ts";
+
+const unavailable = () => new NodekeeperError("unavailable", "ListPodSandbox: connection refused");
+const live = new AbortController().signal;
+
+describe("relist", () => {
+  it("takes the first listing as it is, and tells what changes after it", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    runtime.addPod("a");
+    runtime.set("a", "a1", "running");
+    await harness.start();
+    expect(harness.told()).toEqual([]);
+    expect(generator.statuses.get("a").status.ips).toEqual(["10.0.0.1"]);
+
+    runtime.set("a", "a1", "exited", "container", 3);
+    runtime.addPod("b");
+    runtime.set("b", "b1", "created");
+    await clock.step(1_000);
+    runtime.set("b", "b1", "running");
+    await clock.step(1_000);
+    runtime.remove("a", "a1");
+    runtime.removePod("b");
+    await clock.step(1_000);
+    expect(harness.told()).toEqual([
+      "Died a1",
+      "Started b-sandbox",
+      "Started b1",
+      "Removed a1",
+      "Died b1",
+      "Removed b1",
+      "Died b-sandbox",
+      "Removed b-sandbox",
+    ]);
+    expect(generator.events.get(1)).toMatchObject({
+      sequence: 1,
+      at: clock.now() - 2_000,
+      pod: { uid: "a", namespace: "default", name: "pod-a" },
+      container: { id: "a1", kind: "container" },
+      exitCode: 3,
+      reason: "Error",
+    });
+    expect(generator.statuses.uids()).toEqual(["a"]);
+    await harness.stop();
+  });
+
+  it("waits the period from the end of a relist, and never runs two", async () => {
+    const harness = createHarness();
+    const { runtime, clock } = harness;
+    runtime.before = (call, _, signal) => (call === "listPods" ? runtime.delay(5_000, signal) : undefined);
+    await harness.start();
+    await clock.step(4_999);
+    expect(runtime.calls.listPods).toBe(1);
+    await clock.step(1_000);
+    expect(runtime.calls.listPods).toBe(1);
+    await clock.step(1);
+    expect(runtime.calls.listPods).toBe(2);
+    await harness.stop();
+    expect(clock.timers).toBe(0);
+  });
+
+  it("keeps the record of a pod that can't be inspected, and tells its events when it can", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    for (const uid of ["a", "b"]) {
+      runtime.addPod(uid);
+      runtime.set(uid, `${uid}1`, "running");
+    }
+    await harness.start();
+    runtime.before = (call, uid) => {
+      if (call === "podStatus" && uid === "a") throw new NodekeeperError("internal", "no status today");
+    };
+    runtime.set("a", "a1", "exited");
+    runtime.set("b", "b1", "exited");
+    const failed = generator.statuses.getNewerThan("a", clock.monotonic(), live);
+    await clock.step(1_000);
+    expect(harness.told()).toEqual(["Died b1"]);
+    expect((await failed).error?.message).toBe("no status today");
+    expect((await failed).status.containers[0]?.state).toBe("running");
+    expect(generator.healthCheck().check()).toMatchObject({ ok: true });
+    expect(generator.healthCheck().check().message).toContain("1 pods can't be read and are stale");
+    await clock.step(3_000);
+    expect(harness.told()).toEqual(["Died b1"]);
+    runtime.before = () => {};
+    await clock.step(1_000);
+    expect(harness.told()).toEqual(["Died b1", "Died a1"]);
+    expect(generator.statuses.get("a").error).toBeUndefined();
+    await harness.stop();
+  });
+
+  it("tells PodSync when a pod can be inspected again and nothing is different", async () => {
+    const harness = createHarness();
+    const { runtime, clock } = harness;
+    runtime.addPod("a");
+    await harness.start();
+    runtime.set("a", "a1", "created");
+    runtime.before = (call) => {
+      if (call === "podStatus") throw unavailable();
+    };
+    await clock.step(1_000);
+    runtime.remove("a", "a1");
+    runtime.before = () => {};
+    await clock.step(3_000);
+    expect(harness.told()).toEqual(["PodSync a"]);
+    await harness.stop();
+  });
+
+  it("has the cache entry before its events are seen", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    await harness.start();
+    const reader = generator.events.read({}, live);
+    await reader.next();
+    const seen = reader.next().then(({ value }) => [value?.kind, generator.statuses.get("a").status.ips]);
+    runtime.addPod("a", ["10.1.1.1"]);
+    await clock.step(1_000);
+    expect(await seen).toEqual(["event", ["10.1.1.1"]]);
+    await reader.return?.();
+    await harness.stop();
+  });
+
+  it("keeps the last addresses of a finished pod", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    runtime.addPod("a", ["10.9.9.9"]);
+    await harness.start();
+    runtime.pods.get("a")!.ips = [];
+    runtime.set("a", "a-sandbox", "exited", "sandbox");
+    await clock.step(1_000);
+    expect(generator.statuses.get("a").status.ips).toEqual(["10.9.9.9"]);
+    runtime.set("a", "a-again", "running", "sandbox");
+    await clock.step(1_000);
+    expect(generator.statuses.get("a").status.ips).toEqual([]);
+    await harness.stop();
+  });
+
+  it("does not believe an exit that the inspection contradicts", async () => {
+    const harness = createHarness();
+    const { runtime, clock } = harness;
+    runtime.addPod("a");
+    runtime.set("a", "a1", "running");
+    await harness.start();
+    runtime.lie = (pod) => ({ ...pod, containers: pod.containers.map((c) => ({ ...c, state: "exited" })) });
+    await clock.step(3_000);
+    expect(harness.told()).toEqual([]);
+    runtime.lie = (pod) => pod;
+    await clock.step(2_000);
+    expect(harness.told()).toEqual([]);
+    runtime.set("a", "a1", "exited");
+    await clock.step(1_000);
+    expect(harness.told()).toEqual(["Died a1"]);
+    await harness.stop();
+  });
+
+  it("looks twice before it believes that what ran is gone", async () => {
+    const harness = createHarness();
+    const { runtime, clock } = harness;
+    runtime.addPod("a");
+    runtime.set("a", "a1", "running");
+    await harness.start();
+    let lies = 1;
+    runtime.lie = (pod) => (lies-- > 0 ? undefined : pod);
+    await clock.step(1_000);
+    expect(harness.told()).toEqual([]);
+    await harness.stop();
+  });
+
+  it("inspects changed pods side by side", async () => {
+    const harness = createHarness();
+    const { runtime, clock } = harness;
+    await harness.start();
+    for (let at = 0; at < 100; at++) runtime.addPod(`p${at}`);
+    runtime.before = (call, _, signal) => (call === "podStatus" ? runtime.delay(20, signal) : undefined);
+    await clock.step(1_000);
+    await clock.step(200);
+    expect(harness.told()).toHaveLength(100);
+    await harness.stop();
+  });
+
+  it("leaves a pod behind with which the runtime hangs, and goes on with the others", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    runtime.addPod("a");
+    runtime.addPod("b");
+    await harness.start();
+    runtime.before = (call, uid, signal) =>
+      call === "podStatus" && uid === "a" ? runtime.delay(30_000, signal) : undefined;
+    runtime.set("a", "a1", "running");
+    await clock.step(5_000);
+    runtime.set("b", "b1", "running");
+    await clock.step(1_001);
+    expect(harness.told()).toEqual(["Started b1"]);
+    expect(generator.statuses.get("a").error?.message).toContain("status of pod default/pod-a: no answer");
+    expect(generator.healthCheck().check().ok).toBe(true);
+    await clock.step(30_000);
+    expect(harness.told()).toEqual(["Started b1", "Started a1"]);
+    expect(generator.statuses.get("a").error).toBeUndefined();
+    await harness.stop();
+    expect(clock.timers).toBe(0);
+  });
+});
+
+describe("health", () => {
+  it("names the call that hangs, how long, how many pods, and the last error", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    const check = generator.healthCheck();
+    expect(check.check()).toEqual({ ok: false, message: "not running" });
+    runtime.addPod("a");
+    await harness.start();
+    expect(check.check().ok).toBe(true);
+    runtime.before = () => {
+      throw unavailable();
+    };
+    await clock.step(1_000);
+    runtime.before = (_, __, signal) => runtime.delay(600_000, signal);
+    await clock.step(178_000);
+    expect(check.check().ok).toBe(true);
+    expect(await harness.metric("relist_in_flight_seconds")).toBeGreaterThan(50);
+    await clock.step(2_000);
+    const { ok, message } = check.check();
+    expect(ok).toBe(false);
+    expect(message).toMatch(
+      /^last relist that succeeded began 3m1s ago \(threshold 3m\); in flight: list of all pods \(1 known\) for \d+s/,
+    );
+    expect(message).toContain("last error");
+    runtime.before = () => {};
+    await clock.step(125_000);
+    expect(check.check().ok).toBe(true);
+    await harness.stop();
+  });
+
+  it("counts from the start of the agent when no relist ever succeeds", async () => {
+    const harness = createHarness({ settings: { unhealthyAfterMs: 10_000 } });
+    harness.runtime.before = () => {
+      throw unavailable();
+    };
+    await harness.start();
+    await harness.clock.step(10_000);
+    expect(harness.generator.healthCheck().check().ok).toBe(true);
+    await harness.clock.step(1_000);
+    const { ok, message } = harness.generator.healthCheck().check();
+    expect(ok).toBe(false);
+    expect(message).toContain("no relist has succeeded in the 11s since the start");
+    expect(message).toContain("ListPodSandbox: connection refused");
+    expect(await harness.metric("relist_failures_total", { code: "unavailable" })).toBe(12);
+    await harness.stop();
+  });
+
+  it("is not misled by a clock that jumps back", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    await harness.start();
+    clock.jump(-3_600_000);
+    runtime.addPod("a");
+    const waited = generator.statuses.getNewerThan("a", clock.monotonic(), live);
+    await clock.step(1_000);
+    expect(harness.told()).toEqual(["Started a-sandbox"]);
+    expect((await waited).status.ips).toHaveLength(1);
+    expect(generator.healthCheck().check().ok).toBe(true);
+    await harness.stop();
+  });
+});
+
+describe("metrics", () => {
+  it("say 0 for states that no container is in any more", async () => {
+    const harness = createHarness();
+    const { runtime, clock } = harness;
+    runtime.addPod("a");
+    runtime.set("a", "a1", "running");
+    await harness.start();
+    expect(await harness.metric("containers", { kind: "container", state: "running" })).toBe(1);
+    runtime.set("a", "a1", "exited");
+    await clock.step(1_000);
+    expect(await harness.metric("containers", { kind: "container", state: "running" })).toBe(0);
+    expect(await harness.metric("containers", { kind: "container", state: "exited" })).toBe(1);
+    expect(await harness.metric("inspections_total")).toBe(2);
+    await harness.stop();
+  });
+});
+
+describe("requestRelist", () => {
+  it("reads one pod at once", async () => {
+    const harness = createHarness({ settings: { relistPeriodMs: 60_000 } });
+    const { runtime, clock, generator } = harness;
+    runtime.addPod("a");
+    await harness.start();
+    runtime.set("a", "a1", "running");
+    generator.requestRelist("a");
+    generator.requestRelist("a");
+    await clock.step(0);
+    expect(harness.told()).toEqual(["Started a1"]);
+    expect(runtime.calls.listPods).toBe(1);
+    await harness.stop();
+  });
+
+  it("wakes those who wait when the pod is as it was, or is not there", async () => {
+    const harness = createHarness({ settings: { relistPeriodMs: 60_000 } });
+    const { runtime, clock, generator } = harness;
+    runtime.addPod("a");
+    await harness.start();
+    await clock.step(10);
+    const waits = ["a", "ghost"].map((uid) => generator.statuses.getNewerThan(uid, 5, live));
+    generator.requestRelist("a");
+    generator.requestRelist("ghost");
+    await clock.step(0);
+    const [a, ghost] = await Promise.all(waits);
+    expect([a?.observedAt, a?.modifiedAt]).toEqual([10, 0]);
+    expect(ghost?.status).toMatchObject({ uid: "ghost", containers: [] });
+    await harness.stop();
+  });
+
+  it("drops what a later list answers, and has a relist stand in for too many", async () => {
+    const harness = createHarness({
+      settings: {
+        requestLimit: 5,
+        inspections: { initial: 1, min: 1, max: 1 },
+        inspectionPatienceMs: 60_000,
+      },
+    });
+    const { runtime, clock, generator } = harness;
+    await harness.start();
+    runtime.before = (call, _, signal) => (call === "listPod" ? runtime.delay(5_000, signal) : undefined);
+    for (let at = 0; at < 10; at++) generator.requestRelist(`ghost${at}`);
+    expect(await harness.metric("requests_refused_total")).toBe(4);
+    await clock.step(1_000);
+    expect(await harness.metric("requests_answered_total")).toBe(5);
+    await clock.step(10_000);
+    expect(runtime.calls.listPod).toBe(1);
+    await harness.stop();
+  });
+
+  it("does not let a list that is older undo what was read alone", async () => {
+    const clock = new FakeClock();
+    const runtime = new MemoryRuntime(clock);
+    const harness = createHarness({ runtime, clock });
+    runtime.addPod("a");
+    runtime.set("a", "a1", "running");
+    await harness.start();
+    // The list is made now and arrives 500 ms later; meanwhile the container ends and the pod is read alone.
+    runtime.after = (call) => (call === "listPods" ? clock.sleep(500) : undefined);
+    await clock.step(1_100);
+    runtime.set("a", "a1", "exited");
+    harness.generator.requestRelist("a");
+    await clock.step(3_000);
+    expect(harness.told()).toEqual(["Died a1"]);
+    await clock.step(1_000);
+    await harness.stop();
+  });
+});

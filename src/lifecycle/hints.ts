@@ -1,0 +1,142 @@
+import { Backoff, type Clock, childScope, codeOf, type Logger, stopped } from "../lib/index.ts";
+import type { Runtime, RuntimeHint } from "../runtime/index.ts";
+
+/**
+ * `starting`: asked, and not known yet; `healthy`: hints come; `failing`: the stream broke, asked again with backoff;
+ * `unsupported`: this runtime has no events, or has them switched off; asked again when it restarts.
+ */
+export type HintState = "starting" | "healthy" | "failing" | "unsupported";
+
+export interface HintStreamOptions {
+  runtime: Runtime;
+  clock: Clock;
+  logger: Logger;
+  /** A stream that is open for so long is a real one, milliseconds. */
+  settleMs: number;
+  /** How often a runtime without events is asked for its version, milliseconds. */
+  versionPollMs: number;
+  onHint: (hint: RuntimeHint) => void;
+  onState: (state: HintState) => void;
+  random?: () => number;
+}
+
+const RETRY_BASE_MS = 500;
+const RETRY_MAX_MS = 30_000;
+
+/** Follows the runtime's event stream, and knows whether it can be relied on. */
+export class HintStream {
+  readonly #options: HintStreamOptions;
+  readonly #backoff: Backoff;
+  #state: HintState = "starting";
+  #restarted: PromiseWithResolvers<void> = Promise.withResolvers();
+
+  constructor(options: HintStreamOptions) {
+    this.#options = options;
+    const { random } = options;
+    this.#backoff = new Backoff({
+      baseMs: RETRY_BASE_MS,
+      maxMs: RETRY_MAX_MS,
+      ...(random ? { random } : {}),
+    });
+  }
+
+  get state(): HintState {
+    return this.#state;
+  }
+
+  /** The runtime was away and is back: what was found out about its events no longer holds. */
+  runtimeRestarted(): void {
+    this.#restarted.resolve();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    while (!signal.aborted) {
+      const supported = await this.#follow(signal);
+      if (signal.aborted) return;
+      try {
+        if (supported) await clock.sleep(this.#backoff.next(), signal);
+        else await this.#awaitRestart(signal);
+      } catch {
+        return;
+      }
+    }
+  }
+
+  // Gives false when the runtime has no events for us.
+  async #follow(signal: AbortSignal): Promise<boolean> {
+    const { runtime, clock, logger, settleMs, onHint } = this.#options;
+    using scope = childScope(signal);
+    let real = false;
+    const prove = () => {
+      if (real) return;
+      real = true;
+      this.#backoff.reset();
+      this.#enter("healthy");
+    };
+    const timer = clock.after(settleMs, prove);
+    try {
+      for await (const hint of runtime.hints(scope.signal)) {
+        prove();
+        onHint(hint);
+      }
+      if (signal.aborted) return true;
+      // CRI-O with enable_pod_events off takes the call and ends it at once, without an error.
+      if (!real) return this.#giveUp("the stream ended at once");
+      logger.info({}, "runtime ended its event stream");
+    } catch (error) {
+      if (signal.aborted) return true;
+      if (codeOf(error) === "unsupported") return this.#giveUp("the runtime has no such call");
+      if (this.#state !== "failing") logger.warn({ err: error }, "runtime event stream failed");
+    } finally {
+      timer.cancel();
+      scope.abort(stopped("event stream is over"));
+    }
+    this.#enter("failing");
+    return true;
+  }
+
+  #giveUp(why: string): false {
+    this.#options.logger.info({ why }, "runtime gives no events; pods are listed at the short period");
+    this.#enter("unsupported");
+    return false;
+  }
+
+  // Rejects when the signal aborts.
+  async #awaitRestart(signal: AbortSignal): Promise<void> {
+    const { clock, versionPollMs } = this.#options;
+    this.#restarted = Promise.withResolvers();
+    const before = await this.#version(signal);
+    for (;;) {
+      using poll = childScope(signal);
+      const restarted = this.#restarted.promise.then(() => true);
+      const slept = clock.sleep(versionPollMs, poll.signal).then(() => false);
+      slept.catch(() => {});
+      const known = await Promise.race([restarted, slept]);
+      poll.abort();
+      signal.throwIfAborted();
+      if (known) break;
+      const now = await this.#version(signal);
+      if (now !== undefined && now !== before) break;
+    }
+    this.#backoff.reset();
+    this.#enter("starting");
+  }
+
+  // Undefined while the runtime is away.
+  async #version(signal: AbortSignal): Promise<string | undefined> {
+    try {
+      const { runtimeName, runtimeVersion } = await this.#options.runtime.version(signal);
+      return `${runtimeName} ${runtimeVersion}`;
+    } catch {
+      signal.throwIfAborted();
+      return undefined;
+    }
+  }
+
+  #enter(state: HintState): void {
+    if (this.#state === state) return;
+    this.#state = state;
+    this.#options.onState(state);
+  }
+}

@@ -1,0 +1,198 @@
+import { type Logger, messageOf } from "../lib/index.ts";
+import type { ContainerState, ListedContainer, Pod } from "../runtime/index.ts";
+import type { LifecycleStore, StoredEvent, StoredRecord } from "../state/index.ts";
+import type { EventLog } from "./event-log.ts";
+import type { NewEvent, PodLifecycleEvent, PodLifecycleEventType } from "./events.ts";
+import type { PodRecord, PodRecords } from "./records.ts";
+
+export interface JournalOptions {
+  log: EventLog;
+  /** Without it nothing outlives the agent. */
+  store: LifecycleStore | undefined;
+  capacity: number;
+  logger: Logger;
+  onFailure: () => void;
+}
+
+// Trimming at every write would touch a page of its own each time.
+const TRIM_EVERY = 1_000;
+
+/**
+ * Takes events into the log and, with the records they lead up to, into the state database: in one transaction, so
+ * that after a crash each change is told exactly once. A write that fails is made up for by the next one.
+ */
+export class Journal {
+  readonly #options: JournalOptions;
+  #unsavedEvents: StoredEvent[] = [];
+  readonly #unsavedRecords = new Map<string, StoredRecord>();
+  #failing = false;
+  #trimmedAt = 0;
+
+  constructor(options: JournalOptions) {
+    this.#options = options;
+  }
+
+  /** Brings back what an earlier run of the agent told. Gives false where there was none. */
+  restore(records: PodRecords): boolean {
+    const { store, log, logger, capacity } = this.#options;
+    if (!store) return false;
+    try {
+      const kept = store.log();
+      if (!kept) return false;
+      log.restore(kept.id, kept.last, mapEvents(store.events(capacity)));
+      for (const { podUid, record } of store.records()) restoreRecord(records, podUid, record, logger);
+      this.#trimmedAt = kept.last;
+      return true;
+    } catch (error) {
+      this.#failed(error);
+      return false;
+    }
+  }
+
+  /** From here on the node counts as known: an agent that starts later tells what is different. */
+  begin(): void {
+    this.#save();
+  }
+
+  /** Takes events of a pod and its record; the record of a pod that is gone has nothing told. */
+  commit(record: PodRecord, events: readonly NewEvent[]): void {
+    const { log, store } = this.#options;
+    const appended = log.append(events);
+    if (!store) return;
+    for (const event of appended) this.#unsavedEvents.push(storedEvent(event));
+    const podUid = record.identity.uid;
+    this.#unsavedRecords.set(podUid, { podUid, record: record.told && encodeRecord(record) });
+    this.#save();
+  }
+
+  #save(): void {
+    const { log, store, capacity } = this.#options;
+    if (!store) return;
+    const trim = log.last - this.#trimmedAt >= TRIM_EVERY;
+    try {
+      const trimTo = trim ? log.last - capacity : 0;
+      store.save(
+        { id: log.id, last: log.last },
+        this.#unsavedEvents,
+        [...this.#unsavedRecords.values()],
+        trimTo,
+      );
+      if (trim) this.#trimmedAt = log.last;
+      this.#unsavedEvents = [];
+      this.#unsavedRecords.clear();
+      if (this.#failing) this.#options.logger.info({}, "lifecycle log is saved again");
+      this.#failing = false;
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): void {
+    const { log, logger, capacity, onFailure } = this.#options;
+    onFailure();
+    if (this.#unsavedEvents.length > capacity)
+      this.#unsavedEvents.splice(0, this.#unsavedEvents.length - capacity);
+    if (this.#failing) return;
+    this.#failing = true;
+    // After a crash now, the numbers of unsaved events would be given to others: their positions must not be found.
+    log.renew();
+    logger.error({ err: error }, "lifecycle log can't be saved; it goes on in memory");
+  }
+}
+
+function storedEvent({
+  sequence,
+  at,
+  type,
+  pod,
+  container,
+  exitCode,
+  reason,
+}: PodLifecycleEvent): StoredEvent {
+  return {
+    sequence,
+    at,
+    type,
+    podUid: pod.uid,
+    namespace: pod.namespace,
+    name: pod.name,
+    containerId: container?.id,
+    containerName: container?.name,
+    containerKind: container?.kind,
+    exitCode,
+    reason,
+  };
+}
+
+// Identities are shared between events here as they are when events are made.
+function* mapEvents(rows: Iterable<StoredEvent>): Iterable<PodLifecycleEvent> {
+  const pods = new Map<string, PodLifecycleEvent["pod"]>();
+  const containers = new Map<string, PodLifecycleEvent["container"]>();
+  for (const row of rows) {
+    const uid = row.podUid;
+    const pod = pods.get(uid) ?? { uid, namespace: row.namespace, name: row.name };
+    pods.set(uid, pod);
+    let container: PodLifecycleEvent["container"];
+    if (row.containerId !== undefined) {
+      const kind = row.containerKind === "sandbox" ? "sandbox" : "container";
+      container = containers.get(row.containerId) ?? {
+        id: row.containerId,
+        name: row.containerName ?? "",
+        kind,
+      };
+      containers.set(row.containerId, container);
+    }
+    const { sequence, at, exitCode } = row;
+    yield {
+      sequence,
+      at,
+      type: row.type as PodLifecycleEventType,
+      pod,
+      container,
+      exitCode,
+      reason: row.reason,
+    };
+  }
+}
+
+interface KeptContainer extends Omit<ListedContainer, "createdAt"> {
+  createdAt: string;
+}
+
+interface KeptRecord {
+  namespace: string;
+  name: string;
+  ips: string[];
+  containers: KeptContainer[];
+  sandboxes: KeptContainer[];
+}
+
+function encodeRecord({ told, ips }: PodRecord): string {
+  const { namespace, name, containers, sandboxes } = told!;
+  return JSON.stringify({ namespace, name, ips, containers, sandboxes }, (_, value) =>
+    typeof value === "bigint" ? value.toString() : value,
+  );
+}
+
+function restoreRecord(records: PodRecords, uid: string, text: string, logger: Logger): void {
+  try {
+    const { namespace, name, ips, containers, sandboxes } = JSON.parse(text) as KeptRecord;
+    const pod: Pod = {
+      uid,
+      namespace,
+      name,
+      containers: containers.map(keptContainer),
+      sandboxes: sandboxes.map(keptContainer),
+    };
+    const record = records.open(pod);
+    record.told = pod;
+    record.ips = ips;
+  } catch (error) {
+    // Its containers will be told as if they were new.
+    logger.warn({ podUid: uid, err: messageOf(error) }, "record of a pod can't be read back");
+  }
+}
+
+function keptContainer(kept: KeptContainer): ListedContainer {
+  return { ...kept, state: kept.state as ContainerState, createdAt: BigInt(kept.createdAt) };
+}

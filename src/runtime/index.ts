@@ -1,0 +1,11 @@
+export type {
+  ContainerState,
+  ContainerStatus,
+  ListedContainer,
+  Pod,
+  PodStatus,
+  Runtime,
+  RuntimeHint,
+  RuntimeVersion,
+  SandboxStatus,
+} from "./types.ts";
