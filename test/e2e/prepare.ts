@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fromDebian } from "./prepare/debian.ts";
+import { fromDebian, fromPackage } from "./prepare/debian.ts";
 import { buildGo, downloadModule } from "./prepare/go-build.ts";
 import { say } from "./prepare/run.ts";
 import { cacheFolder, type Part, type Parts, partNames, partsFile } from "./support/parts.ts";
@@ -10,6 +10,9 @@ import { cacheFolder, type Part, type Parts, partNames, partsFile } from "./supp
 
 const CNR_MODULE = "github.com/kubewharf/katalyst-api";
 const CNR_FILE = "config/crd/bases/node.katalyst.kubewharf.io_customnoderesources.yaml";
+
+const CONTAINERD = "usr/bin/containerd";
+const BUSYBOX = "bin/busybox";
 
 const tools = join(import.meta.dirname, "tools");
 const oldTools = join(import.meta.dirname, "tools-1.30");
@@ -26,6 +29,11 @@ const parts: Parts = {
   kubectl: await buildKubernetes(tools, "kubectl"),
   cnrDefinition: await cnrDefinition(),
   goReporter: await buildGo({ name: "reporter", module: plugins, package: "./reporter", version: katalyst }),
+  // 1.6 tells of no container events; 1.7 does. The newer runc needs a newer libc than an older machine has.
+  oldContainerd: await fromPackage({ packageName: "containerd", file: CONTAINERD, release: "bookworm" }),
+  containerd: await fromPackage({ packageName: "containerd", file: CONTAINERD, release: "trixie" }),
+  runc: await fromPackage({ packageName: "runc", file: "usr/sbin/runc" }),
+  busybox: await fromPackage({ packageName: "busybox-static", file: BUSYBOX }),
 };
 writeFileSync(partsFile, `${JSON.stringify(parts, null, 2)}\n`);
 for (const name of partNames) tell(name, parts[name]);

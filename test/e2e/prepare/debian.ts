@@ -1,37 +1,51 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cacheFolder, type Part } from "../support/parts.ts";
 import { findProgram, run, say } from "./run.ts";
 
-/**
- * A program of the machine, else of a Debian package unpacked into the cache: installing it would start a service of
- * the machine's, and would need root.
- * @param file where the package has the program, such as "usr/bin/etcd"
- */
+const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/** A program of the machine, else of a Debian package as `fromPackage` gives it. */
 export async function fromDebian(packageName: string, program: string, file: string): Promise<Part> {
   const installed = findProgram(program);
   if (installed) return { path: installed, version: "of this machine" };
-  const folder = join(cacheFolder, "debian", packageName);
-  const path = join(folder, file);
-  if (existsSync(path)) return { path, version: `Debian ${packageName}, unpacked before` };
-  if (!findProgram("apt-get"))
-    return { missing: `${program} is not installed, and there is no apt-get to fetch it` };
-  say(`fetching Debian's ${packageName}`);
-  try {
-    await unpack(packageName, folder);
-  } catch (error) {
-    return { missing: `Debian's ${packageName} can't be fetched: ${firstLine(error)}` };
-  }
-  return existsSync(path)
-    ? { path, version: `Debian ${packageName}` }
-    : { missing: `Debian's ${packageName} has no ${file}` };
+  return await fromPackage({ packageName, file });
 }
 
-async function unpack(packageName: string, folder: string): Promise<void> {
+export interface PackagedFile {
+  packageName: string;
+  /** Where the package has it, such as "usr/bin/etcd". */
+  file: string;
+  /** Another release of Debian than the machine's, such as "trixie". */
+  release?: string;
+}
+
+/**
+ * A file of a Debian package that is unpacked into the cache: installing it would start a service of the machine's, and
+ * would need root.
+ */
+export async function fromPackage({ packageName, file, release }: PackagedFile): Promise<Part> {
+  const name = release ? `${packageName}-${release}` : packageName;
+  const folder = join(cacheFolder, "debian", name);
+  const path = join(folder, file);
+  const version = `Debian ${release ? `${release} ` : ""}${packageName}`;
+  if (existsSync(path)) return { path, version };
+  if (!findProgram("apt-get")) return { missing: `there is no apt-get to fetch ${version}` };
+  say(`fetching ${version}`);
+  try {
+    await unpack(packageName, folder, release);
+  } catch (error) {
+    return { missing: `${version} can't be fetched: ${firstLine(error)}` };
+  }
+  return existsSync(path) ? { path, version } : { missing: `${version} has no ${file}` };
+}
+
+async function unpack(packageName: string, folder: string, release: string | undefined): Promise<void> {
   mkdirSync(join(cacheFolder, "debian"), { recursive: true });
   const work = mkdtempSync(join(cacheFolder, "debian", ".unpack-"));
   try {
-    await download(packageName, work);
+    if (release) await downloadOf(release, packageName, work);
+    else await download(packageName, work);
     const archive = readdirSync(work).find((name) => name.endsWith(".deb"));
     if (!archive) throw new Error("nothing was downloaded");
     await run("dpkg-deb", ["-x", join(work, archive), join(work, "root")]);
@@ -52,6 +66,27 @@ async function download(packageName: string, cwd: string): Promise<void> {
     await run("apt-get", ["update"]);
     await run("apt-get", ["download", packageName], { cwd });
   }
+}
+
+/** Downloads from another release by lists of its own, so that the machine's own are not touched. */
+async function downloadOf(release: string, packageName: string, cwd: string): Promise<void> {
+  const format = "$(REPO_URI) $(COMPONENT)";
+  const targets = await run("apt-get", ["indextargets", "--format", format, "Created-By: Packages"]);
+  const [uri] = /^\S+\/debian\/?(?= main$)/m.exec(targets) ?? [];
+  if (!uri) throw new Error("the machine's package sources name no Debian");
+  const sources = join(cwd, "sources.list");
+  const lists = join(cwd, "lists");
+  mkdirSync(join(lists, "partial"), { recursive: true });
+  writeFileSync(sources, `deb [signed-by=${KEYRING}] ${uri} ${release} main\n`);
+  const settings = [
+    `Dir::Etc::sourcelist=${sources}`,
+    "Dir::Etc::sourceparts=/dev/null",
+    `Dir::State::lists=${lists}`,
+    "Dir::Cache::pkgcache=",
+    "Dir::Cache::srcpkgcache=",
+  ].flatMap((setting) => ["-o", setting]);
+  await run("apt-get", [...settings, "update"], { cwd });
+  await run("apt-get", [...settings, "download", packageName], { cwd });
 }
 
 function firstLine(error: unknown): string {

@@ -12,6 +12,7 @@ export interface ChildOptions {
 }
 
 const STOP_MS = 10_000;
+const OUTPUT_MS = 200;
 // With it no child outlives a test process that was killed before it could clean up.
 const pdeathsig = ["/usr/bin/setpriv", "/bin/setpriv"].find((path) => existsSync(path));
 
@@ -59,6 +60,8 @@ export class Child {
     this.#exited = new Promise((resolve) => {
       child.once("error", (error) => log.write(`can't be started: ${error.message}\n`));
       child.once("close", () => log.end(resolve));
+      // Its own children may hold its output open for as long as they live.
+      child.once("exit", () => setTimeout(resolve, OUTPUT_MS));
     });
   }
 

@@ -14,6 +14,10 @@ export const partNames = [
   "kubectl",
   "cnrDefinition",
   "goReporter",
+  "oldContainerd",
+  "containerd",
+  "runc",
+  "busybox",
 ] as const;
 export type PartName = (typeof partNames)[number];
 export type Parts = Readonly<Record<PartName, Part>>;
