@@ -56,6 +56,11 @@ export class PodStatusCache implements PodStatusReader {
     return this.#waiting;
   }
 
+  /** The UIDs of pods that somebody waits for. */
+  waitedFor(): string[] {
+    return [...this.#waiters.keys()];
+  }
+
   uids(): string[] {
     return [...this.#entries.keys()];
   }

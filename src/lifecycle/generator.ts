@@ -53,6 +53,7 @@ export class PodLifecycleEventGenerator implements Runnable {
   readonly #settings: LifecycleSettings;
   readonly #metrics: LifecycleMetrics;
   readonly #records = new PodRecords();
+  readonly #cache: PodStatusCache;
   readonly #journal: Journal;
   readonly #tracker: PodTracker;
   readonly #relist: Relist;
@@ -60,12 +61,12 @@ export class PodLifecycleEventGenerator implements Runnable {
   readonly #hints: HintStream;
   readonly #misses: HintMisses;
   readonly #alarm: Alarm;
+  readonly #reading = new Set<string>();
   #hintedPeriodMs: number;
   #soon = false;
   #restored: boolean | undefined;
   #relistFailedWith: string | undefined;
   #startedAt: number | undefined;
-  #readsInFlight = 0;
   #running: AbortSignal | undefined;
 
   constructor(options: PodLifecycleEventGeneratorOptions) {
@@ -108,6 +109,7 @@ export class PodLifecycleEventGenerator implements Runnable {
       if (this.#hinted) this.requestRelist(podUid);
     });
     this.statuses = cache;
+    this.#cache = cache;
     this.#journal = new Journal({
       log: this.events,
       store,
@@ -228,9 +230,10 @@ export class PodLifecycleEventGenerator implements Runnable {
       const now = this.#clock.monotonic();
       const due = endedAt + this.#periodMs;
       if (now >= due) return;
-      // What could not be read is tried again at the short period, even when the relist is far.
+      // What could not be read, or is waited for, is read again at the short period, even when the relist is far.
       if (now >= retryAt) {
-        for (const podUid of this.#records.marked()) this.requestRelist(podUid);
+        for (const podUid of [...this.#records.marked(), ...this.#cache.waitedFor()])
+          this.requestRelist(podUid);
         retryAt = now + relistPeriodMs;
       }
       await this.#alarm.wait(Math.min(due, retryAt) - now, signal);
@@ -300,12 +303,12 @@ export class PodLifecycleEventGenerator implements Runnable {
   #pump(): void {
     const signal = this.#running;
     if (!signal || signal.aborted) return;
-    while (this.#readsInFlight < this.#settings.inspections.max) {
-      const podUid = this.#requests.take();
+    while (this.#reading.size < this.#settings.inspections.max) {
+      const podUid = this.#requests.take(this.#reading);
       if (podUid === undefined) return;
-      this.#readsInFlight++;
+      this.#reading.add(podUid);
       this.#tracker.read(podUid, signal).finally(() => {
-        this.#readsInFlight--;
+        this.#reading.delete(podUid);
         this.#pump();
       });
     }

@@ -19,8 +19,10 @@ export class RequestQueue {
     return true;
   }
 
-  take(): string | undefined {
+  /** The first pod that is not in `busy`: one that is being read waits for the end of that. */
+  take(busy: ReadonlySet<string>): string | undefined {
     for (const podUid of this.#requests.keys()) {
+      if (busy.has(podUid)) continue;
       this.#requests.delete(podUid);
       return podUid;
     }

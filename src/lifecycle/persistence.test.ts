@@ -1,0 +1,122 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeClock, silentLogger } from "../lib/index.ts";
+import { LifecycleStore, StateDatabase } from "../state/index.ts";
+import { createHarness } from "./testing/harness.ts";
+import { MemoryRuntime } from "./testing/memory-runtime.ts";
+
+let directory: string;
+let database: StateDatabase;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nodekeeper-lifecycle-"));
+  database = StateDatabase.open({ directory, clock: new FakeClock(), log: silentLogger });
+});
+afterEach(() => {
+  database.close();
+  rmSync(directory, { recursive: true });
+});
+const live = new AbortController().signal;
+
+describe("an agent that is started again", () => {
+  it("tells what changed meanwhile, and goes on where its consumers were", async () => {
+    const runtime = new MemoryRuntime();
+    runtime.addPod("a", ["10.4.4.4"]);
+    runtime.set("a", "a1", "running");
+    const first = createHarness({ runtime, store: new LifecycleStore(database) });
+    await first.start();
+    runtime.set("a", "a2", "running");
+    await first.clock.step(1_000);
+    const position = first.generator.events.position;
+    await first.stop();
+
+    runtime.set("a", "a1", "exited", "container", 137);
+    runtime.set("a", "a-sandbox", "exited", "sandbox");
+    runtime.pods.get("a")!.ips = [];
+    runtime.addPod("b");
+    const second = createHarness({ runtime, store: new LifecycleStore(database) });
+    second.generator.restore();
+    const reader = second.generator.events.read({ after: position }, live);
+    await second.start();
+    expect(second.told()).toEqual(["Started a2", "Died a1", "Died a-sandbox", "Started b-sandbox"]);
+    const { value } = await reader.next();
+    expect(value).toMatchObject({ kind: "event", event: { sequence: 2, exitCode: 137 } });
+    expect(second.generator.statuses.get("a").status.ips).toEqual(["10.4.4.4"]);
+    await second.stop();
+
+    const third = createHarness({ runtime, store: new LifecycleStore(database) });
+    await third.start();
+    expect(third.told()).toEqual(second.told());
+    expect(third.generator.events.get(2)).toEqual(second.generator.events.get(2));
+    await third.stop();
+  });
+
+  it("tells what began on a node that was empty before", async () => {
+    const runtime = new MemoryRuntime();
+    const first = createHarness({ runtime, store: new LifecycleStore(database) });
+    await first.start();
+    await first.stop();
+    runtime.addPod("a");
+    const second = createHarness({ runtime, store: new LifecycleStore(database) });
+    await second.start();
+    expect(second.told()).toEqual(["Started a-sandbox"]);
+    await second.stop();
+  });
+
+  it("keeps no more events than the log does", async () => {
+    const runtime = new MemoryRuntime();
+    const settings = { logCapacity: 50 };
+    const harness = createHarness({ runtime, store: new LifecycleStore(database), settings });
+    await harness.start();
+    for (let round = 0; round < 12; round++) {
+      for (let at = 0; at < 100; at++) runtime.addPod(`p${round}-${at}`);
+      await harness.clock.step(1_000);
+    }
+    await harness.stop();
+    const { count } = database.connection.prepare("SELECT count(*) AS count FROM lifecycle_event").get() as {
+      count: number;
+    };
+    expect(count).toBeLessThanOrEqual(50 + 1_000);
+    const again = createHarness({ runtime, store: new LifecycleStore(database), settings });
+    again.generator.restore();
+    expect([again.generator.events.last, again.generator.events.length]).toEqual([1_200, 50]);
+  });
+
+  it("goes on in memory while the disk is full, and saves all of it after", async () => {
+    const runtime = new MemoryRuntime();
+    const harness = createHarness({ runtime, store: new LifecycleStore(database) });
+    await harness.start();
+    const before = harness.generator.events.id;
+    database.connection.exec("PRAGMA max_page_count = 1");
+    for (let at = 0; at < 200; at++) runtime.addPod(`p${at}-${"x".repeat(200)}`);
+    await harness.clock.step(1_000);
+    expect(harness.told()).toHaveLength(200);
+    expect(await harness.metric("log_save_failures_total")).toBeGreaterThan(0);
+    // What consumers were given since may be lost with the agent, so its positions belong to another log.
+    expect(harness.generator.events.id).not.toBe(before);
+    database.connection.exec("PRAGMA max_page_count = 100000");
+    runtime.addPod("last");
+    await harness.clock.step(1_000);
+    await harness.stop();
+
+    const again = createHarness({ runtime, store: new LifecycleStore(database) });
+    await again.start();
+    expect(again.told()).toHaveLength(201);
+    expect(again.generator.events.id).toBe(harness.generator.events.id);
+    await again.stop();
+  });
+
+  it("is not stopped by a record that can't be read back", async () => {
+    const runtime = new MemoryRuntime();
+    runtime.addPod("a");
+    const first = createHarness({ runtime, store: new LifecycleStore(database) });
+    await first.start();
+    await first.stop();
+    database.connection.exec("UPDATE lifecycle_record SET record = '{\"containers\": 7'");
+    const second = createHarness({ runtime, store: new LifecycleStore(database) });
+    await second.start();
+    expect(second.told()).toEqual(["Started a-sandbox"]);
+    await second.stop();
+  });
+});
