@@ -48,7 +48,7 @@ describe("hints", () => {
     await clock.step(1_000);
     expect(harness.told()).toEqual([]);
     expect(generator.statuses.uids()).toEqual(["a"]);
-    expect(runtime.calls.listPod).toBe(4);
+    expect(runtime.calls.listPod).toBeLessThan(10);
     expect(await harness.metric("hints_total")).toBe(5_000);
     await harness.stop();
   });
