@@ -2,6 +2,7 @@ import type { Clock } from "../lib/index.ts";
 import type { Pod } from "../runtime/index.ts";
 import type { LogPosition } from "./cursor.ts";
 import { EventReader, type ReaderHost } from "./event-reader.ts";
+import { EventRing } from "./event-ring.ts";
 import type { NewEvent, PodLifecycleEvent } from "./events.ts";
 import type { LogItem } from "./log-item.ts";
 
@@ -28,15 +29,14 @@ export interface ReadOptions {
 export class EventLog implements ReaderHost {
   readonly #options: EventLogOptions;
   readonly #readers = new Set<EventReader>();
-  // A ring: the event of sequence n is at n modulo capacity.
-  readonly #ring: PodLifecycleEvent[] = [];
+  readonly #ring: EventRing;
   #id: string;
   #last = 0;
-  #length = 0;
 
   constructor(options: EventLogOptions) {
     this.#options = options;
     this.#id = options.newId();
+    this.#ring = new EventRing(options.capacity);
   }
 
   /** The id that positions of this log carry. */
@@ -50,7 +50,7 @@ export class EventLog implements ReaderHost {
   }
 
   get length(): number {
-    return this.#length;
+    return this.#ring.length;
   }
 
   get position(): LogPosition {
@@ -76,7 +76,7 @@ export class EventLog implements ReaderHost {
   /** Goes on where an earlier run of the agent ended. Call it before anything is appended or read. */
   restore(id: string, last: number, events: Iterable<PodLifecycleEvent>): void {
     this.#id = id;
-    for (const event of events) this.#put(event);
+    for (const event of events) this.#ring.put(event.sequence, event.at, event);
     this.#last = last;
   }
 
@@ -84,8 +84,11 @@ export class EventLog implements ReaderHost {
   append(added: readonly NewEvent[]): PodLifecycleEvent[] {
     if (added.length === 0) return [];
     const at = this.#options.clock.now();
-    const events = added.map((event, offset) => ({ ...event, sequence: this.#last + 1 + offset, at }));
-    for (const event of events) this.#put(event);
+    const events = added.map((event) => {
+      const sequence = ++this.#last;
+      this.#ring.put(sequence, at, event);
+      return { ...event, sequence, at };
+    });
     for (const reader of this.#readers) reader.wake();
     return events;
   }
@@ -102,16 +105,15 @@ export class EventLog implements ReaderHost {
 
   /** The position after which the kept events of the last while begin, by wall time. Milliseconds since the epoch. */
   positionAt(wallMs: number): LogPosition {
-    for (let sequence = this.#first; sequence <= this.#last; sequence++) {
-      if (this.get(sequence)!.at >= wallMs) return { log: this.#id, sequence: sequence - 1 };
+    for (let sequence = this.#ring.first; sequence <= this.#last; sequence++) {
+      if ((this.#ring.at(sequence) ?? 0) >= wallMs) return { log: this.#id, sequence: sequence - 1 };
     }
     return this.position;
   }
 
   /** The event of a sequence number, if the log still has it. */
   get(sequence: number): PodLifecycleEvent | undefined {
-    if (sequence < this.#first || sequence > this.#last) return undefined;
-    return this.#ring[sequence % this.#options.capacity];
+    return this.#ring.get(sequence);
   }
 
   snapshot(): readonly Pod[] {
@@ -121,15 +123,5 @@ export class EventLog implements ReaderHost {
   /** A consumer lost events; called by its reader. */
   fellOff(missed: number): void {
     this.#options.onFellOff?.(missed);
-  }
-
-  get #first(): number {
-    return this.#last - this.#length + 1;
-  }
-
-  #put(event: PodLifecycleEvent): void {
-    this.#ring[event.sequence % this.#options.capacity] = event;
-    this.#last = event.sequence;
-    this.#length = Math.min(this.#length + 1, this.#options.capacity);
   }
 }

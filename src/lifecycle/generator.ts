@@ -113,7 +113,7 @@ export class PodLifecycleEventGenerator implements Runnable {
     this.#journal = new Journal({
       log: this.events,
       store,
-      capacity: settings.logCapacity,
+      capacity: Math.min(settings.logCapacity, settings.savedEvents),
       logger,
       onFailure: () => metrics.saveFailures.inc(),
     });

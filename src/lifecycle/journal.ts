@@ -9,6 +9,7 @@ export interface JournalOptions {
   log: EventLog;
   /** Without it nothing outlives the agent. */
   store: LifecycleStore | undefined;
+  /** How many events are kept in the store. */
   capacity: number;
   logger: Logger;
   onFailure: () => void;

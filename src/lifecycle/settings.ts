@@ -16,6 +16,8 @@ export interface LifecycleSettings {
   maxOverdue: number;
   /** How many events the log keeps. */
   logCapacity: number;
+  /** How many of them outlive the agent, where it has a state database: reading them back holds up its start. */
+  savedEvents: number;
   /** How many single pods may wait for being read. */
   requestLimit: number;
   /** Whether to ask the runtime for its events at all. */
@@ -37,6 +39,7 @@ export const defaultLifecycleSettings: Readonly<LifecycleSettings> = {
   inspections: { initial: 10, min: 1, max: 32 },
   maxOverdue: 16,
   logCapacity: 100_000,
+  savedEvents: 20_000,
   requestLimit: 1_000,
   useHints: true,
   hintSettleMs: 1_000,
