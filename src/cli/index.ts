@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { messageOf, NodekeeperError } from "../lib/index.ts";
-import { keepHeapSmall } from "./memory.ts";
+import { keepProcessSmall } from "./memory.ts";
 import { type Output, standardOutput } from "./output.ts";
 import { addConfigurationOptions } from "./settings-options.ts";
 import { packageVersion } from "./version.ts";
@@ -20,7 +20,7 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     .exitOverride();
 
   addConfigurationOptions(program.command("run").description("run the agent")).action(async (options) => {
-    keepHeapSmall();
+    keepProcessSmall();
     const { runCommand } = await import("./run.ts");
     await runCommand(options);
   });
