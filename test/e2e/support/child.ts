@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createWriteStream, existsSync, readFileSync } from "node:fs";
+import { appendFileSync, closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface ChildOptions {
@@ -12,7 +12,6 @@ export interface ChildOptions {
 }
 
 const STOP_MS = 10_000;
-const OUTPUT_MS = 200;
 // With it no child outlives a test process that was killed before it could clean up.
 const pdeathsig = ["/usr/bin/setpriv", "/bin/setpriv"].find((path) => existsSync(path));
 
@@ -49,19 +48,20 @@ export class Child {
     const [program, ...rest] = pdeathsig
       ? [pdeathsig, "--pdeathsig", "KILL", command, ...args]
       : [command, ...args];
+    // Straight into the file: what it has written can be read at once, and its own children can't hold a pipe open.
+    const log = openSync(logFile, "a");
     const child = spawn(program!, rest, {
       env: { PATH: process.env.PATH, ...env },
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["ignore", log, log],
     });
-    const log = createWriteStream(logFile, { flags: "a" });
-    child.stdout.pipe(log, { end: false });
-    child.stderr.pipe(log, { end: false });
+    closeSync(log);
     this.#process = child;
     this.#exited = new Promise((resolve) => {
-      child.once("error", (error) => log.write(`can't be started: ${error.message}\n`));
-      child.once("close", () => log.end(resolve));
-      // Its own children may hold its output open for as long as they live.
-      child.once("exit", () => setTimeout(resolve, OUTPUT_MS));
+      child.once("error", (error) => {
+        appendFileSync(logFile, `can't be started: ${error.message}\n`);
+        resolve();
+      });
+      child.once("exit", () => resolve());
     });
   }
 
