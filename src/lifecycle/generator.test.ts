@@ -122,6 +122,19 @@ describe("relist", () => {
     await harness.stop();
   });
 
+  it("takes 10,000 containers that die at once", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    runtime.addPod("a");
+    for (let at = 0; at < 10_000; at++) runtime.set("a", `a${at}`, "running");
+    await harness.start();
+    for (let at = 0; at < 10_000; at++) runtime.set("a", `a${at}`, "exited", "container", 9);
+    await clock.step(1_000);
+    expect(generator.events.last).toBe(10_000);
+    expect(generator.events.get(10_000)?.exitCode).toBe(9);
+    await harness.stop();
+  });
+
   it("keeps the last addresses of a finished pod", async () => {
     const harness = createHarness();
     const { runtime, clock, generator } = harness;

@@ -10,7 +10,6 @@ import {
 } from "../lib/index.ts";
 import type { Runtime, RuntimeHint } from "../runtime/index.ts";
 import type { LifecycleStore } from "../state/index.ts";
-import { Alarm } from "./alarm.ts";
 import { PodStatusCache, type PodStatusReader } from "./cache.ts";
 import { EventLog } from "./event-log.ts";
 import { lifecycleHealth } from "./health.ts";
@@ -19,9 +18,10 @@ import { Journal } from "./journal.ts";
 import { InspectionLimiter } from "./limiter.ts";
 import { createLifecycleMetrics, type LifecycleMetrics } from "./metrics.ts";
 import { HintMisses } from "./misses.ts";
+import { RelistPacing } from "./pacing.ts";
 import { PodRecords } from "./records.ts";
 import { Relist } from "./relist.ts";
-import { RequestQueue } from "./requests.ts";
+import { PodRequests } from "./requests.ts";
 import { defaultLifecycleSettings, type LifecycleSettings } from "./settings.ts";
 import { PodTracker } from "./tracker.ts";
 
@@ -57,17 +57,13 @@ export class PodLifecycleEventGenerator implements Runnable {
   readonly #journal: Journal;
   readonly #tracker: PodTracker;
   readonly #relist: Relist;
-  readonly #requests: RequestQueue;
+  readonly #requests: PodRequests;
   readonly #hints: HintStream;
   readonly #misses: HintMisses;
-  readonly #alarm: Alarm;
-  readonly #reading = new Set<string>();
-  #hintedPeriodMs: number;
-  #soon = false;
+  readonly #pacing: RelistPacing;
   #restored: boolean | undefined;
   #relistFailedWith: string | undefined;
   #startedAt: number | undefined;
-  #running: AbortSignal | undefined;
 
   constructor(options: PodLifecycleEventGeneratorOptions) {
     const { runtime, store, clock, logger, registry } = options;
@@ -76,9 +72,12 @@ export class PodLifecycleEventGenerator implements Runnable {
     this.#clock = clock;
     this.#logger = logger;
     this.#settings = settings;
-    this.#hintedPeriodMs = settings.hintedRelistPeriodMs;
-    this.#alarm = new Alarm(clock);
-    this.#requests = new RequestQueue(settings.requestLimit);
+    this.#pacing = new RelistPacing({
+      clock,
+      shortMs: settings.relistPeriodMs,
+      longMs: settings.hintedRelistPeriodMs,
+      relaxed: () => this.#hinted && this.#relistFailedWith === undefined,
+    });
     const limiter = new InspectionLimiter({
       clock,
       ...settings.inspections,
@@ -128,6 +127,11 @@ export class PodLifecycleEventGenerator implements Runnable {
       clock,
       logger,
     });
+    this.#requests = new PodRequests({
+      limit: settings.requestLimit,
+      concurrency: settings.inspections.max,
+      read: (podUid, signal) => this.#tracker.read(podUid, signal),
+    });
     this.#misses = new HintMisses({
       clock,
       graceMs: settings.hintGraceMs,
@@ -167,14 +171,12 @@ export class PodLifecycleEventGenerator implements Runnable {
     this.restore();
     this.#startedAt = this.#clock.monotonic();
     using scope = childScope(signal);
-    this.#running = scope.signal;
-    this.#pump();
+    this.#requests.open(scope.signal);
     try {
       const hints = this.#settings.useHints ? this.#hints.run(scope.signal) : undefined;
       await this.#relistLoop(scope.signal).finally(() => scope.abort());
       await hints;
     } finally {
-      this.#running = undefined;
       await this.#tracker.idle();
       this.#misses.reset();
     }
@@ -182,11 +184,9 @@ export class PodLifecycleEventGenerator implements Runnable {
 
   /** Has one pod read at once. Nothing is lost when too many ask: a relist of all pods stands in then. */
   requestRelist(podUid: string): void {
-    if (this.#requests.add(podUid, this.#clock.monotonic())) this.#pump();
-    else {
-      this.#metrics.requestsRefused.inc();
-      this.#relistSoon();
-    }
+    if (this.#requests.add(podUid, this.#clock.monotonic())) return;
+    this.#metrics.requestsRefused.inc();
+    this.#pacing.soon();
   }
 
   healthCheck(): HealthCheck {
@@ -209,7 +209,7 @@ export class PodLifecycleEventGenerator implements Runnable {
     let silent = !this.#restored;
     while (!signal.aborted) {
       try {
-        this.#soon = false;
+        this.#pacing.begin();
         await this.#relist.run(silent, signal);
         if (silent) this.#journal.begin();
         silent = false;
@@ -218,47 +218,23 @@ export class PodLifecycleEventGenerator implements Runnable {
         if (signal.aborted) return;
         this.#relistFailed(error);
       }
-      await this.#pause(signal);
+      await this.#pacing.pause(() => this.#readSome(), signal);
     }
   }
 
-  async #pause(signal: AbortSignal): Promise<void> {
-    const endedAt = this.#clock.monotonic();
-    const { relistPeriodMs } = this.#settings;
-    let retryAt = endedAt + relistPeriodMs;
-    while (!signal.aborted) {
-      const now = this.#clock.monotonic();
-      const due = endedAt + this.#periodMs;
-      if (now >= due) return;
-      // What could not be read, or is waited for, is read again at the short period, even when the relist is far.
-      if (now >= retryAt) {
-        for (const podUid of [...this.#records.marked(), ...this.#cache.waitedFor()])
-          this.requestRelist(podUid);
-        retryAt = now + relistPeriodMs;
-      }
-      await this.#alarm.wait(Math.min(due, retryAt) - now, signal);
-    }
+  // What could not be read, or is waited for, is read at the short period, even when the relist is far.
+  #readSome(): void {
+    for (const podUid of [...this.#records.marked(), ...this.#cache.waitedFor()]) this.requestRelist(podUid);
   }
 
   get #hinted(): boolean {
     return this.#settings.useHints && this.#hints.state === "healthy";
   }
 
-  get #periodMs(): number {
-    const { relistPeriodMs } = this.#settings;
-    const relaxed = this.#hinted && !this.#soon && this.#relistFailedWith === undefined;
-    return relaxed ? Math.max(this.#hintedPeriodMs, relistPeriodMs) : relistPeriodMs;
-  }
-
-  #relistSoon(): void {
-    this.#soon = true;
-    this.#alarm.ring();
-  }
-
   #listed(startedAt: number): void {
     this.#metrics.requestsAnswered.inc(this.#requests.dropBefore(startedAt));
     this.#misses.forgetBefore(startedAt);
-    this.#hintedPeriodMs = Math.min(this.#hintedPeriodMs * 2, this.#settings.hintedRelistPeriodMs);
+    this.#pacing.relax();
   }
 
   #relistSucceeded(): void {
@@ -279,7 +255,7 @@ export class PodLifecycleEventGenerator implements Runnable {
   #hint({ podUid }: RuntimeHint): void {
     this.#metrics.hints.inc();
     if (podUid === "") {
-      this.#relistSoon();
+      this.#pacing.soon();
       return;
     }
     this.#misses.hinted(podUid);
@@ -288,30 +264,14 @@ export class PodLifecycleEventGenerator implements Runnable {
 
   #hintState(state: HintState): void {
     this.#misses.reset();
-    this.#hintedPeriodMs = this.#settings.hintedRelistPeriodMs;
+    this.#pacing.reset();
     // What happened while nobody told is found now.
-    if (state !== "unsupported") this.#relistSoon();
+    if (state !== "unsupported") this.#pacing.soon();
   }
 
-  // Hints that are shared out between several subscribers, or lost, are no ground for listing rarely.
   #missed(count: number): void {
     this.#metrics.hintMisses.inc(count);
-    this.#hintedPeriodMs = this.#settings.relistPeriodMs;
-    this.#alarm.ring();
-  }
-
-  #pump(): void {
-    const signal = this.#running;
-    if (!signal || signal.aborted) return;
-    while (this.#reading.size < this.#settings.inspections.max) {
-      const podUid = this.#requests.take(this.#reading);
-      if (podUid === undefined) return;
-      this.#reading.add(podUid);
-      this.#tracker.read(podUid, signal).finally(() => {
-        this.#reading.delete(podUid);
-        this.#pump();
-      });
-    }
+    this.#pacing.distrust();
   }
 
   #inFlightSeconds(): number {

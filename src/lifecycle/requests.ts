@@ -1,42 +1,66 @@
-/** Requests to read single pods, each at most once, first come first served. */
-export class RequestQueue {
-  readonly #requests = new Map<string, number>();
-  readonly #limit: number;
+export interface PodRequestsOptions {
+  /** How many pods may wait. */
+  limit: number;
+  /** How many may be read at once. */
+  concurrency: number;
+  /** Reads a pod; never rejects. */
+  read: (podUid: string, signal: AbortSignal) => Promise<void>;
+}
 
-  /** @param limit how many may wait; a reading of all pods stands in for more */
-  constructor(limit: number) {
-    this.#limit = limit;
+/** Requests to read single pods: each pod once at a time, first come first served. */
+export class PodRequests {
+  readonly #options: PodRequestsOptions;
+  // When each was asked for.
+  readonly #waiting = new Map<string, number>();
+  readonly #reading = new Set<string>();
+  #signal: AbortSignal | undefined;
+
+  constructor(options: PodRequestsOptions) {
+    this.#options = options;
   }
 
-  get size(): number {
-    return this.#requests.size;
+  /** From now on pods are read, until the signal aborts. */
+  open(signal: AbortSignal): void {
+    this.#signal = signal;
+    this.#pump();
   }
 
-  /** Gives false when the queue is full. A pod that waits already goes on waiting, with the newer time. */
+  /**
+   * Gives false when too many wait. One that waits already goes on waiting, with the newer time; one that is being
+   * read is read again after that.
+   */
   add(podUid: string, time: number): boolean {
-    if (!this.#requests.has(podUid) && this.#requests.size >= this.#limit) return false;
-    this.#requests.set(podUid, time);
+    if (!this.#waiting.has(podUid) && this.#waiting.size >= this.#options.limit) return false;
+    this.#waiting.set(podUid, time);
+    this.#pump();
     return true;
-  }
-
-  /** The first pod that is not in `busy`: one that is being read waits for the end of that. */
-  take(busy: ReadonlySet<string>): string | undefined {
-    for (const podUid of this.#requests.keys()) {
-      if (busy.has(podUid)) continue;
-      this.#requests.delete(podUid);
-      return podUid;
-    }
-    return undefined;
   }
 
   /** Drops requests made before `time`: a reading of all pods that began then answers them. Gives how many. */
   dropBefore(time: number): number {
     let dropped = 0;
-    for (const [podUid, requestedAt] of this.#requests) {
+    for (const [podUid, requestedAt] of this.#waiting) {
       if (requestedAt >= time) continue;
-      this.#requests.delete(podUid);
+      this.#waiting.delete(podUid);
       dropped++;
     }
     return dropped;
+  }
+
+  #pump(): void {
+    const { concurrency, read } = this.#options;
+    const signal = this.#signal;
+    if (!signal) return;
+    for (const podUid of this.#waiting.keys()) {
+      if (signal.aborted || this.#reading.size >= concurrency) return;
+      // Its turn comes when it has been read: waiting here it would take the place of others.
+      if (this.#reading.has(podUid)) continue;
+      this.#waiting.delete(podUid);
+      this.#reading.add(podUid);
+      read(podUid, signal).finally(() => {
+        this.#reading.delete(podUid);
+        this.#pump();
+      });
+    }
   }
 }

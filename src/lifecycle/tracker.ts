@@ -1,5 +1,5 @@
 import { type Clock, type Logger, NodekeeperError, toError, withDeadline } from "../lib/index.ts";
-import type { Pod, PodStatus, Runtime } from "../runtime/index.ts";
+import type { ContainerStatus, Pod, PodStatus, Runtime } from "../runtime/index.ts";
 import { believe, withKnownIps } from "./believe.ts";
 import type { PodStatusCache } from "./cache.ts";
 import { diffPods, samePods, type Transition, vanishedRunning } from "./diff.ts";
@@ -226,11 +226,12 @@ function eventsOf(
   status: PodStatus | undefined,
 ): NewEvent[] {
   const events: NewEvent[] = [];
+  const exits = new Map<string, ContainerStatus>();
+  for (const container of status?.containers ?? [])
+    if (container.state === "exited") exits.set(container.id, container);
   for (const { type, container } of transitions) {
     if (type === "ContainerChanged") continue;
-    const died =
-      type === "ContainerDied" ? status?.containers.find(({ id }) => id === container.id) : undefined;
-    const exited = died?.state === "exited" ? died : undefined;
+    const exited = type === "ContainerDied" ? exits.get(container.id) : undefined;
     events.push({
       type,
       pod: record.identity,
