@@ -13,7 +13,7 @@ export function addConfigurationOptions(command: Command): Command {
       envNames.length > 0 ? `env: ${envNames.join(", ")}` : undefined,
     ];
     const notes = facts.filter((fact) => fact !== undefined).join("; ");
-    const flags = placeholder ? `--${flagName} ${placeholder.replace(/^<(.*)>$/, "<$1>")}` : `--${flagName}`;
+    const flags = placeholder ? `--${flagName} ${placeholder}` : `--${flagName}`;
     command.addOption(new Option(flags, notes ? `${about} (${notes})` : about));
   }
   return command;

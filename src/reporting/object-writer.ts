@@ -1,4 +1,4 @@
-import type { ApiResource, ApplyOptions, GroupVersionKind, KubeObject } from "../kube/index.ts";
+import type { ApiResource, GroupVersionKind, KubeObject } from "../kube/index.ts";
 import {
   Backoff,
   codeOf,
@@ -8,14 +8,14 @@ import {
   NodekeeperError,
 } from "../lib/index.ts";
 import type { PublishedPart } from "../state/index.ts";
-import { type ApplyPart, applyBody, applyParts, desiredText, keepForeignTaints, taintsIn } from "./bodies.ts";
+import { type ApplyPart, applyParts, desiredText } from "./bodies.ts";
 import type { PluginContent } from "./content.ts";
 import { kindKey, node } from "./kinds.ts";
 import { type MergedObject, mergeObject } from "./merge.ts";
 import { Ownership } from "./ownership.ts";
 import { checkResource, type PublisherOptions } from "./publish-options.ts";
 import { Quarantine } from "./quarantine.ts";
-import { withdrawal } from "./withdrawal.ts";
+import { RemoteObject } from "./remote-object.ts";
 
 /** An object as the status API shows it. */
 export interface ObjectStatus {
@@ -64,7 +64,7 @@ export class ObjectWriter {
   };
   readonly #failures = new Backoff({ baseMs: 250, maxMs: 30_000, jitter: 0.3 });
   readonly #ownership: Ownership;
-  #resource: ApiResource | undefined;
+  #remote: RemoteObject | undefined;
   #merged: MergedObject | undefined;
   #writes = 0;
   #isBusy = false;
@@ -139,14 +139,15 @@ export class ObjectWriter {
     if (!part) return "done";
     this.writing = part;
 
-    this.#resource = checkResource(await client.resolve(this.#kind, { signal }), this.object);
-    if (!this.#merged && !(await this.#read(signal))) {
+    const resource = checkResource(await client.resolve(this.#kind, { signal }), this.object);
+    this.#remote = new RemoteObject(resource, this.#isNode, this.#options);
+    if (!this.#merged && !(await this.#remote.read(signal))) {
       for (const each of applyParts) this.#forget(each);
       return "done";
     }
     beforeWrite();
     await this.#writeOrIsolate(part, wishes[part], all, signal);
-    this.#watch(watchSignal);
+    this.#watch(resource, watchSignal);
     return pending.length > 1 ? "more" : "done";
   }
 
@@ -235,12 +236,9 @@ export class ObjectWriter {
   }
 
   async #write(part: ApplyPart, text: string, signal: AbortSignal): Promise<void> {
-    const { client, clock, metrics } = this.#options;
-    const live = await this.#live(part, text, signal);
-    const body = this.#body(part, text, live);
+    const { clock, metrics } = this.#options;
     this.lastWriteAt = clock.monotonic();
-    if (live && this.#isNode && part === "status") await this.#withdraw(live, text, signal);
-    const answer = await client.apply(this.#resource!, body, applyOptions(part, signal));
+    const answer = await this.#remote!.apply({ part, text, before: this.#parts[part].published }, signal);
     this.lastWriteAt = clock.monotonic();
     this.#writtenAt = clock.now();
     this.#writes++;
@@ -264,43 +262,6 @@ export class ObjectWriter {
     }
   }
 
-  /** The object as it is, where the write depends on it. */
-  async #live(part: ApplyPart, text: string, signal: AbortSignal): Promise<KubeObject | undefined> {
-    if (!this.#isNode && !text.includes('"taints"') && !this.#parts[part].published.includes('"taints"'))
-      return undefined;
-    const live = await this.#read(signal);
-    // An apply would make a Node that is not there. With a uid it fails instead.
-    if (this.#isNode && !live)
-      throw new NodekeeperError("notFound", `Node ${this.#options.nodeName} does not exist (yet)`);
-    return live;
-  }
-
-  #body(part: ApplyPart, text: string, live: KubeObject | undefined): KubeObject {
-    const { nodeName: name, managedTaintPrefixes: managedPrefixes } = this.#options;
-    const now = taintsIn(text);
-    const before = taintsIn(this.#parts[part].published);
-    const uid = this.#isNode ? live?.metadata.uid : undefined;
-    const body = applyBody(this.#kind, text, { name, ...(uid ? { uid } : {}) });
-    if (live && now.length + before.length > 0)
-      keepForeignTaints(body, live, { now, before, managedPrefixes });
-    return body;
-  }
-
-  async #withdraw(live: KubeObject, text: string, signal: AbortSignal): Promise<void> {
-    const { client, fieldManager, nodeName } = this.#options;
-    const patch = withdrawal(live, fieldManager, text);
-    if (patch) await client.mergePatch(this.#resource!, nodeName, patch, { subresource: "status", signal });
-  }
-
-  async #read(signal: AbortSignal): Promise<KubeObject | undefined> {
-    try {
-      return await this.#options.client.get(this.#resource!, this.#options.nodeName, { signal });
-    } catch (error) {
-      if (codeOf(error) === "notFound") return undefined;
-      throw error;
-    }
-  }
-
   #forget(part: ApplyPart): void {
     this.#parts[part].applied = "";
     this.#record(part, "");
@@ -312,12 +273,11 @@ export class ObjectWriter {
     contributors: readonly string[],
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { client, log, notify } = this.#options;
+    const { log, notify } = this.#options;
     const { quarantine } = this.#parts[part];
     const found = await quarantine.isolate(all, contributors, async (contents) => {
       const text = desiredText(mergeObject(this.object, contents), part);
-      const body = this.#body(part, text, await this.#live(part, text, signal));
-      await client.apply(this.#resource!, body, { ...applyOptions(part, signal), dryRun: true });
+      await this.#remote!.tryOut({ part, text, before: this.#parts[part].published }, signal);
     });
     for (const plugin of found) {
       const reason = quarantine.refusals.get(plugin)?.message ?? "";
@@ -333,10 +293,10 @@ export class ObjectWriter {
     return found.length > 0;
   }
 
-  #watch(signal: AbortSignal): void {
+  #watch(resource: ApiResource, signal: AbortSignal): void {
     if (this.watching || signal.aborted) return;
     const { nodeName, log } = this.#options;
-    const watcher = this.#options.watch(this.#resource!, nodeName, {
+    const watcher = this.#options.watch(resource, nodeName, {
       onReplace: (objects) => this.#saw(objects.find(({ metadata }) => metadata.name === nodeName)),
       onUpsert: (object) => this.#saw(object),
       onDelete: () => this.#saw(undefined),
@@ -365,8 +325,4 @@ export class ObjectWriter {
     this.changedAt ??= clock.monotonic();
     this.#wake();
   }
-}
-
-function applyOptions(part: ApplyPart, signal: AbortSignal): ApplyOptions {
-  return { force: true, signal, ...(part === "status" ? { subresource: "status" } : {}) };
 }
