@@ -1,11 +1,12 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { customNodeResource, status } from "../sdk/index.ts";
 import { StateDatabase } from "../src/state/index.ts";
 import { startAgent, untilWidgets } from "./support/agent.ts";
 import { startCluster } from "./support/cluster.ts";
-import { rawField, widgets } from "./support/plugins.ts";
+import { constantly, rawField, startBarePlugin, widgets } from "./support/plugins.ts";
 import { setUp } from "./support/setup.ts";
 import { until } from "./support/until.ts";
 
@@ -60,6 +61,17 @@ describe.concurrent("the state database", () => {
   it("that is corrupt is set aside and reported, and withdraws nothing of live plugins", async () => {
     await using setup = await setUp();
     const { cluster, plugin } = setup;
+    // It takes its time to answer, so that an agent without memory has nothing of it when it could write first.
+    const slowService = constantly(widgets("slow", 1));
+    const slow = await startBarePlugin(setup.agent.pluginDir, "slow", {
+      getReportContent: (request, context) =>
+        sleep(300).then(() => slowService.getReportContent(request, context)),
+      async *listAndWatchReportContent(request, context) {
+        await sleep(300);
+        yield* slowService.listAndWatchReportContent(request, context);
+      },
+    });
+    await untilWidgets(cluster, "slow", 1);
     const seen = cluster.requests.length;
     await setup.restart(() => {
       const path = join(setup.agent.stateDir, "nodekeeper.db");
@@ -75,8 +87,9 @@ describe.concurrent("the state database", () => {
     const withdrawing = cluster.requests
       .slice(seen)
       .filter(({ method, path, body }) => method === "PATCH" && path.endsWith("/status") && body)
-      .filter(({ body }) => !JSON.stringify(body).includes("widgets.example/steady"));
+      .filter(({ body }) => !/example\/slow.*example\/steady/.test(JSON.stringify(body)));
     expect(withdrawing).toEqual([]);
+    slow.stop();
   });
 
   it("that was lost: what a plugin said before and says no more is removed", async () => {
