@@ -31,10 +31,11 @@ async function untilWorking(): Promise<number> {
   });
   const address = await until("the agent", () => printed(/agent +http:\/\/(\S+)/));
   const agent = statusReader(address);
-  await until(
-    "the sample's content",
-    async () => ((await agent.plugin("example-reporter"))?.contentBytes ?? 0) > 0,
-  );
+  await until("the sample's content is published", async () => {
+    const objects: { plugins: string[]; pending: boolean; writes: number }[] = await agent.api("objects");
+    const mine = objects.filter(({ plugins }) => plugins.includes("example-reporter"));
+    return mine.length === 2 && mine.every(({ pending, writes }) => !pending && writes > 0);
+  });
   expect(isAlive(Number(pid))).toBe(true);
   return Number(pid);
 }
