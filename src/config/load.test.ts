@@ -43,7 +43,7 @@ describe("sources", () => {
       stateDir: "/var/lib/nodekeeper/state",
       hostRoot: "/",
       log: { level: "info" },
-      kube: { kubeconfig: "", context: "", qps: 10, burst: 20, requestTimeout: 10_000 },
+      kube: { kubeconfig: "", context: "", qps: 20, burst: 40, requestTimeout: 10_000 },
       server: { address: "127.0.0.1:10290" },
       plugins: {
         directories: ["/var/lib/nodekeeper/plugins_registry"],

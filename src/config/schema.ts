@@ -72,11 +72,11 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       { pattern: /^[^\0\n]*$/, expected: "the name of a context", placeholder: "<name>", maxLength: 253 },
       { about: "The context of the kubeconfig file. Empty: its current context." },
     ),
-    qps: decimal(10, 0.1, 1000, {
+    qps: decimal(20, 0.1, 1000, {
       about: "Calls a second to the API server, on average.",
       flag: "kube-api-qps",
     }),
-    burst: integer(20, 1, 2000, { about: "Calls at once above that average.", flag: "kube-api-burst" }),
+    burst: integer(40, 1, 2000, { about: "Calls at once above that average.", flag: "kube-api-burst" }),
     requestTimeout: duration("10s", "1s", "5m", {
       about: "The deadline of one call to the API server; watches have their own.",
       flag: "kube-api-request-timeout",

@@ -236,6 +236,16 @@ describe("ReporterManager", () => {
       expect(value("lost")).toBeUndefined();
     });
 
+    it("lets a plugin that was served come back, though no grace is configured", async () => {
+      store({ plugin: "served" }, { plugin: "stopped", stoppedAt: clock.now() });
+      const { value } = start([], { pluginGracePeriod: 0 });
+      await clock.step(5_000);
+      expect(value("served")).toBe("kept");
+      expect(value("stopped")).toBeUndefined();
+      await clock.step(5_000);
+      expect(value("served")).toBeUndefined();
+    });
+
     it("follows a grace period that changes while it runs", async () => {
       store({ plugin: "lost" });
       const { value, manager, settings } = start([]);

@@ -26,6 +26,8 @@ import { type ContentSource, inTreeSource, type ReporterSource, socketSource } f
 const REPORTER_VERSIONS = ["v1alpha1"];
 // Messages of one plugin that come closer together than this are read as one: only the last counts.
 const REFRESH_MS = 20;
+// A plugin that runs is found by the agent's first scan, and asked at once.
+const RETURN_MS = 10_000;
 
 export interface ReporterManagerOptions {
   store: ReporterStore;
@@ -80,9 +82,10 @@ export class ReporterManager implements Runnable, PluginHandler {
       this.#parse(endpoint);
       // An in-tree plugin answers anew in a moment; until then, too, nothing of it may be withdrawn.
       if (inTree) continue;
-      // One that was served until the end gets its whole grace to come back.
+      // One that was served until the end gets its whole grace to come back, and time to do so where there is none.
+      const wasServed = stored.stoppedAt === undefined;
       const stoppedFor = Math.max(clock.now() - (stored.stoppedAt ?? clock.now()), 0);
-      this.#stop(endpoint, stoppedFor);
+      this.#stop(endpoint, stoppedFor, wasServed ? RETURN_MS : 0);
     }
     if (this.#endpoints.size > 0)
       log.info({ plugins: [...this.#endpoints.keys()] }, "restored reporter contents");
@@ -295,22 +298,22 @@ export class ReporterManager implements Runnable, PluginHandler {
     }
   }
 
-  /** @param stoppedFor how long it has been lost already, milliseconds */
-  #stop(endpoint: Endpoint, stoppedFor: number): void {
+  /** @param stoppedFor how long it has been lost already; its grace is `atLeast` this long; milliseconds */
+  #stop(endpoint: Endpoint, stoppedFor: number, atLeast = 0): void {
     const { clock } = this.#options;
     endpoint.scope?.abort(stopped("plugin is gone"));
     endpoint.scope = undefined;
     endpoint.stoppedAt = clock.now() - stoppedFor;
     endpoint.graceFrom = clock.monotonic() - stoppedFor;
     this.#checkpointed(endpoint);
-    this.#armGrace(endpoint);
+    this.#armGrace(endpoint, atLeast);
     this.#countStates();
   }
 
-  #armGrace(endpoint: Endpoint): void {
+  #armGrace(endpoint: Endpoint, atLeast = 0): void {
     const { clock, settings } = this.#options;
     endpoint.grace?.cancel();
-    const left = endpoint.graceFrom + settings().pluginGracePeriod - clock.monotonic();
+    const left = endpoint.graceFrom + Math.max(settings().pluginGracePeriod, atLeast) - clock.monotonic();
     endpoint.grace = clock.after(Math.max(left, 0), () => this.#drop(endpoint));
   }
 
