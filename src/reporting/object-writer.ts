@@ -238,7 +238,10 @@ export class ObjectWriter {
   async #write(part: ApplyPart, text: string, signal: AbortSignal): Promise<void> {
     const { clock, metrics } = this.#options;
     this.lastWriteAt = clock.monotonic();
-    const answer = await this.#remote!.apply({ part, text, before: this.#parts[part].published }, signal);
+    const before = this.#parts[part].published;
+    // Recorded ahead: whoever dies between the write and its record leaves nothing behind that nobody removes.
+    if (before === "") this.#record(part, text);
+    const answer = await this.#remote!.apply({ part, text, before }, signal);
     this.lastWriteAt = clock.monotonic();
     this.#writtenAt = clock.now();
     this.#writes++;

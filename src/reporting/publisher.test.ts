@@ -39,6 +39,8 @@ interface Setup {
   minWriteInterval?: number;
   /** Applies whose body this accepts get 422, as from a schema that the embedded server does not have. */
   refuse?: (body: string) => boolean;
+  /** Applies reach the server, their answers never arrive. */
+  losesAnswers?: boolean;
 }
 
 /** A publisher before a real API server in memory; `say` is a plugin's mouth. */
@@ -67,6 +69,13 @@ async function setUp(setup: Setup = {}) {
   const metrics = createKubeMetrics(registry);
   const common = { clock: systemClock, log: silentLogger, metrics };
   const client = createKubeClient({ ...common, access, version: "test", qps: 1_000, burst: 1_000 });
+  if (setup.losesAnswers) {
+    const apply = client.apply.bind(client);
+    client.apply = async (resource, object, options) => {
+      await apply(resource, object, options);
+      throw new NodekeeperError("unavailable", "connection lost");
+    };
+  }
   const { refuse } = setup;
   if (refuse) {
     const apply = client.apply.bind(client);
@@ -324,7 +333,16 @@ describe("Publisher", () => {
     await first.stop();
     const second = await setUp({ directory: first.directory, server: first.server });
     await second.eventually(() => expect(second.object()?.status ?? {}).toEqual({}));
-    expect(specOf(second.object())).toEqual({});
+    await second.eventually(() => expect(specOf(second.object())).toEqual({}));
+  });
+
+  it("removes also what a predecessor wrote without learning that it had", async () => {
+    const first = await setUp({ losesAnswers: true });
+    first.say("a", message([properties("cpu")]));
+    await first.eventually(() => expect(specOf(first.object())).not.toEqual({}));
+    await first.stop();
+    const second = await setUp({ directory: first.directory, server: first.server });
+    await second.eventually(() => expect(specOf(second.object())).toEqual({}));
   });
 });
 
