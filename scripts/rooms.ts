@@ -19,12 +19,13 @@ export const rooms = [
   "kube",
   "state",
   "config",
+  "grpc",
   "lib",
   "gen",
 ] as const;
 
 // The SDK is its own package entry: it may use what carries no knowledge of the agent.
-const sdkMayImport = ["lib", "gen"];
+const sdkMayImport = ["grpc", "lib", "gen"];
 
 interface Import {
   from: string;

@@ -9,7 +9,7 @@ import {
   type GetReportContentResponse,
   ReporterPluginDefinition,
 } from "../src/gen/reporterplugin/v1alpha1/api.ts";
-import { dialUnix } from "../src/plugins/index.ts";
+import { dialUnix } from "../src/grpc/index.ts";
 import { type RunningManager, startManager, temporaryFolder, until } from "../src/plugins/test-support.ts";
 import {
   customNodeResource,

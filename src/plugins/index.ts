@@ -1,5 +1,3 @@
-export { dialUnix } from "./dial-unix.ts";
-export { fromGrpcError } from "./grpc-errors.ts";
 export { PluginManager } from "./manager.ts";
 export type { PluginStatus } from "./status.ts";
 export type { PluginHandler, PluginRegistration } from "./types.ts";

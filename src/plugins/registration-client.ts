@@ -1,9 +1,8 @@
 import { type Channel, connectivityState } from "@grpc/grpc-js";
 import { createClient } from "nice-grpc";
 import { type PluginInfo, RegistrationDefinition } from "../gen/pluginregistration/v1/api.ts";
+import { dialUnix, fromGrpcError } from "../grpc/index.ts";
 import { type Clock, NodekeeperError, withDeadline } from "../lib/index.ts";
-import { dialUnix } from "./dial-unix.ts";
-import { fromGrpcError } from "./grpc-errors.ts";
 
 /** Deadlines of the registration handshake, milliseconds. */
 export interface HandshakeTimeouts {

@@ -1,6 +1,6 @@
 import { createClient } from "nice-grpc";
 import { GetReportContentResponse, ReporterPluginDefinition } from "../gen/reporterplugin/v1alpha1/api.ts";
-import { dialUnix, fromGrpcError } from "../plugins/index.ts";
+import { dialUnix, fromGrpcError } from "../grpc/index.ts";
 
 /** A reporter plugin that runs inside the agent. It sees the same calls as one behind a socket. */
 export interface ReporterSource {

@@ -10,11 +10,12 @@ const codes: Partial<Record<Status, ErrorCode>> = {
   [Status.RESOURCE_EXHAUSTED]: "exhausted",
   [Status.DEADLINE_EXCEEDED]: "deadline",
   [Status.INVALID_ARGUMENT]: "invalid",
+  [Status.NOT_FOUND]: "notFound",
 };
 
 /**
- * What a failed call to a plugin means, in codes of the catalogue: `unsupported` (no such call), `exhausted` (too
- * large), `deadline`, `invalid`, else `unavailable`. The plugin's own words are cut at 500 characters.
+ * What a failed call means, in codes of the catalogue: `unsupported` (no such call), `exhausted` (too
+ * large), `deadline`, `invalid`, `notFound`, else `unavailable`. The server's own words are cut at 500 characters.
  * What is no gRPC error, such as an abort's reason, is given back as it is.
  */
 export function fromGrpcError(thrown: unknown): unknown {

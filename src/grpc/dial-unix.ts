@@ -2,12 +2,12 @@ import { Channel, credentials } from "@grpc/grpc-js";
 import { checkSocketPath } from "../lib/index.ts";
 
 export interface DialOptions {
-  /** The largest message taken from the plugin, bytes; a larger one fails the call with RESOURCE_EXHAUSTED. */
+  /** The largest message taken, bytes; a larger one fails the call with RESOURCE_EXHAUSTED. */
   maxReceiveBytes: number;
 }
 
 /**
- * A gRPC channel to a plugin's unix socket, for nice-grpc's `createClient`. It connects at the first call.
+ * A gRPC channel to a unix socket, for nice-grpc's `createClient`. It connects at the first call.
  * The caller closes it, and gives every call a deadline: a socket may accept and never speak.
  * @param path absolute, at most 107 bytes; otherwise throws `invalid`
  */
