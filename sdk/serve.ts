@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { createServer, type Server } from "nice-grpc";
 import { RegistrationDefinition } from "../src/gen/pluginregistration/v1/api.ts";
 import { type ReportContent, ReporterPluginDefinition } from "../src/gen/reporterplugin/v1alpha1/api.ts";
+import { type OwnSocket, ownershipOf, placeSocket, removeSocket } from "../src/grpc/index.ts";
 import {
   type Clock,
   checkPluginName,
@@ -17,7 +18,6 @@ import {
 import { LatestValue } from "./latest-value.ts";
 import { type Report, runReport } from "./run-report.ts";
 import { type RegistrationState, registrationService, reporterService } from "./services.ts";
-import { type OwnSocket, ownershipOf, placeSocket, removeSocket } from "./socket-file.ts";
 
 export interface ReporterPluginOptions {
   /** Unique among the node's reporter plugins; letters, digits, '.', '-', '_', at most 253. */

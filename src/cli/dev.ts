@@ -16,7 +16,8 @@ import {
 import { ChildProcess } from "./child-process.ts";
 import { LiveLine } from "./live-line.ts";
 import { type Output, paint } from "./output.ts";
-import { onHangup, stopOnSignals } from "./run.ts";
+import { onHangup } from "./run.ts";
+import { stopOnSignals } from "./stop-on-signals.ts";
 import { packageVersion } from "./version.ts";
 
 export interface DevOptions {

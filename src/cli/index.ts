@@ -5,6 +5,7 @@ import { type Output, standardOutput } from "./output.ts";
 import { addConfigurationOptions } from "./settings-options.ts";
 import { packageVersion } from "./version.ts";
 
+const DEFAULT_SOCKET = "/run/nodekeeper/nodekeeper.sock";
 const DEFAULT_SERVER = "127.0.0.1:10290";
 
 /**
@@ -64,6 +65,31 @@ export async function runCli(argv: readonly string[], output: Output = standardO
       await pluginsCommand({ server: options.server, format }, output, Date.now());
     });
 
+  addSocketOption(
+    program.command("pods").description("what runs on this node, as the container runtime tells"),
+  )
+    .option("-o, --output <format>", "table, wide or json", "table")
+    .option("-n, --namespace <name>", "only pods of this namespace")
+    .option("-w, --watch", "go on, and print a pod again when something happens to it", false)
+    .action(async ({ socket, output: given, namespace, watch }) => {
+      const { podsCommand } = await import("./pods.ts");
+      const format = oneOf(given, ["table", "wide", "json"] as const, "--output");
+      await podsCommand({ socket, format, namespace, watch }, output, Date.now, await signals());
+    });
+
+  addSocketOption(
+    program.command("events").description("what happened to pods and containers on this node, in order"),
+  )
+    .option("-o, --output <format>", "text or json", "text")
+    .option("-f, --follow", "go on with what is still to come", false)
+    .option("--since <when>", "how long ago to begin, or the cursor of an earlier answer", "1h")
+    .option("--pod <namespace/name>", "only events of this pod")
+    .action(async ({ socket, output: given, follow, since, pod }) => {
+      const { eventsCommand } = await import("./events.ts");
+      const format = oneOf(given, ["text", "json"] as const, "--output");
+      await eventsCommand({ socket, format, follow, since, pod }, output, Date.now, await signals());
+    });
+
   const config = program.command("config").description("look at configurations");
   config
     .command("default")
@@ -118,6 +144,18 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     process.stderr.write(`nodekeeper: ${messageOf(error)}\n`);
     return error instanceof NodekeeperError && error.code === "invalid" ? 2 : 1;
   }
+}
+
+function addSocketOption(command: Command): Command {
+  return command.option(
+    "--socket <path>",
+    "the agent's API socket",
+    process.env.NODEKEEPER_API_SOCKET ?? DEFAULT_SOCKET,
+  );
+}
+
+async function signals(): Promise<AbortSignal> {
+  return (await import("./stop-on-signals.ts")).stopWithReader();
 }
 
 function oneOf<const W extends string>(given: string, words: readonly W[], option: string): W {

@@ -1,7 +1,8 @@
 import { createAgent } from "../agent.ts";
 import { loadConfiguration } from "../config/index.ts";
-import { createLogger, stopped, systemClock } from "../lib/index.ts";
+import { createLogger, systemClock } from "../lib/index.ts";
 import { configurationSources } from "./settings-options.ts";
+import { stopOnSignals } from "./stop-on-signals.ts";
 import { packageVersion } from "./version.ts";
 
 /** `nodekeeper run`: the agent in the foreground until SIGINT or SIGTERM; a second signal ends it at once. */
@@ -28,16 +29,4 @@ export async function runCommand(options: Record<string, unknown>): Promise<void
 export function onHangup(callback: () => void): () => void {
   process.on("SIGHUP", callback);
   return () => process.off("SIGHUP", callback);
-}
-
-/** Aborts at the first SIGINT or SIGTERM. The second ends the process, as one expects of a hung program. */
-export function stopOnSignals(): AbortSignal {
-  const controller = new AbortController();
-  for (const name of ["SIGINT", "SIGTERM"] as const) {
-    process.on(name, () => {
-      if (controller.signal.aborted) process.exit(130);
-      controller.abort(stopped(name));
-    });
-  }
-  return controller.signal;
 }

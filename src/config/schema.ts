@@ -95,6 +95,69 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       { about: "The address to listen on. Port 0 takes any free port. Whoever reaches it can read it." },
     ),
   }),
+  api: section("The agent's gRPC API for other programs on the node.", {
+    socket: text(
+      "/run/nodekeeper/nodekeeper.sock",
+      {
+        pattern: /^(\/[^\0]{1,106})?$/,
+        expected: "an absolute path of at most 107 bytes, or nothing",
+        placeholder: "<path>",
+      },
+      {
+        about:
+          "The unix socket to serve it on, mode 0660. Its folder is created if missing. Empty: not served.",
+        flag: "api-socket",
+      },
+    ),
+  }),
+  runtime: section("The container runtime, over CRI.", {
+    endpoint: text(
+      "",
+      {
+        pattern: /^$|^(unix:\/\/)?\/[^\0]{1,106}$/,
+        expected: 'a socket, such as "unix:///run/containerd/containerd.sock"',
+        placeholder: "<socket>",
+      },
+      {
+        about: "The runtime's socket. Empty: found among the usual places.",
+        flag: "runtime-endpoint",
+        env: ["CONTAINER_RUNTIME_ENDPOINT"],
+      },
+    ),
+    requestTimeout: duration("2m", "1s", "15m", {
+      about: "The deadline of one call to the runtime.",
+      flag: "runtime-request-timeout",
+    }),
+    maxMessageSize: byteSize("16Mi", "1Mi", "256Mi", {
+      about: "The largest answer taken from the runtime. A node with very many containers may need more.",
+      flag: "runtime-max-message-size",
+    }),
+  }),
+  lifecycle: section("What runs on the node: pod lifecycle events and pod statuses.", {
+    enabled: boolean(true, { about: "Whether the container runtime is asked at all.", flag: "lifecycle" }),
+    relistPeriod: duration("1s", "100ms", "5m", {
+      about: "From the end of one listing of all pods to the start of the next.",
+    }),
+    eventedRelistPeriod: duration("30s", "1s", "10m", {
+      about: "The same while the runtime's own events tell what happens.",
+    }),
+    useRuntimeEvents: boolean(true, { about: "Whether the runtime is asked for its events." }),
+    unhealthyAfter: duration("3m", "5s", "1h", {
+      about: "Without a listing for so long the agent is not ready.",
+    }),
+    inspectionPatience: duration("2s", "100ms", "5m", {
+      about: "A pod whose inspection takes longer is stale, and no other waits for it.",
+    }),
+    maxInspections: integer(32, 1, 256, {
+      about: "Pods inspected at once at most; fewer while the runtime is slow.",
+    }),
+    logCapacity: integer(100_000, 100, 10_000_000, {
+      about: "How many events are kept for those who read them later.",
+    }),
+    savedEvents: integer(20_000, 0, 1_000_000, {
+      about: "How many of them survive a restart of the agent.",
+    }),
+  }),
   plugins: section("Plugins that register over sockets, as the kubelet's do.", {
     directories: textList(
       ["/var/lib/nodekeeper/plugins_registry"],

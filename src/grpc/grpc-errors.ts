@@ -1,5 +1,5 @@
-import { ClientError, Status } from "nice-grpc";
-import { type ErrorCode, NodekeeperError } from "../lib/index.ts";
+import { ClientError, ServerError, Status } from "nice-grpc";
+import { codeOf, type ErrorCode, messageOf, NodekeeperError } from "../lib/index.ts";
 
 const longestDetails = 500;
 // grpc-js adds this to every failed connection, also when there is nothing to note.
@@ -22,4 +22,26 @@ export function fromGrpcError(thrown: unknown): unknown {
   if (!(thrown instanceof ClientError)) return thrown;
   const details = thrown.details.replace(emptyNote, "").slice(0, longestDetails) || Status[thrown.code];
   return new NodekeeperError(codes[thrown.code] ?? "unavailable", details);
+}
+
+const statuses: Record<ErrorCode, Status> = {
+  invalid: Status.INVALID_ARGUMENT,
+  notFound: Status.NOT_FOUND,
+  conflict: Status.ABORTED,
+  forbidden: Status.PERMISSION_DENIED,
+  unauthenticated: Status.UNAUTHENTICATED,
+  throttled: Status.RESOURCE_EXHAUSTED,
+  unavailable: Status.UNAVAILABLE,
+  deadline: Status.DEADLINE_EXCEEDED,
+  gone: Status.OUT_OF_RANGE,
+  unsupported: Status.UNIMPLEMENTED,
+  exhausted: Status.RESOURCE_EXHAUSTED,
+  corrupt: Status.DATA_LOSS,
+  stopped: Status.UNAVAILABLE,
+  internal: Status.INTERNAL,
+};
+
+/** What a service of ours answers when its work threw: the catalogue's codes as gRPC statuses. */
+export function toServerError(thrown: unknown): ServerError {
+  return new ServerError(statuses[codeOf(thrown)], messageOf(thrown));
 }

@@ -1,2 +1,3 @@
 export { type DialOptions, dialUnix } from "./dial-unix.ts";
-export { fromGrpcError } from "./grpc-errors.ts";
+export { fromGrpcError, toServerError } from "./grpc-errors.ts";
+export { type OwnSocket, ownershipOf, placeSocket, removeSocket } from "./socket-file.ts";

@@ -36,5 +36,6 @@ export { type RunInOrderOptions, runInOrder } from "./run-in-order.ts";
 export type { Runnable } from "./runnable.ts";
 export { checkSocketPath, longestSocketPath } from "./socket-path.ts";
 export { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
+export { pause, withPauses } from "./with-pauses.ts";
 export { type KeyHandler, WorkQueue, type WorkQueueOptions } from "./work-queue.ts";
 export { createWorkQueueMetrics, type WorkQueueMetrics } from "./work-queue-metrics.ts";

@@ -1,6 +1,6 @@
 import { chmod, lstat, mkdir, rename, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type Clock, checkSocketPath, NodekeeperError, probeSocket } from "../src/lib/index.ts";
+import { type Clock, checkSocketPath, NodekeeperError, probeSocket } from "../lib/index.ts";
 
 /** A socket file that this process serves. */
 export interface OwnSocket {
@@ -12,12 +12,14 @@ export interface OwnSocket {
  * Serves at `path` in two moves: bind under a hidden name, then rename into place. A watcher never meets a socket
  * nobody listens on yet, and a stale file is replaced. Throws `conflict` when a live process serves the path.
  * @param listen binds to the path it is given
+ * @param mode of the socket file
  */
 export async function placeSocket(
   path: string,
   hiddenName: string,
   clock: Clock,
   listen: (path: string) => Promise<void>,
+  mode = 0o600,
 ): Promise<OwnSocket> {
   const hidden = join(dirname(path), hiddenName);
   checkSocketPath(path);
@@ -26,7 +28,7 @@ export async function placeSocket(
   await refuseLiveOwner(path, clock);
   await unlink(hidden).catch(() => {});
   await listen(hidden);
-  await chmod(hidden, 0o600);
+  await chmod(hidden, mode);
   const identity = await identityAt(hidden);
   await rename(hidden, path);
   return { path, identity: identity ?? "" };

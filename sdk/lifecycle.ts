@@ -1,0 +1,170 @@
+import type { Channel } from "@grpc/grpc-js";
+import { createClient } from "nice-grpc";
+import {
+  type PodLifecycleClient as GeneratedClient,
+  PodLifecycleDefinition,
+} from "../src/gen/nodekeeper/lifecycle/v1alpha1/api.ts";
+import { dialUnix, fromGrpcError } from "../src/grpc/index.ts";
+import {
+  Backoff,
+  type Clock,
+  codeOf,
+  type ErrorCode,
+  messageOf,
+  NodekeeperError,
+  pause,
+  systemClock,
+  withDeadline,
+  withPauses,
+} from "../src/lib/index.ts";
+import {
+  eventOf,
+  type PodIdentity,
+  type PodLifecycleItem,
+  type PodStatus,
+  podStatusOf,
+  snapshotOf,
+} from "./lifecycle-model.ts";
+
+export const defaultAgentSocket = "/run/nodekeeper/nodekeeper.sock";
+
+export interface PodLifecycleClientOptions {
+  /** The agent's API socket. Default: /run/nodekeeper/nodekeeper.sock. */
+  socket?: string;
+  clock?: Clock;
+}
+
+/** Which pods; what is left out matches all. */
+export type PodSelector = Partial<PodIdentity>;
+
+export interface WatchPodsOptions {
+  /** Go on after this cursor of an earlier item. Without it and `since`, a snapshot comes first. */
+  cursor?: string;
+  /** Without a cursor: begin with the events from this time on, milliseconds since the epoch. */
+  since?: number;
+  selector?: PodSelector;
+  /** End after the events that are there already. Then nothing is tried again. Default: false. */
+  stopAtEnd?: boolean;
+  /** Give the pod's status with each event. Default: false. */
+  withStatus?: boolean;
+  /** Called when the agent can't be reached; the watch tries again and goes on where it was. */
+  onRetry?: (error: Error, delayMs: number) => void;
+}
+
+export interface GetPodsOptions {
+  selector?: PodSelector;
+  /** Wait until the runtime has been read after this call. Needs a UID in the selector. */
+  fresh?: boolean;
+}
+
+const LONGEST_ANSWER = 64 * 1024 * 1024;
+const GET_DEADLINE_MS = 90_000;
+// The agent says something every 10 s.
+const SILENCE_MS = 35_000;
+// The agent is there and refuses: asking again changes nothing.
+const hopeless: ReadonlySet<ErrorCode> = new Set(["invalid", "unsupported", "forbidden"]);
+
+/** What runs on this node, asked of the agent over its socket. */
+export class PodLifecycleClient implements Disposable {
+  readonly #socket: string;
+  readonly #clock: Clock;
+  readonly #channel: Channel;
+  readonly #client: GeneratedClient;
+
+  /** Throws `invalid` for a path that can be no socket. Connects at the first call. */
+  constructor({ socket = defaultAgentSocket, clock = systemClock }: PodLifecycleClientOptions = {}) {
+    this.#socket = socket;
+    this.#clock = clock;
+    this.#channel = dialUnix(socket, { maxReceiveBytes: LONGEST_ANSWER });
+    this.#client = createClient(PodLifecycleDefinition, this.#channel);
+  }
+
+  /**
+   * Events in order, from a snapshot, a cursor or a time on, until the signal aborts, which ends it quietly.
+   * Goes on after a restart of the agent without losing or repeating an event that the agent still knows.
+   * Throws `invalid` for a bad cursor; with `stopAtEnd` also `unavailable`.
+   */
+  async *watch(options: WatchPodsOptions = {}, signal?: AbortSignal): AsyncGenerator<PodLifecycleItem> {
+    const backoff = new Backoff({ baseMs: 250, maxMs: 5_000, jitter: 0.3 });
+    let { cursor } = options;
+    while (!signal?.aborted) {
+      try {
+        for await (const item of this.#watchOnce({ ...options, ...(cursor ? { cursor } : {}) }, signal)) {
+          backoff.reset();
+          cursor = item.cursor;
+          yield item;
+        }
+        if (options.stopAtEnd) return;
+        throw new NodekeeperError("unavailable", "the agent ended the watch");
+      } catch (thrown) {
+        if (signal?.aborted) return;
+        const error = this.#explain(thrown);
+        if (options.stopAtEnd || hopeless.has(codeOf(error))) throw error;
+        const delayMs = backoff.next();
+        options.onRetry?.(error, delayMs);
+        await this.#clock.sleep(delayMs, signal).catch(() => {});
+      }
+    }
+  }
+
+  /** Statuses of pods, sorted by namespace and name. Throws `unavailable`, `deadline`, `invalid`. */
+  async getPods(
+    { selector = {}, fresh = false }: GetPodsOptions = {},
+    signal?: AbortSignal,
+  ): Promise<PodStatus[]> {
+    try {
+      const { pods } = await withDeadline(this.#clock, GET_DEADLINE_MS, "agent", signal, (scoped) =>
+        this.#client.get({ selector, fresh }, { signal: scoped }),
+      );
+      return pods.map(podStatusOf);
+    } catch (thrown) {
+      throw this.#explain(thrown);
+    }
+  }
+
+  close(): void {
+    this.#channel.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  async *#watchOnce(options: WatchPodsOptions, signal?: AbortSignal): AsyncGenerator<PodLifecycleItem> {
+    const { cursor = "", since, selector = {}, stopAtEnd = false, withStatus = false } = options;
+    const ending = new AbortController();
+    const request = {
+      cursor,
+      ...(since === undefined ? {} : { since: BigInt(Math.round(since)) }),
+      selector,
+      stopAtEnd,
+      withStatus,
+    };
+    const stream = this.#client.watch(request, {
+      signal: signal ? AbortSignal.any([signal, ending.signal]) : ending.signal,
+    });
+    try {
+      for await (const answer of withPauses(stream[Symbol.asyncIterator](), this.#clock, SILENCE_MS)) {
+        if (answer === pause) {
+          ending.abort();
+          throw new NodekeeperError("deadline", `the agent said nothing for ${SILENCE_MS / 1000} s`);
+        }
+        const { event, snapshot } = answer;
+        if (event) yield { kind: "event", cursor: answer.cursor, event: eventOf(event) };
+        else if (snapshot) yield snapshotOf(answer.cursor, snapshot);
+        else yield { kind: "bookmark", cursor: answer.cursor };
+      }
+    } finally {
+      ending.abort();
+    }
+  }
+
+  #explain(thrown: unknown): NodekeeperError {
+    const error = fromGrpcError(thrown);
+    const code = codeOf(error);
+    if (code !== "unavailable") {
+      return error instanceof NodekeeperError ? error : new NodekeeperError(code, messageOf(error));
+    }
+    return new NodekeeperError(code, `no agent answers at ${this.#socket} (${messageOf(error)})`);
+  }
+}

@@ -1,0 +1,96 @@
+import { randomBytes } from "node:crypto";
+import { createServer, type Server } from "nice-grpc";
+import { type OwnSocket, ownershipOf, placeSocket, removeSocket } from "../grpc/index.ts";
+import { type Clock, type Logger, NodekeeperError, type Runnable } from "../lib/index.ts";
+
+export interface LocalApiOptions {
+  /** Path of the unix socket; at most 107 bytes. Its folder is made where missing. */
+  path: string;
+  /** Adds the services. They end their streams when the signal aborts. */
+  addServices: (server: Server, signal: AbortSignal) => void;
+  clock: Clock;
+  logger: Logger;
+}
+
+// Whoever has the right group may ask; the folder's mode decides who reaches it.
+const SOCKET_MODE = 0o660;
+const CHECK_INTERVAL_MS = 5_000;
+const STOP_GRACE_MS = 1_000;
+const RETRY_MS = 5_000;
+// A client's requests are small: a cursor, names.
+const LONGEST_REQUEST = 64 * 1024;
+const MOST_STREAMS_OF_A_CONNECTION = 64;
+
+/** Serves the agent's gRPC API to other programs on the node, on a unix socket. Serves again when the file goes. */
+export class LocalApi implements Runnable {
+  readonly name = "local-api";
+  readonly #options: LocalApiOptions;
+  #problem: string | undefined = "not served yet";
+
+  constructor(options: LocalApiOptions) {
+    this.#options = options;
+  }
+
+  /** Why the API is not served; undefined while it is. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, logger, path } = this.#options;
+    while (!signal.aborted) {
+      try {
+        await this.#serve(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        // Another agent on the node, or a folder that can't be written: the agent's other jobs go on.
+        if (!this.#problem)
+          logger.warn({ err: error, path }, "local API can't be served, will be tried again");
+        this.#problem = `local API: ${(error as Error).message}`;
+        await clock.sleep(RETRY_MS, signal).catch(() => {});
+      }
+    }
+  }
+
+  async #serve(signal: AbortSignal): Promise<void> {
+    const { clock, logger, path, addServices } = this.#options;
+    const server = createServer({
+      "grpc.max_receive_message_length": LONGEST_REQUEST,
+      "grpc.max_concurrent_streams": MOST_STREAMS_OF_A_CONNECTION,
+      "grpc.enable_channelz": 0,
+    });
+    addServices(server, signal);
+    let socket: OwnSocket | undefined;
+    try {
+      const hidden = `.${process.pid}-${randomBytes(4).toString("hex")}.sock`;
+      socket = await placeSocket(
+        path,
+        hidden,
+        clock,
+        async (at) => void (await server.listen(`unix:${at}`)),
+        SOCKET_MODE,
+      );
+      this.#problem = undefined;
+      logger.info({ path }, "local API is served");
+      while (!signal.aborted) {
+        await clock.sleep(CHECK_INTERVAL_MS, signal).catch(() => {});
+        if (signal.aborted) break;
+        const ownership = await ownershipOf(socket, clock);
+        if (ownership === "taken") throw new NodekeeperError("conflict", `another process took ${path}`);
+        if (ownership === "lost") {
+          logger.warn({ path }, "socket of the local API disappeared, serving again");
+          return;
+        }
+      }
+    } finally {
+      if (socket) await removeSocket(socket, clock);
+      await shutDown(server, clock);
+    }
+  }
+}
+
+async function shutDown(server: Server, clock: Clock): Promise<void> {
+  const timer = clock.after(STOP_GRACE_MS, () => server.forceShutdown());
+  await server.shutdown();
+  timer.cancel();
+}
