@@ -8,6 +8,8 @@ export interface LocalApiOptions {
   path: string;
   /** Adds the services. They end their streams when the signal aborts. */
   addServices: (server: Server, signal: AbortSignal) => void;
+  /** How often the socket file is looked at, milliseconds. Default 5 s. */
+  checkIntervalMs?: number;
   clock: Clock;
   logger: Logger;
 }
@@ -53,7 +55,7 @@ export class LocalApi implements Runnable {
   }
 
   async #serve(signal: AbortSignal): Promise<void> {
-    const { clock, logger, path, addServices } = this.#options;
+    const { clock, logger, path, addServices, checkIntervalMs = CHECK_INTERVAL_MS } = this.#options;
     const server = createServer({
       "grpc.max_receive_message_length": LONGEST_REQUEST,
       "grpc.max_concurrent_streams": MOST_STREAMS_OF_A_CONNECTION,
@@ -73,7 +75,7 @@ export class LocalApi implements Runnable {
       this.#problem = undefined;
       logger.info({ path }, "local API is served");
       while (!signal.aborted) {
-        await clock.sleep(CHECK_INTERVAL_MS, signal).catch(() => {});
+        await clock.sleep(checkIntervalMs, signal).catch(() => {});
         if (signal.aborted) break;
         const ownership = await ownershipOf(socket, clock);
         if (ownership === "taken") throw new NodekeeperError("conflict", `another process took ${path}`);
