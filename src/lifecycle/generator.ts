@@ -232,6 +232,7 @@ export class PodLifecycleEventGenerator implements Runnable {
   }
 
   #listed(startedAt: number): void {
+    this.#hints.runtimeAnswered();
     this.#metrics.requestsAnswered.inc(this.#requests.dropBefore(startedAt));
     this.#misses.forgetBefore(startedAt);
     this.#pacing.relax();

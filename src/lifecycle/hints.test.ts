@@ -133,6 +133,21 @@ describe("hints", () => {
     expect(clock.timers).toBe(0);
   });
 
+  it("are asked for again when the runtime restarted between two lists", async () => {
+    const harness = createHarness();
+    const { runtime, clock } = harness;
+    await harness.start();
+    expect(await state(harness)).toBe("unsupported");
+    runtime.events = "on";
+    await clock.step(5_000);
+    expect(runtime.calls.hints).toBe(1);
+    runtime.connected++;
+    await clock.step(3_000);
+    expect(await state(harness)).toBe("healthy");
+    expect(runtime.calls.hints).toBe(2);
+    await harness.stop();
+  });
+
   it("are asked for again when the runtime was away", async () => {
     const harness = createHarness();
     const { runtime, clock } = harness;

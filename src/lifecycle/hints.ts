@@ -29,10 +29,13 @@ export class HintStream {
   readonly #backoff: Backoff;
   #state: HintState = "starting";
   #restarted: PromiseWithResolvers<void> = Promise.withResolvers();
+  // What was found out about events holds for this connection of the runtime.
+  #askedOn: number;
 
   constructor(options: HintStreamOptions) {
     this.#options = options;
-    const { random } = options;
+    const { random, runtime } = options;
+    this.#askedOn = runtime.connections();
     this.#backoff = new Backoff({
       baseMs: RETRY_BASE_MS,
       maxMs: RETRY_MAX_MS,
@@ -47,6 +50,11 @@ export class HintStream {
   /** The runtime was away and is back: what was found out about its events no longer holds. */
   runtimeRestarted(): void {
     this.#restarted.resolve();
+  }
+
+  /** The runtime has answered: it may have restarted more quickly than anybody could see from its calls. */
+  runtimeAnswered(): void {
+    if (this.#options.runtime.connections() !== this.#askedOn) this.runtimeRestarted();
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -106,6 +114,7 @@ export class HintStream {
   async #awaitRestart(signal: AbortSignal): Promise<void> {
     const { clock, versionPollMs } = this.#options;
     this.#restarted = Promise.withResolvers();
+    this.#askedOn = this.#options.runtime.connections();
     const before = await this.#version(signal);
     for (;;) {
       using poll = childScope(signal);

@@ -124,14 +124,13 @@ export class PodTracker {
   }
 
   async #process(reading: Reading, listed: Pod | undefined): Promise<void> {
-    const { records, runtime } = this.#options;
+    const { records } = this.#options;
     const { uid } = reading;
     let current = listed;
     let status: PodStatus | undefined;
     try {
       // Lists of a runtime that has just come up can miss what runs: an exit nobody saw is looked at twice.
-      if (runtime.listPod && vanishedRunning(records.get(uid)?.told, current))
-        current = await this.#list(reading);
+      if (vanishedRunning(records.get(uid)?.told, current)) current = await this.#list(reading);
       if (current) status = await this.#inspect(reading, current);
     } catch (error) {
       this.#fail(reading, error);
@@ -191,11 +190,7 @@ export class PodTracker {
   #list(reading: Reading): Promise<Pod | undefined> {
     const { runtime } = this.#options;
     const { uid } = reading;
-    return this.#call(reading, `list of pod ${uid}`, async (signal) =>
-      runtime.listPod
-        ? runtime.listPod(uid, signal)
-        : (await runtime.listPods(signal)).find((pod) => pod.uid === uid),
-    );
+    return this.#call(reading, `list of pod ${uid}`, (signal) => runtime.listPod(uid, signal));
   }
 
   #inspect(reading: Reading, pod: Pod): Promise<PodStatus> {

@@ -1,3 +1,14 @@
+export { CriRuntime, type CriRuntimeOptions } from "./cri-runtime.ts";
+export {
+  type FoundEndpoint,
+  findRuntimeEndpoint,
+  type LookedAtEndpoint,
+  parseRuntimeEndpoint,
+  usualRuntimeEndpoints,
+} from "./endpoint.ts";
+export { defaultRuntimeSettings, type RuntimeSettings } from "./settings.ts";
+export type { ContainerStats, CpuUsage, MemoryUsage, PodStats, WritableLayerUsage } from "./stats.ts";
+export type { RuntimeStats } from "./stats-reader.ts";
 export type {
   ContainerState,
   ContainerStatus,
@@ -5,6 +16,7 @@ export type {
   Pod,
   PodStatus,
   Runtime,
+  RuntimeCondition,
   RuntimeHint,
   RuntimeVersion,
   SandboxStatus,

@@ -53,6 +53,7 @@ export interface PodStatus {
 
 /** A hint from the runtime's event stream that something happened to a pod. Never a truth. */
 export interface RuntimeHint {
+  /** Empty where the runtime does not tell, and it can't be found out. */
   podUid: string;
   /** Nanoseconds since the epoch; may be stale or replayed. */
   createdAt: bigint;
@@ -64,6 +65,14 @@ export interface RuntimeVersion {
   runtimeApiVersion: string;
 }
 
+/** What the runtime says about itself, such as "RuntimeReady" and "NetworkReady". */
+export interface RuntimeCondition {
+  type: string;
+  status: boolean;
+  reason: string;
+  message: string;
+}
+
 /**
  * The container runtime as the rooms above see it. Every call has a deadline; failures are NodekeeperErrors:
  * unavailable, deadline, exhausted (an answer over 16 MiB), unsupported, notFound, stopped.
@@ -72,13 +81,12 @@ export interface Runtime {
   version(signal: AbortSignal): Promise<RuntimeVersion>;
   /** Lists sandboxes and containers at once and groups them by pod. */
   listPods(signal: AbortSignal): Promise<Pod[]>;
-  /**
-   * Lists the sandboxes and containers of one pod, by the label with its UID; undefined where there are none.
-   * Without it a hint costs a list of all pods.
-   */
-  listPod?(uid: string, signal: AbortSignal): Promise<Pod | undefined>;
+  /** Lists the sandboxes and containers of one pod, by the label with its UID; undefined where there are none. */
+  listPod(uid: string, signal: AbortSignal): Promise<Pod | undefined>;
   /** Reads every sandbox and container of a pod; one that vanished since the list is left out. */
   podStatus(pod: Pod, signal: AbortSignal): Promise<PodStatus>;
   /** The runtime's event stream as hints. Ends when the runtime ends it; throws `unsupported` where there is none. */
   hints(signal: AbortSignal): AsyncIterable<RuntimeHint>;
+  /** How many connections to the runtime have come up; it grows when the runtime restarts, however quickly. */
+  connections(): number;
 }

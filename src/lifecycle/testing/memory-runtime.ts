@@ -45,6 +45,8 @@ export class MemoryRuntime implements Runtime {
   /** What `hints` does: `none` throws unsupported, `off` ends at once. */
   events: "none" | "off" | "on" = "none";
   runtimeVersion = "1.0";
+  /** How many connections to it have come up. */
+  connected = 1;
   readonly #clock: Clock | undefined;
   #streams = new Set<{ queue: RuntimeHint[]; wake: () => void; end: unknown; ended: boolean }>();
   #created = 0n;
@@ -145,6 +147,10 @@ export class MemoryRuntime implements Runtime {
     };
     await this.after("podStatus", uid);
     return status;
+  }
+
+  connections(): number {
+    return this.connected;
   }
 
   async *hints(signal: AbortSignal): AsyncIterable<RuntimeHint> {

@@ -1,0 +1,108 @@
+import { fromGrpcError } from "../grpc/index.ts";
+import { type Clock, childScope, codeOf, NodekeeperError, withDeadline } from "../lib/index.ts";
+import type { RuntimeClient, RuntimeConnection } from "./connection.ts";
+import type { RuntimeMetrics } from "./metrics.ts";
+import type { RuntimeSettings } from "./settings.ts";
+
+export interface RuntimeCallsOptions {
+  connection: RuntimeConnection;
+  clock: Clock;
+  metrics: RuntimeMetrics;
+  settings: RuntimeSettings;
+}
+
+/** One call: the method of CRI, and the ID of what it is about. */
+export interface Call {
+  method: string;
+  id?: string;
+  /** Default: the setting. */
+  deadlineMs?: number;
+}
+
+/** Makes calls to the runtime: with a deadline, counted, and with errors of the catalogue that name the call. */
+export class RuntimeCalls {
+  readonly #options: RuntimeCallsOptions;
+
+  constructor(options: RuntimeCallsOptions) {
+    this.#options = options;
+  }
+
+  /** One question, one answer. */
+  async ask<T>(
+    call: Call,
+    signal: AbortSignal,
+    work: (client: RuntimeClient, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { connection, clock, metrics, settings } = this.#options;
+    const { method, deadlineMs = settings.callDeadlineMs } = call;
+    const begun = clock.monotonic();
+    let result = "ok";
+    metrics.callsInFlight.inc({ method });
+    try {
+      return await withDeadline(clock, deadlineMs, nameOf(call), signal, (callSignal) =>
+        work(connection.client, callSignal),
+      );
+    } catch (thrown) {
+      const error = this.#translate(call, thrown);
+      result = codeOf(error);
+      throw error;
+    } finally {
+      metrics.callsInFlight.dec({ method });
+      metrics.callDuration.observe({ method, result }, (clock.monotonic() - begun) / 1000);
+    }
+  }
+
+  /** A list that comes in parts, all of them within one deadline. @throws `exhausted` where it has too many items */
+  collect<Part, Item>(
+    call: Call,
+    signal: AbortSignal,
+    open: (client: RuntimeClient, signal: AbortSignal) => AsyncIterable<Part>,
+    itemsOf: (part: Part) => readonly Item[],
+  ): Promise<Item[]> {
+    const { maxListed } = this.#options.settings;
+    return this.ask(call, signal, async (client, callSignal) => {
+      const all: Item[] = [];
+      for await (const part of open(client, callSignal)) {
+        for (const item of itemsOf(part)) all.push(item);
+        if (all.length > maxListed)
+          throw new NodekeeperError("exhausted", `${nameOf(call)}: more than ${maxListed} items`);
+      }
+      return all;
+    });
+  }
+
+  /** A stream without an end and without a deadline. No more is taken from the runtime than the consumer takes. */
+  async *follow<T>(
+    call: Call,
+    signal: AbortSignal,
+    open: (client: RuntimeClient, signal: AbortSignal) => AsyncIterable<T>,
+  ): AsyncGenerator<T> {
+    const { connection, metrics } = this.#options;
+    const { method } = call;
+    using scope = childScope(signal);
+    metrics.callsInFlight.inc({ method });
+    try {
+      yield* open(connection.client, scope.signal);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      throw this.#translate(call, thrown);
+    } finally {
+      metrics.callsInFlight.dec({ method });
+      scope.abort();
+    }
+  }
+
+  #translate(call: Call, thrown: unknown): unknown {
+    const error = fromGrpcError(thrown);
+    if (error === thrown || !(error instanceof NodekeeperError)) return thrown;
+    const limit = this.#options.settings.maxReceiveBytes;
+    const what = /larger than max/.test(error.message)
+      ? `the answer is over a limit of size (ours is ${limit} bytes): ${error.message}`
+      : error.message;
+    return new NodekeeperError(error.code, `${nameOf(call)}: ${what}`);
+  }
+}
+
+function nameOf({ method, id }: Call): string {
+  return id === undefined ? method : `${method} of ${id}`;
+}

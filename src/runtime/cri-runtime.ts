@@ -1,0 +1,140 @@
+import { type Clock, codeOf, type Logger, NodekeeperError, quote, type Registry } from "../lib/index.ts";
+import { RuntimeCalls } from "./calls.ts";
+import { RuntimeConnection } from "./connection.ts";
+import { parseRuntimeEndpoint } from "./endpoint.ts";
+import { followHints } from "./hints.ts";
+import { RuntimeLists } from "./lists.ts";
+import { createRuntimeMetrics } from "./metrics.ts";
+import { Oddities } from "./oddities.ts";
+import { Owners } from "./owners.ts";
+import { RuntimePods } from "./pods.ts";
+import { defaultRuntimeSettings, type RuntimeSettings } from "./settings.ts";
+import { CriStats, type RuntimeStats } from "./stats-reader.ts";
+import { RuntimeStatuses } from "./statuses.ts";
+import type { Pod, PodStatus, Runtime, RuntimeCondition, RuntimeHint, RuntimeVersion } from "./types.ts";
+
+export interface CriRuntimeOptions {
+  /** `unix:///run/containerd/containerd.sock`, or the path alone. */
+  endpoint: string;
+  clock: Clock;
+  logger: Logger;
+  /** One runtime for each registry. */
+  registry: Registry;
+  settings?: Partial<RuntimeSettings>;
+}
+
+const apiVersion = "v1";
+
+/** A container runtime that speaks CRI `runtime.v1` over a unix socket. It connects with the first call; dispose it. */
+export class CriRuntime implements Runtime, Disposable {
+  /** The socket. */
+  readonly path: string;
+  /** What containers and pods use. */
+  readonly stats: RuntimeStats;
+  readonly #settings: RuntimeSettings;
+  readonly #connection: RuntimeConnection;
+  readonly #calls: RuntimeCalls;
+  readonly #oddities: Oddities;
+  readonly #owners: Owners;
+  readonly #statuses: RuntimeStatuses;
+  readonly #pods: RuntimePods;
+
+  /** Throws `invalid` where the endpoint names no socket. */
+  constructor({ endpoint, clock, logger, registry, ...options }: CriRuntimeOptions) {
+    const settings = { ...defaultRuntimeSettings, ...options.settings };
+    const metrics = createRuntimeMetrics(registry);
+    this.path = parseRuntimeEndpoint(endpoint);
+    this.#settings = settings;
+    this.#connection = new RuntimeConnection({
+      path: this.path,
+      maxReceiveBytes: settings.maxReceiveBytes,
+      connectDeadlineMs: settings.connectDeadlineMs,
+      clock,
+      onConnected: () => metrics.connections.inc(),
+    });
+    this.#calls = new RuntimeCalls({ connection: this.#connection, clock, metrics, settings });
+    this.#oddities = new Oddities(metrics, logger);
+    this.#owners = new Owners(settings.rememberedOwners);
+    this.#statuses = new RuntimeStatuses(this.#calls, this.#oddities, settings.statusConcurrency);
+    this.#pods = new RuntimePods({
+      lists: new RuntimeLists(this.#calls, this.#connection),
+      statuses: this.#statuses,
+      owners: this.#owners,
+      oddities: this.#oddities,
+      settings,
+      logger,
+    });
+    this.stats = new CriStats(this.#calls, this.#oddities);
+  }
+
+  /** Throws `unsupported` where the runtime speaks another version of CRI. */
+  async version(signal: AbortSignal): Promise<RuntimeVersion> {
+    const { runtimeName, runtimeVersion, runtimeApiVersion } = await this.#calls.ask(
+      { method: "Version" },
+      signal,
+      (client, callSignal) => client.version({ version: apiVersion }, { signal: callSignal }),
+    );
+    if (runtimeApiVersion !== apiVersion) {
+      throw new NodekeeperError(
+        "unsupported",
+        `Version: runtime ${quote(runtimeName)} ${quote(runtimeVersion)} speaks CRI ${quote(runtimeApiVersion)}, not ${apiVersion}`,
+      );
+    }
+    return { runtimeName, runtimeVersion, runtimeApiVersion };
+  }
+
+  /** What the runtime says about itself. */
+  async conditions(signal: AbortSignal): Promise<RuntimeCondition[]> {
+    const { status } = await this.#calls.ask({ method: "Status" }, signal, (client, callSignal) =>
+      client.status({ verbose: false }, { signal: callSignal }),
+    );
+    if (!status) throw new NodekeeperError("unavailable", "Status: the answer has no status");
+    return status.conditions;
+  }
+
+  listPods(signal: AbortSignal): Promise<Pod[]> {
+    return this.#pods.all(signal);
+  }
+
+  listPod(uid: string, signal: AbortSignal): Promise<Pod | undefined> {
+    return this.#pods.one(uid, signal);
+  }
+
+  podStatus(pod: Pod, signal: AbortSignal): Promise<PodStatus> {
+    return this.#statuses.ofPod(pod, signal);
+  }
+
+  hints(signal: AbortSignal): AsyncIterable<RuntimeHint> {
+    return followHints(this.#calls, this.#owners, this.#oddities, signal);
+  }
+
+  connections(): number {
+    return this.#connection.made;
+  }
+
+  /**
+   * Stops a container; one that is gone is stopped. Throws as all calls do, `deadline` the usual time after the timeout.
+   * @param timeoutSeconds whole seconds from SIGTERM to SIGKILL; 0: killed at once
+   */
+  async stopContainer(id: string, timeoutSeconds: number, signal: AbortSignal): Promise<void> {
+    if (!Number.isSafeInteger(timeoutSeconds) || timeoutSeconds < 0) {
+      throw new NodekeeperError(
+        "invalid",
+        `StopContainer of ${id}: timeout ${timeoutSeconds} is no whole seconds`,
+      );
+    }
+    const deadlineMs = timeoutSeconds * 1000 + this.#settings.callDeadlineMs;
+    try {
+      await this.#calls.ask({ method: "StopContainer", id, deadlineMs }, signal, (client, callSignal) =>
+        client.stopContainer({ containerId: id, timeout: BigInt(timeoutSeconds) }, { signal: callSignal }),
+      );
+    } catch (error) {
+      if (codeOf(error) !== "notFound") throw error;
+    }
+  }
+
+  /** Ends the connection; calls in flight fail. */
+  [Symbol.dispose](): void {
+    this.#connection[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,69 @@
+import { NodekeeperError } from "../lib/index.ts";
+import { CriRuntime, type CriRuntimeOptions } from "./cri-runtime.ts";
+import { findRuntimeEndpoint } from "./endpoint.ts";
+import type { Pod, PodStatus, Runtime, RuntimeHint, RuntimeVersion } from "./types.ts";
+
+export interface FoundRuntimeOptions extends Omit<CriRuntimeOptions, "endpoint"> {
+  /** Where to look. Default: the usual places. */
+  candidates?: readonly string[];
+}
+
+/** The runtime of a node whose operator did not say where it is: looked for until it is found, then kept to. */
+export class FoundRuntime implements Runtime, Disposable {
+  readonly #options: FoundRuntimeOptions;
+  #found: CriRuntime | undefined;
+  #looking: Promise<CriRuntime> | undefined;
+
+  constructor(options: FoundRuntimeOptions) {
+    this.#options = options;
+  }
+
+  async version(signal: AbortSignal): Promise<RuntimeVersion> {
+    return (await this.runtime()).version(signal);
+  }
+
+  async listPods(signal: AbortSignal): Promise<Pod[]> {
+    return (await this.runtime()).listPods(signal);
+  }
+
+  async listPod(uid: string, signal: AbortSignal): Promise<Pod | undefined> {
+    return (await this.runtime()).listPod(uid, signal);
+  }
+
+  async podStatus(pod: Pod, signal: AbortSignal): Promise<PodStatus> {
+    return (await this.runtime()).podStatus(pod, signal);
+  }
+
+  async *hints(signal: AbortSignal): AsyncGenerator<RuntimeHint> {
+    yield* (await this.runtime()).hints(signal);
+  }
+
+  connections(): number {
+    return this.#found?.connections() ?? 0;
+  }
+
+  [Symbol.dispose](): void {
+    this.#found?.[Symbol.dispose]();
+  }
+
+  /** The runtime itself. Throws `unavailable`, with what was found at each place, while there is none. */
+  async runtime(): Promise<CriRuntime> {
+    if (this.#found) return this.#found;
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
+    });
+    return await this.#looking;
+  }
+
+  async #look(): Promise<CriRuntime> {
+    const { candidates, ...options } = this.#options;
+    const { path, lookedAt } = await findRuntimeEndpoint(options.clock, candidates);
+    if (!path) {
+      const places = lookedAt.map((place) => `${place.path} (${place.found})`).join(", ");
+      throw new NodekeeperError("unavailable", `no container runtime at ${places}; see runtime.endpoint`);
+    }
+    options.logger.info({ path }, "container runtime found");
+    this.#found = new CriRuntime({ ...options, endpoint: path });
+    return this.#found;
+  }
+}

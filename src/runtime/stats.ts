@@ -1,0 +1,107 @@
+import type {
+  ContainerStats as CriContainerStats,
+  CpuUsage as CriCpuUsage,
+  FilesystemUsage as CriFilesystemUsage,
+  MemoryUsage as CriMemoryUsage,
+  PodSandboxStats as CriPodSandboxStats,
+} from "../gen/runtime/v1/api.ts";
+import type { PodIdentity } from "./owners.ts";
+
+// What a runtime does not tell is undefined, never 0. Each reading has the time at which the runtime took it,
+// nanoseconds since the epoch: they may differ within one answer.
+
+export interface CpuUsage {
+  takenAt: bigint;
+  /** Core nanoseconds since the container's start. */
+  usageCoreNanoseconds: bigint | undefined;
+  /** Billionths of a core, over a window of the runtime's choice. */
+  usageNanoCores: bigint | undefined;
+}
+
+/** Bytes. */
+export interface MemoryUsage {
+  takenAt: bigint;
+  workingSetBytes: bigint | undefined;
+  /** Up to the limit, for a container that has one. */
+  availableBytes: bigint | undefined;
+  usageBytes: bigint | undefined;
+  rssBytes: bigint | undefined;
+}
+
+/** What a container has written into its own layer. */
+export interface WritableLayerUsage {
+  takenAt: bigint;
+  usedBytes: bigint | undefined;
+  inodesUsed: bigint | undefined;
+}
+
+export interface ContainerStats {
+  id: string;
+  /** The container's name in its pod. */
+  name: string;
+  cpu: CpuUsage | undefined;
+  memory: MemoryUsage | undefined;
+  writableLayer: WritableLayerUsage | undefined;
+}
+
+export interface PodStats extends PodIdentity {
+  sandboxId: string;
+  cpu: CpuUsage | undefined;
+  memory: MemoryUsage | undefined;
+  processes: { takenAt: bigint; count: bigint | undefined } | undefined;
+  containers: readonly ContainerStats[];
+}
+
+/** Undefined where the runtime does not say whose they are. */
+export function containerStats(stats: CriContainerStats): ContainerStats | undefined {
+  const { attributes, cpu, memory, writableLayer } = stats;
+  if (!attributes?.id) return undefined;
+  return {
+    id: attributes.id,
+    name: attributes.metadata?.name ?? "",
+    cpu: cpu && cpuUsage(cpu),
+    memory: memory && memoryUsage(memory),
+    writableLayer: writableLayer && writableLayerUsage(writableLayer),
+  };
+}
+
+/** Undefined where the runtime does not say whose they are. */
+export function podStats({ attributes, linux }: CriPodSandboxStats): PodStats | undefined {
+  if (!attributes?.id || !attributes.metadata?.uid) return undefined;
+  const { uid, name, namespace } = attributes.metadata;
+  return {
+    uid,
+    name,
+    namespace,
+    sandboxId: attributes.id,
+    cpu: linux?.cpu && cpuUsage(linux.cpu),
+    memory: linux?.memory && memoryUsage(linux.memory),
+    processes: linux?.process && {
+      takenAt: linux.process.timestamp,
+      count: linux.process.processCount?.value,
+    },
+    containers: (linux?.containers ?? []).flatMap((container) => containerStats(container) ?? []),
+  };
+}
+
+function cpuUsage({ timestamp, usageCoreNanoSeconds, usageNanoCores }: CriCpuUsage): CpuUsage {
+  return {
+    takenAt: timestamp,
+    usageCoreNanoseconds: usageCoreNanoSeconds?.value,
+    usageNanoCores: usageNanoCores?.value,
+  };
+}
+
+function memoryUsage(memory: CriMemoryUsage): MemoryUsage {
+  return {
+    takenAt: memory.timestamp,
+    workingSetBytes: memory.workingSetBytes?.value,
+    availableBytes: memory.availableBytes?.value,
+    usageBytes: memory.usageBytes?.value,
+    rssBytes: memory.rssBytes?.value,
+  };
+}
+
+function writableLayerUsage({ timestamp, usedBytes, inodesUsed }: CriFilesystemUsage): WritableLayerUsage {
+  return { takenAt: timestamp, usedBytes: usedBytes?.value, inodesUsed: inodesUsed?.value };
+}
