@@ -30,7 +30,7 @@ export class AgentProcess {
   }
 
   /** Starts it; answers the milliseconds until /readyz said ok. */
-  async start(): Promise<number> {
+  async start(more: Readonly<Record<string, string>> = {}): Promise<number> {
     this.#port = await freePort();
     const begun = performance.now();
     const flags = {
@@ -40,6 +40,9 @@ export class AgentProcess {
       "plugin-directories": this.plugins,
       "server-address": `127.0.0.1:${this.#port}`,
       "kube-api-qps": "100",
+      "api-socket": join(this.folder, "agent.sock"),
+      lifecycle: "false",
+      ...more,
     };
     const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
     const log = openSync(join(this.folder, "agent.log"), "a");

@@ -4,6 +4,7 @@ import {
   ConfigurationWatcher,
   createConfigMetrics,
 } from "./config/index.ts";
+import { PodLifecycleDefinition } from "./gen/nodekeeper/lifecycle/v1alpha1/api.ts";
 import { Host } from "./host/index.ts";
 import { enabledPlugins, SYSTEM_REPORTER_NAME, SystemReporter } from "./intree/index.ts";
 import {
@@ -24,6 +25,7 @@ import {
   type Runnable,
   runInOrder,
 } from "./lib/index.ts";
+import { PodLifecycleEventGenerator } from "./lifecycle/index.ts";
 import { PluginManager } from "./plugins/index.ts";
 import {
   createReportingMetrics,
@@ -32,8 +34,16 @@ import {
   ReporterManager,
   type ReporterSource,
 } from "./reporting/index.ts";
-import { createBaseMetrics, createStatusServer, type JsonRoute, listPlugins } from "./server/index.ts";
-import { ReporterStore, StateDatabase } from "./state/index.ts";
+import { CriRuntime, FoundRuntime, type Runtime } from "./runtime/index.ts";
+import {
+  createBaseMetrics,
+  createStatusServer,
+  type JsonRoute,
+  LifecycleService,
+  LocalApi,
+  listPlugins,
+} from "./server/index.ts";
+import { LifecycleStore, ReporterStore, StateDatabase } from "./state/index.ts";
 
 // Under the five seconds in which a person who pressed Ctrl-C expects an end.
 const STOP_DEADLINE_MS = 4_000;
@@ -58,6 +68,10 @@ export interface AgentSummary {
   /** Plugins that are served now. */
   plugins: number;
   objects: number;
+  /** Pods that the container runtime has; undefined where it is not asked. */
+  pods: number | undefined;
+  /** Events that were told of them so far. */
+  events: number | undefined;
   /** Objects with something yet to be written. */
   pending: number;
   /** Writes that the API server took since the start. */
@@ -163,6 +177,11 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     metrics,
     queueMetrics: createWorkQueueMetrics(registry),
   });
+  const runtime = configuration.lifecycle.enabled
+    ? containerRuntime(configuration, clock, log, registry)
+    : undefined;
+  const lifecycle = runtime && podLifecycle(configuration, runtime, database, clock, log, registry);
+  const localApi = localApiOf(configuration, lifecycle, clock, log);
   const pluginManager = new PluginManager({
     directories: plugins.directories,
     handlers: [reporters],
@@ -195,6 +214,8 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     { name: "ReporterFetcherReady", kind: "ready", check: () => reporters.fetcherHealth() },
     { name: "ReporterPublished", kind: "ready", check: () => publisher.health() },
     pluginManager.healthCheck(),
+    ...(lifecycle ? [lifecycle.healthCheck()] : []),
+    ...(localApi ? [localApi.healthCheck()] : []),
   ];
   const routes: JsonRoute[] = [
     {
@@ -222,14 +243,25 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   return {
     name: "agent",
     listening: () => statusServer.whenListening(),
-    summary: () => summarize(reporters, publisher),
+    summary: () => summarize(reporters, publisher, lifecycle),
     async run(signal) {
       log.info({ version, nodeName, server: access.server.href, access: access.source }, "agent starts");
       try {
         reporters.restore();
-        const parts = [statusServer, events, publisher, reporters, pluginManager, configurationWatcher];
+        lifecycle?.restore();
+        const parts: Runnable[] = [
+          statusServer,
+          events,
+          publisher,
+          reporters,
+          ...(lifecycle ? [lifecycle] : []),
+          ...(localApi ? [localApi] : []),
+          pluginManager,
+          configurationWatcher,
+        ];
         await runInOrder(parts, { clock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);
       } finally {
+        runtime?.[Symbol.dispose]();
         database.close();
         client.close();
         log.info({}, "agent stopped");
@@ -259,12 +291,76 @@ function inTreeReporters(
   });
 }
 
-function summarize(reporters: ReporterManager, publisher: Publisher): AgentSummary {
+function containerRuntime(
+  { runtime: { endpoint, requestTimeout, maxMessageSize } }: AgentConfiguration,
+  clock: Clock,
+  log: Logger,
+  registry: Registry,
+): CriRuntime | FoundRuntime {
+  const settings = { callDeadlineMs: requestTimeout, maxReceiveBytes: maxMessageSize };
+  const options = { clock, logger: log.child({ room: "runtime" }), registry, settings };
+  return endpoint === "" ? new FoundRuntime(options) : new CriRuntime({ ...options, endpoint });
+}
+
+function podLifecycle(
+  { lifecycle, runtime: { requestTimeout } }: AgentConfiguration,
+  runtime: Runtime,
+  database: StateDatabase,
+  clock: Clock,
+  log: Logger,
+  registry: Registry,
+): PodLifecycleEventGenerator {
+  const { maxInspections } = lifecycle;
+  return new PodLifecycleEventGenerator({
+    runtime,
+    store: new LifecycleStore(database),
+    clock,
+    logger: log.child({ room: "lifecycle" }),
+    registry,
+    settings: {
+      relistPeriodMs: lifecycle.relistPeriod,
+      hintedRelistPeriodMs: lifecycle.eventedRelistPeriod,
+      unhealthyAfterMs: lifecycle.unhealthyAfter,
+      callDeadlineMs: requestTimeout,
+      inspectionPatienceMs: lifecycle.inspectionPatience,
+      inspections: { initial: Math.min(10, maxInspections), min: 1, max: maxInspections },
+      logCapacity: lifecycle.logCapacity,
+      savedEvents: lifecycle.savedEvents,
+      useHints: lifecycle.useRuntimeEvents,
+    },
+  });
+}
+
+function localApiOf(
+  { api }: AgentConfiguration,
+  lifecycle: PodLifecycleEventGenerator | undefined,
+  clock: Clock,
+  log: Logger,
+): LocalApi | undefined {
+  if (api.socket === "" || !lifecycle) return undefined;
+  const { events, statuses } = lifecycle;
+  return new LocalApi({
+    path: api.socket,
+    addServices: (server, signal) => {
+      server.add(PodLifecycleDefinition, new LifecycleService({ events, statuses, clock, signal }));
+    },
+    clock,
+    logger: log.child({ room: "server" }),
+  });
+}
+
+function summarize(
+  reporters: ReporterManager,
+  publisher: Publisher,
+  lifecycle: PodLifecycleEventGenerator | undefined,
+): AgentSummary {
   const objects = publisher.status();
   const writes = objects.flatMap(({ lastWriteAt }) => lastWriteAt ?? []);
   return {
     plugins: reporters.status().filter(({ state }) => state === "running").length,
     objects: objects.length,
+    pods: lifecycle?.statuses.uids().length,
+    events: lifecycle?.events.last,
     pending: objects.filter(({ pending }) => pending).length,
     writes: objects.reduce((sum, { writes }) => sum + writes, 0),
     lastWriteAt: writes.length > 0 ? Math.max(...writes) : undefined,

@@ -6,6 +6,7 @@ export {
   parseRuntimeEndpoint,
   usualRuntimeEndpoints,
 } from "./endpoint.ts";
+export { FoundRuntime, type FoundRuntimeOptions } from "./found-runtime.ts";
 export { defaultRuntimeSettings, type RuntimeSettings } from "./settings.ts";
 export type { ContainerStats, CpuUsage, MemoryUsage, PodStats, WritableLayerUsage } from "./stats.ts";
 export type { RuntimeStats } from "./stats-reader.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "nice-grpc";
 import { type OwnSocket, ownershipOf, placeSocket, removeSocket } from "../grpc/index.ts";
-import { type Clock, type Logger, NodekeeperError, type Runnable } from "../lib/index.ts";
+import { type Clock, type HealthCheck, type Logger, NodekeeperError, type Runnable } from "../lib/index.ts";
 
 export interface LocalApiOptions {
   /** Path of the unix socket; at most 107 bytes. Its folder is made where missing. */
@@ -36,6 +36,14 @@ export class LocalApi implements Runnable {
   /** Why the API is not served; undefined while it is. */
   get problem(): string | undefined {
     return this.#problem;
+  }
+
+  healthCheck(): HealthCheck {
+    return {
+      name: "LocalApiServed",
+      kind: "ready",
+      check: () => ({ ok: this.#problem === undefined, message: this.#problem ?? this.#options.path }),
+    };
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -24,6 +24,8 @@ export function agentFlags(cluster: TestCluster): Record<string, string> {
     stateDir: join(cluster.folder, "state"),
     pluginDirectories: join(cluster.folder, "plugins"),
     serverAddress: "127.0.0.1:0",
+    apiSocket: join(cluster.folder, "agent.sock"),
+    lifecycle: "false",
     kubeApiQps: "200",
     kubeApiBurst: "200",
     kubeApiRequestTimeout: "2s",

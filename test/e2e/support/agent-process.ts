@@ -32,6 +32,7 @@ const HOUR_S = 3_600;
 export class AgentProcess {
   readonly pluginFolder: string;
   readonly tokenFile: string;
+  readonly apiSocket: string;
   readonly child: Child;
   /** As the audit log names the caller. */
   readonly user = serviceAccountUser;
@@ -41,6 +42,7 @@ export class AgentProcess {
   private constructor(folder: string, child: Child, address: string, newToken: (lifetime: number) => string) {
     this.pluginFolder = join(folder, "plugins");
     this.tokenFile = join(folder, "token");
+    this.apiSocket = join(folder, "agent.sock");
     this.child = child;
     this.#address = address;
     this.#newToken = newToken;
@@ -64,6 +66,9 @@ export class AgentProcess {
       "state-dir": join(folder, "state"),
       "plugin-directories": join(folder, "plugins"),
       "server-address": address,
+      "api-socket": join(folder, "agent.sock"),
+      // Where a case gives no runtime there is none to be found.
+      lifecycle: String(flags["runtime-endpoint"] !== undefined),
       ...flags,
     };
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
@@ -82,6 +87,14 @@ export class AgentProcess {
       signal: AbortSignal.timeout(5_000),
     });
     return { ok: response.ok, text: await response.text() };
+  }
+
+  /** A metric without labels, or with exactly these as Prometheus writes them; undefined where there is none. */
+  async metric(name: string, labels = ""): Promise<number | undefined> {
+    const response = await fetch(`http://${this.#address}/metrics`, { signal: AbortSignal.timeout(5_000) });
+    const lines = (await response.text()).split("\n");
+    const line = lines.find((each) => each.startsWith(`${name}${labels} `));
+    return line === undefined ? undefined : Number(line.split(" ")[1]);
   }
 
   /** Resolves when it is ready, rejects with its log when it is not in time. */
