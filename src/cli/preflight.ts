@@ -11,6 +11,7 @@ import {
 } from "../kube/index.ts";
 import { messageOf, Registry, silentLogger, systemClock } from "../lib/index.ts";
 import { customNodeResource, kindKey, node } from "../reporting/index.ts";
+import { CriRuntime, FoundRuntime } from "../runtime/index.ts";
 import { type Colour, type Output, paint } from "./output.ts";
 import { configurationSources } from "./settings-options.ts";
 import { packageVersion } from "./version.ts";
@@ -37,6 +38,7 @@ export async function preflightCommand(options: Record<string, unknown>, output:
   const findings = [
     ...(await checkHost(configuration)),
     ...checkFolders(configuration),
+    ...(await checkRuntime(configuration)),
     ...(await checkApiServer(configuration)),
   ];
   if (options.output === "json") output.write(`${JSON.stringify(findings, null, 2)}\n`);
@@ -121,6 +123,27 @@ function checkFolder(check: string, path: string): Finding {
     return { check, verdict: "failed", message: `${path}: ${messageOf(error)}` };
   }
   return { check, verdict: "ok", message: existing === path ? path : `${path} (will be made)` };
+}
+
+async function checkRuntime({ lifecycle, runtime, api }: AgentConfiguration): Promise<Finding[]> {
+  if (!lifecycle.enabled) return [];
+  const check = "container runtime";
+  const findings = api.socket === "" ? [] : [checkFolder("API socket", dirname(api.socket))];
+  const options = { clock: systemClock, logger: silentLogger, registry: new Registry() };
+  const settings = { callDeadlineMs: DEADLINE_MS };
+  using found =
+    runtime.endpoint === ""
+      ? new FoundRuntime({ ...options, settings })
+      : new CriRuntime({ ...options, settings, endpoint: runtime.endpoint });
+  try {
+    const signal = new AbortController().signal;
+    const { runtimeName, runtimeVersion } = await found.version(signal);
+    const pods = await found.listPods(signal);
+    const message = `${runtimeName} ${runtimeVersion}, ${pods.length} pods`;
+    return [...findings, { check, verdict: "ok", message }];
+  } catch (error) {
+    return [...findings, { check, verdict: "failed", message: messageOf(error) }];
+  }
 }
 
 async function checkApiServer({ kube, nodeName, reporting }: AgentConfiguration): Promise<Finding[]> {
