@@ -1,0 +1,80 @@
+import { type EvictionPod, type PodReference, referenceTo } from "./pods.ts";
+import type { SkipRules } from "./policy.ts";
+import { type RefusalReason, refusalReasons } from "./refusals.ts";
+
+/** Why a pod is no candidate. */
+export type ExclusionReason = Extract<
+  RefusalReason,
+  | "otherNode"
+  | "finished"
+  | "terminating"
+  | "mirror"
+  | "static"
+  | "critical"
+  | "systemQos"
+  | "daemonSet"
+  | "skipLabel"
+  | "skipAnnotation"
+>;
+
+/** A pod that no plugin is offered and no round takes. */
+export interface Exclusion extends PodReference {
+  reason: ExclusionReason;
+  /** "label example.com/keep" */
+  detail: string;
+}
+
+export interface Selection {
+  /** Sorted by UID. */
+  candidates: EvictionPod[];
+  /** Sorted by UID. */
+  exclusions: Exclusion[];
+}
+
+// The priority from which on Kubernetes calls a pod critical.
+const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
+const criticalClasses: readonly string[] = ["system-node-critical", "system-cluster-critical"];
+
+/** Tells the pods that may be evicted from this node from those that may not. */
+export function selectCandidates(
+  pods: readonly EvictionPod[],
+  nodeName: string,
+  rules: SkipRules,
+): Selection {
+  const candidates: EvictionPod[] = [];
+  const exclusions: Exclusion[] = [];
+  for (const pod of [...pods].sort((a, b) => (a.uid < b.uid ? -1 : 1))) {
+    const found = exclusionOf(pod, nodeName, rules);
+    if (found === null) candidates.push(pod);
+    else exclusions.push({ ...referenceTo(pod), ...found });
+  }
+  return { candidates, exclusions };
+}
+
+// Being protected is looked at before anything a pod's author can write freely, such as a QoS level.
+function exclusionOf(
+  pod: EvictionPod,
+  nodeName: string,
+  rules: SkipRules,
+): Pick<Exclusion, "reason" | "detail"> | null {
+  if (pod.nodeName !== nodeName) return because("otherNode", pod.nodeName || "no node");
+  if (pod.phase === "Succeeded" || pod.phase === "Failed") return because("finished", pod.phase);
+  if (pod.deletionTimestamp !== null) return because("terminating");
+  if (pod.isMirror) return because("mirror");
+  if (pod.isStatic) return because("static");
+  if (pod.priority >= SYSTEM_CRITICAL_PRIORITY) return because("critical", `priority ${pod.priority}`);
+  if (criticalClasses.includes(pod.priorityClassName)) return because("critical", pod.priorityClassName);
+  if (pod.qosLevel === "system_cores") return because("systemQos");
+  if (pod.owner?.kind === "DaemonSet" && !rules.evictDaemonSetPods)
+    return because("daemonSet", pod.owner.name);
+
+  const label = rules.labelKeys.find((key) => Object.hasOwn(pod.labels, key));
+  if (label !== undefined) return because("skipLabel", `label ${label}`);
+  const annotation = rules.annotationKeys.find((key) => pod.annotationKeys.includes(key));
+  if (annotation !== undefined) return because("skipAnnotation", `annotation ${annotation}`);
+  return null;
+}
+
+function because(reason: ExclusionReason, detail: string = refusalReasons[reason]) {
+  return { reason, detail };
+}

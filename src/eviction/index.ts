@@ -1,0 +1,35 @@
+export type {
+  Answered,
+  ConditionAnswer,
+  EvictPodAnswer,
+  EvictPodsAnswer,
+  MetType,
+  PluginAnswers,
+  ThresholdAnswer,
+  TopAnswer,
+  TopAnswers,
+} from "./answers.ts";
+export { askTop } from "./ask-top.ts";
+export { type Exclusion, type ExclusionReason, type Selection, selectCandidates } from "./candidates.ts";
+export type { MergedCondition } from "./conditions.ts";
+export { decide } from "./decide.ts";
+export type {
+  Ask,
+  CallFailure,
+  DecideInput,
+  Decision,
+  EvictionOutcome,
+  MetThreshold,
+  Notification,
+  RankedCandidate,
+  Refusal,
+  RoundInput,
+  TopQuestion,
+  Victim,
+  Withdrawal,
+} from "./decision.ts";
+export type { EvictionPod, PodOwner, PodReference, QosClass, QosLevel } from "./pods.ts";
+export { defaultEvictionPolicy, type EvictionPolicy } from "./policy.ts";
+export { type RefusalReason, refusalReasons } from "./refusals.ts";
+export { type EvictionState, emptyEvictionState, resumeState } from "./state.ts";
+export type { ConditionProblem, CustomNodeResourceTaint, NodeTaint, WantedTaints } from "./taints.ts";
