@@ -36,7 +36,7 @@ export interface FoundEndpoint {
  * @throws `invalid` where it is anything else, or longer than the kernel takes
  */
 export function parseRuntimeEndpoint(endpoint: string): string {
-  const path = endpoint.replace(/^unix:(\/\/)?(?=\/)/, "");
+  const path = endpoint.replace(/^unix:(\/\/)?(?=\/(?!\/))/, "");
   if (!path.startsWith("/")) {
     throw new NodekeeperError(
       "invalid",

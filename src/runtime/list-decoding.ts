@@ -1,9 +1,9 @@
 import type { Container, ContainerMetadata, PodSandbox, PodSandboxMetadata } from "../gen/runtime/v1/api.ts";
 import { WireReader } from "./wire-reader.ts";
 
-// The lists are read every second and are nearly all labels and annotations, so they are decoded by hand: in about half the
-// time of the generated code, which makes an object of each field it skips, and with an error where a list breaks off,
-// for a short list would look like pods that are gone.
+// The lists are read every second and are nearly all labels and annotations, so they are decoded by hand: in about half
+// the time of the generated code, which makes an object of each field it skips, and with an error where a list breaks
+// off, for a short list would look like pods that are gone.
 // Tags: the field's number times 8 plus its wire type, 0 for numbers, 2 for text and messages.
 
 /** The sandboxes of ListPodSandboxResponse or StreamPodSandboxesResponse. Throws where the bytes are no such message. */
