@@ -1,0 +1,156 @@
+import { hash } from "node:crypto";
+import { parseQuantity } from "../lib/index.ts";
+import type {
+  CounterSet,
+  Counters,
+  Device,
+  DeviceAttribute,
+  DeviceCapacity,
+  DeviceTaint,
+  NodeSelector,
+  SliceSpec,
+} from "./model.ts";
+
+const MAX_REMEMBERED_QUANTITIES = 10_000;
+
+/**
+ * Texts and fingerprints that are equal exactly where the API server sees no difference: keys sorted, quantities by
+ * value, what is empty or false by default as if absent. Remembers the quantities it has read, up to a bound; one
+ * object serves one message or one watch.
+ *
+ * Integers beyond 2^53 are compared as the nearest double, for so the API server's answers are read.
+ */
+export class Canonical {
+  readonly #quantities = new Map<string, string>();
+
+  /** Of everything but the taints, 128 bits or more. */
+  deviceFingerprint(device: Device): string {
+    return fingerprintOf(this.deviceText(device));
+  }
+
+  counterSetFingerprint(set: CounterSet): string {
+    return fingerprintOf(JSON.stringify([set.name, this.#counters(set.counters)]));
+  }
+
+  deviceText(device: Device): string {
+    return JSON.stringify([
+      device.name,
+      entries(device.attributes, attributeValue),
+      entries(device.capacity, this.#capacity),
+      (device.consumesCounters ?? []).map(({ counterSet, counters }) => [
+        counterSet,
+        this.#counters(counters),
+      ]),
+      nodesText(device),
+      device.bindsToNode ?? false,
+      device.bindingConditions ?? [],
+      device.bindingFailureConditions ?? [],
+      device.allowMultipleAllocations ?? false,
+      entries(device.nodeAllocatableResourceMappings, ({ capacityKey, allocationMultiplier }) => [
+        capacityKey ?? "",
+        allocationMultiplier === undefined ? "" : this.quantity(allocationMultiplier),
+      ]),
+    ]);
+  }
+
+  /** The value in nanos; what is no quantity stays as it is. */
+  quantity(text: string): string {
+    const known = this.#quantities.get(text);
+    if (known !== undefined) return known;
+    const canonical = canonicalQuantity(text);
+    if (this.#quantities.size < MAX_REMEMBERED_QUANTITIES) this.#quantities.set(text, canonical);
+    return canonical;
+  }
+
+  readonly #capacity = ({ value, requestPolicy }: DeviceCapacity): unknown => {
+    if (!requestPolicy) return this.quantity(value);
+    const { default: fallback, validValues, validRange } = requestPolicy;
+    const range = validRange && [validRange.min, validRange.max, validRange.step];
+    return [
+      this.quantity(value),
+      this.#optional(fallback),
+      (validValues ?? []).map((text) => this.quantity(text)),
+      range?.map((text) => this.#optional(text)) ?? [],
+    ];
+  };
+
+  #counters(counters: Counters): unknown {
+    return entries(counters, ({ value }) => this.quantity(value));
+  }
+
+  #optional(text: string | undefined): string {
+    return text === undefined ? "" : this.quantity(text);
+  }
+}
+
+/** Which nodes a slice or a device is for, as text. */
+export function nodesText(
+  choice: Pick<SliceSpec, "nodeName" | "nodeSelector" | "allNodes" | "perDeviceNodeSelection">,
+): string {
+  if (choice.nodeName) return `node ${choice.nodeName}`;
+  if (choice.nodeSelector) return `selector ${selectorText(choice.nodeSelector)}`;
+  if (choice.allNodes) return "all";
+  return choice.perDeviceNodeSelection ? "device" : "";
+}
+
+/** Whether what is stored serves for the desired taints. A time that the desired one does not name may be any. */
+export function sameTaints(desired: DeviceTaint[] | undefined, stored: DeviceTaint[] | undefined): boolean {
+  if (!desired?.length || !stored?.length) return (desired?.length ?? 0) === (stored?.length ?? 0);
+  if (desired.length !== stored.length) return false;
+  return desired.every((taint, at) => {
+    const other = stored[at]!;
+    return (
+      sameTaint(taint, other) && (taint.timeAdded === undefined || sameTime(taint.timeAdded, other.timeAdded))
+    );
+  });
+}
+
+/** Whether two taints say the same, their times left aside. */
+export function sameTaint(a: DeviceTaint, b: DeviceTaint): boolean {
+  return a.key === b.key && (a.value ?? "") === (b.value ?? "") && a.effect === b.effect;
+}
+
+function sameTime(a: string, b: string | undefined): boolean {
+  return a === b || (b !== undefined && Date.parse(a) === Date.parse(b));
+}
+
+function selectorText({ nodeSelectorTerms }: NodeSelector): string {
+  return JSON.stringify(
+    nodeSelectorTerms.map(({ matchExpressions = [], matchFields = [] }) =>
+      [matchExpressions, matchFields].map((list) =>
+        list.map(({ key, operator, values }) => [key, operator, values ?? []]),
+      ),
+    ),
+  );
+}
+
+function attributeValue(attribute: DeviceAttribute): unknown {
+  const { bool, int, string, version, bools, ints, strings, versions } = attribute;
+  if (string !== undefined) return ["s", string];
+  if (version !== undefined) return ["v", version];
+  if (int !== undefined) return Number(int);
+  if (bool !== undefined) return bool;
+  if (ints) return ["ints", ints.map(Number)];
+  if (strings) return ["strings", strings];
+  if (versions) return ["versions", versions];
+  return ["bools", bools ?? []];
+}
+
+function entries<Value>(record: Record<string, Value> | undefined, convert: (value: Value) => unknown) {
+  if (!record) return [];
+  return Object.keys(record)
+    .sort()
+    .map((key) => [key, convert(record[key]!)]);
+}
+
+function canonicalQuantity(text: string): string {
+  try {
+    return parseQuantity(text).nano.toString();
+  } catch {
+    return JSON.stringify(text);
+  }
+}
+
+function fingerprintOf(text: string): string {
+  return hash("sha256", text, "base64url").slice(0, 22);
+}

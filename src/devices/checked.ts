@@ -1,0 +1,57 @@
+import type { ObjectMeta } from "../kube/index.ts";
+import type { CounterSet, Device, DeviceProblem, DeviceTaint, PoolNodes, SlicePool } from "./model.ts";
+
+/** A device that breaks no rule, with what planning compares. */
+export interface CheckedDevice {
+  device: Device;
+  /** Equal for devices of equal meaning, whatever their taints and however their quantities are written. */
+  fingerprint: string;
+  /** It holds its slice to 64 devices. */
+  advanced: boolean;
+}
+
+export interface CheckedCounterSet {
+  set: CounterSet;
+  fingerprint: string;
+}
+
+/** A pool whose devices may all be sent; what planning takes. */
+export interface CheckedPool {
+  name: string;
+  nodes: PoolNodes;
+  /** In the driver's order, names unique. */
+  devices: CheckedDevice[];
+  counterSets: CheckedCounterSet[];
+}
+
+/** What is left of a driver's pools, and what is not published and why. */
+export interface CheckedPools {
+  pools: CheckedPool[];
+  /** At most as many as the options allow, a few for each device. */
+  problems: DeviceProblem[];
+  /** How many devices are held back, those of refused pools included. */
+  quarantined: number;
+}
+
+/** A device as the API server has it: what planning compares, without the rest. */
+export interface StoredDevice {
+  name: string;
+  fingerprint: string;
+  taints?: DeviceTaint[];
+}
+
+/** A ResourceSlice as the API server has it; small, so that a cache of them is. */
+export interface StoredSlice {
+  /** As it is there: an update keeps it. */
+  metadata: ObjectMeta;
+  name: string;
+  driver: string;
+  pool: SlicePool;
+  /** Immutable in the API, so no slot for a pool that differs. */
+  nodeName?: string;
+  /** Canonical text of the choice of nodes. */
+  nodes: string;
+  devices: StoredDevice[];
+  /** Fingerprints. */
+  counterSets: string[];
+}

@@ -1,0 +1,22 @@
+/** Limits of resource.k8s.io/v1 as of Kubernetes 1.36, and the few of our own that keep a message bounded. */
+export const limits = {
+  devicesPerSlice: 128,
+  /** Where a device of the slice has taints, consumes counters, or has an attribute that is a list. */
+  advancedDevicesPerSlice: 64,
+  driverName: 63,
+  poolName: 253,
+  domain: 63,
+  identifier: 32,
+  /** Attributes and capacities together. */
+  attributesAndCapacities: 32,
+  /** Every item of a list counts. */
+  attributeValues: 48,
+  /** Bytes of a string or version. */
+  attributeText: 64,
+  taints: 16,
+  bindingConditions: 4,
+  counterSetsPerSlice: 8,
+  countersPerSet: 32,
+  consumedCounterSets: 2,
+  requestPolicyValues: 10,
+} as const;

@@ -1,0 +1,215 @@
+import { quote } from "../lib/index.ts";
+import {
+  isDnsLabel,
+  isDnsSubdomain,
+  isLabelName,
+  isLabelValue,
+  isQualifiedName,
+  isSemanticVersion,
+} from "./field-names.ts";
+import { limits } from "./limits.ts";
+import type { Counters, Device, DeviceAttribute, DeviceTaint, NodeAllocatableMapping } from "./model.ts";
+import { checkCapacity, type Report, readQuantity } from "./validate-capacity.ts";
+import { checkNodeSelector } from "./validate-node-selector.ts";
+
+const taintEffects = ["None", "NoSchedule", "NoExecute"];
+
+/**
+ * Checks one device by the rules of resource.k8s.io/v1 as the API server of Kubernetes 1.36 enforces them. In two
+ * places it is stricter, as the API's documentation is: a name has at most one slash, and no timestamp is guessed.
+ */
+export function checkDevice(device: Device, perDeviceNodes: boolean, report: Report): void {
+  if (!isDnsLabel(device.name)) report("name", `${quote(device.name)} is not a DNS label`);
+  const attributes = Object.entries(device.attributes ?? {});
+  const capacity = Object.entries(device.capacity ?? {});
+  const number = attributes.length + capacity.length;
+  if (number > limits.attributesAndCapacities) {
+    report(
+      "attributes",
+      `${number} attributes and capacities, at most ${limits.attributesAndCapacities} are allowed`,
+    );
+    return;
+  }
+  checkAttributes(attributes, report);
+  for (const [name, value] of capacity) {
+    if (!isQualifiedName(name)) report(`capacity[${name}]`, notQualified(name));
+    checkCapacity(value, device.allowMultipleAllocations ?? false, (field, message) =>
+      report(`capacity[${name}].${field}`, message),
+    );
+  }
+  if (device.taints) checkTaints(device.taints, report);
+  if (device.consumesCounters) checkConsumption(device.consumesCounters, report);
+  checkNodes(device, perDeviceNodes, report);
+  checkBindingConditions(device, report);
+  const mappings = Object.entries(device.nodeAllocatableResourceMappings ?? {});
+  for (const [name, mapping] of mappings) checkMapping(name, mapping, device, report);
+}
+
+/** Checks the counters of a set or of a consumption. */
+export function checkCounters(counters: Counters, field: string, report: Report): void {
+  const entries = Object.entries(counters);
+  if (entries.length === 0) report(field, "must not be empty");
+  if (entries.length > limits.countersPerSet) {
+    report(field, `has ${entries.length} counters, at most ${limits.countersPerSet} are allowed`);
+    return;
+  }
+  for (const [name, { value }] of entries) {
+    if (!isDnsLabel(name)) report(`${field}[${name}]`, `${quote(name)} is not a DNS label`);
+    readQuantity(value, `${field}[${name}].value`, report);
+  }
+}
+
+function checkAttributes(attributes: [string, DeviceAttribute][], report: Report): void {
+  let values = 0;
+  for (const [name, attribute] of attributes) {
+    if (!isQualifiedName(name)) report(`attributes[${name}]`, notQualified(name));
+    values += checkAttribute(name, attribute, report);
+  }
+  if (values > limits.attributeValues) {
+    report("attributes", `${values} values, at most ${limits.attributeValues} are allowed`);
+  }
+}
+
+// Gives the number of values.
+function checkAttribute(name: string, attribute: DeviceAttribute, report: Report): number {
+  const kinds = Object.keys(attribute) as (keyof DeviceAttribute)[];
+  const kind = kinds[0];
+  if (kind === undefined) {
+    report(`attributes[${name}]`, "has no value");
+    return 1;
+  }
+  if (kinds.length > 1) {
+    report(`attributes[${name}]`, `has more than one value: ${kinds.join(", ")}`);
+    return 1;
+  }
+  const value = attribute[kind];
+  if (!Array.isArray(value)) {
+    if (typeof value === "string") checkText(value, name, kind, report);
+    return 1;
+  }
+  if (value.length === 0) report(`attributes[${name}].${kind}`, "must not be empty");
+  for (const item of value) {
+    if (typeof item === "string") checkText(item, name, kind, report);
+  }
+  return value.length;
+}
+
+function checkText(text: string, name: string, kind: keyof DeviceAttribute, report: Report): void {
+  // No text of so few characters has more bytes than allowed.
+  if (text.length * 3 > limits.attributeText) {
+    const bytes = Buffer.byteLength(text);
+    if (bytes > limits.attributeText) {
+      report(
+        `attributes[${name}].${kind}`,
+        `has ${bytes} bytes, at most ${limits.attributeText} are allowed: ${quote(text)}`,
+      );
+    }
+  }
+  if ((kind === "version" || kind === "versions") && !isSemanticVersion(text)) {
+    report(`attributes[${name}].${kind}`, `${quote(text)} is not a version of semver.org 2.0.0`);
+  }
+}
+
+function checkTaints(taints: DeviceTaint[], report: Report): void {
+  if (taints.length > limits.taints) {
+    report("taints", `${taints.length} taints, at most ${limits.taints} are allowed`);
+    return;
+  }
+  for (const [at, { key, value = "", effect, timeAdded }] of taints.entries()) {
+    if (!isLabelName(key)) report(`taints[${at}].key`, `${quote(key)} is not a label name`);
+    if (!isLabelValue(value)) report(`taints[${at}].value`, `${quote(value)} is not a label value`);
+    if (!taintEffects.includes(effect)) {
+      report(`taints[${at}].effect`, `${quote(effect)} is none of ${taintEffects.join(", ")}`);
+    }
+    if (timeAdded !== undefined && !isTime(timeAdded)) {
+      report(`taints[${at}].timeAdded`, `${quote(timeAdded)} is not a time`);
+    }
+  }
+}
+
+// RFC 3339 has years of four digits.
+function isTime(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text));
+}
+
+function checkConsumption(consumption: NonNullable<Device["consumesCounters"]>, report: Report): void {
+  if (consumption.length > limits.consumedCounterSets) {
+    report(
+      "consumesCounters",
+      `${consumption.length} counter sets, at most ${limits.consumedCounterSets} are allowed`,
+    );
+    return;
+  }
+  const seen = new Set<string>();
+  for (const [at, { counterSet, counters }] of consumption.entries()) {
+    const field = `consumesCounters[${at}]`;
+    if (!isDnsLabel(counterSet)) report(`${field}.counterSet`, `${quote(counterSet)} is not a DNS label`);
+    if (seen.has(counterSet)) report(`${field}.counterSet`, `${quote(counterSet)} is there twice`);
+    seen.add(counterSet);
+    checkCounters(counters, `${field}.counters`, report);
+  }
+}
+
+function checkNodes(
+  { nodeName, nodeSelector, allNodes }: Device,
+  perDeviceNodes: boolean,
+  report: Report,
+): void {
+  const choices =
+    Number(nodeName !== undefined) + Number(nodeSelector !== undefined) + Number(allNodes === true);
+  if (!perDeviceNodes) {
+    if (choices > 0) report("nodeName", "nodes of a device may be set only where the pool says so");
+    return;
+  }
+  if (choices !== 1) report("nodeName", "exactly one of nodeName, nodeSelector and allNodes must be set");
+  if (nodeName !== undefined && !isDnsSubdomain(nodeName)) {
+    report("nodeName", `${quote(nodeName)} is not a node name`);
+  }
+  if (nodeSelector) checkNodeSelector(nodeSelector, report);
+}
+
+function checkBindingConditions(device: Device, report: Report): void {
+  const { bindingConditions: proceed = [], bindingFailureConditions: fail = [] } = device;
+  if (proceed.length === 0 && fail.length === 0) return;
+  if (proceed.length === 0 || fail.length === 0) {
+    report("bindingConditions", "bindingConditions and bindingFailureConditions need each other");
+  }
+  for (const [field, conditions] of [
+    ["bindingConditions", proceed],
+    ["bindingFailureConditions", fail],
+  ] as const) {
+    if (conditions.length > limits.bindingConditions) {
+      report(field, `${conditions.length} conditions, at most ${limits.bindingConditions} are allowed`);
+      return;
+    }
+    for (const condition of conditions) {
+      if (!isLabelName(condition)) report(field, `${quote(condition)} is not a condition type`);
+    }
+    if (new Set(conditions).size < conditions.length) report(field, "a condition is there twice");
+  }
+  if (fail.some((condition) => proceed.includes(condition))) {
+    report("bindingFailureConditions", "a condition is among bindingConditions too");
+  }
+}
+
+function checkMapping(name: string, mapping: NodeAllocatableMapping, device: Device, report: Report): void {
+  const field = `nodeAllocatableResourceMappings[${name}]`;
+  // What the API calls native: without a domain, or of Kubernetes itself.
+  if (name.includes("/") && !name.includes("kubernetes.io/")) {
+    report(field, `${quote(name)} is not a resource of the node itself`);
+  }
+  const { capacityKey, allocationMultiplier } = mapping;
+  if (capacityKey === undefined && allocationMultiplier === undefined) {
+    report(field, "needs capacityKey or allocationMultiplier");
+  }
+  if (capacityKey !== undefined && !Object.hasOwn(device.capacity ?? {}, capacityKey)) {
+    report(`${field}.capacityKey`, `${quote(capacityKey)} is not a capacity of the device`);
+  }
+  if (allocationMultiplier === undefined) return;
+  const multiplier = readQuantity(allocationMultiplier, `${field}.allocationMultiplier`, report);
+  if (multiplier && multiplier.nano <= 0n) report(`${field}.allocationMultiplier`, "must be more than zero");
+}
+
+function notQualified(name: string): string {
+  return `${quote(name)} is not a C identifier of at most ${limits.identifier} characters, perhaps with "<domain>/" before`;
+}
