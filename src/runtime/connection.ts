@@ -1,7 +1,7 @@
 import { type Channel, connectivityState } from "@grpc/grpc-js";
 import { type Client, createClient } from "nice-grpc";
 import { dialUnix } from "../grpc/index.ts";
-import type { Clock, Timer } from "../lib/index.ts";
+import { type Clock, stopped, type Timer } from "../lib/index.ts";
 import { ListingServiceDefinition } from "./listing-service.ts";
 
 export type RuntimeClient = Client<typeof ListingServiceDefinition>;
@@ -33,7 +33,9 @@ export class RuntimeConnection implements Disposable {
     this.#watch(this.#channel);
   }
 
+  /** Throws `stopped` when it is closed. */
   get client(): RuntimeClient {
+    if (this.#closed) throw stopped("the connection to the container runtime is closed");
     return this.#client;
   }
 
@@ -42,6 +44,7 @@ export class RuntimeConnection implements Disposable {
     return this.#made;
   }
 
+  /** Calls in flight go on to their end. */
   [Symbol.dispose](): void {
     this.#closed = true;
     this.#connecting?.cancel();

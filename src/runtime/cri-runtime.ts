@@ -133,7 +133,7 @@ export class CriRuntime implements Runtime, Disposable {
     }
   }
 
-  /** Ends the connection; calls in flight fail. */
+  /** Takes no more calls, which fail as `stopped`, and closes the connection when those in flight are over. */
   [Symbol.dispose](): void {
     this.#connection[Symbol.dispose]();
   }

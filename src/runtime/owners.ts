@@ -26,8 +26,9 @@ export class Owners {
 
   /** Takes what a list of everything had; events about what it no longer has may still come. */
   listed(owners: ReadonlyMap<string, PodIdentity>): void {
-    for (const [id, pod] of this.#listed) if (!owners.has(id)) this.remember(id, pod);
+    const before = this.#listed;
     this.#listed = owners;
+    for (const [id, pod] of before) if (!owners.has(id)) this.remember(id, pod);
   }
 
   remember(id: string, pod: PodIdentity): void {
