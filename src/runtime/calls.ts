@@ -19,6 +19,9 @@ export interface Call {
   deadlineMs?: number;
 }
 
+// IDs have 64 characters in practice; what a broken runtime makes of them must not fill the log.
+const longestId = 128;
+
 /** Makes calls to the runtime: with a deadline, counted, and with errors of the catalogue that name the call. */
 export class RuntimeCalls {
   readonly #options: RuntimeCallsOptions;
@@ -104,5 +107,5 @@ export class RuntimeCalls {
 }
 
 function nameOf({ method, id }: Call): string {
-  return id === undefined ? method : `${method} of ${id}`;
+  return id === undefined ? method : `${method} of ${id.slice(0, longestId)}`;
 }

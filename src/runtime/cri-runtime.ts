@@ -50,7 +50,10 @@ export class CriRuntime implements Runtime, Disposable {
       maxReceiveBytes: settings.maxReceiveBytes,
       connectDeadlineMs: settings.connectDeadlineMs,
       clock,
-      onConnected: () => metrics.connections.inc(),
+      onConnected: () => {
+        metrics.connections.inc();
+        logger.info({ path: this.path }, "connected to the container runtime");
+      },
     });
     this.#calls = new RuntimeCalls({ connection: this.#connection, clock, metrics, settings });
     this.#oddities = new Oddities(metrics, logger);

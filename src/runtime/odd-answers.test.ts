@@ -132,6 +132,21 @@ describe("a container without a sandbox", () => {
     expect((await test.runtime.listPods(test.signal)).map(({ uid }) => uid)).toEqual(["b", "a"]);
   });
 
+  it("holds up a list once, however many there are, when the runtime hangs", async () => {
+    await using test = await connected(
+      {
+        listPodSandbox: () => ({ items: [sandboxOf("b")] }),
+        listContainers: () => ({
+          containers: Array.from({ length: 50 }, (_, index) => containerOf("gone", `c${index}`)),
+        }),
+        containerStatus: () => new Promise<never>(() => {}),
+      },
+      { settings: { ownerLookupDeadlineMs: 50 } },
+    );
+    expect(await test.runtime.listPods(test.signal)).toMatchObject([{ uid: "b" }]);
+    expect(test.server.count("containerStatus")).toBe(8);
+  });
+
   it("does not hold up a list with thousands of its like", async () => {
     await using test = await connected(
       {

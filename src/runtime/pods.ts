@@ -1,5 +1,5 @@
 import type { Container } from "../gen/runtime/v1/api.ts";
-import type { Logger } from "../lib/index.ts";
+import { codeOf, type Logger } from "../lib/index.ts";
 import type { Listed, RuntimeLists } from "./lists.ts";
 import type { Oddities } from "./oddities.ts";
 import type { Owners, PodIdentity } from "./owners.ts";
@@ -85,14 +85,18 @@ export class RuntimePods {
   ): Promise<void> {
     const { ownerLookups } = this.#options.settings;
     const { oddities } = this.#options;
+    let slow = false;
     const found = await mapInParallel(
       unowned.slice(0, ownerLookups),
       lookupsAtOnce,
       signal,
-      async (container, lookupSignal) => ({
-        container,
-        owner: container.id === "" ? undefined : await this.#lookUp(container.id, lookupSignal),
-      }),
+      async (container, lookupSignal) => {
+        if (container.id === "" || slow) return { container, owner: undefined };
+        const owner = await this.#lookUp(container.id, lookupSignal, () => {
+          slow = true;
+        });
+        return { container, owner };
+      },
     );
     for (const { container, owner } of found) {
       if (owner) grouping.adopt(container, owner);
@@ -102,7 +106,7 @@ export class RuntimePods {
   }
 
   // One container that can't be read must not fail the list.
-  async #lookUp(id: string, signal: AbortSignal): Promise<PodIdentity | undefined> {
+  async #lookUp(id: string, signal: AbortSignal, onSlow: () => void): Promise<PodIdentity | undefined> {
     const { statuses, settings, oddities, logger } = this.#options;
     try {
       const owner = await statuses.ownerOf(id, settings.ownerLookupDeadlineMs, signal);
@@ -112,6 +116,8 @@ export class RuntimePods {
     } catch (error) {
       signal.throwIfAborted();
       oddities.report("containerPodUnknown", id);
+      // The list waits no longer for the others than for this one.
+      if (codeOf(error) === "deadline") onSlow();
       logger.debug({ id, err: error }, "pod of a container can't be looked up");
     }
     return undefined;
