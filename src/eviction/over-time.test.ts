@@ -1,0 +1,414 @@
+import { describe, expect, it } from "vitest";
+import type { ThresholdAnswer } from "./answers.ts";
+import { askTop } from "./ask-top.ts";
+import { resumeState } from "./state.ts";
+import { evictPod, namesOf, nodeCondition, type TestPlugin, TestRounds, testPod } from "./testing/rounds.ts";
+
+const hard = (changes: Partial<ThresholdAnswer> = {}): TestPlugin => ({
+  threshold: { metType: "hard", ...changes },
+  top: ["a"],
+});
+const soft = (changes: Partial<ThresholdAnswer> = {}) => hard({ metType: "soft", ...changes });
+const forced = (...names: string[]): TestPlugin => ({
+  pods: names.map((name) => evictPod(name, { force: true })),
+});
+
+function someRounds(policy = {}) {
+  return new TestRounds([testPod("a"), testPod("b", { priority: 5 })], policy);
+}
+
+describe("grace timers", () => {
+  const grace = { gracePeriodSeconds: 10 };
+
+  // Each step: seconds that pass before it, what the plugin says, whether the threshold is confirmed then.
+  it.each<[string, [number, TestPlugin | undefined, boolean][]]>([
+    [
+      "run while the threshold is met",
+      [
+        [0, hard(grace), false],
+        [9, hard(grace), false],
+        [1, hard(grace), true],
+      ],
+    ],
+    [
+      "start anew after a break",
+      [
+        [0, hard(grace), false],
+        [9, {}, false],
+        [1, hard(grace), false],
+        [10, hard(grace), true],
+      ],
+    ],
+    [
+      "start anew from soft to hard",
+      [
+        [0, soft(grace), false],
+        [10, hard(grace), false],
+        [10, hard(grace), true],
+      ],
+    ],
+    [
+      "go on from hard to soft, for hard was soft too",
+      [
+        [0, hard(grace), false],
+        [10, soft(grace), true],
+      ],
+    ],
+    [
+      "start anew for another scope",
+      [
+        [0, hard(grace), false],
+        [10, hard({ ...grace, scope: "cpu" }), false],
+      ],
+    ],
+    [
+      "outlive a failing plugin",
+      [
+        [0, hard(grace), false],
+        [600, { threshold: "away" }, false],
+        [1, hard(grace), true],
+      ],
+    ],
+    [
+      "outlive a plugin that restarts",
+      [
+        [0, hard(grace), false],
+        [9, undefined, false],
+        [1, hard(grace), true],
+      ],
+    ],
+    [
+      "don't outlive a plugin that is gone",
+      [
+        [0, hard(grace), false],
+        [300, undefined, false],
+        [1, hard(grace), false],
+      ],
+    ],
+    ["don't wait for a negative grace period", [[0, hard({ gracePeriodSeconds: -1 }), true]]],
+    [
+      "wait for ever for an enormous one",
+      [
+        [0, hard({ gracePeriodSeconds: 9.2e18 }), false],
+        [1e6, hard({ gracePeriodSeconds: 9.2e18 }), false],
+      ],
+    ],
+    [
+      "never end for a threshold that flaps",
+      Array.from({ length: 10 }, (_, index) => [6, index % 2 ? {} : hard(grace), false]),
+    ],
+  ])("%s", (_, steps) => {
+    const rounds = someRounds();
+    for (const [seconds, plugin, confirmed] of steps) {
+      rounds.pass(seconds);
+      const { thresholds } = rounds.play(plugin ? { p: plugin } : {});
+      expect(thresholds.some((threshold) => threshold.confirmed)).toBe(confirmed);
+    }
+  });
+
+  it("are each plugin's own", () => {
+    const rounds = someRounds();
+    rounds.play({ p: hard(grace) });
+    rounds.pass(10);
+    const { thresholds } = rounds.play({ p: hard(grace), q: hard(grace) });
+    expect(thresholds.map(({ plugin, confirmed }) => [plugin, confirmed])).toEqual([
+      ["p", true],
+      ["q", false],
+    ]);
+  });
+
+  it("don't take the time the agent was away for time the threshold was met", () => {
+    const rounds = someRounds();
+    rounds.play({ p: hard(grace) });
+    rounds.pass(5);
+    rounds.play({ p: hard(grace) });
+    rounds.pass(600);
+    rounds.state = resumeState(rounds.state, rounds.now);
+    expect(rounds.play({ p: hard(grace) }).thresholds[0]?.confirmed).toBe(false);
+    rounds.pass(5);
+    expect(rounds.play({ p: hard(grace) }).thresholds[0]?.confirmed).toBe(true);
+  });
+
+  it("keep going when the clock is set back", () => {
+    const rounds = someRounds();
+    rounds.play({ p: hard(grace) });
+    rounds.pass(5);
+    rounds.play({ p: hard(grace) });
+    rounds.pass(-100_000);
+    expect(rounds.play({ p: hard(grace) }).thresholds[0]?.confirmed).toBe(false);
+    rounds.pass(5);
+    expect(rounds.play({ p: hard(grace) }).thresholds[0]?.confirmed).toBe(true);
+  });
+});
+
+describe("who is asked for top pods", () => {
+  it("is whose threshold has been met for its grace period: 1 for hard, 0 for soft", () => {
+    const rounds = someRounds();
+    const input = rounds.input({ h: hard(), s: soft(), n: {}, g: hard({ gracePeriodSeconds: 5 }) });
+    expect(askTop(input)).toEqual([
+      { plugin: "h", scope: "memory", topN: 1, candidateUids: null },
+      { plugin: "s", scope: "memory", topN: 0, candidateUids: null },
+    ]);
+  });
+
+  it("is offered only what it named as candidates, as far as those are candidates", () => {
+    const rounds = someRounds();
+    const of = (candidateUids: string[]) => askTop(rounds.input({ p: hard({ candidateUids }) }));
+    expect(of(["b", "x"])).toMatchObject([{ candidateUids: ["b"] }]);
+    expect(of(["x"])).toEqual([]);
+  });
+
+  it("is nobody when there is nobody to evict", () => {
+    const rounds = new TestRounds([testPod("a", { isStatic: true })]);
+    expect(askTop(rounds.input({ p: hard() }))).toEqual([]);
+  });
+});
+
+describe("conditions", () => {
+  const plugin = { podsCondition: nodeCondition("c") };
+  const names = (rounds: TestRounds, plugins: Record<string, TestPlugin>) =>
+    rounds.play(plugins).conditions.map(({ name }) => name);
+
+  it("stay for the transition period after they were last met, and no longer", () => {
+    const rounds = someRounds();
+    rounds.play({ p: plugin });
+    rounds.pass(299);
+    expect(names(rounds, { p: {} })).toEqual(["c"]);
+    rounds.pass(1);
+    expect(names(rounds, { p: {} })).toEqual([]);
+    expect(rounds.state.conditions).toEqual([]);
+  });
+
+  it("are each plugin's own, and merged", () => {
+    const rounds = someRounds();
+    rounds.play({ p: plugin });
+    rounds.pass(200);
+    const { conditions } = rounds.play({
+      q: { podsCondition: nodeCondition("c", { effects: ["NoExecute"] }) },
+    });
+    expect(conditions).toEqual([
+      {
+        target: "node",
+        name: "c",
+        effects: ["NoExecute", "NoSchedule"],
+        plugins: ["p", "q"],
+        since: 1_000_000,
+      },
+    ]);
+    rounds.pass(150);
+    expect(rounds.play({}).conditions).toMatchObject([{ effects: ["NoExecute"], plugins: ["q"] }]);
+  });
+
+  it("of a threshold count only while that is met", () => {
+    const rounds = someRounds();
+    const threshold = { condition: nodeCondition("c") };
+    expect(names(rounds, { p: { threshold: { ...threshold, metType: "none" } } })).toEqual([]);
+    expect(names(rounds, { p: { threshold: { ...threshold, metType: "soft" } } })).toEqual(["c"]);
+  });
+
+  it("are not stripped after a restart before their plugins had time to come back", () => {
+    const rounds = someRounds();
+    rounds.play({ p: plugin });
+    rounds.pass(3600);
+    rounds.state = resumeState(rounds.state, rounds.now);
+    expect(names(rounds, {})).toEqual(["c"]);
+    rounds.pass(300);
+    expect(names(rounds, {})).toEqual([]);
+  });
+
+  it("don't grow without bound under a plugin that makes up names", () => {
+    const rounds = someRounds();
+    for (let round = 0; round < 40; round++) {
+      rounds.play({ p: { podsCondition: nodeCondition(`c${round}`) }, q: plugin });
+      rounds.pass(5);
+    }
+    expect(rounds.state.conditions.filter((condition) => condition.plugin === "p")).toHaveLength(16);
+    expect(rounds.state.conditions.some(({ name }) => name === "c39")).toBe(true);
+    expect(rounds.state.conditions.some((condition) => condition.plugin === "q")).toBe(true);
+  });
+});
+
+describe("victims on their way out", () => {
+  it("hold back the pressure that took them until they are gone, and nobody else's", () => {
+    const rounds = someRounds();
+    expect(namesOf(rounds.play({ p: hard() }).victims)).toEqual(["a"]);
+    rounds.pass(5);
+    rounds.change("a", { deletionTimestamp: rounds.now });
+    const next = { ...hard(), top: ["b"] };
+    const held = rounds.play({ p: next });
+    expect(held.victims).toEqual([]);
+    expect(held.refusalCounts).toEqual({ pendingRelease: 1 });
+    rounds.pass(5);
+    rounds.remove("a");
+    expect(namesOf(rounds.play({ p: next }).victims)).toEqual(["b"]);
+  });
+
+  it("let another plugin's pressure take its own", () => {
+    const rounds = someRounds();
+    rounds.play({ p: hard() });
+    expect(namesOf(rounds.play({ p: hard(), q: { ...hard(), top: ["b"] } }).victims)).toEqual(["b"]);
+  });
+
+  it("are not chosen again while they are still there", () => {
+    const rounds = someRounds();
+    rounds.play({ p: forced("a") });
+    rounds.pass(5);
+    const decision = rounds.play({ p: forced("a", "b") });
+    expect(namesOf(decision.victims)).toEqual(["b"]);
+    expect(decision.refusalCounts).toEqual({ pending: 1 });
+  });
+
+  it("that hang hold up nobody for longer than their grace period and a margin", () => {
+    const rounds = someRounds();
+    rounds.play({ p: hard() });
+    rounds.change("a", { deletionTimestamp: rounds.now });
+    const next = { ...hard(), top: ["b"] };
+    rounds.pass(59);
+    expect(rounds.play({ p: next }).victims).toEqual([]);
+    rounds.pass(1);
+    expect(namesOf(rounds.play({ p: next }).victims)).toEqual(["b"]);
+  });
+
+  it("with a grace period of days hold up nobody for longer than the longest release", () => {
+    const rounds = someRounds();
+    rounds.change("a", { gracePeriodSeconds: 7 * 86_400 });
+    rounds.play({ p: hard() });
+    rounds.change("a", { deletionTimestamp: rounds.now });
+    rounds.pass(600);
+    expect(namesOf(rounds.play({ p: { ...hard(), top: ["b"] } }).victims)).toEqual(["b"]);
+  });
+
+  it("leave a cooldown behind", () => {
+    const rounds = someRounds({ cooldownMs: 20_000 });
+    rounds.play({ p: hard() });
+    rounds.pass(5);
+    rounds.remove("a");
+    const next = { ...hard(), top: ["b"] };
+    expect(rounds.play({ p: next }).refusalCounts).toEqual({ cooldown: 1 });
+    rounds.pass(19);
+    expect(rounds.play({ p: next }).victims).toEqual([]);
+    rounds.pass(1);
+    expect(namesOf(rounds.play({ p: next }).victims)).toEqual(["b"]);
+  });
+
+  it("whose eviction failed are left alone for a while, and the next one goes", () => {
+    const rounds = someRounds();
+    const plugin = { pods: [evictPod("a"), evictPod("b")] };
+    expect(namesOf(rounds.play({ p: plugin }).victims)).toEqual(["a"]);
+    rounds.pass(5);
+    rounds.outcomes = [{ uid: "a", result: "failed", message: "a disruption budget forbids it" }];
+    const decision = rounds.play({ p: plugin });
+    expect(namesOf(decision.victims)).toEqual(["b"]);
+    expect(decision.refusals[0]?.message).toContain("a disruption budget forbids it");
+    expect(decision.state.recent.map(({ uid }) => uid)).toEqual(["b"]);
+    rounds.pass(60);
+    rounds.remove("b");
+    expect(namesOf(rounds.play({ p: plugin }).victims)).toEqual(["a"]);
+  });
+
+  it("re-created under their name are other pods", () => {
+    const rounds = someRounds();
+    rounds.play({ p: forced("a") });
+    rounds.change("a", { uid: "a2" });
+    expect(rounds.play({ p: forced("a") }).refusalCounts).toEqual({ unknownPod: 1 });
+  });
+});
+
+describe("withdrawals", () => {
+  it.each<[string, TestPlugin, TestPlugin | undefined, boolean]>([
+    ["of a pod no longer named", forced("a"), forced(), true],
+    ["of a threshold no longer met", hard(), {}, true],
+    ["of a threshold of another scope", hard(), { ...hard({ scope: "cpu" }), top: ["b"] }, true],
+    ["not of a pod that its plugin forces for another reason now", hard(), hard({ scope: "cpu" }), false],
+    ["of a hard threshold that is only soft now", hard(), soft(), true],
+    ["not of a threshold that now prefers another pod", hard(), { ...hard(), top: ["b"] }, false],
+    ["not for a plugin that fails", hard(), { threshold: "away", pods: "away" }, false],
+    ["not for a plugin that is away", forced("a"), undefined, false],
+  ])("%s", (_, before, after, withdrawn) => {
+    const rounds = someRounds();
+    rounds.play({ p: before });
+    rounds.pass(5);
+    const { withdrawals } = rounds.play(after ? { p: after } : {});
+    expect(withdrawals.map(({ name, stage }) => [name, stage])).toEqual(withdrawn ? [["a", "begun"]] : []);
+  });
+
+  it("don't touch a pod that another plugin forces too, nor one that is terminating already", () => {
+    const rounds = someRounds();
+    rounds.play({ p: forced("a") });
+    expect(rounds.play({ p: {}, q: forced("a") }).withdrawals).toEqual([]);
+    rounds.change("a", { deletionTimestamp: rounds.now });
+    expect(rounds.play({ p: {} }).withdrawals).toEqual([]);
+  });
+
+  it("call back what was protected meanwhile", () => {
+    const rounds = someRounds();
+    rounds.policy.skip.labelKeys = ["keep"];
+    rounds.play({ p: forced("a") });
+    rounds.change("a", { labels: { keep: "" } });
+    expect(rounds.play({ p: forced("a") }).withdrawals).toMatchObject([
+      { name: "a", reason: "it is protected now: label keep" },
+    ]);
+  });
+
+  it("empty the queue of what nobody asks for any longer", () => {
+    const rounds = someRounds({ burst: 0 });
+    expect(rounds.play({ p: forced("a", "b") }).state.queue).toHaveLength(2);
+    rounds.pass(5);
+    const decision = rounds.play({ p: forced("b") });
+    expect(decision.withdrawals).toMatchObject([{ name: "a", stage: "queued" }]);
+    expect(decision.state.queue).toMatchObject([{ name: "b", since: 1_000_000 }]);
+  });
+
+  it("make room for the pod again once the withdrawal is done", () => {
+    const rounds = someRounds();
+    rounds.play({ p: forced("a") });
+    rounds.play({ p: {} });
+    rounds.outcomes = [{ uid: "a", result: "withdrawn", message: "" }];
+    const decision = rounds.play({ p: {} });
+    expect(decision.state).toMatchObject({ pending: [], recent: [], paused: [] });
+    expect(namesOf(rounds.play({ p: forced("a") }).victims)).toEqual(["a"]);
+  });
+});
+
+describe("limits in a time window", () => {
+  const owner = (uid: string) => ({ kind: "ReplicaSet", name: uid, uid });
+  const limited = (perNamespace: number | null, perOwner: number | null) =>
+    new TestRounds(
+      [
+        testPod("a", { owner: owner("web") }),
+        testPod("b", { owner: owner("web") }),
+        testPod("c", { namespace: "other", owner: owner("db") }),
+      ],
+      { limits: { windowMs: 60_000, perNamespace, perOwner } },
+    );
+  const all: TestPlugin = {
+    pods: ["a", "b", "c"].map((name) =>
+      evictPod(name, { force: true, pod: { uid: name, namespace: "", name } }),
+    ),
+  };
+
+  it.each([
+    ["namespace", 1, null, "namespaceLimit"],
+    ["owner", null, 1, "ownerLimit"],
+  ] as const)("count evictions by %s, also those of one round", (_, perNamespace, perOwner, reason) => {
+    const rounds = limited(perNamespace, perOwner);
+    const first = rounds.play({ p: all });
+    expect(namesOf(first.victims)).toEqual(["a", "c"]);
+    expect(first.refusalCounts).toEqual({ [reason]: 1 });
+    rounds.remove("a", "c");
+    rounds.pass(59);
+    expect(rounds.play({ p: all }).victims).toEqual([]);
+    rounds.pass(1);
+    expect(namesOf(rounds.play({ p: all }).victims)).toEqual(["b"]);
+  });
+
+  it("let the next soft candidate go", () => {
+    const rounds = limited(0, null);
+    rounds.policy.limits.perNamespace = 1;
+    rounds.play({ p: forced("a") });
+    const plugin = {
+      pods: [evictPod("b"), evictPod("c", { pod: { uid: "c", namespace: "other", name: "c" } })],
+    };
+    expect(namesOf(rounds.play({ p: plugin }).victims)).toEqual(["c"]);
+  });
+});
