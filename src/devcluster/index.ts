@@ -7,3 +7,20 @@ export type {
   ReceivedRequest,
   RequestInfo,
 } from "./apiserver/options.ts";
+export {
+  type CallFault,
+  type RuntimeCall,
+  SimulatedCri,
+  type SimulatedCriOptions,
+} from "./runtime/cri-server.ts";
+export type { EventFaults, EventMode } from "./runtime/event-stream.ts";
+export type {
+  ContainerRequest,
+  PodIdentity,
+  SimulatedContainer,
+  SimulatedEvent,
+  SimulatedSandbox,
+} from "./runtime/model.ts";
+export { type AdmittedPod, ScenarioPlayer, type ScenarioPlayerOptions } from "./runtime/scenario-player.ts";
+export { everyday, type Scenario } from "./runtime/scenarios.ts";
+export { SimulatedRuntime, type SimulatedRuntimeOptions } from "./runtime/simulated-runtime.ts";

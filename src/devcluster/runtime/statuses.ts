@@ -1,0 +1,81 @@
+import {
+  ContainerState,
+  type ContainerStats,
+  type ContainerStatus,
+  type DeepPartial,
+  PodSandboxState,
+  type PodSandboxStats,
+  type PodSandboxStatus,
+} from "../../gen/runtime/v1/api.ts";
+import { podLabels } from "./list-bytes.ts";
+import type { SimulatedContainer, SimulatedSandbox } from "./model.ts";
+
+const NANOSECONDS_PER_MILLISECOND = 1_000_000n;
+// A tenth of a core.
+const CPU_SHARE = 10n;
+
+export function sandboxStatus(sandbox: SimulatedSandbox): DeepPartial<PodSandboxStatus> {
+  const { id, pod, attempt, createdAt, isReady, ips } = sandbox;
+  const [ip, ...more] = isReady ? ips : [];
+  return {
+    id,
+    metadata: { ...pod, attempt },
+    state: isReady ? PodSandboxState.SANDBOX_READY : PodSandboxState.SANDBOX_NOTREADY,
+    createdAt,
+    network: { ip: ip ?? "", additionalIps: more.map((each) => ({ ip: each })) },
+  };
+}
+
+export function containerStatus(container: SimulatedContainer): DeepPartial<ContainerStatus> {
+  const { id, pod, name, attempt, image, state, createdAt, startedAt, finishedAt, exitCode, reason } =
+    container;
+  return {
+    id,
+    metadata: { name, attempt },
+    state,
+    createdAt,
+    startedAt,
+    finishedAt,
+    exitCode,
+    image: { image, userSpecifiedImage: image },
+    imageRef: `${image.split(":")[0]}@sha256:${id}`,
+    reason,
+    labels: { ...podLabels(pod), "io.kubernetes.container.name": name },
+  };
+}
+
+/** @param now wall milliseconds */
+export function containerStats(container: SimulatedContainer, now: number): DeepPartial<ContainerStats> {
+  const { id, pod, name, attempt, memoryBytes, startedAt } = container;
+  const timestamp = BigInt(Math.round(now)) * NANOSECONDS_PER_MILLISECOND;
+  const bytes = BigInt(memoryBytes);
+  return {
+    attributes: { id, metadata: { name, attempt }, labels: podLabels(pod) },
+    cpu: { timestamp, usageCoreNanoSeconds: { value: (timestamp - startedAt) / CPU_SHARE } },
+    memory: {
+      timestamp,
+      workingSetBytes: { value: bytes },
+      usageBytes: { value: (bytes * 5n) / 4n },
+      rssBytes: { value: (bytes * 3n) / 4n },
+    },
+    writableLayer: { timestamp, usedBytes: { value: 4096n }, inodesUsed: { value: 7n } },
+  };
+}
+
+export function sandboxStats(
+  sandbox: SimulatedSandbox,
+  containers: readonly SimulatedContainer[],
+  now: number,
+): DeepPartial<PodSandboxStats> {
+  const running = containers.filter(({ state }) => state === ContainerState.CONTAINER_RUNNING);
+  const timestamp = BigInt(Math.round(now)) * NANOSECONDS_PER_MILLISECOND;
+  const bytes = BigInt(running.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0));
+  return {
+    attributes: { id: sandbox.id, metadata: { ...sandbox.pod, attempt: sandbox.attempt } },
+    linux: {
+      memory: { timestamp, workingSetBytes: { value: bytes }, rssBytes: { value: (bytes * 3n) / 4n } },
+      process: { timestamp, processCount: { value: BigInt(running.length + 1) } },
+      containers: running.map((container) => containerStats(container, now)),
+    },
+  };
+}
