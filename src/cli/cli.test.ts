@@ -103,6 +103,8 @@ describe("nodekeeper", () => {
       join(directory, "state"),
       "--plugin-directories",
       directory,
+      "--runtime-endpoint",
+      join(directory, "runtime.sock"),
     ];
     const { status, out } = await cli("preflight", "--node-name", "n1", ...flags);
     expect(status).toBe(1);
@@ -112,6 +114,7 @@ describe("nodekeeper", () => {
     );
     expect(out).toMatch(/^failed +right patch customnoderesources\/status +refused/m);
     expect(out).toMatch(/^ok +kernel/m);
+    expect(out).toMatch(/^failed +container runtime +.*runtime\.sock/m);
     const json = JSON.parse((await cli("preflight", "-o", "json", "--node-name", "n1", ...flags)).out);
     expect(json).toContainEqual(expect.objectContaining({ check: "right patch nodes", verdict: "ok" }));
   });

@@ -3,7 +3,14 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type Agent, createAgent } from "../agent.ts";
 import { loadConfiguration } from "../config/index.ts";
-import { createDevApiServer, type DevApiServer } from "../devcluster/index.ts";
+import {
+  createDevApiServer,
+  type DevApiServer,
+  everyday,
+  ScenarioPlayer,
+  SimulatedCri,
+  SimulatedRuntime,
+} from "../devcluster/index.ts";
 import {
   createLogger,
   type Logger,
@@ -27,6 +34,8 @@ export interface DevOptions {
   nodeName: string;
   agent: boolean;
   plugin: boolean;
+  /** Whether a container runtime is simulated; else the machine's own is looked for. */
+  simulatedRuntime: boolean;
   logLevel: string;
   verbose?: boolean;
 }
@@ -38,6 +47,10 @@ interface Place {
   plugins: string;
   state: string;
   kubeconfig: string;
+  /** Socket of the simulated runtime. */
+  runtime: string;
+  /** Socket of the agent's API. */
+  api: string;
   log: string;
   /** Whether the folder goes when the command ends. */
   isTemporary: boolean;
@@ -62,10 +75,12 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
       apiServer.seedNode(options.nodeName);
     }
     await apiServer.writeKubeconfig(place.kubeconfig);
+    const scenarios = options.simulatedRuntime ? await startRuntime(place) : undefined;
     const agent = options.agent ? await makeAgent(options, place, log, (to) => (log.level = to)) : undefined;
     const plugin = options.plugin ? samplePlugin(place, log) : undefined;
     const parts: Runnable[] = [
       apiServerPart(apiServer),
+      ...(scenarios ? [scenarios] : []),
       ...(agent ? [agent] : []),
       ...(plugin ? [plugin] : []),
     ];
@@ -100,6 +115,8 @@ function makePlace(dataDir: string | undefined): Place {
     plugins,
     state: join(folder, "state"),
     kubeconfig: join(folder, "kubeconfig"),
+    runtime: join(folder, "runtime.sock"),
+    api: join(folder, "nodekeeper.sock"),
     log: join(folder, "nodekeeper.log"),
     isTemporary: dataDir === undefined,
   };
@@ -130,8 +147,28 @@ function agentFlags(options: DevOptions, place: Place): Record<string, string> {
     kubeconfig: place.kubeconfig,
     stateDir: place.state,
     pluginDirectories: place.plugins,
+    apiSocket: place.api,
+    ...(options.simulatedRuntime ? { runtimeEndpoint: place.runtime } : {}),
     serverAddress: options.server ?? "127.0.0.1:0",
     logLevel: options.logLevel,
+  };
+}
+
+/** The simulated runtime serves when this resolves; the part that is given plays what happens on it. */
+async function startRuntime(place: Place): Promise<Runnable> {
+  const runtime = new SimulatedRuntime({ clock: systemClock });
+  const server = new SimulatedCri({ runtime, socket: place.runtime, clock: systemClock });
+  await server.start();
+  const player = new ScenarioPlayer({ runtime, scenarios: everyday, clock: systemClock, seed: Date.now() });
+  return {
+    name: "simulated runtime",
+    async run(signal) {
+      try {
+        await player.run(signal);
+      } finally {
+        await server.stop();
+      }
+    },
   };
 }
 
@@ -167,7 +204,7 @@ interface Told {
 function tell({ options, place, url, address, pluginPid, output }: Told): void {
   const bold = (text: string) => paint(output, "bold", text);
   const command = (text: string) => `  ${paint(output, "cyan", text)}`;
-  const runFlags = `--node-name ${options.nodeName} --kubeconfig ${place.kubeconfig} --state-dir ${place.state} --plugin-directories ${place.plugins}`;
+  const runFlags = `--node-name ${options.nodeName} --kubeconfig ${place.kubeconfig} --state-dir ${place.state} --plugin-directories ${place.plugins} --api-socket ${place.api}${options.simulatedRuntime ? ` --runtime-endpoint ${place.runtime}` : ""}`;
   const self = process.env.npm_lifecycle_event ? "npx nodekeeper" : "nodekeeper";
   const run = import.meta.url.endsWith(".ts") ? "npm run -s nodekeeper --" : self;
   const lines = [
@@ -176,6 +213,9 @@ function tell({ options, place, url, address, pluginPid, output }: Told): void {
     `  kubeconfig     ${place.kubeconfig}`,
     ...(address ? [`  agent          http://${address}  (/readyz?verbose, /metrics, /api/v1)`] : []),
     `  plugin sockets ${place.plugins}`,
+    ...(options.simulatedRuntime
+      ? [`  runtime        ${place.runtime}  (simulated: pods without processes)`]
+      : []),
     ...(pluginPid ? [`  sample plugin  process ${pluginPid}`] : []),
     ...(options.verbose ? [] : [`  log            ${place.log}`]),
     "",
@@ -183,6 +223,8 @@ function tell({ options, place, url, address, pluginPid, output }: Told): void {
     command(`kubectl --kubeconfig ${place.kubeconfig} get cnr ${options.nodeName} -o yaml`),
     command(`kubectl --kubeconfig ${place.kubeconfig} get cnr -w`),
     ...(address ? [command(`${run} plugins list --server ${address}`)] : []),
+    command(`${run} pods --socket ${place.api}`),
+    command(`${run} events --follow --socket ${place.api}`),
     ...(pluginPid
       ? [
           command(`kill -9 ${pluginPid}`) +

@@ -28,7 +28,9 @@ export async function runCli(argv: readonly string[], output: Output = standardO
 
   program
     .command("dev")
-    .description("run a development cluster: an embedded API server, the agent and a sample plugin")
+    .description(
+      "run a development cluster: an embedded API server, a simulated container runtime, the agent and a sample plugin",
+    )
     .option(
       "--data-dir <path>",
       "keep the cluster's objects and the agent's state here (default: a temporary folder)",
@@ -41,6 +43,10 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     .option("--node-name <name>", "name of the node", "dev-node")
     .option("--no-agent", "without the agent: run it yourself with the command printed")
     .option("--no-plugin", "without the sample plugin")
+    .option(
+      "--no-simulated-runtime",
+      "without the simulated container runtime: the machine's own is looked for",
+    )
     .option("--log-level <level>", "debug, info, warn or error", "info")
     .option("--verbose", "print the agent's log instead of a live line")
     .action(async (options) => {
