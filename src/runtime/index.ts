@@ -1,13 +1,6 @@
 export { CriRuntime, type CriRuntimeOptions } from "./cri-runtime.ts";
-export {
-  type FoundEndpoint,
-  findRuntimeEndpoint,
-  type LookedAtEndpoint,
-  parseRuntimeEndpoint,
-  usualRuntimeEndpoints,
-} from "./endpoint.ts";
 export { FoundRuntime, type FoundRuntimeOptions } from "./found-runtime.ts";
-export { defaultRuntimeSettings, type RuntimeSettings } from "./settings.ts";
+export type { RuntimeSettings } from "./settings.ts";
 export type { ContainerStats, CpuUsage, MemoryUsage, PodStats, WritableLayerUsage } from "./stats.ts";
 export type { RuntimeStats } from "./stats-reader.ts";
 export type {
