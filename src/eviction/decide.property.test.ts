@@ -93,10 +93,10 @@ const arbitraryPlugin: fc.Arbitrary<TestPlugin> = fc.record(
   { requiredKeys: [] },
 ) as fc.Arbitrary<TestPlugin>;
 
-const arbitraryPolicy: fc.Arbitrary<EvictionPolicy> = fc
+const arbitraryPolicy = fc
   .record({
     burst: fc.constantFrom(-1, 0, 1, 3),
-    dryRunPlugins: fc.constantFrom([], [], ["p"], ["*"]),
+    dryRunPlugins: fc.constantFrom<string[]>([], [], ["p"], ["*"]),
     cooldownMs: fc.constantFrom(0, 7_000),
     limits: fc.record({
       windowMs: fc.constantFrom(0, 12_000),
@@ -104,11 +104,13 @@ const arbitraryPolicy: fc.Arbitrary<EvictionPolicy> = fc
       perOwner: fc.constantFrom(null, 1),
     }),
   })
-  .map((changes) => ({
-    ...defaultEvictionPolicy,
-    ...changes,
-    skip: { labelKeys: ["keep"], annotationKeys: [], evictDaemonSetPods: false },
-  }));
+  .map(
+    (changes): EvictionPolicy => ({
+      ...defaultEvictionPolicy,
+      ...changes,
+      skip: { labelKeys: ["keep"], annotationKeys: [], evictDaemonSetPods: false },
+    }),
+  );
 
 /** What happens in one round. */
 interface Step {

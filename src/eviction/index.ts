@@ -28,8 +28,10 @@ export type {
   Victim,
   Withdrawal,
 } from "./decision.ts";
+export { type ObservedPod, observeJson, observeProtobuf } from "./pod-bytes.ts";
 export type { EvictionPod, PodOwner, PodReference, QosClass, QosLevel } from "./pods.ts";
 export { defaultEvictionPolicy, type EvictionPolicy } from "./policy.ts";
+export { readEvictPods, readThreshold, readTop } from "./read-answers.ts";
 export { type RefusalReason, refusalReasons } from "./refusals.ts";
 export { type EvictionState, emptyEvictionState, resumeState } from "./state.ts";
 export type { ConditionProblem, CustomNodeResourceTaint, NodeTaint, WantedTaints } from "./taints.ts";
