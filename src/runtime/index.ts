@@ -1,7 +1,14 @@
 export { CriRuntime, type CriRuntimeOptions } from "./cri-runtime.ts";
 export { FoundRuntime, type FoundRuntimeOptions } from "./found-runtime.ts";
 export type { RuntimeSettings } from "./settings.ts";
-export type { ContainerStats, CpuUsage, MemoryUsage, PodStats, WritableLayerUsage } from "./stats.ts";
+export type {
+  ContainerStats,
+  CpuUsage,
+  MemoryUsage,
+  PodStats,
+  ProcessUsage,
+  WritableLayerUsage,
+} from "./stats.ts";
 export type { RuntimeStats } from "./stats-reader.ts";
 export type {
   ContainerState,

@@ -31,6 +31,24 @@ describe("stats", () => {
     });
   });
 
+  it("that were never taken are absent, as containerd's of a layer it has not measured yet", async () => {
+    await using test = await connected({
+      containerStats: () => ({
+        stats: {
+          attributes: { id: "a1" },
+          cpu: { timestamp: 1n },
+          writableLayer: { timestamp: 0n, usedBytes: { value: 0n }, inodesUsed: { value: 0n } },
+        },
+      }),
+    });
+    expect(await test.runtime.stats.container("a1", test.signal)).toEqual({
+      id: "a1",
+      name: "",
+      ...nothing,
+      cpu: { takenAt: 1n, usageCoreNanoseconds: undefined, usageNanoCores: undefined },
+    });
+  });
+
   it("of a pod have its containers", async () => {
     const attributes = { id: "s", metadata: { uid: "a", name: "pod-a", namespace: "default" } };
     await using test = await connected({

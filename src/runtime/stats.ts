@@ -4,17 +4,19 @@ import type {
   FilesystemUsage as CriFilesystemUsage,
   MemoryUsage as CriMemoryUsage,
   PodSandboxStats as CriPodSandboxStats,
+  ProcessUsage as CriProcessUsage,
 } from "../gen/runtime/v1/api.ts";
 import type { PodIdentity } from "./owners.ts";
 
 // What a runtime does not tell is undefined, never 0. Each reading has the time at which the runtime took it,
-// nanoseconds since the epoch: they may differ within one answer.
+// nanoseconds since the epoch: they may differ within one answer. A reading without a time was never taken: containerd
+// sends zeros for layers that it has not measured yet.
 
 export interface CpuUsage {
   takenAt: bigint;
   /** Core nanoseconds since the container's start. */
   usageCoreNanoseconds: bigint | undefined;
-  /** Billionths of a core, over a window of the runtime's choice. */
+  /** Billionths of a core, over a window of the runtime's choice; containerd's first reading of a container says 0. */
   usageNanoCores: bigint | undefined;
 }
 
@@ -22,7 +24,7 @@ export interface CpuUsage {
 export interface MemoryUsage {
   takenAt: bigint;
   workingSetBytes: bigint | undefined;
-  /** Up to the limit, for a container that has one. */
+  /** Up to the limit; 0 on containerd also where there is no limit. */
   availableBytes: bigint | undefined;
   usageBytes: bigint | undefined;
   rssBytes: bigint | undefined;
@@ -33,6 +35,11 @@ export interface WritableLayerUsage {
   takenAt: bigint;
   usedBytes: bigint | undefined;
   inodesUsed: bigint | undefined;
+}
+
+export interface ProcessUsage {
+  takenAt: bigint;
+  count: bigint | undefined;
 }
 
 export interface ContainerStats {
@@ -48,7 +55,7 @@ export interface PodStats extends PodIdentity {
   sandboxId: string;
   cpu: CpuUsage | undefined;
   memory: MemoryUsage | undefined;
-  processes: { takenAt: bigint; count: bigint | undefined } | undefined;
+  processes: ProcessUsage | undefined;
   containers: readonly ContainerStats[];
 }
 
@@ -59,9 +66,9 @@ export function containerStats(stats: CriContainerStats): ContainerStats | undef
   return {
     id: attributes.id,
     name: attributes.metadata?.name ?? "",
-    cpu: cpu && cpuUsage(cpu),
-    memory: memory && memoryUsage(memory),
-    writableLayer: writableLayer && writableLayerUsage(writableLayer),
+    cpu: taken(cpu, cpuUsage),
+    memory: taken(memory, memoryUsage),
+    writableLayer: taken(writableLayer, writableLayerUsage),
   };
 }
 
@@ -74,14 +81,18 @@ export function podStats({ attributes, linux }: CriPodSandboxStats): PodStats | 
     name,
     namespace,
     sandboxId: attributes.id,
-    cpu: linux?.cpu && cpuUsage(linux.cpu),
-    memory: linux?.memory && memoryUsage(linux.memory),
-    processes: linux?.process && {
-      takenAt: linux.process.timestamp,
-      count: linux.process.processCount?.value,
-    },
+    cpu: taken(linux?.cpu, cpuUsage),
+    memory: taken(linux?.memory, memoryUsage),
+    processes: taken(linux?.process, processUsage),
     containers: (linux?.containers ?? []).flatMap((container) => containerStats(container) ?? []),
   };
+}
+
+function taken<Reading extends { timestamp: bigint }, Usage>(
+  reading: Reading | undefined,
+  usageOf: (reading: Reading) => Usage,
+): Usage | undefined {
+  return reading && reading.timestamp !== 0n ? usageOf(reading) : undefined;
 }
 
 function cpuUsage({ timestamp, usageCoreNanoSeconds, usageNanoCores }: CriCpuUsage): CpuUsage {
@@ -104,4 +115,8 @@ function memoryUsage(memory: CriMemoryUsage): MemoryUsage {
 
 function writableLayerUsage({ timestamp, usedBytes, inodesUsed }: CriFilesystemUsage): WritableLayerUsage {
   return { takenAt: timestamp, usedBytes: usedBytes?.value, inodesUsed: inodesUsed?.value };
+}
+
+function processUsage({ timestamp, processCount }: CriProcessUsage): ProcessUsage {
+  return { takenAt: timestamp, count: processCount?.value };
 }
