@@ -1,0 +1,29 @@
+export { Canonical } from "./canonical.ts";
+export type {
+  CheckedCounterSet,
+  CheckedDevice,
+  CheckedPool,
+  CheckedPools,
+  StoredDevice,
+  StoredSlice,
+} from "./checked.ts";
+export { decodeNamedResources, poolsOfNamedResources } from "./decode-named-resources.ts";
+export { decodePools } from "./decode-pools.ts";
+export { type DroppedField, droppedFields, type Feature, features, withoutFeatures } from "./features.ts";
+export { isDriverName } from "./field-names.ts";
+export { limits } from "./limits.ts";
+export { deviceNameOf, identifierOf, oldNameOf } from "./mapped-names.ts";
+export type * from "./model.ts";
+export { type CheckedModels, checkModels, modelsOfPools } from "./models.ts";
+export { type PlanInput, planSlices, type SlicePlan } from "./plan.ts";
+export {
+  decodeModel,
+  encodeModel,
+  type ModelPlan,
+  type ModelPlanInput,
+  planModels,
+  type StoredModel,
+  storedModel,
+} from "./plan-models.ts";
+export { checkPools, defaultValidation, type ValidationOptions } from "./validate.ts";
+export { decodeSpec, encodeSlice, type SliceVersion, sliceVersions, storedSlice } from "./versions.ts";

@@ -1,0 +1,103 @@
+import type { KubeObject, ObjectMeta } from "../kube/index.ts";
+import { Canonical, nodesText } from "./canonical.ts";
+import type { StoredSlice } from "./checked.ts";
+import type { Device, DeviceAttribute, Int64, SliceSpec } from "./model.ts";
+
+/** Versions of resource.k8s.io whose slices have pools, the best first. */
+export const sliceVersions = ["v1", "v1beta2", "v1beta1"] as const;
+
+export type SliceVersion = (typeof sliceVersions)[number];
+
+/** A ResourceSlice in the words of one API version. */
+export function encodeSlice(version: SliceVersion, metadata: ObjectMeta, spec: SliceSpec): KubeObject {
+  return {
+    apiVersion: `resource.k8s.io/${version}`,
+    kind: "ResourceSlice",
+    metadata,
+    spec: encodeSpec(version, spec),
+  };
+}
+
+/** The spec of an object that the API server gave. What is no spec gives one without anything in it. */
+export function decodeSpec(version: SliceVersion, object: KubeObject): SliceSpec {
+  const raw = (typeof object.spec === "object" ? (object.spec ?? {}) : {}) as Partial<SliceSpec>;
+  const { driver, pool, nodeName, nodeSelector, allNodes, perDeviceNodeSelection } = raw;
+  const { devices, sharedCounters } = raw;
+  return {
+    driver: driver ?? "",
+    pool: {
+      name: pool?.name ?? "",
+      generation: pool?.generation ?? 0,
+      resourceSliceCount: pool?.resourceSliceCount ?? 0,
+    },
+    ...(nodeName && { nodeName }),
+    ...(nodeSelector && { nodeSelector }),
+    ...(allNodes && { allNodes }),
+    ...(perDeviceNodeSelection && { perDeviceNodeSelection }),
+    ...(devices && { devices: version === "v1beta1" ? devices.map(fromBasic) : devices }),
+    ...(sharedCounters && { sharedCounters }),
+  };
+}
+
+/** What planning needs of an object that the API server gave. */
+export function storedSlice(
+  version: SliceVersion,
+  object: KubeObject,
+  canonical = new Canonical(),
+): StoredSlice {
+  const spec = decodeSpec(version, object);
+  return {
+    metadata: object.metadata,
+    name: object.metadata.name ?? "",
+    driver: spec.driver,
+    pool: spec.pool,
+    ...(spec.nodeName !== undefined && { nodeName: spec.nodeName }),
+    nodes: nodesText(spec),
+    devices: (spec.devices ?? []).map((device) => ({
+      name: device.name,
+      fingerprint: canonical.deviceFingerprint(device),
+      ...(device.taints?.length && { taints: device.taints }),
+    })),
+    counterSets: (spec.sharedCounters ?? []).map((set) => canonical.counterSetFingerprint(set)),
+  };
+}
+
+/** An integer as JSON writes it, digit for digit. */
+export function encodeInt(value: Int64): unknown {
+  return typeof value === "bigint" ? JSON.rawJSON(value.toString()) : value;
+}
+
+function encodeSpec(version: SliceVersion, spec: SliceSpec): Record<string, unknown> {
+  const { devices, ...rest } = spec;
+  if (!devices?.length) return rest;
+  const encoded = devices.map(withExactIntegers);
+  return { ...rest, devices: version === "v1beta1" ? encoded.map(toBasic) : encoded };
+}
+
+function toBasic({ name, ...basic }: Device): { name: string; basic: Omit<Device, "name"> } {
+  return { name, basic };
+}
+
+function fromBasic(device: Device): Device {
+  const { name, basic } = device as { name: string; basic?: Omit<Device, "name"> };
+  return { name, ...basic };
+}
+
+function withExactIntegers(device: Device): Device {
+  if (!device.attributes) return device;
+  const attributes = Object.entries(device.attributes);
+  if (!attributes.some(([, attribute]) => hasBigInteger(attribute))) return device;
+  const encoded = attributes.map(([name, attribute]) => [
+    name,
+    {
+      ...attribute,
+      ...(attribute.int !== undefined && { int: encodeInt(attribute.int) }),
+      ...(attribute.ints && { ints: attribute.ints.map(encodeInt) }),
+    },
+  ]);
+  return { ...device, attributes: Object.fromEntries(encoded) };
+}
+
+function hasBigInteger({ int, ints }: DeviceAttribute): boolean {
+  return typeof int === "bigint" || (ints?.some((item) => typeof item === "bigint") ?? false);
+}
