@@ -1,9 +1,13 @@
 // Measures the budgets: npm run bench -- SUITE [--quick] [-o json]
 import { parseArgs } from "node:util";
 import { type Figure, printFigures } from "./figures.ts";
+import { benchLifecycle } from "./lifecycle.ts";
 import { benchReporting } from "./reporting.ts";
 
-const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = { reporting: benchReporting };
+const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
+  reporting: benchReporting,
+  lifecycle: benchLifecycle,
+};
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

@@ -1,0 +1,51 @@
+import { Registry, silentLogger, stopped, systemClock } from "../src/lib/index.ts";
+import { type LifecycleSettings, PodLifecycleEventGenerator } from "../src/lifecycle/index.ts";
+import { CriRuntime, type Pod } from "../src/runtime/index.ts";
+
+/** Lifecycle and the CRI client as the agent has them, in this process. */
+export function startLifecycle(socket: string, settings: Partial<LifecycleSettings>) {
+  const registry = new Registry();
+  const common = { clock: systemClock, logger: silentLogger, registry };
+  const runtime = new CriRuntime({ ...common, endpoint: socket });
+  let listed = 0;
+  let listedAt = 0;
+  const list = runtime.listPods.bind(runtime);
+  runtime.listPods = async (signal): Promise<Pod[]> => {
+    const pods = await list(signal);
+    listed++;
+    listedAt = performance.now();
+    return pods;
+  };
+  const lifecycle = new PodLifecycleEventGenerator({ ...common, runtime, settings });
+  const controller = new AbortController();
+  const running = lifecycle.run(controller.signal);
+  let lastEventAt = 0;
+  const reading = (async () => {
+    for await (const item of lifecycle.events.read({}, controller.signal)) {
+      if (item.kind === "event") lastEventAt = performance.now();
+    }
+  })();
+  const until = async (check: () => boolean, patienceMs = 60_000): Promise<void> => {
+    for (const endsAt = performance.now() + patienceMs; !check(); await systemClock.sleep(5)) {
+      if (performance.now() > endsAt) throw new Error("the benchmark waited in vain");
+    }
+  };
+  return {
+    lifecycle,
+    until,
+    /** When the last list came, by performance.now(). */
+    listedAt: () => listedAt,
+    lastEventAt: () => lastEventAt,
+    /** Resolves when so many more lists came. */
+    relists: (count: number) => {
+      const target = listed + count;
+      return until(() => listed >= target);
+    },
+    async stop(): Promise<void> {
+      controller.abort(stopped("benchmark is over"));
+      await running;
+      await reading;
+      runtime[Symbol.dispose]();
+    },
+  };
+}
