@@ -42,7 +42,7 @@ export function collectAsks(sources: AskSources, refusals: RefusalLog): Map<stri
     else asked.set(pod.uid, { pod, asks: [ask] });
   };
   for (const { plugin, evictPods } of byPlugin(sources.plugins)) {
-    for (const named of [...(answerOf(evictPods)?.pods ?? [])].sort(compareNamed)) {
+    for (const named of distinct(answerOf(evictPods)?.pods ?? [])) {
       const pod = check.candidate(plugin, named.pod);
       if (pod) add(pod, askByName(plugin, named, sources.policy));
     }
@@ -156,8 +156,26 @@ function comparePods(a: PodReference, b: PodReference): number {
   return compareText(a.uid, b.uid) || compareText(a.namespace, b.namespace) || compareText(a.name, b.name);
 }
 
-function compareNamed(a: EvictPodAnswer, b: EvictPodAnswer): number {
-  return comparePods(a.pod, b.pod);
+// A plugin that names a pod again and again has one wish of each kind; of several grace periods the longest counts,
+// and the pod's own before all.
+function distinct(named: readonly EvictPodAnswer[]): EvictPodAnswer[] {
+  const sorted = [...named].sort(
+    (a, b) =>
+      comparePods(a.pod, b.pod) ||
+      Number(b.force) - Number(a.force) ||
+      compareGrace(b.gracePeriodSeconds, a.gracePeriodSeconds) ||
+      compareText(a.reason, b.reason),
+  );
+  return sorted.filter(({ pod, force }, index) => {
+    const before = sorted[index - 1];
+    return before === undefined || before.force !== force || comparePods(before.pod, pod) !== 0;
+  });
+}
+
+function compareGrace(a: number | null, b: number | null): number {
+  const length = (grace: number | null) =>
+    grace !== null && Number.isFinite(grace) ? grace : Number.MAX_VALUE;
+  return length(a) - length(b) || compareText(`${a}`, `${b}`);
 }
 
 // Forced before soft; then in an order that only depends on what the wishes say.

@@ -233,7 +233,11 @@ describe("an answer that is long, odd or missing", () => {
   });
 
   it("counts a pod named many times once", () => {
-    const { victims } = new TestRounds(pods("a")).play({ p: forced("a", "a", "a") });
-    expect(namesOf(victims)).toEqual(["a"]);
+    const wishes = [5, 60, 10].map((gracePeriodSeconds) =>
+      evictPod("a", { force: true, gracePeriodSeconds }),
+    );
+    const { victims } = new TestRounds(pods("a")).play({ p: { pods: [...wishes, evictPod("a")] } });
+    expect(victims).toMatchObject([{ name: "a", gracePeriodSeconds: 60 }]);
+    expect(victims[0]?.asks.map(({ kind }) => kind)).toEqual(["forced", "soft"]);
   });
 });
