@@ -1,7 +1,11 @@
 // Runs lifecycle until its log has so many events, then prints what the process holds:
 // node --expose-gc bench/lifecycle-memory.ts SOCKET EVENTS
-import { systemClock } from "../src/lib/index.ts";
-import { startLifecycle } from "./lifecycle-part.ts";
+import { keepProcessSmall } from "../src/cli/memory.ts";
+
+// Before anything else is loaded, as the agent does.
+keepProcessSmall();
+const { systemClock } = await import("../src/lib/index.ts");
+const { startLifecycle } = await import("./lifecycle-part.ts");
 
 const [socket = "", events = "0"] = process.argv.slice(2);
 const part = startLifecycle(socket, { relistPeriodMs: 100 });

@@ -8,12 +8,14 @@ export function startLifecycle(socket: string, settings: Partial<LifecycleSettin
   const common = { clock: systemClock, logger: silentLogger, registry };
   const runtime = new CriRuntime({ ...common, endpoint: socket });
   let listed = 0;
+  const waiting = new Set<{ target: number; resolve: () => void }>();
   let listedAt = 0;
   const list = runtime.listPods.bind(runtime);
   runtime.listPods = async (signal): Promise<Pod[]> => {
     const pods = await list(signal);
     listed++;
     listedAt = performance.now();
+    for (const each of waiting) if (listed >= each.target) each.resolve();
     return pods;
   };
   const lifecycle = new PodLifecycleEventGenerator({ ...common, runtime, settings });
@@ -38,8 +40,11 @@ export function startLifecycle(socket: string, settings: Partial<LifecycleSettin
     lastEventAt: () => lastEventAt,
     /** Resolves when so many more lists came. */
     relists: (count: number) => {
-      const target = listed + count;
-      return until(() => listed >= target);
+      // Without polling: it would be measured too.
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const wait = { target: listed + count, resolve };
+      waiting.add(wait);
+      return promise.finally(() => waiting.delete(wait));
     },
     async stop(): Promise<void> {
       controller.abort(stopped("benchmark is over"));

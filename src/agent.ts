@@ -321,7 +321,8 @@ function podLifecycle(
       relistPeriodMs: lifecycle.relistPeriod,
       hintedRelistPeriodMs: lifecycle.eventedRelistPeriod,
       unhealthyAfterMs: lifecycle.unhealthyAfter,
-      callDeadlineMs: requestTimeout,
+      // The client's own deadline comes first: its error names the call.
+      callDeadlineMs: requestTimeout + 1_000,
       inspectionPatienceMs: lifecycle.inspectionPatience,
       inspections: { initial: Math.min(10, maxInspections), min: 1, max: maxInspections },
       logCapacity: lifecycle.logCapacity,

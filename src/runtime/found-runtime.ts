@@ -1,4 +1,4 @@
-import { NodekeeperError } from "../lib/index.ts";
+import { NodekeeperError, stopped } from "../lib/index.ts";
 import { CriRuntime, type CriRuntimeOptions } from "./cri-runtime.ts";
 import { findRuntimeEndpoint } from "./endpoint.ts";
 import type { Pod, PodStatus, Runtime, RuntimeHint, RuntimeVersion } from "./types.ts";
@@ -12,6 +12,7 @@ export interface FoundRuntimeOptions extends Omit<CriRuntimeOptions, "endpoint">
 export class FoundRuntime implements Runtime, Disposable {
   readonly #options: FoundRuntimeOptions;
   #found: CriRuntime | undefined;
+  #closed = false;
   #looking: Promise<CriRuntime> | undefined;
 
   constructor(options: FoundRuntimeOptions) {
@@ -43,6 +44,7 @@ export class FoundRuntime implements Runtime, Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#closed = true;
     this.#found?.[Symbol.dispose]();
   }
 
@@ -62,6 +64,7 @@ export class FoundRuntime implements Runtime, Disposable {
       const places = lookedAt.map((place) => `${place.path} (${place.found})`).join(", ");
       throw new NodekeeperError("unavailable", `no container runtime at ${places}; see runtime.endpoint`);
     }
+    if (this.#closed) throw stopped("the runtime is not needed any more");
     options.logger.info({ path }, "container runtime found");
     this.#found = new CriRuntime({ ...options, endpoint: path });
     return this.#found;
