@@ -1,6 +1,7 @@
 import { answerOf } from "./answers.ts";
 import { selectCandidates } from "./candidates.ts";
-import type { RoundInput, TopQuestion } from "./decision.ts";
+import type { TopQuestion } from "./decision.ts";
+import type { RoundInput } from "./round.ts";
 import { followClock } from "./state.ts";
 import { advanceThresholds } from "./thresholds.ts";
 

@@ -1,9 +1,8 @@
 import { answerOf, type ConditionAnswer, type PluginAnswers } from "./answers.ts";
-import type { RoundInput } from "./decision.ts";
 import { isDryRun } from "./policy.ts";
 import { compareText } from "./rank.ts";
+import type { RoundInput } from "./round.ts";
 import type { PluginCondition } from "./state.ts";
-import { type ConditionProblem, taintsOf, type WantedTaints } from "./taints.ts";
 
 /** A condition of the node, whoever wants it. */
 export interface MergedCondition {
@@ -21,8 +20,6 @@ export interface ConditionProgress {
   /** For the next round. */
   conditions: PluginCondition[];
   merged: MergedCondition[];
-  taints: WantedTaints;
-  problems: ConditionProblem[];
 }
 
 // A plugin that makes up new names each round must not grow the state without bound.
@@ -50,9 +47,8 @@ export function advanceConditions(
       kept.set(keyOf(wanted), { ...wanted, effects: [...new Set(effects)].sort(), since, lastSeen: now });
     }
   }
-  const conditions = bounded([...kept.values()].sort(compareConditions));
-  const merged = mergeConditions(conditions);
-  return { conditions, merged, ...taintsOf(merged, policy.taintPrefix) };
+  const conditions = bounded([...kept.values()]);
+  return { conditions, merged: mergeConditions(conditions) };
 }
 
 // One name may be in both answers of a plugin: their effects add up.

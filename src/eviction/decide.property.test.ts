@@ -3,9 +3,9 @@ import { expect, it } from "vitest";
 import { askTop } from "./ask-top.ts";
 import { selectCandidates } from "./candidates.ts";
 import { decide } from "./decide.ts";
-import type { DecideInput, EvictionOutcome } from "./decision.ts";
 import type { EvictionPod, PodReference } from "./pods.ts";
 import { defaultEvictionPolicy, type EvictionPolicy } from "./policy.ts";
+import type { DecideInput, EvictionOutcome } from "./round.ts";
 import { type EvictionState, emptyEvictionState } from "./state.ts";
 import { answersOf, nodeCondition, type TestPlugin, testNode, testPod, topsOf } from "./testing/rounds.ts";
 

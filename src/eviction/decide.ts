@@ -2,14 +2,16 @@ import { type AskedPod, collectAsks } from "./asks.ts";
 import { selectCandidates } from "./candidates.ts";
 import { type Choice, type ChoiceInput, chooseVictims } from "./choose.ts";
 import { advanceConditions } from "./conditions.ts";
-import type { CallFailure, DecideInput, Decision, Notification } from "./decision.ts";
+import type { CallFailure, Decision, Notification } from "./decision.ts";
 import { referenceTo } from "./pods.ts";
 import { type EvictionPolicy, isDryRun } from "./policy.ts";
 import { compareText } from "./rank.ts";
 import { rankCandidates } from "./ranking.ts";
 import { RefusalLog } from "./refusal-log.ts";
 import { beginEvictions, settleEvictions } from "./release.ts";
+import type { DecideInput } from "./round.ts";
 import { followClock } from "./state.ts";
+import { taintsOf } from "./taints.ts";
 import { advanceThresholds } from "./thresholds.ts";
 import { findWithdrawals } from "./withdraw.ts";
 
@@ -23,7 +25,8 @@ export function decide(input: DecideInput): Decision {
   const round = { ...input, state: followClock(input.state, now) };
   const selection = selectCandidates(round.pods, round.nodeName, policy.skip);
   const { timers, met } = advanceThresholds(round);
-  const { conditions, merged, taints, problems } = advanceConditions(round);
+  const { conditions, merged } = advanceConditions(round);
+  const { taints, problems } = taintsOf(merged, policy.taintPrefix);
   const underWay = settleEvictions(round);
 
   const refusals = new RefusalLog();

@@ -1,40 +1,10 @@
-import type { PluginAnswers, ThresholdAnswer, TopAnswers } from "./answers.ts";
+import type { ThresholdAnswer } from "./answers.ts";
 import type { Exclusion } from "./candidates.ts";
 import type { MergedCondition } from "./conditions.ts";
-import type { EvictionPod, PodReference, QosClass, QosLevel } from "./pods.ts";
-import type { EvictionPolicy } from "./policy.ts";
+import type { PodReference, QosClass, QosLevel } from "./pods.ts";
 import type { RefusalReason } from "./refusals.ts";
 import type { AskSource, EvictionKind, EvictionState } from "./state.ts";
 import type { ConditionProblem, WantedTaints } from "./taints.ts";
-
-/** How an eviction that an earlier decision asked for has ended. */
-export interface EvictionOutcome {
-  uid: string;
-  /** `gone`: the pod is no more. `failed`: it was not evicted, and is left alone for a while. `withdrawn`: nothing was begun. */
-  result: "gone" | "failed" | "withdrawn";
-  /** For records: "the disruption budget default/web allows no disruption". */
-  message: string;
-}
-
-/** All that is known before a round decides: plain JSON. */
-export interface RoundInput {
-  /** Milliseconds since the epoch. */
-  now: number;
-  nodeName: string;
-  /** The pods of this node, candidates or not, in any order. */
-  pods: EvictionPod[];
-  /** One entry for each registered plugin, in any order. */
-  plugins: PluginAnswers[];
-  /** What has ended since the round before. */
-  outcomes: EvictionOutcome[];
-  policy: EvictionPolicy;
-  state: EvictionState;
-}
-
-/** The input of `decide`: the same, with the answers to what `askTop` told to ask. */
-export interface DecideInput extends RoundInput {
-  tops: TopAnswers[];
-}
 
 /** A plugin's wish for one pod, checked. */
 export interface Ask {

@@ -16,14 +16,11 @@ export { decide } from "./decide.ts";
 export type {
   Ask,
   CallFailure,
-  DecideInput,
   Decision,
-  EvictionOutcome,
   MetThreshold,
   Notification,
   RankedCandidate,
   Refusal,
-  RoundInput,
   TopQuestion,
   Victim,
   Withdrawal,
@@ -33,5 +30,6 @@ export type { EvictionPod, PodOwner, PodReference, QosClass, QosLevel } from "./
 export { defaultEvictionPolicy, type EvictionPolicy } from "./policy.ts";
 export { readEvictPods, readThreshold, readTop } from "./read-answers.ts";
 export { type RefusalReason, refusalReasons } from "./refusals.ts";
+export type { DecideInput, EvictionOutcome, RoundInput } from "./round.ts";
 export { type EvictionState, emptyEvictionState, resumeState } from "./state.ts";
 export type { ConditionProblem, CustomNodeResourceTaint, NodeTaint, WantedTaints } from "./taints.ts";

@@ -199,6 +199,16 @@ describe("conditions", () => {
     expect(rounds.play({}).conditions).toMatchObject([{ effects: ["NoExecute"], plugins: ["q"] }]);
   });
 
+  it("of one name in both answers of a plugin add up", () => {
+    const { taints } = someRounds().play({
+      p: {
+        ...plugin,
+        threshold: { metType: "soft", condition: nodeCondition("c", { effects: ["NoExecute"] }) },
+      },
+    });
+    expect(taints.node.map(({ effect }) => effect)).toEqual(["NoExecute", "NoSchedule"]);
+  });
+
   it("of a threshold count only while that is met", () => {
     const rounds = someRounds();
     const threshold = { condition: nodeCondition("c") };
@@ -400,6 +410,20 @@ describe("limits in a time window", () => {
     expect(rounds.play({ p: all }).victims).toEqual([]);
     rounds.pass(1);
     expect(namesOf(rounds.play({ p: all }).victims)).toEqual(["b"]);
+  });
+
+  it("forget evictions that no limit and no cooldown looks at any longer", () => {
+    const rounds = limited(1, null);
+    rounds.policy.cooldownMs = 90_000;
+    rounds.play({ p: all });
+    rounds.remove("a", "c");
+    rounds.pass(60);
+    expect(rounds.play({}).state.recent.map(({ uid, releasedAt }) => [uid, releasedAt])).toEqual([
+      ["a", 1_060_000],
+      ["c", 1_060_000],
+    ]);
+    rounds.pass(90);
+    expect(rounds.play({}).state.recent).toEqual([]);
   });
 
   it("let the next soft candidate go", () => {

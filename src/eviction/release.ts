@@ -1,7 +1,8 @@
-import type { EvictionOutcome, RoundInput, Victim } from "./decision.ts";
+import type { Victim } from "./decision.ts";
 import type { EvictionPod } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
 import { compareText } from "./rank.ts";
+import type { EvictionOutcome, RoundInput } from "./round.ts";
 import type { EvictionState, PausedPod, PendingEviction, RecentEviction } from "./state.ts";
 
 /** What earlier rounds began and what came of it. */

@@ -1,6 +1,7 @@
 import { answerOf, type ThresholdAnswer } from "./answers.ts";
-import type { MetThreshold, RoundInput } from "./decision.ts";
+import type { MetThreshold } from "./decision.ts";
 import { compareText } from "./rank.ts";
+import type { RoundInput } from "./round.ts";
 import type { ThresholdTimer } from "./state.ts";
 
 /** The grace timers after a round, and the thresholds met in it. */

@@ -1,11 +1,12 @@
 import { answerOf, type PluginAnswers } from "./answers.ts";
 import type { AskedPod } from "./asks.ts";
 import type { Selection } from "./candidates.ts";
-import type { RoundInput, Withdrawal } from "./decision.ts";
+import type { Withdrawal } from "./decision.ts";
 import { referenceTo } from "./pods.ts";
 import { isDryRun } from "./policy.ts";
 import { compareText } from "./rank.ts";
 import { refusalReasons } from "./refusals.ts";
+import type { RoundInput } from "./round.ts";
 import type { PendingEviction, QueuedEviction } from "./state.ts";
 
 /** What `findWithdrawals` looks at. */

@@ -8,9 +8,10 @@ import type {
 } from "../answers.ts";
 import { askTop } from "../ask-top.ts";
 import { decide } from "../decide.ts";
-import type { DecideInput, Decision } from "../decision.ts";
+import type { Decision } from "../decision.ts";
 import type { EvictionPod, PodReference } from "../pods.ts";
 import { defaultEvictionPolicy, type EvictionPolicy } from "../policy.ts";
+import type { DecideInput } from "../round.ts";
 import { emptyEvictionState } from "../state.ts";
 
 /** The node of all pods here. */
