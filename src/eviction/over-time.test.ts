@@ -253,6 +253,30 @@ describe("victims on their way out", () => {
     expect(namesOf(rounds.play({ p: next }).victims)).toEqual(["b"]);
   });
 
+  it("are remembered with all it takes to go on after a restart", () => {
+    const rounds = someRounds();
+    const plugin = { pods: [evictPod("a", { force: true, gracePeriodSeconds: 5 })] };
+    const { state } = rounds.play({ p: plugin });
+    expect(state.pending).toEqual([
+      {
+        uid: "a",
+        namespace: "default",
+        name: "a",
+        plugin: "p",
+        scope: "force",
+        kind: "forced",
+        source: "evictPods",
+        reason: "it is told to",
+        gracePeriodSeconds: 5,
+        since: 1_000_000,
+        deadline: 1_035_000,
+      },
+    ]);
+    rounds.pass(10);
+    rounds.state = resumeState(state, rounds.now);
+    expect(rounds.play({ p: plugin }).refusalCounts).toEqual({ pending: 1 });
+  });
+
   it("let another plugin's pressure take its own", () => {
     const rounds = someRounds();
     rounds.play({ p: hard() });

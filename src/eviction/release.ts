@@ -69,14 +69,14 @@ export function beginEvictions(
 }
 
 function pendingEviction(
-  { uid, namespace, name, plugin, scope, kind, asks, gracePeriodSeconds }: Victim,
+  { order: _order, asks, ...victim }: Victim,
   pod: EvictionPod,
   policy: EvictionPolicy,
   now: number,
 ): PendingEviction {
-  const graceMs = (gracePeriodSeconds ?? pod.gracePeriodSeconds) * 1000;
+  const graceMs = (victim.gracePeriodSeconds ?? pod.gracePeriodSeconds) * 1000;
   const deadline = now + Math.min(graceMs + policy.releaseMarginMs, policy.longestReleaseMs);
-  return { uid, namespace, name, plugin, scope, kind, source: asks[0]!.source, since: now, deadline };
+  return { ...victim, source: asks[0]!.source, since: now, deadline };
 }
 
 function isFruitless(outcome: EvictionOutcome | undefined): boolean {

@@ -37,6 +37,9 @@ export interface PendingEviction extends PodReference {
   kind: EvictionKind;
   /** Whether the plugin's threshold asked for it (GetTopEvictionPods), or the plugin by name (GetEvictPods). */
   source: AskSource;
+  reason: string;
+  /** As in the victim, so that a restarted agent can go on with it: seconds; null is the pod's own. */
+  gracePeriodSeconds: number | null;
   since: number;
   /** Until then it counts as on its way out. */
   deadline: number;
@@ -93,6 +96,7 @@ export function followClock(state: EvictionState, now: number): EvictionState {
 /**
  * A stored state made ready for a restarted agent. The time it was away counts for nothing: conditions get their whole
  * transition period for their plugins to come back, and a threshold's grace timer does not run while nobody looks.
+ * Victims keep their deadlines: after a long time away, plugins' fresh answers choose anew.
  */
 export function resumeState(state: EvictionState, now: number): EvictionState {
   const away = state.at === null ? 0 : now - state.at;
