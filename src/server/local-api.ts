@@ -28,6 +28,7 @@ export class LocalApi implements Runnable {
   readonly name = "local-api";
   readonly #options: LocalApiOptions;
   #problem: string | undefined = "not served yet";
+  #isFailing = false;
 
   constructor(options: LocalApiOptions) {
     this.#options = options;
@@ -54,8 +55,9 @@ export class LocalApi implements Runnable {
       } catch (error) {
         if (signal.aborted) return;
         // Another agent on the node, or a folder that can't be written: the agent's other jobs go on.
-        if (!this.#problem)
+        if (!this.#isFailing)
           logger.warn({ err: error, path }, "local API can't be served, will be tried again");
+        this.#isFailing = true;
         this.#problem = `local API: ${(error as Error).message}`;
         await clock.sleep(RETRY_MS, signal).catch(() => {});
       }
@@ -81,6 +83,7 @@ export class LocalApi implements Runnable {
         SOCKET_MODE,
       );
       this.#problem = undefined;
+      this.#isFailing = false;
       logger.info({ path }, "local API is served");
       while (!signal.aborted) {
         await clock.sleep(checkIntervalMs, signal).catch(() => {});
