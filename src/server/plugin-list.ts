@@ -22,6 +22,8 @@ export interface PluginRow {
   error: string | undefined;
 }
 
+const REPORTER = "ReporterPlugin";
+
 /**
  * Joins the sockets that registered, or failed to, with the reporters that have content and with what the API server
  * refuses of it. Sorted by name.
@@ -32,7 +34,7 @@ export function listPlugins(
   objects: readonly Pick<ObjectStatus, "object" | "quarantined">[] = [],
 ): PluginRow[] {
   const rows = sockets.map((socket): PluginRow => {
-    const isServed = socket.state === "registered" && socket.type === "ReporterPlugin";
+    const isServed = socket.state === "registered" && socket.type === REPORTER;
     const reporter = isServed ? reporters.find(({ name }) => name === socket.name) : undefined;
     return {
       name: socket.name ?? "",
@@ -48,11 +50,12 @@ export function listPlugins(
     };
   });
   for (const reporter of reporters) {
-    if (rows.some(({ name, state }) => state === "registered" && name === reporter.name)) continue;
+    if (rows.some((row) => row.state === "registered" && row.type === REPORTER && row.name === reporter.name))
+      continue;
     if (!reporter.inTree && reporter.state === "running") continue;
     rows.push({
       name: reporter.name,
-      type: "ReporterPlugin",
+      type: REPORTER,
       state: reporter.inTree ? "in-tree" : "lost",
       endpoint: reporter.endpoint,
       registrationSocket: undefined,
