@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, renameSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type Clock, type Logger, messageOf, NodekeeperError } from "../lib/index.ts";
@@ -75,6 +75,7 @@ export class StateDatabase implements Disposable {
 }
 
 function openFile(path: string): DatabaseSync {
+  keepPrivate(path);
   const connection = new DatabaseSync(path, { timeout: 2_000 });
   try {
     connection.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON");
@@ -83,12 +84,17 @@ function openFile(path: string): DatabaseSync {
     const check = connection.prepare("PRAGMA quick_check(1)").get() as { quick_check: string };
     if (check.quick_check !== "ok") throw new NodekeeperError("corrupt", `${path}: ${check.quick_check}`);
     migrate(connection, path);
-    chmodSync(path, 0o600);
     return connection;
   } catch (error) {
     connection.close();
     throw error;
   }
+}
+
+// Before SQLite opens it: the write-ahead log gets the mode that the file has when it is made.
+function keepPrivate(path: string): void {
+  closeSync(openSync(path, "a", 0o600));
+  for (const suffix of ["", "-wal", "-shm"]) if (existsSync(path + suffix)) chmodSync(path + suffix, 0o600);
 }
 
 // SQLite's result codes: https://www.sqlite.org/rescode.html

@@ -36,9 +36,18 @@ describe("StateDatabase", () => {
     expect(again.published()).toEqual([{ object: "v1/Node", part: "main", body: "{}", at: 9 }]);
   });
 
-  it("is readable by its owner alone", () => {
-    open().close();
-    expect(statSync(join(directory, "nodekeeper.db")).mode & 0o777).toBe(0o600);
+  it("is readable by its owner alone, the write-ahead log of a new file too", () => {
+    const database = open();
+    const modes = readdirSync(directory).map((name) => [
+      name,
+      (statSync(join(directory, name)).mode & 0o777).toString(8),
+    ]);
+    database.close();
+    expect(Object.fromEntries(modes)).toEqual({
+      "nodekeeper.db": "600",
+      "nodekeeper.db-shm": "600",
+      "nodekeeper.db-wal": "600",
+    });
   });
 
   it.each([
