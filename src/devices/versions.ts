@@ -64,8 +64,11 @@ export function storedSlice(
 
 /** An integer as JSON writes it, digit for digit. */
 export function encodeInt(value: Int64): unknown {
-  return typeof value === "bigint" ? JSON.rawJSON(value.toString()) : value;
+  return typeof value === "bigint" ? rawJson(value.toString()) : value;
 }
+
+// Node has it, TypeScript's library does not know it yet.
+const rawJson = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;
 
 function encodeSpec(version: SliceVersion, spec: SliceSpec): Record<string, unknown> {
   const { devices, ...rest } = spec;
