@@ -39,57 +39,42 @@ export interface Choice {
  * as far as limits and the burst let them. Who does not fit the burst waits, and is looked at anew in the next round.
  */
 export function chooseVictims(input: ChoiceInput, refusals: RefusalLog): Choice {
-  const fates = new Map<string, Fate>();
-  const refuse = ({ pod, asks }: AskedPod, reason: RefusalReason, detail?: string) => {
-    const ask = asks[0]!;
-    refusals.add(ask.plugin, pod, reason, detail);
-    fates.set(pod.uid, { outcome: "refused", ask, why: detail ?? refusalReasons[reason] });
-  };
-
-  const eligible = eligiblePods(input, refusals, refuse).sort((a, b) =>
-    compareImportance(rankable(a), rankable(b)),
-  );
-  const limits = new LimitCounter(input.policy.limits, input.underWay.recent, input.now);
-  const accepted: AskedPod[] = [];
-  let soft: AskedPod | undefined;
-  const forced = eligible.filter((asked) => asked.asks[0]!.kind === "forced");
-  const softOnes = eligible.filter((asked) => asked.asks[0]!.kind === "soft");
-  for (const asked of [...forced, ...softOnes]) {
-    if (soft !== undefined) {
-      refuse(asked, "notLeastImportant", whySpared(soft, asked));
-      continue;
-    }
-    const limit = limits.forbids(asked.pod);
-    if (limit !== null) {
-      refuse(asked, limit);
-      continue;
-    }
-    limits.count(asked.pod);
-    accepted.push(asked);
-    if (asked.asks[0]!.kind === "soft") soft = asked;
-  }
-
+  const book = new Book(refusals);
+  const eligible = eligiblePods(input, book).sort((a, b) => compareImportance(rankable(a), rankable(b)));
+  const accepted = acceptedPods(eligible, input, book);
   const { popped, left } = popQueue(queueOf(accepted, input), input.policy.burst);
   const byUid = new Map(accepted.map((asked) => [asked.pod.uid, asked]));
   const victims = popped.map(({ uid }, index) => victimOf(byUid.get(uid)!, index + 1));
-  for (const { uid, order, reason, plugin } of victims) {
-    const ask = byUid.get(uid)!.asks[0]!;
-    fates.set(uid, { outcome: "victim", ask, why: `goes as number ${order}, for ${plugin}: ${reason}` });
+  for (const victim of victims) {
+    const why = `goes as number ${victim.order}, for ${victim.plugin}: ${victim.reason}`;
+    book.fates.set(victim.uid, { outcome: "victim", ask: victim.asks[0]!, why });
   }
-  for (const { uid } of left) {
-    const asked = byUid.get(uid)!;
-    refuse(asked, "overBurst");
-    fates.set(uid, { outcome: "waiting", ask: asked.asks[0]!, why: refusalReasons.overBurst });
-  }
-  return { victims, queue: left, fates };
+  for (const { uid } of left) book.refuse(byUid.get(uid)!, "overBurst", { outcome: "waiting" });
+  return { victims, queue: left, fates: book.fates };
 }
 
-// Drops wishes that have to wait, and pods that have none left.
-function eligiblePods(
-  { asked, underWay, policy, now }: ChoiceInput,
-  refusals: RefusalLog,
-  refuse: (asked: AskedPod, reason: RefusalReason, detail?: string) => void,
-): AskedPod[] {
+/** Writes down what becomes of whom. */
+class Book {
+  readonly fates = new Map<string, Fate>();
+  readonly refusals: RefusalLog;
+
+  constructor(refusals: RefusalLog) {
+    this.refusals = refusals;
+  }
+
+  refuse(
+    { pod, asks }: AskedPod,
+    reason: RefusalReason,
+    { why = refusalReasons[reason], outcome = "refused" }: Partial<Omit<Fate, "ask">> = {},
+  ): void {
+    const ask = asks[0]!;
+    this.refusals.add(ask.plugin, pod, reason, why);
+    this.fates.set(pod.uid, { outcome, ask, why });
+  }
+}
+
+// Drops wishes that have to wait, and pods that have none left or are to be left alone.
+function eligiblePods({ asked, underWay, policy, now }: ChoiceInput, book: Book): AskedPod[] {
   const gate = new PressureGate(underWay, policy.cooldownMs, now);
   const pending = new Set(underWay.pending.map((pod) => pod.uid));
   const paused = new Map(underWay.paused.map((pod) => [pod.uid, pod.reason]));
@@ -98,30 +83,50 @@ function eligiblePods(
     const { pod, asks } = one;
     const failure = paused.get(pod.uid);
     if (pending.has(pod.uid)) {
-      refuse(one, "pending");
+      book.refuse(one, "pending");
       continue;
     }
     if (failure !== undefined) {
-      refuse(one, "paused", `${refusalReasons.paused}: ${failure}`);
+      book.refuse(one, "paused", { why: `${refusalReasons.paused}: ${failure}` });
       continue;
     }
-    const held = asks.map(
-      (ask) => gate.holds(ask) ?? (pod.softEvictNotify && ask.kind === "soft" ? "notifyOnly" : null),
-    );
-    const free = asks.filter((_, index) => held[index] === null);
-    if (free.length > 0) {
-      eligible.push({ pod, asks: free });
-      for (const [index, reason] of held.entries()) {
-        if (reason !== null) refusals.add(asks[index]!.plugin, pod, reason);
-      }
-      continue;
+    const free: Ask[] = [];
+    // Backwards, so that of several refusals that of the wish that counts most is the pod's fate.
+    for (const ask of asks.toReversed()) {
+      const isForNotice = pod.softEvictNotify && ask.kind === "soft";
+      const reason = gate.holds(ask) ?? (isForNotice ? "notifyOnly" : null);
+      if (reason === null) free.unshift(ask);
+      else book.refuse({ pod, asks: [ask] }, reason);
     }
-    refuse(one, held[0]!);
-    for (const [index, reason] of held.entries()) {
-      if (index > 0) refusals.add(asks[index]!.plugin, pod, reason!);
-    }
+    if (free.length > 0) eligible.push({ pod, asks: free });
   }
   return eligible;
+}
+
+// All forced pods and one soft one, in the order in which they go, as far as limits let them.
+function acceptedPods(eligible: readonly AskedPod[], input: ChoiceInput, book: Book): AskedPod[] {
+  const limits = new LimitCounter(input.policy.limits, input.underWay.recent, input.now);
+  const accepted: AskedPod[] = [];
+  let soft: AskedPod | undefined;
+  for (const asked of [...eligible.filter(isForced), ...eligible.filter((one) => !isForced(one))]) {
+    if (soft !== undefined) {
+      book.refuse(asked, "notLeastImportant", { why: whySpared(soft, asked) });
+      continue;
+    }
+    const limit = limits.forbids(asked.pod);
+    if (limit !== null) {
+      book.refuse(asked, limit);
+      continue;
+    }
+    limits.count(asked.pod);
+    accepted.push(asked);
+    if (!isForced(asked)) soft = asked;
+  }
+  return accepted;
+}
+
+function isForced({ asks }: AskedPod): boolean {
+  return asks[0]!.kind === "forced";
 }
 
 // The round's list overrides the queue: its order is the new one, and who waits longer than this round keeps since when.

@@ -283,6 +283,17 @@ describe("victims on their way out", () => {
     expect(namesOf(rounds.play({ p: hard(), q: { ...hard(), top: ["b"] } }).victims)).toEqual(["b"]);
   });
 
+  it("say for the strongest of all wishes that wait why the pod stays", () => {
+    const rounds = someRounds({ cooldownMs: 60_000 });
+    rounds.play({ p: hard() });
+    rounds.remove("a");
+    rounds.change("b", { softEvictNotify: true });
+    const { ranking } = rounds.play({ p: { ...hard(), top: ["b"] }, q: { pods: [evictPod("b")] } });
+    expect(ranking).toMatchObject([
+      { name: "b", kind: "forced", why: expect.stringContaining("short while ago") },
+    ]);
+  });
+
   it("are not chosen again while they are still there", () => {
     const rounds = someRounds();
     rounds.play({ p: forced("a") });
