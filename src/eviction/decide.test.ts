@@ -163,6 +163,10 @@ describe("whom it refuses", () => {
     expect(namesOf(decision.victims)).toEqual(["b"]);
     expect(namesOf(decision.dryRunVictims)).toEqual(["a"]);
     expect(decision.refusals).toMatchObject([{ plugin: "p", name: "a", reason: "dryRun" }]);
+    expect(decision.ranking.find(({ name }) => name === "a")).toMatchObject({
+      outcome: "refused",
+      why: "the plugin is in dry run",
+    });
     expect(decision.conditions).toEqual([]);
     expect(decision.state.pending.map(({ name }) => name)).toEqual(["b"]);
   });
@@ -237,7 +241,7 @@ describe("an answer that is long, odd or missing", () => {
       evictPod("a", { force: true, gracePeriodSeconds }),
     );
     const { victims } = new TestRounds(pods("a")).play({ p: { pods: [...wishes, evictPod("a")] } });
-    expect(victims).toMatchObject([{ name: "a", gracePeriodSeconds: 60 }]);
+    expect(victims).toMatchObject([{ name: "a", gracePeriodSeconds: 100 }]);
     expect(victims[0]?.asks.map(({ kind }) => kind)).toEqual(["forced", "soft"]);
   });
 });

@@ -395,6 +395,15 @@ describe("withdrawals", () => {
     ]);
   });
 
+  it("call back what a plugin asked for that is in dry run now", () => {
+    const rounds = someRounds();
+    rounds.play({ p: forced("a") });
+    rounds.policy.dryRunPlugins = ["p"];
+    expect(rounds.play({ p: forced("a") }).withdrawals).toMatchObject([
+      { name: "a", reason: "the plugin is in dry run" },
+    ]);
+  });
+
   it("empty the queue of what nobody asks for any longer", () => {
     const rounds = someRounds({ burst: 0 });
     expect(rounds.play({ p: forced("a", "b") }).state.queue).toHaveLength(2);
