@@ -25,7 +25,7 @@ export type {
   Victim,
   Withdrawal,
 } from "./decision.ts";
-export { type ObservedPod, observeJson, observeProtobuf } from "./pod-bytes.ts";
+export { type ObservedPod, observeBytes, observeEnvelope, observeJson } from "./pod-bytes.ts";
 export type { EvictionPod, PodOwner, PodReference, QosClass, QosLevel } from "./pods.ts";
 export { defaultEvictionPolicy, type EvictionPolicy } from "./policy.ts";
 export { readEvictPods, readThreshold, readTop } from "./read-answers.ts";

@@ -20,11 +20,16 @@ export function observeJson(object: KubeObject): ObservedPod {
 }
 
 /**
- * A pod of an API server's protobuf answer (`application/vnd.kubernetes.protobuf`): its own bytes go to the plugins as
- * they are, so nothing is lost, whatever newer fields it has. Throws `invalid` for anything that is no such pod.
+ * A pod of an API server's protobuf answer (`application/vnd.kubernetes.protobuf`), in its envelope as a GET or a watch
+ * event has it. Its own bytes go to the plugins as they are, so nothing is lost, whatever newer fields it has. Throws
+ * `invalid` for anything that is no such pod.
  */
-export function observeProtobuf(envelope: Uint8Array): ObservedPod {
-  const bytes = unwrap(envelope);
+export function observeEnvelope(envelope: Uint8Array): ObservedPod {
+  return observeBytes(unwrap(envelope));
+}
+
+/** The same for an encoded core v1 Pod without an envelope, as a PodList holds them. */
+export function observeBytes(bytes: Uint8Array): ObservedPod {
   try {
     return { pod: readPod(Pod.decode(bytes)), bytes };
   } catch (thrown) {

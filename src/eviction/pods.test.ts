@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type DeepPartial, Pod, PodIdentity } from "../gen/k8s/core/v1/api.ts";
 import type { KubeObject } from "../kube/index.ts";
-import { observeJson, observeProtobuf } from "./pod-bytes.ts";
+import { observeBytes, observeEnvelope, observeJson } from "./pod-bytes.ts";
 import { qosClassOf } from "./qos-class.ts";
 import { readPod } from "./read-pod.ts";
 
@@ -38,11 +38,11 @@ describe("a pod of the API server", () => {
   };
 
   it("is read from JSON", () => expect(observeJson(podJson()).pod).toEqual(expected));
-  it("is read from protobuf", () => expect(observeProtobuf(podProtobuf()).pod).toEqual(expected));
+  it("is read from protobuf", () => expect(observeEnvelope(podProtobuf()).pod).toEqual(expected));
 
   it("is encoded as Kubernetes encodes it, as far as the lean message goes", () => {
     const ours = Pod.decode(observeJson(podJson()).bytes);
-    const theirs = Pod.decode(observeProtobuf(podProtobuf()).bytes);
+    const theirs = Pod.decode(observeEnvelope(podProtobuf()).bytes);
     // Go has no absent structs: it writes empty ones.
     for (const condition of theirs.status!.conditions) condition.lastProbeTime = undefined;
     const { containerStatuses, initContainerStatuses } = theirs.status!;
@@ -54,13 +54,18 @@ describe("a pod of the API server", () => {
 
   it("keeps its very bytes on the way from protobuf to plugins", () => {
     const envelope = podProtobuf();
-    const { bytes } = observeProtobuf(envelope);
+    const { bytes } = observeEnvelope(envelope);
     expect(Buffer.from(envelope).includes(Buffer.from(bytes))).toBe(true);
     expect(PodIdentity.decode(bytes).metadata).toEqual({
       uid: expected.uid,
       namespace: "shop",
       name: expected.name,
     });
+  });
+
+  it("is read from its bytes alone, as from its envelope", () => {
+    const { pod, bytes } = observeEnvelope(podProtobuf());
+    expect(observeBytes(bytes)).toEqual({ pod, bytes });
   });
 
   it("needs a UID and a name", () => {
@@ -75,7 +80,7 @@ describe("a pod of the API server", () => {
     ["a torn envelope", podProtobuf().subarray(0, 100)],
     ["an envelope around no pod", Uint8Array.of(0x6b, 0x38, 0x73, 0, 0x12, 2, 0x0a, 0xff)],
   ])("is not read from %s", (_, bytes) => {
-    expect(() => observeProtobuf(bytes)).toThrow(expect.objectContaining({ code: "invalid" }));
+    expect(() => observeEnvelope(bytes)).toThrow(expect.objectContaining({ code: "invalid" }));
   });
 });
 
