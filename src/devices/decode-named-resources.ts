@@ -13,6 +13,8 @@ import type {
   NamedResources,
 } from "./model.ts";
 
+const MAX_REMEMBERED_NAMES = 10_000;
+
 /** A message of the old protocol as the old model has it, for an API server of 1.30. A model of no known kind is empty. */
 export function decodeNamedResources(response: wire.NodeListAndWatchResourcesResponse): NamedResources[] {
   return response.resources.map(({ namedResources }) => ({
@@ -35,9 +37,16 @@ export function poolsOfNamedResources(
 ): { pools: DevicePool[]; problems: DeviceProblem[] } {
   const problems: DeviceProblem[] = [];
   const devices: Device[] = [];
+  // All devices of a driver have the same few attributes.
+  const identifiers = new Map<string, string>();
+  const identifier = (name: string) => {
+    const known = identifiers.get(name) ?? identifierOf(name);
+    if (identifiers.size < MAX_REMEMBERED_NAMES) identifiers.set(name, known);
+    return known;
+  };
   for (const instance of models.flatMap((model) => model.instances)) {
     const message = clashOf(instance);
-    if (message === undefined) devices.push(deviceOf(instance));
+    if (message === undefined) devices.push(deviceOf(instance, identifier));
     else problems.push({ pool: nodeName, device: instance.name, field: "attributes", message });
   }
   if (models.length === 0) return { pools: [], problems };
@@ -57,11 +66,11 @@ function clashOf(instance: NamedInstance): string | undefined {
   return undefined;
 }
 
-function deviceOf(instance: NamedInstance): Device {
+function deviceOf(instance: NamedInstance, identifierFor: (name: string) => string): Device {
   const attributes: [string, DeviceAttribute][] = [];
   const capacity: [string, DeviceCapacity][] = [];
   for (const { name, quantity, intSlice, stringSlice, ...scalar } of instance.attributes) {
-    const identifier = identifierOf(name);
+    const identifier = identifierFor(name);
     if (quantity !== undefined) {
       capacity.push([identifier, { value: quantity }]);
       continue;

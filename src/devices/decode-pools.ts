@@ -4,7 +4,6 @@ import type {
   Device,
   DeviceAttribute,
   DeviceCapacity,
-  DevicePool,
   DeviceProblem,
   DeviceTaint,
   Int64,
@@ -12,15 +11,25 @@ import type {
   NodeSelectorRequirement,
   PoolNodes,
 } from "./model.ts";
+import type { PoolOf } from "./validate.ts";
 
 /** A message as pools. Nothing is checked but what the model can't hold: two choices of nodes in one pool. */
 export function decodePools(
   response: wire.ListAndWatchDevicesResponse,
   nodeName: string,
-): { pools: DevicePool[]; problems: DeviceProblem[] } {
-  const pools: DevicePool[] = [];
+): { pools: PoolOf<Device>[]; problems: DeviceProblem[] } {
+  return decodePoolsBy(response.pools, nodeName, decodeDevice);
+}
+
+/** `decodePools` for devices in any form, given what decodes one. */
+export function decodePoolsBy<Raw, Result>(
+  from: readonly (Omit<wire.Pool, "devices"> & { devices: readonly Raw[] })[],
+  nodeName: string,
+  decode: (device: Raw) => Result,
+): { pools: PoolOf<Result>[]; problems: DeviceProblem[] } {
+  const pools: PoolOf<Result>[] = [];
   const problems: DeviceProblem[] = [];
-  for (const pool of response.pools) {
+  for (const pool of from) {
     const name = pool.name || nodeName;
     const nodes = decodeNodes(pool);
     if (!nodes) {
@@ -31,7 +40,7 @@ export function decodePools(
     pools.push({
       name,
       nodes,
-      devices: pool.devices.map(decodeDevice),
+      devices: pool.devices.map(decode),
       sharedCounters: pool.sharedCounters.map((set) => ({
         name: set.name,
         counters: decodeCounters(set.counters),
@@ -47,7 +56,9 @@ export function toInt64(value: bigint): Int64 {
   return Number.isSafeInteger(number) ? number : value;
 }
 
-function decodeNodes(pool: wire.Pool): PoolNodes | undefined {
+function decodeNodes(
+  pool: Pick<wire.Pool, "nodeSelector" | "allNodes" | "perDeviceNodes">,
+): PoolNodes | undefined {
   const choices: PoolNodes[] = [];
   if (pool.nodeSelector) choices.push({ kind: "selector", selector: decodeSelector(pool.nodeSelector) });
   if (pool.allNodes) choices.push({ kind: "allNodes" });
@@ -55,7 +66,8 @@ function decodeNodes(pool: wire.Pool): PoolNodes | undefined {
   return choices.length > 1 ? undefined : (choices[0] ?? { kind: "thisNode" });
 }
 
-function decodeDevice(from: wire.Device): Device {
+/** One device of a message. */
+export function decodeDevice(from: wire.Device): Device {
   const device: Device = { name: from.name };
   const attributes = Object.entries(from.attributes);
   if (attributes.length > 0) device.attributes = mapValues(attributes, decodeAttribute);

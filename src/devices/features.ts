@@ -113,11 +113,13 @@ export function unsafeWithout(
   return undefined;
 }
 
-function heldBack(feature: Feature): string {
+/** Why a device is held back. */
+export function heldBack(feature: Feature): string {
   return `held back: the API server does not keep it (${feature})`;
 }
 
-function deviceWithout(device: Device, without: ReadonlySet<Feature>): Device {
+/** The device without what the features stand for. */
+export function deviceWithout(device: Device, without: ReadonlySet<Feature>): Device {
   const less = { ...device };
   for (const key of Object.keys(less) as (keyof Device)[]) {
     const isOfNodes = key === "nodeName" || key === "nodeSelector" || key === "allNodes";

@@ -25,5 +25,6 @@ export {
   type StoredModel,
   storedModel,
 } from "./plan-models.ts";
+export { framedDeviceDriver, PoolReader, type PoolReaderOptions } from "./pool-reader.ts";
 export { checkPools, defaultValidation, type ValidationOptions } from "./validate.ts";
 export { decodeSpec, encodeSlice, type SliceVersion, sliceVersions, storedSlice } from "./versions.ts";

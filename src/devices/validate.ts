@@ -1,9 +1,10 @@
 import { quote } from "../lib/index.ts";
 import { Canonical } from "./canonical.ts";
 import type { CheckedCounterSet, CheckedDevice, CheckedPool, CheckedPools } from "./checked.ts";
+import { contextOf, type DeviceContext, type ExaminedDevice, examineDevice } from "./examine-device.ts";
 import { isDnsLabel, isPoolName } from "./field-names.ts";
-import type { CounterSet, Device, DevicePool, DeviceProblem } from "./model.ts";
-import { checkCounters, checkDevice } from "./validate-device.ts";
+import type { DevicePool, DeviceProblem } from "./model.ts";
+import { checkCounters } from "./validate-device.ts";
 import { checkNodeSelector } from "./validate-node-selector.ts";
 
 export interface ValidationOptions {
@@ -21,8 +22,10 @@ export const defaultValidation: ValidationOptions = {
   maxProblems: 1_000,
 };
 
-const MAX_PROBLEMS_PER_DEVICE = 5;
 const MAX_QUOTED_FIELD = 200;
+
+/** A pool whose devices may be in another form. */
+export type PoolOf<Raw> = Omit<DevicePool, "devices"> & { devices: Raw[] };
 
 /**
  * Checks pools before they are sent. A bad device is held back and named, the others go on; a pool whose own name or
@@ -33,6 +36,21 @@ export function checkPools(
   options: ValidationOptions = defaultValidation,
 ): CheckedPools {
   const canonical = new Canonical();
+  return checkPoolsBy(
+    pools,
+    options,
+    canonical,
+    (_, context) => (device) => examineDevice(device, context, canonical),
+  );
+}
+
+/** `checkPools` for devices in any form, given what examines those of a pool. */
+export function checkPoolsBy<Raw>(
+  pools: readonly PoolOf<Raw>[],
+  options: ValidationOptions,
+  canonical: Canonical,
+  examinerOf: (pool: PoolOf<Raw>, context: DeviceContext) => (device: Raw) => ExaminedDevice,
+): CheckedPools {
   const answer: CheckedPools = { pools: [], problems: [], quarantined: 0 };
   const tell = (problem: DeviceProblem) => {
     if (answer.problems.length < options.maxProblems) answer.problems.push(problem);
@@ -51,7 +69,10 @@ export function checkPools(
       continue;
     }
     seen.add(pool.name);
-    const checked = checkPool(pool, room, canonical, tell);
+    const counterSets = checkCounterSets(pool, canonical, tell);
+    const examine = examinerOf(pool, contextOf(pool, counterSets));
+    const devices = checkDevices(pool, room, examine, tell);
+    const checked: CheckedPool = { name: pool.name, nodes: pool.nodes, devices, counterSets };
     room -= checked.devices.length;
     answer.pools.push(checked);
     answer.quarantined += pool.devices.length - checked.devices.length;
@@ -59,7 +80,7 @@ export function checkPools(
   return answer;
 }
 
-function refusalOf(pool: DevicePool): { field: string; message: string } | undefined {
+function refusalOf(pool: PoolOf<unknown>): { field: string; message: string } | undefined {
   if (!isPoolName(pool.name)) {
     return { field: "name", message: `${quote(pool.name)} is not DNS subdomains joined by '/'` };
   }
@@ -74,36 +95,37 @@ function refusalOf(pool: DevicePool): { field: string; message: string } | undef
   return first;
 }
 
-function checkPool(
-  pool: DevicePool,
+function checkDevices<Raw>(
+  pool: PoolOf<Raw>,
   room: number,
-  canonical: Canonical,
+  examine: (device: Raw) => ExaminedDevice,
   tell: (problem: DeviceProblem) => void,
-): CheckedPool {
-  const counterSets = checkCounterSets(pool, canonical, tell);
-  const known = new Map(counterSets.map(({ set }) => [set.name, set]));
-  const perDeviceNodes = pool.nodes.kind === "perDevice";
+): CheckedDevice[] {
   const devices: CheckedDevice[] = [];
   const names = new Set<string>();
-  for (const device of pool.devices) {
-    let problems = 0;
-    const report = (field: string, message: string) => {
-      if (problems++ >= MAX_PROBLEMS_PER_DEVICE) return;
-      tell({ pool: pool.name, device: shortened(device.name), field: shortened(field), message });
-    };
-    checkDevice(device, perDeviceNodes, report);
-    checkReferences(device, known, report);
-    if (problems === 0 && names.has(device.name)) report("name", "a device of this name is there already");
-    if (problems === 0 && devices.length >= room) report("name", "the driver has more devices than allowed");
-    if (problems > 0) continue;
-    names.add(device.name);
-    devices.push({ device, fingerprint: canonical.deviceFingerprint(device), advanced: isAdvanced(device) });
+  for (const raw of pool.devices) {
+    const { device, name, problems } = examine(raw);
+    for (const { field, message } of problems) {
+      tell({ pool: pool.name, device: shortened(name), field: shortened(field), message });
+    }
+    if (!device) continue;
+    const refusal = names.has(name)
+      ? "a device of this name is there already"
+      : devices.length >= room
+        ? "the driver has more devices than allowed"
+        : undefined;
+    if (refusal) {
+      tell({ pool: pool.name, device: name, field: "name", message: refusal });
+      continue;
+    }
+    names.add(name);
+    devices.push(device);
   }
-  return { name: pool.name, nodes: pool.nodes, devices, counterSets };
+  return devices;
 }
 
 function checkCounterSets(
-  pool: DevicePool,
+  pool: PoolOf<unknown>,
   canonical: Canonical,
   tell: (problem: DeviceProblem) => void,
 ): CheckedCounterSet[] {
@@ -123,32 +145,6 @@ function checkCounterSets(
     kept.push({ set, fingerprint: canonical.counterSetFingerprint(set) });
   }
   return kept;
-}
-
-// The API server can't see this across slices, but the scheduler gives up on a pool where it is broken.
-function checkReferences(
-  device: Device,
-  known: ReadonlyMap<string, CounterSet>,
-  report: (field: string, message: string) => void,
-): void {
-  for (const [at, { counterSet, counters }] of (device.consumesCounters ?? []).entries()) {
-    const set = known.get(counterSet);
-    if (!set)
-      report(`consumesCounters[${at}].counterSet`, `the pool has no counter set ${quote(counterSet)}`);
-    for (const name of set ? Object.keys(counters) : []) {
-      if (Object.hasOwn(set!.counters, name)) continue;
-      report(`consumesCounters[${at}].counters`, `counter set ${quote(counterSet)} has no ${quote(name)}`);
-    }
-  }
-}
-
-function isAdvanced({ taints, consumesCounters, attributes }: Device): boolean {
-  if (taints?.length || consumesCounters?.length) return true;
-  for (const name in attributes) {
-    const { bools, ints, strings, versions } = attributes[name]!;
-    if (bools || ints || strings || versions) return true;
-  }
-  return false;
 }
 
 function shortened(text: string): string {
