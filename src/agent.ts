@@ -142,6 +142,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     policies,
     inTree: inTreeReporters(configuration, clock, log),
     settings: () => configuration.reporting,
+    maxLost: plugins.maxPlugins,
     maxContentBytes: reporting.maxContentSize,
     onChange: (objects) => publisher.touch(objects),
     notify,

@@ -7,7 +7,8 @@ export interface CollectSettings {
   callTimeout: number;
 }
 
-export type CollectMethod = "GetReportContent" | "ListAndWatchReportContent";
+export const collectMethods = ["GetReportContent", "ListAndWatchReportContent"] as const;
+export type CollectMethod = (typeof collectMethods)[number];
 
 export interface CollectOptions {
   source: ContentSource;
@@ -16,13 +17,18 @@ export interface CollectOptions {
   /** Takes a message; must not throw. */
   onContent: (message: Uint8Array) => void;
   onFailure: (method: CollectMethod, error: unknown) => void;
+  /** Called when a poll was answered, and when a stream has stayed open for a while. */
+  onWorking: (method: CollectMethod) => void;
   /** Called each time a flooding stream is held back. */
   onThrottled: () => void;
 }
 
-// A stream may send this many messages in each window; then its flow control holds the plugin back.
+// A stream may send so much in each window; then its flow control holds the plugin back.
 const WINDOW_MS = 100;
 const MESSAGES_PER_WINDOW = 200;
+const BYTES_PER_WINDOW = 2 * 1024 * 1024;
+// A stream that breaks sooner has not recovered, whatever it said before.
+const STEADY_MS = 10_000;
 
 /**
  * Reads one plugin until the signal aborts: its stream, opened again with backoff when it ends, and its
@@ -38,23 +44,22 @@ async function watchLoop(
   received: { count: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const { source, clock, onContent, onFailure, onThrottled } = options;
+  const { source, clock, onContent, onFailure, onThrottled, onWorking } = options;
   const backoff = new Backoff({ baseMs: 500, maxMs: 30_000 });
   while (!signal.aborted) {
+    const steady = clock.after(STEADY_MS, () => {
+      backoff.reset();
+      onWorking("ListAndWatchReportContent");
+    });
     try {
-      let windowStart = clock.monotonic();
-      let inWindow = 0;
+      const flow = new Flow(clock);
       for await (const message of source.watch(signal)) {
-        backoff.reset();
         received.count++;
         onContent(message);
-        const elapsed = clock.monotonic() - windowStart;
-        if (elapsed >= WINDOW_MS) {
-          windowStart += elapsed;
-          inWindow = 0;
-        } else if (++inWindow >= MESSAGES_PER_WINDOW) {
+        const restMs = flow.restAfter(message.length);
+        if (restMs > 0) {
           onThrottled();
-          await clock.sleep(WINDOW_MS - elapsed, signal);
+          await clock.sleep(restMs, signal);
         }
       }
     } catch (error) {
@@ -62,6 +67,8 @@ async function watchLoop(
       onFailure("ListAndWatchReportContent", error);
       // The plugin does not stream; its content is polled.
       if (codeOf(error) === "unsupported") return;
+    } finally {
+      steady.cancel();
     }
     await clock.sleep(backoff.next(), signal);
   }
@@ -72,7 +79,7 @@ async function pollLoop(
   received: { count: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const { source, clock, settings, onContent, onFailure } = options;
+  const { source, clock, settings, onContent, onFailure, onWorking } = options;
   while (!signal.aborted) {
     const { collectInterval, callTimeout } = settings();
     const started = clock.monotonic();
@@ -81,6 +88,7 @@ async function pollLoop(
       const message = await withDeadline(clock, callTimeout, "GetReportContent", signal, (scope) =>
         source.get(scope),
       );
+      onWorking("GetReportContent");
       // What the stream brought meanwhile may be newer than this answer.
       if (received.count === before) onContent(message);
     } catch (error) {
@@ -88,5 +96,31 @@ async function pollLoop(
       onFailure("GetReportContent", error);
     }
     await clock.sleep(Math.max(collectInterval - (clock.monotonic() - started), 0), signal);
+  }
+}
+
+/** Counts what a stream sends in a window of time. */
+class Flow {
+  readonly #clock: Clock;
+  #windowStart: number;
+  #messages = 0;
+  #bytes = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#windowStart = clock.monotonic();
+  }
+
+  /** How long to take no more after a message of this length, milliseconds. */
+  restAfter(bytes: number): number {
+    this.#messages++;
+    this.#bytes += bytes;
+    const windows = Math.max(this.#messages / MESSAGES_PER_WINDOW, this.#bytes / BYTES_PER_WINDOW, 1);
+    const restMs = windows * WINDOW_MS - (this.#clock.monotonic() - this.#windowStart);
+    if (restMs > 0 && this.#messages < MESSAGES_PER_WINDOW && this.#bytes < BYTES_PER_WINDOW) return 0;
+    this.#windowStart = this.#clock.monotonic() + Math.max(restMs, 0);
+    this.#messages = 0;
+    this.#bytes = 0;
+    return restMs;
   }
 }

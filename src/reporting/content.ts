@@ -24,7 +24,8 @@ export interface ContentField {
   value: Json;
 }
 
-export type ProblemReason = "kind" | "part" | "name" | "json" | "type" | "refused" | "limit";
+export const problemReasons = ["kind", "part", "name", "json", "type", "refused", "limit"] as const;
+export type ProblemReason = (typeof problemReasons)[number];
 
 /** Something in a plugin's message that is not published, for the log, a metric and `plugins list`. */
 export interface ContentProblem {

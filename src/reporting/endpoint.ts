@@ -1,5 +1,6 @@
 import type { ScopedSignal, Timer } from "../lib/index.ts";
 import type { PluginRegistration } from "../plugins/index.ts";
+import type { CollectMethod } from "./collect.ts";
 import { noContent, type PluginContent } from "./content.ts";
 
 /** A reporter plugin as `nodekeeper plugins list` shows it. */
@@ -31,7 +32,8 @@ export interface Endpoint {
   graceFrom: number;
   /** Monotonic. */
   lastSuccess: number | undefined;
-  lastError: string | undefined;
+  /** Why the last call failed, by method; none where it works. */
+  readonly errors: Map<CollectMethod, string>;
 }
 
 /** A plugin of which nothing is known yet. */
@@ -48,12 +50,17 @@ export function newEndpoint(name: string, inTree: boolean): Endpoint {
     grace: undefined,
     graceFrom: 0,
     lastSuccess: undefined,
-    lastError: undefined,
+    errors: new Map(),
   };
 }
 
+/** What is wrong with the calls to a plugin, in one line; undefined where nothing is. */
+export function errorOf({ errors }: Endpoint): string | undefined {
+  return errors.size > 0 ? [...errors.values()].sort().join("; ") : undefined;
+}
+
 export function endpointStatus(endpoint: Endpoint): ReporterStatus {
-  const { name, inTree, registration, stoppedAt, updatedAt, message, content, lastError } = endpoint;
+  const { name, inTree, registration, stoppedAt, updatedAt, message, content } = endpoint;
   return {
     name,
     inTree,
@@ -63,7 +70,7 @@ export function endpointStatus(endpoint: Endpoint): ReporterStatus {
     stoppedAt,
     contentBytes: message?.length ?? 0,
     problems: content.problems.map((problem) => problem.message),
-    lastError,
+    lastError: errorOf(endpoint),
   };
 }
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { GetReportContentResponse } from "../gen/reporterplugin/v1alpha1/api.ts";
 import { FakeClock, NodekeeperError, Registry, silentLogger } from "../lib/index.ts";
 import { ReporterStore, StateDatabase } from "../state/index.ts";
@@ -74,17 +74,21 @@ const never = () => new Promise<GetReportContentResponse>(() => {});
 function start(inTree: ReporterSource[], settings = { pluginGracePeriod: GRACE_MS }) {
   const changes: string[][] = [];
   const notices: string[] = [];
+  const registry = new Registry();
+  const metrics = createReportingMetrics(registry);
+  const policies = new Map(kindPolicies([]));
   const manager = new ReporterManager({
     store: new ReporterStore(database),
-    policies: kindPolicies([]),
+    policies,
     inTree,
     settings: () => ({ collectInterval: 5_000, callTimeout: 10_000, ...settings }),
+    maxLost: 3,
     maxContentBytes: 1 << 20,
     onChange: (objects) => void changes.push([...objects]),
     notify: (reason) => void notices.push(reason),
     clock,
     log: silentLogger,
-    metrics: createReportingMetrics(new Registry()),
+    metrics,
   });
   manager.restore();
   const controller = new AbortController();
@@ -94,7 +98,7 @@ function start(inTree: ReporterSource[], settings = { pluginGracePeriod: GRACE_M
     await running;
   });
   const value = (plugin: string) => manager.contents().get(plugin)?.fields[0]?.value;
-  return { manager, changes, notices, settings, value };
+  return { manager, changes, notices, settings, value, registry, metrics, policies };
 }
 
 function store(...plugins: { plugin: string; stoppedAt?: number }[]): void {
@@ -193,6 +197,72 @@ describe("ReporterManager", () => {
     expect(value("p")).toBe("v1000");
   });
 
+  it("holds back a stream that floods with large messages", async () => {
+    const plugin = new Scripted("p", never);
+    const { value } = start([plugin]);
+    const large = (at: number) => says(`v${at}${" ".repeat(1 << 20)}`);
+    for (let at = 0; at < 40; at++) plugin.push(large(at));
+    await clock.step(500);
+    const last = () => Number(/^v(\d+) /.exec(String(value("p")))?.[1]);
+    expect(last()).toBeLessThan(15);
+    await clock.step(2_000);
+    expect(last()).toBe(39);
+  });
+
+  it("reads a plugin seldom whose messages are costly, and others as before", async () => {
+    const costly = new Scripted("costly", never);
+    const cheap = new Scripted("cheap", never);
+    let spent = 0;
+    const monotonic = clock.monotonic.bind(clock);
+    clock.monotonic = () => monotonic() + spent;
+    const { policies } = start([costly, cheap]);
+    let reads = 0;
+    policies.get = (key) => {
+      reads++;
+      spent += 50;
+      return Map.prototype.get.call(policies, key);
+    };
+    for (let at = 0; at < 100; at++) {
+      costly.push(says(`v${at}`));
+      await clock.step(20);
+    }
+    expect(reads).toBeLessThan(8);
+    reads = 0;
+    cheap.push(says("now"));
+    await clock.step(20);
+    expect(reads).toBeGreaterThan(0);
+  });
+
+  it("shows the error of a stream that always breaks until one lasts, polls or not", async () => {
+    const plugin = new Scripted("p", () => Promise.resolve(says("polled")));
+    let opened = 0;
+    const breaking = vi.spyOn(plugin, "listAndWatch").mockImplementation(async function* () {
+      yield says(`v${opened++}`);
+      throw new NodekeeperError("unavailable", "broken");
+    });
+    const { manager } = start([plugin]);
+    const error = () => manager.status()[0]?.lastError;
+    for (let at = 0; at < 30; at++) {
+      await clock.step(1_000);
+      expect(error()).toBe("ListAndWatchReportContent: broken");
+    }
+    // It is not opened twice a second for ever, though each time it says something.
+    expect(opened).toBeLessThan(8);
+    breaking.mockRestore();
+    await clock.step(60_000);
+    expect(error()).toBeUndefined();
+  });
+
+  it("forgets what it counted of a plugin that was dropped", async () => {
+    store({ plugin: "lost" });
+    const { registry, metrics } = start([]);
+    metrics.messages.inc({ plugin: "lost" });
+    metrics.failures.inc({ plugin: "lost", method: "GetReportContent", code: "deadline" });
+    metrics.problems.inc({ plugin: "lost", reason: "json" });
+    await clock.step(GRACE_MS);
+    expect(await registry.metrics()).not.toContain('plugin="lost"');
+  });
+
   it("keeps the last good content of a message that can't be decoded", async () => {
     const plugin = new Scripted("p", () => Promise.resolve(says("good")));
     const { value, manager } = start([plugin]);
@@ -220,10 +290,11 @@ describe("ReporterManager", () => {
     });
 
     it("counts the grace that had gone by before", async () => {
-      store({ plugin: "lost", stoppedAt: clock.now() - GRACE_MS + 1_000 });
+      store({ plugin: "lost", stoppedAt: clock.now() - GRACE_MS + 20_000 });
       const { value } = start([]);
+      await clock.step(19_999);
       expect(value("lost")).toBe("kept");
-      await clock.step(1_000);
+      await clock.step(1);
       expect(value("lost")).toBeUndefined();
     });
 
@@ -236,14 +307,15 @@ describe("ReporterManager", () => {
       expect(value("lost")).toBeUndefined();
     });
 
-    it("lets a plugin that was served come back, though no grace is configured", async () => {
-      store({ plugin: "served" }, { plugin: "stopped", stoppedAt: clock.now() });
+    it("lets every plugin come back: while it was away, it could not see which had", async () => {
+      store({ plugin: "served" }, { plugin: "stopped", stoppedAt: clock.now() - 2 * GRACE_MS });
       const { value } = start([], { pluginGracePeriod: 0 });
-      await clock.step(5_000);
+      await clock.step(9_999);
       expect(value("served")).toBe("kept");
-      expect(value("stopped")).toBeUndefined();
-      await clock.step(5_000);
+      expect(value("stopped")).toBe("kept");
+      await clock.step(1);
       expect(value("served")).toBeUndefined();
+      expect(value("stopped")).toBeUndefined();
     });
 
     it("follows a grace period that changes while it runs", async () => {
@@ -282,6 +354,29 @@ describe("ReporterManager", () => {
     expect(() => manager.validate(candidate)).toThrow(/supported versions.*v1alpha1.*offers v9/);
     expect(() => manager.validate({ ...candidate, versions: [] })).toThrow(/offers none/);
     manager.validate({ ...candidate, versions: ["v9", "v1alpha1"] });
+  });
+
+  it("takes no new name while too many lost plugins are remembered, but the names it knows", async () => {
+    store({ plugin: "a" }, { plugin: "b" }, { plugin: "c" });
+    const { manager } = start([]);
+    const register = (name: string) =>
+      manager.register({
+        type: "ReporterPlugin",
+        name,
+        endpoint: "/x",
+        registrationSocket: "/x",
+        versions: ["v1alpha1"],
+        generation: 1,
+      });
+    await expect(register("d")).rejects.toMatchObject({ code: "exhausted" });
+    await register("a");
+    await register("d");
+    expect(manager.status().map(({ name, state }) => `${name} ${state}`)).toEqual([
+      "a running",
+      "b stopped",
+      "c stopped",
+      "d running",
+    ]);
   });
 
   it("goes on, and says so, when the checkpoint can't be written", async () => {

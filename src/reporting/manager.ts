@@ -1,48 +1,29 @@
-import { GetReportContentResponse } from "../gen/reporterplugin/v1alpha1/api.ts";
 import {
-  type Clock,
   childScope,
   codeOf,
   type HealthResult,
-  type Logger,
   messageOf,
   NodekeeperError,
   type Runnable,
   type ScopedSignal,
   stopped,
-  type Timer,
 } from "../lib/index.ts";
 import type { PluginHandler, PluginRegistration } from "../plugins/index.ts";
-import type { ReporterStore } from "../state/index.ts";
 import { Checkpoint } from "./checkpoint.ts";
-import { type CollectMethod, type CollectSettings, collect } from "./collect.ts";
-import { encodeContent, type PluginContent, parseContent } from "./content.ts";
+import { type CollectMethod, collect } from "./collect.ts";
+import { encodeContent, type PluginContent } from "./content.ts";
 import { type Endpoint, endpointStatus, newEndpoint, objectsOf, type ReporterStatus } from "./endpoint.ts";
-import type { KindPolicy } from "./kinds.ts";
-import type { ReportingMetrics } from "./metrics.ts";
-import type { Notify } from "./publish-options.ts";
-import { type ContentSource, inTreeSource, type ReporterSource, socketSource } from "./source.ts";
+import { fetcherHealth } from "./fetcher-health.ts";
+import { Grace } from "./grace.ts";
+import type { ReporterManagerOptions } from "./manager-options.ts";
+import { forgetPlugin } from "./metrics.ts";
+import { readMessage } from "./read-message.ts";
+import { Refresh } from "./refresh.ts";
+import { type ContentSource, inTreeSource, socketSource } from "./source.ts";
 
 const REPORTER_VERSIONS = ["v1alpha1"];
-// Messages of one plugin that come closer together than this are read as one: only the last counts.
-const REFRESH_MS = 20;
 // A plugin that runs is found by the agent's first scan, and asked at once.
 const RETURN_MS = 10_000;
-
-export interface ReporterManagerOptions {
-  store: ReporterStore;
-  policies: ReadonlyMap<string, KindPolicy>;
-  inTree: readonly ReporterSource[];
-  settings: () => CollectSettings & { pluginGracePeriod: number };
-  /** Longest message taken from a plugin, bytes. */
-  maxContentBytes: number;
-  /** Told which objects (`kindKey`) may have to be written anew. */
-  onChange: (objects: ReadonlySet<string>) => void;
-  notify: Notify;
-  clock: Clock;
-  log: Logger;
-  metrics: ReportingMetrics;
-}
 
 /**
  * Keeps the content of every reporter plugin: reads those that are registered, keeps what lost ones said for the
@@ -54,9 +35,8 @@ export class ReporterManager implements Runnable, PluginHandler {
   readonly #options: ReporterManagerOptions;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #checkpoint: Checkpoint;
-  readonly #dirty = new Set<Endpoint>();
-  #refresh: Timer | undefined;
-  #lastRefresh = Number.NEGATIVE_INFINITY;
+  readonly #refresh: Refresh;
+  readonly #grace: Grace;
   #running: ScopedSignal | undefined;
   #startedAt = 0;
   readonly #collecting = new Set<Promise<void>>();
@@ -64,6 +44,22 @@ export class ReporterManager implements Runnable, PluginHandler {
   constructor(options: ReporterManagerOptions) {
     this.#options = options;
     this.#checkpoint = new Checkpoint(options.store, options.clock, options.log, options.metrics);
+    this.#grace = new Grace(
+      options.clock,
+      () => options.settings().pluginGracePeriod,
+      (endpoint) => this.#drop(endpoint),
+    );
+    this.#refresh = new Refresh({
+      clock: options.clock,
+      read: (endpoint) => {
+        readMessage(endpoint, options);
+        this.#checkpointed(endpoint);
+      },
+      around: (endpoints) => {
+        const touched = objectsOf(endpoints);
+        return () => options.onChange(new Set([...touched, ...objectsOf(endpoints)]));
+      },
+    });
   }
 
   /** The names that no plugin behind a socket may take. */
@@ -79,13 +75,12 @@ export class ReporterManager implements Runnable, PluginHandler {
       const endpoint = this.#endpoint(stored.plugin, inTree);
       endpoint.message = stored.content;
       endpoint.updatedAt = stored.updatedAt;
-      this.#parse(endpoint);
+      readMessage(endpoint, this.#options);
       // An in-tree plugin answers anew in a moment; until then, too, nothing of it may be withdrawn.
       if (inTree) continue;
-      // One that was served until the end gets its whole grace to come back, and time to do so where there is none.
-      const wasServed = stored.stoppedAt === undefined;
+      // One that was served until the end gets its whole grace. And each may have come back unseen meanwhile.
       const stoppedFor = Math.max(clock.now() - (stored.stoppedAt ?? clock.now()), 0);
-      this.#stop(endpoint, stoppedFor, wasServed ? RETURN_MS : 0);
+      this.#stop(endpoint, stoppedFor, RETURN_MS);
     }
     if (this.#endpoints.size > 0)
       log.info({ plugins: [...this.#endpoints.keys()] }, "restored reporter contents");
@@ -104,9 +99,8 @@ export class ReporterManager implements Runnable, PluginHandler {
       endpoint.grace?.cancel();
       endpoint.scope?.abort(signal.reason);
     }
-    this.#refresh?.cancel();
     await Promise.allSettled(this.#collecting);
-    this.#refreshNow();
+    this.#refresh.close();
     this.#checkpoint.close();
     this.#running = undefined;
     scope.release();
@@ -125,6 +119,7 @@ export class ReporterManager implements Runnable, PluginHandler {
   async register(registration: PluginRegistration): Promise<void> {
     if (!this.#running || this.#running.signal.aborted)
       throw new NodekeeperError("unavailable", "reporting is not running");
+    this.#refuseTooMany(registration.name);
     const source = socketSource(registration.endpoint, this.#options.maxContentBytes);
     const endpoint = this.#endpoint(registration.name, false);
     endpoint.registration = registration;
@@ -132,6 +127,17 @@ export class ReporterManager implements Runnable, PluginHandler {
     this.#options.log.info(
       { plugin: registration.name, endpoint: registration.endpoint },
       "reporter plugin registered",
+    );
+  }
+
+  // Names that come and go without end would each leave a report behind for the grace period.
+  #refuseTooMany(name: string): void {
+    if (this.#endpoints.has(name)) return;
+    const lost = [...this.#endpoints.values()].filter(({ stoppedAt }) => stoppedAt !== undefined).length;
+    if (lost < this.#options.maxLost) return;
+    throw new NodekeeperError(
+      "exhausted",
+      `${lost} lost reporter plugins wait for the end of their grace period, the limit; no new name is taken till then`,
     );
   }
 
@@ -148,7 +154,7 @@ export class ReporterManager implements Runnable, PluginHandler {
 
   /** What each plugin last said, by name. The contents are immutable: a changed one is another object. */
   contents(): ReadonlyMap<string, PluginContent> {
-    this.#refreshNow();
+    this.#refresh.now();
     return new Map([...this.#endpoints.values()].map((endpoint) => [endpoint.name, endpoint.content]));
   }
 
@@ -160,7 +166,7 @@ export class ReporterManager implements Runnable, PluginHandler {
   /** Applies a changed grace period to plugins that are already lost. */
   settingsChanged(): void {
     for (const endpoint of this.#endpoints.values())
-      if (endpoint.stoppedAt !== undefined) this.#armGrace(endpoint);
+      if (endpoint.stoppedAt !== undefined) this.#grace.arm(endpoint);
   }
 
   status(): ReporterStatus[] {
@@ -172,19 +178,13 @@ export class ReporterManager implements Runnable, PluginHandler {
     const { clock, settings } = this.#options;
     if (!this.#running) return { ok: false, message: "reporting has not started" };
     const { collectInterval, callTimeout } = settings();
-    const patience = 2 * collectInterval + callTimeout;
-    const failing = [...this.#endpoints.values()].filter(
-      ({ stoppedAt, lastSuccess }) =>
-        stoppedAt === undefined && clock.monotonic() - (lastSuccess ?? this.#startedAt) > patience,
-    );
-    const names = failing
-      .map(({ name, lastError }) => `${name} (${lastError ?? "no answer yet"})`)
-      .join(", ");
-    // Another team's broken plugin must not take the agent out of service: it is named, and the check stays good.
-    if (failing.some(({ inTree }) => inTree)) return { ok: false, message: `no content from ${names}` };
-    if (this.#checkpoint.lastError)
-      return { ok: false, message: `checkpoint: ${this.#checkpoint.lastError}` };
-    return { ok: true, message: names ? `no content from ${names}` : `${this.#endpoints.size} plugins` };
+    return fetcherHealth({
+      endpoints: [...this.#endpoints.values()],
+      now: clock.monotonic(),
+      startedAt: this.#startedAt,
+      patienceMs: 2 * collectInterval + callTimeout,
+      checkpointError: this.#checkpoint.lastError,
+    });
   }
 
   #endpoint(name: string, inTree: boolean): Endpoint {
@@ -198,9 +198,8 @@ export class ReporterManager implements Runnable, PluginHandler {
   #start(endpoint: Endpoint, source: ContentSource): void {
     const { clock, settings, metrics } = this.#options;
     endpoint.scope?.abort(stopped("replaced by a newer registration"));
-    endpoint.grace?.cancel();
-    endpoint.stoppedAt = undefined;
-    endpoint.lastError = undefined;
+    this.#grace.cancel(endpoint);
+    endpoint.errors.clear();
     endpoint.lastSuccess = clock.monotonic();
     this.#checkpointed(endpoint);
     const scope = childScope(this.#running!.signal);
@@ -212,6 +211,7 @@ export class ReporterManager implements Runnable, PluginHandler {
         clock,
         settings,
         onContent: (message) => this.#receive(endpoint, scope.signal, message),
+        onWorking: (method) => void endpoint.errors.delete(method),
         onFailure: (method, error) => this.#failed(endpoint, scope.signal, method, error),
         onThrottled: () => metrics.throttled.inc({ plugin }),
       },
@@ -230,13 +230,11 @@ export class ReporterManager implements Runnable, PluginHandler {
     const { clock, metrics } = this.#options;
     metrics.messages.inc({ plugin: endpoint.name });
     endpoint.lastSuccess = clock.monotonic();
-    endpoint.lastError = undefined;
     if (endpoint.message && Buffer.compare(endpoint.message, message) === 0) return;
     // A copy: the message may be a small piece of a large buffer of the transport.
     endpoint.message = Uint8Array.from(message);
     endpoint.updatedAt = clock.now();
-    this.#dirty.add(endpoint);
-    this.#scheduleRefresh();
+    this.#refresh.add(endpoint);
   }
 
   #failed(endpoint: Endpoint, signal: AbortSignal, method: CollectMethod, error: unknown): void {
@@ -248,81 +246,30 @@ export class ReporterManager implements Runnable, PluginHandler {
     // What comes over a socket names the call already.
     const message = text.startsWith(method) ? text : `${method}: ${text}`;
     if (method === "ListAndWatchReportContent" && code === "unsupported") return;
-    const again = endpoint.lastError === message;
-    endpoint.lastError = message;
+    const again = endpoint.errors.get(method) === message;
+    endpoint.errors.set(method, message);
     log[again ? "debug" : "warn"](
       { err: error, plugin: endpoint.name, method },
       "reporter plugin failed, its last content stays",
     );
   }
 
-  #scheduleRefresh(): void {
-    if (this.#refresh) return;
-    const { clock } = this.#options;
-    const wait = Math.max(this.#lastRefresh + REFRESH_MS - clock.monotonic(), 0);
-    this.#refresh = clock.after(wait, () => this.#refreshNow());
-  }
-
-  #refreshNow(): void {
-    this.#refresh?.cancel();
-    this.#refresh = undefined;
-    if (this.#dirty.size === 0) return;
-    this.#lastRefresh = this.#options.clock.monotonic();
-    const touched = objectsOf(this.#dirty);
-    for (const endpoint of this.#dirty) {
-      this.#parse(endpoint);
-      this.#checkpointed(endpoint);
-    }
-    for (const object of objectsOf(this.#dirty)) touched.add(object);
-    this.#dirty.clear();
-    this.#options.onChange(touched);
-  }
-
-  #parse(endpoint: Endpoint): void {
-    const { policies, log, metrics } = this.#options;
-    const before = endpoint.content;
-    try {
-      endpoint.content = parseContent(GetReportContentResponse.decode(endpoint.message!), policies, before);
-    } catch (error) {
-      const message = `message can't be decoded: ${messageOf(error)}`;
-      endpoint.content = { fields: before.fields, problems: [{ reason: "json", message }] };
-    }
-    const { problems } = endpoint.content;
-    for (const { reason } of problems) metrics.problems.inc({ plugin: endpoint.name, reason });
-    const texts = problems.map((problem) => problem.message);
-    if (texts.length > 0 && texts.join() !== before.problems.map((problem) => problem.message).join()) {
-      log.warn(
-        { plugin: endpoint.name, problems: texts.slice(0, 5), count: texts.length },
-        "reporter plugin sent fields that are not taken",
-      );
-    }
-  }
-
-  /** @param stoppedFor how long it has been lost already; its grace is `atLeast` this long; milliseconds */
+  /** As Grace.begin. */
   #stop(endpoint: Endpoint, stoppedFor: number, atLeast = 0): void {
-    const { clock } = this.#options;
     endpoint.scope?.abort(stopped("plugin is gone"));
     endpoint.scope = undefined;
-    endpoint.stoppedAt = clock.now() - stoppedFor;
-    endpoint.graceFrom = clock.monotonic() - stoppedFor;
+    this.#grace.begin(endpoint, stoppedFor, atLeast);
     this.#checkpointed(endpoint);
-    this.#armGrace(endpoint, atLeast);
     this.#countStates();
-  }
-
-  #armGrace(endpoint: Endpoint, atLeast = 0): void {
-    const { clock, settings } = this.#options;
-    endpoint.grace?.cancel();
-    const left = endpoint.graceFrom + Math.max(settings().pluginGracePeriod, atLeast) - clock.monotonic();
-    endpoint.grace = clock.after(Math.max(left, 0), () => this.#drop(endpoint));
   }
 
   #drop(endpoint: Endpoint): void {
     const { log, metrics, notify, onChange } = this.#options;
     this.#endpoints.delete(endpoint.name);
-    this.#dirty.delete(endpoint);
+    this.#refresh.forget(endpoint);
     this.#checkpoint.drop(endpoint.name);
     metrics.dropped.inc();
+    forgetPlugin(metrics, endpoint.name);
     log.warn(
       { plugin: endpoint.name },
       "grace period of a lost reporter plugin ended, its content is dropped",

@@ -1,6 +1,8 @@
-import { Counter, Gauge, Histogram, type Registry } from "../lib/index.ts";
+import { Counter, errorCodes, Gauge, Histogram, type Registry } from "../lib/index.ts";
+import { collectMethods } from "./collect.ts";
+import { problemReasons } from "./content.ts";
 
-/** The metrics of reporting. Plugin names are bounded by plugins.maxPlugins. */
+/** The metrics of reporting. Names of plugins that were dropped are removed by `forgetPlugin`. */
 export function createReportingMetrics(registry: Registry) {
   const registers = [registry];
   return {
@@ -78,3 +80,12 @@ export function createReportingMetrics(registry: Registry) {
 }
 
 export type ReportingMetrics = ReturnType<typeof createReportingMetrics>;
+
+/** Removes what is counted of one plugin, so that names which come and go do not pile up. */
+export function forgetPlugin(metrics: ReportingMetrics, plugin: string): void {
+  metrics.messages.remove({ plugin });
+  metrics.throttled.remove({ plugin });
+  for (const reason of problemReasons) metrics.problems.remove({ plugin, reason });
+  for (const method of collectMethods)
+    for (const code of Object.keys(errorCodes)) metrics.failures.remove({ plugin, method, code });
+}
