@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { checkPools, type Device, type DevicePool, defaultValidation } from "./index.ts";
+import { bad, good, memory } from "./rule-cases.ts";
 import { anyDevice, namesUpTo, poolOf } from "./testing.ts";
-
-const memory = { name: "memory", counters: { left: { value: "8Gi" }, right: { value: "8Gi" } } };
 
 /** The fields that a device breaks a rule in. */
 function fieldsOf(device: Partial<Device>, nodes: DevicePool["nodes"] = { kind: "thisNode" }): string[] {
@@ -16,200 +15,9 @@ function fieldsOf(device: Partial<Device>, nodes: DevicePool["nodes"] = { kind: 
   return checkPools([pool]).problems.map(({ field }) => field);
 }
 
-const many = <Value>(count: number, value: Value) =>
-  Object.fromEntries(Array.from({ length: count }, (_, at) => [`a${at}`, value]));
-const text = (length: number) => ({ string: "x".repeat(length) });
-const policy = (requestPolicy: object): Partial<Device> => ({
-  allowMultipleAllocations: true,
-  capacity: { memory: { value: "8Gi", requestPolicy } },
-});
-const taint = { key: "a", effect: "NoSchedule" };
-const consume = (counterSet: string, ...names: string[]) => ({
-  counterSet,
-  counters: Object.fromEntries(names.map((name) => [name, { value: "1" }])),
-});
-const selector = (...requirements: { key: string; operator: string; values?: string[] }[]) => ({
-  nodeSelectorTerms: [{ matchExpressions: requirements }],
-});
-
-const good: [string, Partial<Device>, DevicePool["nodes"]?][] = [
-  ["a name of 63", { name: "x".repeat(63) }],
-  ["32 attributes", { attributes: many(32, { bool: true }) }],
-  ["48 values", { attributes: many(24, { ints: [1, 2] }) }],
-  ["an empty string", { attributes: { a: text(0) } }],
-  ["64 bytes", { attributes: { a: text(64) } }],
-  ["a domain", { attributes: { [`${"d".repeat(63)}/${"i".repeat(32)}`]: text(1) } }],
-  ["versions", { attributes: { a: { versions: ["1.0.0-rc.1+b", "0.0.0"] } } }],
-  ["16 taints", { taints: Array(16).fill(taint) }],
-  ["a taint for all to see", { taints: [{ key: "example.com/a", value: "v", effect: "None" }] }],
-  ["two counter sets' worth", { consumesCounters: [consume("memory", "left", "right")] }],
-  ["values to choose from", policy({ default: "1Gi", validValues: ["1024Mi", "2Gi", "8Gi"] })],
-  ["a range", policy({ default: "2Gi", validRange: { min: "1Gi", max: "4Gi", step: "512Mi" } })],
-  ["a default alone", policy({ default: "1Gi" })],
-  ["conditions", { bindingConditions: ["a", "b"], bindingFailureConditions: ["example.com/c"] }],
-  [
-    "a mapping",
-    {
-      capacity: { cores: { value: "8" } },
-      nodeAllocatableResourceMappings: { cpu: { capacityKey: "cores" } },
-    },
-  ],
-  ["its own node", { nodeName: "worker-2" }, { kind: "perDevice" }],
-  [
-    "its own selector",
-    { nodeSelector: selector({ key: "zone", operator: "In", values: ["a"] }) },
-    { kind: "perDevice" },
-  ],
-];
-
 test.each(good)("%s: good", (_, device, nodes) => {
   expect(fieldsOf(device, nodes)).toEqual([]);
 });
-
-const bad: [string, Partial<Device>, string[], DevicePool["nodes"]?][] = [
-  ["no name", { name: "" }, ["name"]],
-  ["a name of 200", { name: "x".repeat(200) }, ["name"]],
-  ["a name with a dot", { name: "gpu.0" }, ["name"]],
-  [
-    "33 attributes and capacities",
-    { attributes: many(32, { bool: true }), capacity: { c: { value: "1" } } },
-    ["attributes"],
-  ],
-  ["49 values", { attributes: { ...many(24, { ints: [1, 2] }), b: { bool: true } } }, ["attributes"]],
-  ["an attribute without value", { attributes: { a: {} } }, ["attributes[a]"]],
-  ["an attribute with two", { attributes: { a: { bool: false, int: 0 } } }, ["attributes[a]"]],
-  ["an empty list", { attributes: { a: { strings: [] } } }, ["attributes[a].strings"]],
-  ["65 bytes", { attributes: { a: text(65) } }, ["attributes[a].string"]],
-  [
-    "65 bytes in 33 characters",
-    { attributes: { a: { string: `x${"é".repeat(32)}` } } },
-    ["attributes[a].string"],
-  ],
-  ["four parts", { attributes: { a: { version: "1.2.3.4" } } }, ["attributes[a].version"]],
-  ["a leading v", { attributes: { a: { versions: ["v1.2.3"] } } }, ["attributes[a].versions"]],
-  ["a name with a dash", { attributes: { "a-b": text(1) } }, ["attributes[a-b]"]],
-  [
-    "an identifier of 33",
-    { capacity: { ["x".repeat(33)]: { value: "1" } } },
-    [`capacity[${"x".repeat(33)}]`],
-  ],
-  ["two slashes", { attributes: { "a/b/c": text(1) } }, ["attributes[a/b/c]"]],
-  ["no quantity", { capacity: { a: { value: "lots" } } }, ["capacity[a].value"]],
-  [
-    "a policy without sharing",
-    { capacity: { a: { value: "1", requestPolicy: {} } } },
-    ["capacity[a].requestPolicy"],
-  ],
-  [
-    "both policies",
-    policy({ default: "1", validValues: ["1"], validRange: { min: "1" } }),
-    ["capacity[memory].requestPolicy"],
-  ],
-  ["values without default", policy({ validValues: ["1"] }), ["capacity[memory].requestPolicy.default"]],
-  [
-    "a default that is no value",
-    policy({ default: "3", validValues: ["1", "2"] }),
-    ["capacity[memory].requestPolicy.default"],
-  ],
-  [
-    "values that descend",
-    policy({ default: "1", validValues: ["2", "1"] }),
-    ["capacity[memory].requestPolicy.validValues[1]"],
-  ],
-  [
-    "a value too large",
-    policy({ default: "9Gi", validValues: ["9Gi"] }),
-    ["capacity[memory].requestPolicy.validValues[0]"],
-  ],
-  [
-    "a range without min",
-    policy({ default: "1", validRange: {} }),
-    ["capacity[memory].requestPolicy.validRange.min"],
-  ],
-  [
-    "a default below min",
-    policy({ default: "1", validRange: { min: "2" } }),
-    ["capacity[memory].requestPolicy.default"],
-  ],
-  [
-    "a max below min",
-    policy({ default: "4", validRange: { min: "4", max: "3" } }),
-    ["capacity[memory].requestPolicy.validRange.max", "capacity[memory].requestPolicy.default"],
-  ],
-  [
-    "a default off step",
-    policy({ default: "3", validRange: { min: "2", step: "2" } }),
-    ["capacity[memory].requestPolicy.default"],
-  ],
-  [
-    "a step of zero",
-    policy({ default: "2", validRange: { min: "2", step: "0" } }),
-    ["capacity[memory].requestPolicy.validRange.step"],
-  ],
-  ["17 taints", { taints: Array(17).fill(taint) }, ["taints"]],
-  ["a taint's key", { taints: [{ ...taint, key: "" }] }, ["taints[0].key"]],
-  ["a taint's value", { taints: [{ ...taint, value: "a b" }] }, ["taints[0].value"]],
-  ["a taint's effect", { taints: [{ ...taint, effect: "Maybe" }] }, ["taints[0].effect"]],
-  ["a taint's time", { taints: [{ ...taint, timeAdded: "yesterday" }] }, ["taints[0].timeAdded"]],
-  [
-    "an unknown counter set",
-    { consumesCounters: [consume("other", "left")] },
-    ["consumesCounters[0].counterSet"],
-  ],
-  [
-    "an unknown counter",
-    { consumesCounters: [consume("memory", "middle")] },
-    ["consumesCounters[0].counters"],
-  ],
-  [
-    "a counter set twice",
-    { consumesCounters: [consume("memory", "left"), consume("memory", "left")] },
-    ["consumesCounters[1].counterSet"],
-  ],
-  ["no counters", { consumesCounters: [consume("memory")] }, ["consumesCounters[0].counters"]],
-  ["3 counter sets", { consumesCounters: Array(3).fill(consume("memory", "left")) }, ["consumesCounters"]],
-  ["conditions without failures", { bindingConditions: ["a"] }, ["bindingConditions"]],
-  [
-    "a condition on both sides",
-    { bindingConditions: ["a"], bindingFailureConditions: ["a"] },
-    ["bindingFailureConditions"],
-  ],
-  [
-    "5 conditions",
-    { bindingConditions: ["a", "b", "c", "d", "e"], bindingFailureConditions: ["f"] },
-    ["bindingConditions"],
-  ],
-  [
-    "an extended resource",
-    { nodeAllocatableResourceMappings: { "example.com/gpu": { allocationMultiplier: "1" } } },
-    ["nodeAllocatableResourceMappings[example.com/gpu]"],
-  ],
-  [
-    "a multiplier of zero",
-    { nodeAllocatableResourceMappings: { cpu: { allocationMultiplier: "0" } } },
-    ["nodeAllocatableResourceMappings[cpu].allocationMultiplier"],
-  ],
-  [
-    "an unknown capacity",
-    { nodeAllocatableResourceMappings: { cpu: { capacityKey: "c" } } },
-    ["nodeAllocatableResourceMappings[cpu].capacityKey"],
-  ],
-  ["a node of its own", { nodeName: "worker-2" }, ["nodeName"]],
-  ["no node where each has one", {}, ["nodeName"], { kind: "perDevice" }],
-  ["two choices", { nodeName: "a", allNodes: true }, ["nodeName"], { kind: "perDevice" }],
-  [
-    "a selector's operator",
-    { nodeSelector: selector({ key: "a", operator: "Is" }) },
-    ["nodeSelector.nodeSelectorTerms[0].matchExpressions[0].operator"],
-    { kind: "perDevice" },
-  ],
-  [
-    "a selector without values",
-    { nodeSelector: selector({ key: "a", operator: "In" }) },
-    ["nodeSelector.nodeSelectorTerms[0].matchExpressions[0].values"],
-    { kind: "perDevice" },
-  ],
-];
 
 test.each(bad)("%s: refused", (_, device, fields, nodes) => {
   expect(fieldsOf(device, nodes)).toEqual(fields);
@@ -274,7 +82,10 @@ describe("checkPools", () => {
   );
 
   test("a bad counter set takes the devices that need it along", () => {
-    const user = { name: "user", consumesCounters: [consume("broken", "a")] };
+    const user = {
+      name: "user",
+      consumesCounters: [{ counterSet: "broken", counters: { a: { value: "1" } } }],
+    };
     const broken = { name: "broken", counters: { a: { value: "?" } } };
     const answer = checkPools([{ ...poolOf([user, "other"]), sharedCounters: [broken, memory] }]);
     expect(answer.pools[0]!.devices.map(({ device }) => device.name)).toEqual(["other"]);
