@@ -48,7 +48,7 @@ export class Canonical {
       device.allowMultipleAllocations ?? false,
       entries(device.nodeAllocatableResourceMappings, ({ capacityKey, allocationMultiplier }) => [
         capacityKey ?? "",
-        allocationMultiplier === undefined ? "" : this.quantity(allocationMultiplier),
+        this.quantity(allocationMultiplier ?? "1"),
       ]),
     ]);
   }

@@ -2,16 +2,13 @@ import { Canonical, nodesText, sameTaints } from "./canonical.ts";
 import type { Device, DeviceAttribute, DevicePool, DeviceProblem, SliceSpec } from "./model.ts";
 
 /** Parts of a slice that the API server drops in silence while the feature gate of this name is off. */
-export const features = [
-  "DRADeviceTaints",
-  "DRAPartitionableDevices",
-  "DRADeviceBindingConditions",
-  "DRAConsumableCapacity",
-  "DRAListTypeAttributes",
-  "DRANodeAllocatableResources",
-] as const;
-
-export type Feature = (typeof features)[number];
+export type Feature =
+  | "DRADeviceTaints"
+  | "DRAPartitionableDevices"
+  | "DRADeviceBindingConditions"
+  | "DRAConsumableCapacity"
+  | "DRAListTypeAttributes"
+  | "DRANodeAllocatableResources";
 
 /** Something that was sent and is not in the answer. */
 export interface DroppedField {

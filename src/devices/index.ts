@@ -1,4 +1,3 @@
-export { Canonical } from "./canonical.ts";
 export type {
   CheckedCounterSet,
   CheckedDevice,
@@ -9,8 +8,7 @@ export type {
 } from "./checked.ts";
 export { decodeNamedResources, poolsOfNamedResources } from "./decode-named-resources.ts";
 export { decodePools } from "./decode-pools.ts";
-export { type DroppedField, droppedFields, type Feature, features, withoutFeatures } from "./features.ts";
-export { isDriverName } from "./field-names.ts";
+export { type DroppedField, droppedFields, type Feature, withoutFeatures } from "./features.ts";
 export { limits } from "./limits.ts";
 export { deviceNameOf, identifierOf, oldNameOf } from "./mapped-names.ts";
 export type * from "./model.ts";

@@ -1,8 +1,20 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
+import { createClient, createServer } from "nice-grpc";
 import { expect, test } from "vitest";
 import * as wire from "../gen/nodekeeper/devices/v1alpha1/api.ts";
 import { ListAndWatchDevicesFrame } from "../gen/nodekeeper/devices/v1alpha1/frames.ts";
-import { checkPools, decodePools, type Feature, PoolReader, withoutFeatures } from "./index.ts";
+import { dialUnix } from "../grpc/index.ts";
+import {
+  checkPools,
+  decodePools,
+  type Feature,
+  framedDeviceDriver,
+  PoolReader,
+  withoutFeatures,
+} from "./index.ts";
 import { nodeName } from "./testing.ts";
 
 type Message = Parameters<typeof wire.ListAndWatchDevicesResponse.fromPartial>[0];
@@ -82,4 +94,35 @@ test("a device of bytes that make no sense is held back, the others go on", () =
     { pool: nodeName, message: expect.stringMatching(/^not a device/) },
   ]);
   expect(answer.quarantined).toBe(1);
+});
+
+test("over a real socket, from a driver that knows nothing of frames", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "nodekeeper-devices-"));
+  const path = join(folder, "dra.sock");
+  const server = createServer();
+  server.add(wire.DeviceDriverDefinition, {
+    async *listAndWatchDevices(request) {
+      yield wire.ListAndWatchDevicesResponse.fromPartial({
+        pools: [{ name: request.nodeName, devices: [{ name: "gpu", attributes: { index: { int: 7n } } }] }],
+      });
+    },
+  });
+  await server.listen(`unix:${path}`);
+  const channel = dialUnix(path, { maxReceiveBytes: 1_000_000 });
+  try {
+    const client = createClient(framedDeviceDriver, channel);
+    const reader = new PoolReader({ nodeName });
+    const names: unknown[] = [];
+    for await (const frame of client.listAndWatchDevices(
+      { nodeName },
+      { signal: AbortSignal.timeout(5_000) },
+    )) {
+      names.push(...reader.read(frame).pools.map(({ name, devices }) => [name, devices[0]?.device]));
+    }
+    expect(names).toEqual([[nodeName, { name: "gpu", attributes: { index: { int: 7 } } }]]);
+  } finally {
+    channel.close();
+    await server.shutdown();
+    await rm(folder, { recursive: true });
+  }
 });

@@ -84,6 +84,14 @@ test("integers go digit for digit", () => {
   expect(text).toContain('"ints":[4611686018427387905,7]');
 });
 
+test("what the server sets by default is no difference", () => {
+  const mappings = { cpu: { capacityKey: "memory" } };
+  const sent = { ...sliceOfGpu, devices: [{ ...device, nodeAllocatableResourceMappings: mappings }] };
+  const full = { cpu: { capacityKey: "memory", allocationMultiplier: "1" } };
+  const stored = { ...sliceOfGpu, devices: [{ ...device, nodeAllocatableResourceMappings: full }] };
+  expect(droppedFields(sent, stored)).toEqual([]);
+});
+
 test("an object that makes no sense is read as an empty slice", () => {
   for (const spec of [undefined, null, 7, {}, { pool: null }]) {
     const slice = storedSlice("v1", { metadata: { name: "x" }, spec });
