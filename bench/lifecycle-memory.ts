@@ -1,20 +1,48 @@
-// Runs lifecycle until its log has so many events, then prints what the process holds:
-// node --expose-gc bench/lifecycle-memory.ts SOCKET EVENTS
+// Prints what a process holds that lists pods, or knows them and has a log of so many events:
+// node --expose-gc bench/lifecycle-memory.ts SOCKET list|EVENTS
 import { keepProcessSmall } from "../src/cli/memory.ts";
 
 // Before anything else is loaded, as the agent does.
 keepProcessSmall();
-const { systemClock } = await import("../src/lib/index.ts");
+const { Registry, silentLogger, systemClock } = await import("../src/lib/index.ts");
+const { CriRuntime } = await import("../src/runtime/index.ts");
 const { startLifecycle } = await import("./lifecycle-part.ts");
 
-const [socket = "", events = "0"] = process.argv.slice(2);
-const part = startLifecycle(socket, { relistPeriodMs: 100 });
-await part.relists(20);
-await part.until(() => part.lifecycle.events.length >= Number(events), 300_000);
-for (let round = 0; round < 5; round++) {
-  globalThis.gc?.();
-  await systemClock.sleep(200);
+const LISTS = 150;
+const PERIOD_MS = 100;
+const [socket = "", what = "list"] = process.argv.slice(2);
+
+if (what === "list") await listOnly();
+else await fillLog(Number(what));
+process.exit(0);
+
+async function listOnly(): Promise<void> {
+  const { signal } = new AbortController();
+  const clock = systemClock;
+  using runtime = new CriRuntime({ endpoint: socket, clock, logger: silentLogger, registry: new Registry() });
+  // Loaded and idle as in the other process, but for the pods.
+  const idle = startLifecycle("/nonexistent.sock", {});
+  for (let round = 0; round < LISTS; round++) {
+    await runtime.listPods(signal);
+    await systemClock.sleep(PERIOD_MS);
+  }
+  await print();
+  await idle.stop();
 }
-const { rss, heapUsed } = process.memoryUsage();
-process.stdout.write(`${JSON.stringify({ rss: rss / 1e6, heap: heapUsed / 1e6 })}\n`);
-await part.stop();
+
+async function fillLog(events: number): Promise<void> {
+  const part = startLifecycle(socket, { relistPeriodMs: PERIOD_MS });
+  await part.until(() => part.lifecycle.events.length >= events, 300_000);
+  await part.relists(LISTS / 2);
+  await print();
+  await part.stop();
+}
+
+async function print(): Promise<void> {
+  for (let round = 0; round < 3; round++) {
+    globalThis.gc?.();
+    await systemClock.sleep(200);
+  }
+  const { rss, heapUsed } = process.memoryUsage();
+  process.stdout.write(`${JSON.stringify({ rss: rss / 1e6, heap: heapUsed / 1e6 })}\n`);
+}
