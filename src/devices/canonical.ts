@@ -7,6 +7,7 @@ import type {
   DeviceAttribute,
   DeviceCapacity,
   DeviceTaint,
+  NodeAllocatableMapping,
   NodeSelector,
   SliceSpec,
 } from "./model.ts";
@@ -32,25 +33,30 @@ export class Canonical {
     return fingerprintOf(JSON.stringify([set.name, this.#counters(set.counters)]));
   }
 
+  /** Parts that are absent, empty or false leave no trace. */
   deviceText(device: Device): string {
-    return JSON.stringify([
-      device.name,
-      entries(device.attributes, attributeValue),
-      entries(device.capacity, this.#capacity),
-      (device.consumesCounters ?? []).map(({ counterSet, counters }) => [
-        counterSet,
-        this.#counters(counters),
-      ]),
-      nodesText(device),
-      device.bindsToNode ?? false,
-      device.bindingConditions ?? [],
-      device.bindingFailureConditions ?? [],
-      device.allowMultipleAllocations ?? false,
-      entries(device.nodeAllocatableResourceMappings, ({ capacityKey, allocationMultiplier }) => [
-        capacityKey ?? "",
-        this.quantity(allocationMultiplier ?? "1"),
-      ]),
-    ]);
+    const parts: unknown[] = [device.name];
+    const add = (name: string, part: unknown[]) => {
+      if (part.length > 0) parts.push(name, part);
+    };
+    add("attributes", entries(device.attributes, attributeValue));
+    add("capacity", entries(device.capacity, this.#capacity));
+    for (const { counterSet, counters } of device.consumesCounters ?? []) {
+      add("consumes", [counterSet, this.#counters(counters)]);
+    }
+    const nodes = nodesText(device);
+    if (nodes !== "") parts.push("nodes", nodes);
+    if (device.bindsToNode) parts.push("bindsToNode");
+    add("bindingConditions", device.bindingConditions ?? []);
+    add("bindingFailureConditions", device.bindingFailureConditions ?? []);
+    if (device.allowMultipleAllocations) parts.push("allowMultipleAllocations");
+    add("mappings", entries(device.nodeAllocatableResourceMappings, this.#mapping));
+    return JSON.stringify(parts);
+  }
+
+  /** Whether a text is a quantity. */
+  isQuantity(text: string): boolean {
+    return !this.quantity(text).startsWith('"');
   }
 
   /** The value in nanos; what is no quantity stays as it is. */
@@ -73,6 +79,12 @@ export class Canonical {
       range?.map((text) => this.#optional(text)) ?? [],
     ];
   };
+
+  readonly #mapping = ({ capacityKey, allocationMultiplier }: NodeAllocatableMapping): unknown => [
+    capacityKey ?? "",
+    // The API server's default.
+    this.quantity(allocationMultiplier ?? "1"),
+  ];
 
   #counters(counters: Counters): unknown {
     return entries(counters, ({ value }) => this.quantity(value));

@@ -38,7 +38,7 @@ export function examineDevice(device: Device, context: DeviceContext, canonical:
   const report: Report = (field, message) => {
     if (examined.problems.length < MAX_PROBLEMS) examined.problems.push({ field, message });
   };
-  checkDevice(device, context.perDeviceNodes, report);
+  checkDevice(device, context.perDeviceNodes, canonical, report);
   checkReferences(device, context.counterSets, report);
   if (examined.problems.length > 0) return examined;
   const fingerprint = canonical.deviceFingerprint(device);

@@ -1,4 +1,5 @@
 import { quote } from "../lib/index.ts";
+import type { Canonical } from "./canonical.ts";
 import {
   isDnsLabel,
   isDnsSubdomain,
@@ -18,7 +19,12 @@ const taintEffects = ["None", "NoSchedule", "NoExecute"];
  * Checks one device by the rules of resource.k8s.io/v1 as the API server of Kubernetes 1.36 enforces them. In two
  * places it is stricter, as the API's documentation is: a name has at most one slash, and no timestamp is guessed.
  */
-export function checkDevice(device: Device, perDeviceNodes: boolean, report: Report): void {
+export function checkDevice(
+  device: Device,
+  perDeviceNodes: boolean,
+  canonical: Canonical,
+  report: Report,
+): void {
   if (!isDnsLabel(device.name)) report("name", `${quote(device.name)} is not a DNS label`);
   const attributes = Object.entries(device.attributes ?? {});
   const capacity = Object.entries(device.capacity ?? {});
@@ -33,6 +39,8 @@ export function checkDevice(device: Device, perDeviceNodes: boolean, report: Rep
   checkAttributes(attributes, report);
   for (const [name, value] of capacity) {
     if (!isQualifiedName(name)) report(`capacity[${name}]`, notQualified(name));
+    // The same few quantities all over: what was one before needs no second reading.
+    if (!value.requestPolicy && canonical.isQuantity(value.value)) continue;
     checkCapacity(value, device.allowMultipleAllocations ?? false, (field, message) =>
       report(`capacity[${name}].${field}`, message),
     );
