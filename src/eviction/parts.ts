@@ -1,0 +1,46 @@
+import type { Victim, Withdrawal } from "./decision.ts";
+import type { ObservedPod } from "./pod-bytes.ts";
+import type { EvictionOutcome } from "./round.ts";
+import type { PendingEviction } from "./state.ts";
+import type { WantedTaints } from "./taints.ts";
+
+// How the parts of eviction know each other: the round uses them, each is built and tested by itself.
+
+/** The pods of this node as the API server has them, kept by a watch. */
+export interface NodePods {
+  /** Whether a whole list has come; before that nothing is known. */
+  readonly isSynced: boolean;
+  list(): readonly ObservedPod[];
+  get(uid: string): ObservedPod | undefined;
+  /** Calls back with the UID of each pod that goes, or that was replaced by another of its name. Gives the way to stop. */
+  onGone(listener: (uid: string) => void): () => void;
+}
+
+/** One thing that happened on the way of an eviction, for the records. */
+export interface EvictionStep {
+  uid: string;
+  /** Wall milliseconds. */
+  at: number;
+  /** "POST eviction: 429, disruption budget default/web", "container app died with 143", "gone from the API server". */
+  message: string;
+}
+
+/** Begins evictions and follows each to its end; the only one that evicts. */
+export interface Evictor {
+  /** Takes a decision's victims. One that is under way already goes on as it is. */
+  begin(victims: readonly Victim[], roundId: number): void;
+  /** Stops what has not been sent yet; what was sent goes on. */
+  withdraw(withdrawals: readonly Withdrawal[]): void;
+  /** Goes on with what an agent before this one had begun. */
+  resume(pending: readonly PendingEviction[]): void;
+  /** What has ended since the last call. */
+  takeOutcomes(): EvictionOutcome[];
+  /** What happened since the last call. */
+  takeSteps(): EvictionStep[];
+}
+
+/** Keeps the taints of the Node and its CustomNodeResource in step with conditions. */
+export interface Tainter {
+  /** Says which of our taints shall be there; none of ours besides. Called with the first whole round and whenever they change. */
+  want(taints: WantedTaints): void;
+}
