@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { type Device, droppedFields, type Feature, type SliceSpec, withoutFeatures } from "./index.ts";
+import {
+  type Device,
+  droppedFields,
+  type Feature,
+  featuresBehindRefusal,
+  type SliceSpec,
+  withoutFeatures,
+} from "./index.ts";
 import { driver, nodeName, poolOf } from "./testing.ts";
 
 function sliceOf(...devices: Device[]): SliceSpec {
@@ -89,4 +96,12 @@ test("a device that would be given out wrongly is held back", () => {
     ["part", "consumesCounters"],
     [undefined, "perDeviceNodeSelection"],
   ]);
+});
+
+test("a refusal may be about a part that was dropped before the check", () => {
+  const lists = { name: "gpu", attributes: { cores: { ints: [1] } } };
+  expect(featuresBehindRefusal(sliceOf({ name: "gpu" }))).toEqual([]);
+  expect(featuresBehindRefusal(sliceOf(lists))).toEqual(["DRAListTypeAttributes"]);
+  const roaming = { ...sliceOf({ name: "gpu", allNodes: true }), perDeviceNodeSelection: true };
+  expect(featuresBehindRefusal(roaming)).toEqual(["DRAPartitionableDevices"]);
 });

@@ -59,6 +59,18 @@ export function droppedFields(desired: SliceSpec, answered: SliceSpec): DroppedF
 }
 
 /**
+ * The features that may be why the API server refused a slice as invalid: without them it drops a part that the rest
+ * can't do without, an attribute's only value or the choice of nodes, and blames what is left.
+ */
+export function featuresBehindRefusal({ perDeviceNodeSelection, devices = [] }: SliceSpec): Feature[] {
+  const hasLists = devices.some(({ attributes }) => Object.values(attributes ?? {}).some(isList));
+  return [
+    ...(hasLists ? (["DRAListTypeAttributes"] as const) : []),
+    ...(perDeviceNodeSelection ? (["DRAPartitionableDevices"] as const) : []),
+  ];
+}
+
+/**
  * The pools without what the features stand for, so that they are what the API server will store and no write is
  * repeated for nothing. What would be given out wrongly without them is held back instead and named: a device that is
  * tainted against use, one that shares counters with others, a pool whose devices choose their nodes. A list

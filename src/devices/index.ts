@@ -8,7 +8,13 @@ export type {
 } from "./checked.ts";
 export { decodeNamedResources, poolsOfNamedResources } from "./decode-named-resources.ts";
 export { decodePools } from "./decode-pools.ts";
-export { type DroppedField, droppedFields, type Feature, withoutFeatures } from "./features.ts";
+export {
+  type DroppedField,
+  droppedFields,
+  type Feature,
+  featuresBehindRefusal,
+  withoutFeatures,
+} from "./features.ts";
 export { limits } from "./limits.ts";
 export { deviceNameOf, identifierOf, oldNameOf } from "./mapped-names.ts";
 export type * from "./model.ts";
