@@ -168,7 +168,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     policies,
     contents: () => reporters.contents(),
     // Without its memory the agent would withdraw the fields of plugins that have not registered again yet.
-    settleMs: database.setAside ? SETTLE_MS : 0,
+    settleMs: database.isNew ? SETTLE_MS : 0,
     beforeWrite: () => reporters.flush(),
     notify,
     managedTaintPrefixes: reporting.managedTaintPrefixes,

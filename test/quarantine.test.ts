@@ -118,3 +118,28 @@ it("two bad plugins are told apart from the good ones", async () => {
   await one.stop();
   await two.stop();
 });
+
+it("its last good content outlives a restart of the agent", async () => {
+  const plugin = await startGoodPlugin(agent.pluginDir, "bad", widgets("bad", 1), goodLabel("old"));
+  await untilWidgets(cluster, "bad", 1);
+  await until("its label", () => cluster.cnr().metadata.labels?.state === "old");
+  plugin.say(widgets("bad", 2), poisonedStatus, poisonedLabel);
+  await untilQuarantined("bad");
+  await before.update();
+  await agent.stop();
+  const writes = cluster.writes("customnoderesources").length;
+  agent = await startAgent(cluster, { reportingPluginGracePeriod: "0s" });
+  await untilQuarantined("bad");
+  await before.update();
+  expect(cluster.widgets("bad")).toBe("1");
+  expect(cluster.cnr().metadata.labels.state).toBe("old");
+  // At no time was it taken away.
+  for (const { path, body } of cluster.writes("customnoderesources").slice(writes)) {
+    expect(JSON.stringify(body)).toMatch(
+      path.endsWith("/status") ? /widgets.example.bad/ : /"state":"old"|poison/,
+    );
+  }
+  plugin.say(widgets("bad", 3));
+  await untilWidgets(cluster, "bad", 3);
+  await plugin.stop();
+});

@@ -92,16 +92,21 @@ describe.concurrent("the state database", () => {
     slow.stop();
   });
 
-  it("that was lost: what a plugin said before and says no more is removed", async () => {
+  it("that was lost: nothing of live plugins is withdrawn, what one says no more is removed", async () => {
     await using setup = await setUp();
     const { cluster, plugin } = setup;
     plugin.say(widgets("steady", 2), customNodeResource(status("extra", 1)));
     await until("the extra field", () => cluster.cnr().status.extra === 1);
+    const seen = cluster.requests.length;
     await setup.restart(() => {
       writeFileSync(join(setup.agent.stateDir, "nodekeeper.db"), "");
       plugin.say(widgets("steady", 3));
     });
-    await untilWidgets(cluster, "steady", 3);
+    await untilWidgets(cluster, "steady", 3, 15_000);
+    const statuses = cluster.requests
+      .slice(seen)
+      .filter(({ method, path, body }) => method === "PATCH" && path.endsWith("/status") && body);
+    for (const { body } of statuses) expect(JSON.stringify(body)).toContain("example/steady");
     await until("the field nobody says any more goes", () => !("extra" in cluster.cnr().status));
   });
 

@@ -28,12 +28,21 @@ export class ContainedHandler {
     this.#contain("DELETED", object, () => this.#handler.onDelete(object));
   }
 
+  /** Not an event of the server's, so it is not counted as one. */
+  open(): void {
+    this.#guard("OPEN", undefined, () => this.#handler.onOpen?.());
+  }
+
   countBookmark(): void {
     this.#metrics.watchEvents.inc({ resource: this.#resource, type: "BOOKMARK" });
   }
 
   #contain(type: string, object: KubeObject | undefined, call: () => unknown): void {
     this.#metrics.watchEvents.inc({ resource: this.#resource, type });
+    this.#guard(type, object, call);
+  }
+
+  #guard(type: string, object: KubeObject | undefined, call: () => unknown): void {
     try {
       const result = call();
       // An async function fits the type too; its rejection would end the process.

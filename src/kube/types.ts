@@ -208,4 +208,6 @@ export interface WatchHandler {
   onReplace(objects: KubeObject[]): void;
   onUpsert(object: KubeObject): void;
   onDelete(object: KubeObject): void;
+  /** The server has taken up a watch: the first one, or one after another that ended or broke. */
+  onOpen?(): void;
 }

@@ -159,6 +159,7 @@ export class Watcher implements Runnable {
     this.#isOpen = true;
     this.#lastError = undefined;
     this.#heard();
+    this.#handler.open();
   }
 
   #heard(): void {

@@ -8,13 +8,13 @@ import {
   NodekeeperError,
 } from "../lib/index.ts";
 import type { PublishedPart } from "../state/index.ts";
-import { type ApplyPart, applyParts, desiredText } from "./bodies.ts";
+import { type ApplyPart, applyParts, desiredText, ownedFields } from "./bodies.ts";
 import type { PluginContent } from "./content.ts";
 import { kindKey, node } from "./kinds.ts";
-import { type MergedObject, mergeObject } from "./merge.ts";
+import type { MergedObject } from "./merge.ts";
 import { Ownership } from "./ownership.ts";
+import { PartWriter, type Wish } from "./part-writer.ts";
 import { checkResource, type PublisherOptions } from "./publish-options.ts";
-import { Quarantine } from "./quarantine.ts";
 import { RemoteObject } from "./remote-object.ts";
 
 /** An object as the status API shows it. */
@@ -32,20 +32,11 @@ export interface ObjectStatus {
   lastError: string | undefined;
 }
 
-interface PartState {
-  readonly quarantine: Quarantine;
-  /** `desiredText` of the last good write; undefined: not known to be there. */
-  applied: string | undefined;
-  /** What the last write of this agent or its predecessor carried; what no plugin says any more is ours to remove. */
-  published: string;
-}
-
-/** What plugins want of one part. */
-interface Wish {
-  contents: ReadonlyMap<string, PluginContent>;
-  merged: MergedObject | undefined;
-  text: string;
-}
+/**
+ * `more`: another write is needed; `done`: nothing is left to write; `unsettled`: it is too early, plugins may still
+ * come back that a forgotten predecessor published.
+ */
+type Outcome = "done" | "more" | "unsettled";
 
 const LONGEST_RETRY_AFTER_MS = 300_000;
 // Newer content is no reason to ask the server sooner again. A refusal of the content itself is one.
@@ -58,16 +49,14 @@ export class ObjectWriter {
   readonly #options: PublisherOptions;
   readonly #wake: () => void;
   readonly #isNode: boolean;
-  readonly #parts: Record<ApplyPart, PartState> = {
-    main: { quarantine: new Quarantine(), applied: undefined, published: "" },
-    status: { quarantine: new Quarantine(), applied: undefined, published: "" },
-  };
+  readonly #parts: Record<ApplyPart, PartWriter>;
   readonly #failures = new Backoff({ baseMs: 250, maxMs: 30_000, jitter: 0.3 });
   readonly #ownership: Ownership;
-  #remote: RemoteObject | undefined;
   #merged: MergedObject | undefined;
   #writes = 0;
   #isBusy = false;
+  // The server itself said when to come back.
+  #isTold = false;
   #writtenAt: number | undefined;
 
   /** Monotonic: since when there is something to write. */
@@ -93,26 +82,41 @@ export class ObjectWriter {
     this.#isNode = this.object === kindKey(node);
     const { fieldManager, clock } = options;
     this.#ownership = new Ownership({ fieldManager, clock, onLost: (parts) => this.#repair(parts) });
+    const listener = {
+      onTry: () => {
+        this.lastWriteAt = clock.monotonic();
+      },
+      onWritten: (part: ApplyPart, answer: KubeObject) => this.#written(part, answer),
+    };
+    this.#parts = {
+      main: new PartWriter("main", this.object, options, listener),
+      status: new PartWriter("status", this.object, options, listener),
+    };
   }
 
   /** Takes over what a predecessor published. */
   restore({ part, body }: PublishedPart): void {
-    if (part === "main" || part === "status") this.#parts[part].published = body;
+    if (part === "main" || part === "status") this.#parts[part].restore(body);
+  }
+
+  /** Takes over what a predecessor published instead of refused contents: a plugin's message by its name. */
+  restoreStandIns(part: string, messages: ReadonlyMap<string, Uint8Array>): void {
+    if (part === "main" || part === "status") this.#parts[part].restoreStandIns(messages);
   }
 
   /**
-   * Writes the part that needs it. "more": another write is needed; "done": nothing is left to write.
-   * Throws what the API server, or the way to it, has against it.
+   * Writes the part that needs it. Throws what the API server, or the way to it, has against it.
+   * @param unsettled whether it is early after a start without memory
    */
-  async writeNext(signal: AbortSignal, watchSignal: AbortSignal): Promise<"done" | "more"> {
+  async writeNext(signal: AbortSignal, watchSignal: AbortSignal, unsettled: boolean): Promise<Outcome> {
     const since = this.changedAt;
     const before = this.#writes;
     // What changes from here on counts as a change of its own, and wakes the queue by itself.
     this.changedAt = undefined;
     this.#isBusy = true;
     try {
-      const outcome = await this.#writePart(signal, watchSignal);
-      if (outcome === "more") this.changedAt = since ?? this.changedAt;
+      const outcome = await this.#writePart(signal, watchSignal, unsettled);
+      if (outcome !== "done") this.changedAt = since ?? this.changedAt;
       else if (since !== undefined && this.#writes > before) {
         this.#options.metrics.delay.observe((this.lastWriteAt - since) / 1000);
       }
@@ -125,7 +129,7 @@ export class ObjectWriter {
     }
   }
 
-  async #writePart(signal: AbortSignal, watchSignal: AbortSignal): Promise<"done" | "more"> {
+  async #writePart(signal: AbortSignal, watchSignal: AbortSignal, unsettled: boolean): Promise<Outcome> {
     const { client, clock, contents, metrics, settings, beforeWrite } = this.#options;
     if (clock.monotonic() - this.lastWriteAt >= settings().resyncInterval) {
       for (const part of applyParts) this.#parts[part].applied = undefined;
@@ -140,15 +144,25 @@ export class ObjectWriter {
     this.writing = part;
 
     const resource = checkResource(await client.resolve(this.#kind, { signal }), this.object);
-    this.#remote = new RemoteObject(resource, this.#isNode, this.#options);
-    if (!this.#merged && !(await this.#remote.read(signal))) {
-      for (const each of applyParts) this.#forget(each);
+    const remote = new RemoteObject(resource, this.#isNode, this.#options);
+    if (!this.#merged && !(await remote.read(signal))) {
+      for (const each of applyParts) this.#parts[each].forget();
       return "done";
     }
-    beforeWrite();
-    await this.#writeOrIsolate(part, wishes[part], all, signal);
+    if (unsettled && this.#writes === 0 && (await this.#isOwned(remote, signal))) return "unsettled";
+    // Before the write: it is how the end of a Node's absence is learned.
     this.#watch(resource, watchSignal);
+    beforeWrite();
+    await this.#parts[part].write(remote, wishes[part], all, signal);
+    const refused = applyParts.reduce((sum, each) => sum + this.#parts[each].quarantine.refusals.size, 0);
+    metrics.quarantined.set({ object: this.object }, refused);
     return pending.length > 1 ? "more" : "done";
+  }
+
+  /** How long until contents that are held back may be tried, milliseconds; infinite where there are none. */
+  heldFor(): number {
+    const until = Math.min(...applyParts.map((part) => this.#parts[part].quarantine.heldUntil));
+    return Math.max(until - this.#options.clock.monotonic(), 0);
   }
 
   succeeded(): void {
@@ -168,6 +182,7 @@ export class ObjectWriter {
     if (this.lastErrorCode === "notFound") this.#parts.main.applied = undefined;
     const asked = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
     const wait = Math.max(this.#failures.next(), Math.min(asked, LONGEST_RETRY_AFTER_MS));
+    this.#isTold = asked > 0;
     if (serverTrouble.has(this.lastErrorCode)) this.pausedUntil = now + wait;
     return wait;
   }
@@ -194,16 +209,10 @@ export class ObjectWriter {
 
   // The parts differ in what they merge only while the server refuses something.
   #wishes(all: ReadonlyMap<string, PluginContent>): Record<ApplyPart, Wish> {
-    const main = this.#wish("main", all);
+    const main = this.#parts.main.wish(all);
     const contents = this.#parts.status.quarantine.filter(all);
-    if (contents !== main.contents) return { main, status: this.#wish("status", all) };
+    if (contents !== main.contents) return { main, status: this.#parts.status.wish(all) };
     return { main, status: { ...main, text: desiredText(main.merged, "status") } };
-  }
-
-  #wish(part: ApplyPart, all: ReadonlyMap<string, PluginContent>): Wish {
-    const contents = this.#parts[part].quarantine.filter(all);
-    const merged = mergeObject(this.object, contents);
-    return { contents, merged, text: desiredText(merged, part) };
   }
 
   #isPending(part: ApplyPart, { merged, text }: Wish): boolean {
@@ -214,86 +223,19 @@ export class ObjectWriter {
     return text !== "" || published !== "";
   }
 
-  async #writeOrIsolate(
-    part: ApplyPart,
-    first: Wish,
-    all: ReadonlyMap<string, PluginContent>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { quarantine } = this.#parts[part];
-    let wish = first;
-    try {
-      await this.#write(part, wish.text, signal);
-    } catch (error) {
-      if (codeOf(error) !== "invalid" || !wish.merged) throw error;
-      if (!(await this.#isolate(part, all, wish.merged.plugins, signal))) throw error;
-      wish = this.#wish(part, all);
-      await this.#write(part, wish.text, signal);
-    }
-    quarantine.accept(wish.contents);
-    const refused = applyParts.reduce((sum, each) => sum + this.#parts[each].quarantine.refusals.size, 0);
-    this.#options.metrics.quarantined.set({ object: this.object }, refused);
-  }
-
-  async #write(part: ApplyPart, text: string, signal: AbortSignal): Promise<void> {
+  #written(part: ApplyPart, answer: KubeObject): void {
     const { clock, metrics } = this.#options;
-    this.lastWriteAt = clock.monotonic();
-    const before = this.#parts[part].published;
-    // Recorded ahead: whoever dies between the write and its record leaves nothing behind that nobody removes.
-    if (before === "") this.#record(part, text);
-    const answer = await this.#remote!.apply({ part, text, before }, signal);
     this.lastWriteAt = clock.monotonic();
     this.#writtenAt = clock.now();
     this.#writes++;
     metrics.writes.inc({ object: this.object, part, result: "ok" });
     this.#ownership.wrote(part, answer);
-    this.#parts[part].applied = text;
-    this.#record(part, text);
   }
 
-  #record(part: ApplyPart, text: string): void {
-    const { clock, log, store } = this.#options;
-    const state = this.#parts[part];
-    if (state.published === text) return;
-    state.published = text;
-    try {
-      if (text === "") store.dropPublished(this.object, part);
-      else store.savePublished({ object: this.object, part, body: text, at: clock.now() });
-    } catch (error) {
-      // The reporter checkpoint's health check tells of a disk that is full.
-      log.warn({ err: error, object: this.object }, "what was published can't be recorded");
-    }
-  }
-
-  #forget(part: ApplyPart): void {
-    this.#parts[part].applied = "";
-    this.#record(part, "");
-  }
-
-  async #isolate(
-    part: ApplyPart,
-    all: ReadonlyMap<string, PluginContent>,
-    contributors: readonly string[],
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const { log, notify } = this.#options;
-    const { quarantine } = this.#parts[part];
-    const found = await quarantine.isolate(all, contributors, async (contents) => {
-      const text = desiredText(mergeObject(this.object, contents), part);
-      await this.#remote!.tryOut({ part, text, before: this.#parts[part].published }, signal);
-    });
-    for (const plugin of found) {
-      const reason = quarantine.refusals.get(plugin)?.message ?? "";
-      log.error(
-        { plugin, object: this.object, reason },
-        "API server refuses a plugin's content: its last good content stays, the other plugins are published",
-      );
-      notify(
-        "ReportRefused",
-        `The API server refuses what plugin ${plugin} reports on ${this.object}: ${reason}`,
-      );
-    }
-    return found.length > 0;
+  async #isOwned(remote: RemoteObject, signal: AbortSignal): Promise<boolean> {
+    const live = await remote.read(signal);
+    const { fieldManager } = this.#options;
+    return live !== undefined && applyParts.some((part) => ownedFields(live, fieldManager, part) !== "");
   }
 
   #watch(resource: ApiResource, signal: AbortSignal): void {
@@ -303,6 +245,7 @@ export class ObjectWriter {
       onReplace: (objects) => this.#saw(objects.find(({ metadata }) => metadata.name === nodeName)),
       onUpsert: (object) => this.#saw(object),
       onDelete: () => this.#saw(undefined),
+      onOpen: () => this.#reached(),
     });
     this.watchHealth = watcher.healthCheck();
     this.watching = watcher.run(signal).catch((error) => {
@@ -315,6 +258,13 @@ export class ObjectWriter {
     this.#ownership.saw(object);
     // A Node that went and came back ends the waiting for it.
     if (this.#isNode && object && this.lastErrorCode === "notFound") this.#wake();
+  }
+
+  // The server answers again: who waits for that need not wait any longer, unless it was told how long.
+  #reached(): void {
+    if (this.#isTold || this.lastErrorCode === undefined || !serverTrouble.has(this.lastErrorCode)) return;
+    this.pausedUntil = Number.NEGATIVE_INFINITY;
+    this.#wake();
   }
 
   #repair(parts: readonly ApplyPart[]): void {

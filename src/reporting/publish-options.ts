@@ -31,7 +31,7 @@ export interface PublisherOptions {
   nodeName: string;
   policies: ReadonlyMap<string, KindPolicy>;
   contents: () => ReadonlyMap<string, PluginContent>;
-  /** Nothing is written before this long after the start, milliseconds; plugins use it to come back. */
+  /** An object that has fields of ours is not written before this long after the start; plugins use it to come back. */
   settleMs: number;
   /** Called before each write; makes durable what it publishes. */
   beforeWrite: () => void;

@@ -18,6 +18,8 @@ export class Publisher implements Runnable {
   readonly #queue: WorkQueue;
   readonly #writers = new Map<string, ObjectWriter>();
   #signal: AbortSignal | undefined;
+  // Monotonic.
+  #settledAt = 0;
 
   constructor(options: PublisherOptions) {
     this.#options = options;
@@ -44,8 +46,14 @@ export class Publisher implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     const { store, clock, settleMs } = this.#options;
-    if (settleMs > 0) await clock.sleep(settleMs, signal).catch(() => {});
+    this.#settledAt = clock.monotonic() + settleMs;
     for (const part of store.published()) this.#writer(part.object)?.restore(part);
+    const ofPart = Map.groupBy(store.standIns(), ({ object, part }) => `${object} ${part}`);
+    for (const standIns of ofPart.values()) {
+      const { object, part } = standIns[0]!;
+      const messages = new Map(standIns.map(({ plugin, content }) => [plugin, content]));
+      this.#writer(object)?.restoreStandIns(part, messages);
+    }
     for (const object of this.#writers.keys()) this.#queue.add(object);
     await this.#queue.run(signal, WORKERS, (object, scope) => this.#sync(object, scope));
     await Promise.allSettled([...this.#writers.values()].map((writer) => writer.close()));
@@ -93,9 +101,12 @@ export class Publisher implements Runnable {
       return;
     }
     try {
-      const written = await writer.writeNext(signal, this.#signal ?? signal);
-      if (written === "more") this.#queue.addAfter(object, settings().minWriteInterval);
-      else this.#queue.addAfter(object, settings().resyncInterval);
+      const unsettledMs = this.#settledAt - clock.monotonic();
+      const outcome = await writer.writeNext(signal, this.#signal ?? signal, unsettledMs > 0);
+      const { minWriteInterval, resyncInterval } = settings();
+      if (outcome === "more") this.#queue.addAfter(object, minWriteInterval);
+      else if (outcome === "unsettled") this.#queue.addAfter(object, unsettledMs);
+      else this.#queue.addAfter(object, Math.min(resyncInterval, writer.heldFor()));
       writer.succeeded();
     } catch (error) {
       if (signal.aborted) return;

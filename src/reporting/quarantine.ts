@@ -1,4 +1,4 @@
-import { codeOf, messageOf } from "../lib/index.ts";
+import { Backoff, type Clock, codeOf, messageOf } from "../lib/index.ts";
 import type { PluginContent } from "./content.ts";
 
 type Contents = ReadonlyMap<string, PluginContent>;
@@ -7,27 +7,56 @@ type Contents = ReadonlyMap<string, PluginContent>;
 export interface Refusal {
   content: PluginContent;
   message: string;
+  /** Monotonic milliseconds: newer content is not tried before. */
+  until: number;
+  /** The same for this very content: the server's rules may have changed by then. */
+  recheckAt: number;
 }
+
+// Each try costs the server a write and a dry run for every plugin: one that is refused again and again waits longer.
+const RETRY = { baseMs: 1_000, maxMs: 60_000 };
+const RECHECK_MS = 600_000;
 
 /** The contents to publish of one part of an object, where the server refuses some. */
 export class Quarantine {
+  readonly #clock: Clock;
   readonly #refusals = new Map<string, Refusal>();
+  readonly #retries = new Map<string, Backoff>();
   // What the server last took of each plugin: published instead while its newer content is refused.
   #accepted = new Map<string, PluginContent>();
+  #heldUntil = Number.POSITIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   get refusals(): ReadonlyMap<string, Refusal> {
     return this.#refusals;
   }
 
-  /** The contents with each refused one replaced by the last that was taken. A plugin's new content is tried again. */
+  /** When the first content that the last `filter` held back is to be tried, monotonic milliseconds. */
+  get heldUntil(): number {
+    return this.#heldUntil;
+  }
+
+  /** What is published instead of refused contents, by plugin. */
+  get standIns(): Contents {
+    return new Map([...this.#accepted].filter(([plugin]) => this.#refusals.has(plugin)));
+  }
+
+  /** The contents with each refused one replaced by the last that was taken. New content is tried when its time comes. */
   filter(contents: Contents): Contents {
+    this.#heldUntil = Number.POSITIVE_INFINITY;
     if (this.#refusals.size === 0) return contents;
     const filtered = new Map(contents);
-    for (const [plugin, { content }] of this.#refusals) {
-      if (contents.get(plugin) !== content) {
+    for (const [plugin, { content, until, recheckAt }] of this.#refusals) {
+      const current = contents.get(plugin);
+      const due = current === content ? recheckAt : until;
+      if (!current || due <= this.#clock.monotonic()) {
         this.#refusals.delete(plugin);
         continue;
       }
+      this.#heldUntil = Math.min(this.#heldUntil, due);
       const accepted = this.#accepted.get(plugin);
       if (accepted) filtered.set(plugin, accepted);
       else filtered.delete(plugin);
@@ -38,6 +67,7 @@ export class Quarantine {
   /** Remembers what the server took: an outcome of `filter`. */
   accept(contents: Contents): void {
     this.#accepted = new Map(contents);
+    for (const plugin of this.#retries.keys()) if (!this.#refusals.has(plugin)) this.#retries.delete(plugin);
   }
 
   /**
@@ -67,7 +97,7 @@ export class Quarantine {
       if (!content) continue;
       const message = await refusalOf(plugin, content);
       if (message === undefined) continue;
-      this.#refusals.set(plugin, { content, message });
+      this.#refuse(plugin, content, message);
       found.push(plugin);
       const accepted = this.#accepted.get(plugin);
       const isStillGood =
@@ -75,5 +105,12 @@ export class Quarantine {
       if (!isStillGood) this.#accepted.delete(plugin);
     }
     return found;
+  }
+
+  #refuse(plugin: string, content: PluginContent, message: string): void {
+    const retry = this.#retries.get(plugin) ?? new Backoff(RETRY);
+    this.#retries.set(plugin, retry);
+    const now = this.#clock.monotonic();
+    this.#refusals.set(plugin, { content, message, until: now + retry.next(), recheckAt: now + RECHECK_MS });
   }
 }

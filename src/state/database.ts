@@ -21,9 +21,12 @@ export class StateDatabase implements Disposable {
   readonly connection: DatabaseSync;
   /** Where a corrupt predecessor was set aside, if there was one. */
   readonly setAside: string | undefined;
+  /** Whether it was empty when it was opened: what an earlier agent did, if there was one, is not known. */
+  readonly isNew: boolean;
 
-  private constructor(connection: DatabaseSync, setAside: string | undefined) {
+  private constructor({ connection, isNew }: OpenedFile, setAside: string | undefined) {
     this.connection = connection;
+    this.isNew = isNew;
     this.setAside = setAside;
   }
 
@@ -74,7 +77,12 @@ export class StateDatabase implements Disposable {
   }
 }
 
-function openFile(path: string): DatabaseSync {
+interface OpenedFile {
+  connection: DatabaseSync;
+  isNew: boolean;
+}
+
+function openFile(path: string): OpenedFile {
   keepPrivate(path);
   const connection = new DatabaseSync(path, { timeout: 2_000 });
   try {
@@ -83,8 +91,7 @@ function openFile(path: string): DatabaseSync {
     connection.exec("PRAGMA cache_size = -512; PRAGMA journal_size_limit = 4194304");
     const check = connection.prepare("PRAGMA quick_check(1)").get() as { quick_check: string };
     if (check.quick_check !== "ok") throw new NodekeeperError("corrupt", `${path}: ${check.quick_check}`);
-    migrate(connection, path);
-    return connection;
+    return { connection, isNew: migrate(connection, path) };
   } catch (error) {
     connection.close();
     throw error;

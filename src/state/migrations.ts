@@ -38,14 +38,24 @@ const migrations: readonly string[] = [
      pod_uid TEXT PRIMARY KEY,
      record  TEXT NOT NULL             -- the pod as the events so far leave it, as JSON
    ) STRICT;`,
+  `CREATE TABLE stand_in (
+     object  TEXT NOT NULL,        -- group/version/kind
+     part    TEXT NOT NULL,        -- main, status
+     plugin  TEXT NOT NULL,
+     content BLOB NOT NULL,        -- published instead of what the API server refuses, as GetReportContentResponse
+     PRIMARY KEY (object, part, plugin)
+   ) STRICT;`,
 ];
 
-/** Brings the schema up to date in one transaction. Throws `unsupported` for a file of a newer agent. */
-export function migrate(connection: DatabaseSync, path: string): void {
+/**
+ * Brings the schema up to date in one transaction; tells whether the file was empty before.
+ * Throws `unsupported` for a file of a newer agent.
+ */
+export function migrate(connection: DatabaseSync, path: string): boolean {
   const { user_version: version } = connection.prepare("PRAGMA user_version").get() as {
     user_version: number;
   };
-  if (version === migrations.length) return;
+  if (version === migrations.length) return false;
   if (version > migrations.length) {
     throw new NodekeeperError(
       "unsupported",
@@ -57,6 +67,7 @@ export function migrate(connection: DatabaseSync, path: string): void {
     for (const migration of migrations.slice(version)) connection.exec(migration);
     connection.exec(`PRAGMA user_version = ${migrations.length}`);
     connection.exec("COMMIT");
+    return version === 0;
   } catch (error) {
     if (connection.isTransaction) connection.exec("ROLLBACK");
     throw error;

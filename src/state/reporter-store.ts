@@ -19,6 +19,15 @@ export interface PublishedPart {
   at: number;
 }
 
+/** What is published of a plugin instead of newer content that the API server refuses. */
+export interface StandIn {
+  object: string;
+  part: string;
+  plugin: string;
+  /** As a plugin's message. */
+  content: Uint8Array;
+}
+
 /** The reporting checkpoint: what each plugin last said, and what was last published. */
 export class ReporterStore {
   readonly #database: StateDatabase;
@@ -81,5 +90,29 @@ export class ReporterStore {
 
   dropPublished(object: string, part: string): void {
     this.#dropPart.run(object, part);
+  }
+
+  standIns(): StandIn[] {
+    const rows = this.#database.connection
+      .prepare("SELECT object, part, plugin, content FROM stand_in ORDER BY object, part, plugin")
+      .all();
+    return rows.map((row) => ({
+      object: row.object as string,
+      part: row.part as string,
+      plugin: row.plugin as string,
+      content: row.content as Uint8Array,
+    }));
+  }
+
+  /** Replaces the stand-ins of one part in one transaction. Throws when the disk is full; nothing is changed then. */
+  saveStandIns(object: string, part: string, contents: ReadonlyMap<string, Uint8Array>): void {
+    const { connection } = this.#database;
+    this.#database.transaction(() => {
+      connection.prepare("DELETE FROM stand_in WHERE object = ? AND part = ?").run(object, part);
+      const add = connection.prepare(
+        "INSERT INTO stand_in (object, part, plugin, content) VALUES (?, ?, ?, ?)",
+      );
+      for (const [plugin, content] of contents) add.run(object, part, plugin, content);
+    });
   }
 }

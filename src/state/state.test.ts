@@ -27,13 +27,23 @@ describe("StateDatabase", () => {
     );
     store.saveContents([], ["b"]);
     store.savePublished({ object: "v1/Node", part: "main", body: "{}", at: 9 });
+    store.saveStandIns("v1/Node", "main", new Map([["a", new Uint8Array([1])]]));
+    store.saveStandIns("v1/Node", "status", new Map([["a", new Uint8Array([2])]]));
+    store.saveStandIns("v1/Node", "main", new Map([["b", new Uint8Array([3])]]));
     first.close();
 
-    const again = new ReporterStore(open());
+    expect(first.isNew).toBe(true);
+    const second = open();
+    expect(second.isNew).toBe(false);
+    const again = new ReporterStore(second);
     expect(again.contents()).toEqual([
       { plugin: "a", content: new Uint8Array([1, 2]), updatedAt: 5, stoppedAt: undefined },
     ]);
     expect(again.published()).toEqual([{ object: "v1/Node", part: "main", body: "{}", at: 9 }]);
+    expect(again.standIns()).toEqual([
+      { object: "v1/Node", part: "main", plugin: "b", content: new Uint8Array([3]) },
+      { object: "v1/Node", part: "status", plugin: "a", content: new Uint8Array([2]) },
+    ]);
   });
 
   it("is readable by its owner alone, the write-ahead log of a new file too", () => {
