@@ -171,7 +171,8 @@ export class PodLifecycleEventGenerator implements Runnable {
     this.restore();
     this.#startedAt = this.#clock.monotonic();
     using scope = childScope(signal);
-    this.#requests.open(scope.signal);
+    // Until the node is known, events that the runtime replays would be told as news.
+    if (this.#restored) this.#requests.open(scope.signal);
     try {
       const hints = this.#settings.useHints ? this.#hints.run(scope.signal) : undefined;
       await this.#relistLoop(scope.signal).finally(() => scope.abort());
@@ -211,7 +212,10 @@ export class PodLifecycleEventGenerator implements Runnable {
       try {
         this.#pacing.begin();
         await this.#relist.run(silent, signal);
-        if (silent) this.#journal.begin();
+        if (silent) {
+          this.#journal.begin();
+          this.#requests.open(signal);
+        }
         silent = false;
         this.#relistSucceeded();
       } catch (error) {
