@@ -8,7 +8,7 @@ import { missingParts } from "./support/parts.ts";
 
 const isRoot = process.getuid?.() === 0;
 
-// The agent does not speak to a container runtime yet: what runs here is what its cases will rest on.
+// What the cases with pods rest on.
 describe.each(["oldContainerd", "containerd"] as const)("%s", (part) => {
   const ends: Array<() => Promise<void> | void> = [];
   afterEach(async () => {
