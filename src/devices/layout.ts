@@ -65,6 +65,7 @@ function keepPlaces(
 ): Group[] | undefined {
   if (slots.length === 0) return undefined;
   const anchors = anchorsOf(devices, slots);
+  if (!anchors) return undefined;
   const places = new Places(slots, options);
   for (const [at, slot] of anchors.entries()) if (slot >= 0) places.claim(slot, devices[at]!);
 
@@ -175,8 +176,9 @@ class Places {
   }
 }
 
-// For each device the slot that it stays in, or -1 where it is new or was moved against the others.
-function anchorsOf(devices: readonly CheckedDevice[], slots: readonly Slot[]): Int32Array {
+// For each device the slot that it stays in, -1 for a new one; nothing where devices of different slots changed places,
+// for then several slices change and the whole pool is written anyway.
+function anchorsOf(devices: readonly CheckedDevice[], slots: readonly Slot[]): Int32Array | undefined {
   const slotOf = new Map<string, number>();
   for (const [slot, { devices: names }] of slots.entries()) {
     for (const name of names) if (!slotOf.has(name)) slotOf.set(name, slot);
@@ -185,32 +187,10 @@ function anchorsOf(devices: readonly CheckedDevice[], slots: readonly Slot[]): I
   let last = -1;
   for (const slot of anchors) {
     if (slot < 0) continue;
-    if (slot < last) return longestAscent(anchors);
+    if (slot < last) return undefined;
     last = slot;
   }
   return anchors;
-}
-
-// Keeps a longest subsequence that does not descend; the rest becomes -1.
-function longestAscent(slots: Int32Array): Int32Array {
-  // Where the best subsequence of each length ends, and what comes before each member.
-  const ends: number[] = [];
-  const before = new Int32Array(slots.length).fill(-1);
-  for (const [at, slot] of slots.entries()) {
-    if (slot < 0) continue;
-    let low = 0;
-    let high = ends.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (slots[ends[middle]!]! <= slot) low = middle + 1;
-      else high = middle;
-    }
-    before[at] = low > 0 ? ends[low - 1]! : -1;
-    ends[low] = at;
-  }
-  const kept = new Int32Array(slots.length).fill(-1);
-  for (let at = ends.at(-1) ?? -1; at >= 0; at = before[at]!) kept[at] = slots[at]!;
-  return kept;
 }
 
 function fewestGroups(devices: readonly CheckedDevice[]): number {

@@ -4,11 +4,11 @@ import { type Device, type DevicePool, decodeSpec, limits } from "./index.ts";
 import { checked, namesUpTo, poolOf, SliceStore } from "./testing.ts";
 
 type Change =
-  | { kind: "insert" | "remove" | "move"; at: number; count: number }
+  | { kind: "insert" | "insertTainted" | "remove" | "move"; at: number; count: number }
   | { kind: "taint" | "heal" | "change"; at: number; count: number };
 
 const change: fc.Arbitrary<Change> = fc.record({
-  kind: fc.constantFrom("insert", "remove", "move", "taint", "heal", "change"),
+  kind: fc.constantFrom("insert", "insertTainted", "remove", "move", "taint", "heal", "change"),
   at: fc.nat(999),
   count: fc.oneof({ weight: 3, arbitrary: fc.integer({ min: 1, max: 3 }) }, fc.integer({ min: 1, max: 300 })),
 });
@@ -18,19 +18,18 @@ function apply(devices: Device[], { kind, at, count }: Change, serial: () => num
   const from = Math.floor((at / 1_000) * (devices.length + 1));
   const part = devices.slice(from, from + count);
   const rest = devices.toSpliced(from, count);
+  const fresh = Array.from({ length: count }, () => ({ name: `new-${serial()}` }));
   switch (kind) {
     case "insert":
-      return devices.toSpliced(
-        from,
-        0,
-        ...Array.from({ length: count }, () => ({ name: `new-${serial()}` })),
-      );
+      return devices.toSpliced(from, 0, ...fresh);
+    case "insertTainted":
+      return devices.toSpliced(from, 0, ...fresh.map(tainted));
     case "remove":
       return rest;
     case "move":
       return rest.toSpliced(Math.floor(rest.length / 3), 0, ...part);
     case "taint":
-      return devices.toSpliced(from, count, ...part.map((device) => tainted(device)));
+      return devices.toSpliced(from, count, ...part.map(tainted));
     case "heal":
       return devices.toSpliced(from, count, ...part.map(({ taints: _, ...device }) => device));
     case "change":
@@ -104,7 +103,7 @@ describe("planSlices, whatever happens", () => {
           expect(store.plan(checked(poolOf(devices)))).toEqual({ deletes: [], updates: [], creates: [] });
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 100 },
     );
   });
 
@@ -113,11 +112,13 @@ describe("planSlices, whatever happens", () => {
       fc.property(
         fc.integer({ min: 1, max: 500 }),
         change,
+        fc.array(fc.nat(5), { maxLength: 2 }),
         fc.infiniteStream(fc.nat()),
-        (size, step, random) => {
+        (size, step, victims, random) => {
           const store = new SliceStore();
           const before = namesUpTo(size).map((name) => ({ name }));
           store.sync(checked(poolOf(before)));
+          for (const victim of victims) store.objects.delete([...store.objects.keys()][victim] ?? "");
           const after = apply(before, step, newSerial());
           const names = [before, after].map((devices) => devices.map(({ name }) => name));
           const writes = store.writesOf(store.plan(checked(poolOf(after))));
@@ -131,7 +132,7 @@ describe("planSlices, whatever happens", () => {
           expectExactly(store, [poolOf(after)]);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 100 },
     );
   });
 
@@ -148,7 +149,7 @@ describe("planSlices, whatever happens", () => {
         store.sync(checked(poolOf(devices)));
         expectExactly(store, [poolOf(devices)]);
       }),
-      { numRuns: 60 },
+      { numRuns: 100 },
     );
   });
 
@@ -170,7 +171,7 @@ describe("planSlices, whatever happens", () => {
           expect(plan.creates.map(({ name }) => name)).toEqual([...deleted].sort());
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 100 },
     );
   });
 
@@ -187,7 +188,7 @@ describe("planSlices, whatever happens", () => {
         expect(plan.updates).toHaveLength(1);
         expectExactly(store, [poolOf(devices)]);
       }),
-      { numRuns: 60 },
+      { numRuns: 100 },
     );
   });
 });

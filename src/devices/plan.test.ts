@@ -85,11 +85,46 @@ describe("planSlices", () => {
     expect(store.stored.every(({ pool }) => pool.generation === 1)).toBe(true);
   });
 
+  test("a half empty slice that somebody deletes comes back, though its devices would fit elsewhere", () => {
+    const store = new SliceStore();
+    const names = namesUpTo(130);
+    store.sync(checked(poolOf(names)));
+    const fewer = checked(poolOf(names.filter((_, at) => at % 65 > 10)));
+    store.sync(fewer);
+    expect(sizes(store)).toEqual([54, 54]);
+    const [victim] = store.objects.keys();
+    store.objects.delete(victim!);
+    const plan = store.plan(fewer);
+    expect([plan.deletes, plan.updates, plan.creates.map(({ name }) => name)]).toEqual([[], [], [victim]]);
+  });
+
   test("a pool that shrinks to a few devices is drawn together", () => {
     const store = new SliceStore();
     store.sync(checked(poolOf(namesUpTo(1_000))));
     store.sync(checked(poolOf(namesUpTo(1_000).filter((_, at) => at % 100 === 0))));
     expect(sizes(store)).toEqual([10]);
+  });
+
+  test("a pool that shrinks to less than half full slices is drawn together", () => {
+    const store = new SliceStore();
+    store.sync(checked(poolOf(namesUpTo(1_000))));
+    store.sync(checked(poolOf(namesUpTo(1_000).filter((_, at) => at % 10 < 5))));
+    expect(sizes(store)).toEqual([65, 60, 65, 60, 65, 60, 65, 60]);
+    store.sync(checked(poolOf(namesUpTo(1_000).filter((_, at) => at % 10 < 3))));
+    expect(sizes(store)).toEqual([100, 100, 100]);
+  });
+
+  test("a taint among new devices counts for the other new ones of its slice", () => {
+    const store = new SliceStore();
+    const names = namesUpTo(60);
+    store.sync(checked(poolOf(names)));
+    const late = Array.from({ length: 10 }, (_, at) => `late-${at}`);
+    store.sync(
+      checked(
+        poolOf([...names.slice(0, 10), taint("bad"), ...names.slice(10, 40), ...late, ...names.slice(40)]),
+      ),
+    );
+    expect(sizes(store)).toEqual([35, 36]);
   });
 
   test("quantities written another way are no change", () => {
