@@ -113,6 +113,7 @@ export class PodLifecycleEventGenerator implements Runnable {
       log: this.events,
       store,
       capacity: Math.min(settings.logCapacity, settings.savedEvents),
+      clock,
       logger,
       onFailure: () => metrics.saveFailures.inc(),
     });
@@ -180,6 +181,7 @@ export class PodLifecycleEventGenerator implements Runnable {
     } finally {
       await this.#tracker.idle();
       this.#misses.reset();
+      this.#journal.close();
     }
   }
 

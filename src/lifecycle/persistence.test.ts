@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeClock, silentLogger } from "../lib/index.ts";
 import { LifecycleStore, StateDatabase } from "../state/index.ts";
 import { createHarness } from "./testing/harness.ts";
@@ -105,6 +105,61 @@ describe("an agent that is started again", () => {
     expect(again.told()).toHaveLength(201);
     expect(again.generator.events.id).toBe(harness.generator.events.id);
     await again.stop();
+  });
+
+  it("tries a full disk now and then, not for each pod, and needs no news to save what is left", async () => {
+    const runtime = new MemoryRuntime();
+    const store = new LifecycleStore(database);
+    const harness = createHarness({ runtime, store });
+    await harness.start();
+    database.connection.exec("PRAGMA max_page_count = 1");
+    const saves = vi.spyOn(store, "save");
+    for (let at = 0; at < 200; at++) runtime.addPod(`p${at}-${"x".repeat(200)}`);
+    await harness.clock.step(1_500);
+    expect(saves.mock.results.filter(({ type }) => type === "throw")).not.toHaveLength(0);
+    const failed = saves.mock.calls.length;
+    await harness.clock.step(60_000);
+    expect(saves.mock.calls.length - failed).toBeLessThan(15);
+    database.connection.exec("PRAGMA max_page_count = 100000");
+    await harness.clock.step(10_000);
+    expect(store.log()?.last).toBe(200);
+    await harness.stop();
+  });
+
+  it("saves what is left when it stops", async () => {
+    const runtime = new MemoryRuntime();
+    const store = new LifecycleStore(database);
+    const harness = createHarness({ runtime, store });
+    await harness.start();
+    const save = vi.spyOn(store, "save").mockImplementationOnce(() => {
+      throw new Error("disk full");
+    });
+    runtime.addPod("a");
+    await harness.clock.step(1_000);
+    expect(save).toHaveBeenCalledTimes(1);
+    await harness.stop();
+    expect(store.log()?.last).toBe(1);
+  });
+
+  it("begins a new log where the old one can't be read, and can save that", async () => {
+    const runtime = new MemoryRuntime();
+    const first = createHarness({ runtime, store: new LifecycleStore(database) });
+    await first.start();
+    runtime.addPod("a");
+    await first.clock.step(1_000);
+    await first.stop();
+    const store = new LifecycleStore(database);
+    vi.spyOn(store, "events").mockImplementationOnce(() => {
+      throw new Error("unreadable");
+    });
+    const second = createHarness({ runtime, store });
+    await second.start();
+    runtime.addPod("b");
+    await second.clock.step(1_000);
+    await second.stop();
+    expect(second.told()).toEqual(["Started b-sandbox"]);
+    expect(store.log()).toEqual({ id: second.generator.events.id, last: 1 });
+    expect([...store.events(10)].map(({ podUid }) => podUid)).toEqual(["b"]);
   });
 
   it("is not stopped by a record that can't be read back", async () => {
