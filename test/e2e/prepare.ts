@@ -17,6 +17,7 @@ const BUSYBOX = "bin/busybox";
 const tools = join(import.meta.dirname, "tools");
 const oldTools = join(import.meta.dirname, "tools-1.30");
 const plugins = join(import.meta.dirname, "goplugins");
+const driver = join(import.meta.dirname, "godriver");
 
 mkdirSync(cacheFolder, { recursive: true });
 const katalyst = requiredVersion(plugins, CNR_MODULE);
@@ -29,6 +30,13 @@ const parts: Parts = {
   kubectl: await buildKubernetes(tools, "kubectl"),
   cnrDefinition: await cnrDefinition(),
   goReporter: await buildGo({ name: "reporter", module: plugins, package: "./reporter", version: katalyst }),
+  goEviction: await buildGo({ name: "eviction", module: plugins, package: "./eviction", version: katalyst }),
+  goDriver: await buildGo({
+    name: "driver",
+    module: driver,
+    package: "./driver",
+    version: requiredVersion(driver, "k8s.io/kubelet"),
+  }),
   // 1.6 tells of no container events; 1.7 does. The newer runc needs a newer libc than an older machine has.
   oldContainerd: await fromPackage({ packageName: "containerd", file: CONTAINERD, release: "bookworm" }),
   containerd: await fromPackage({ packageName: "containerd", file: CONTAINERD, release: "trixie" }),

@@ -6,6 +6,7 @@ go 1.24
 
 require (
 	github.com/kubewharf/katalyst-api v0.5.10
+	k8s.io/api v0.24.6
 	k8s.io/apimachinery v0.24.6
 )
 
@@ -26,7 +27,6 @@ require (
 	google.golang.org/protobuf v1.28.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect
-	k8s.io/api v0.24.6 // indirect
 	k8s.io/klog/v2 v2.70.1 // indirect
 	k8s.io/kubelet v0.24.6 // indirect
 	k8s.io/kubernetes v1.24.6 // indirect

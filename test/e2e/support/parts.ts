@@ -14,6 +14,8 @@ export const partNames = [
   "kubectl",
   "cnrDefinition",
   "goReporter",
+  "goEviction",
+  "goDriver",
   "oldContainerd",
   "containerd",
   "runc",
