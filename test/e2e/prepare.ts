@@ -17,7 +17,7 @@ const BUSYBOX = "bin/busybox";
 const tools = join(import.meta.dirname, "tools");
 const oldTools = join(import.meta.dirname, "tools-1.30");
 const plugins = join(import.meta.dirname, "goplugins");
-const driver = join(import.meta.dirname, "godriver");
+const driver = join(plugins, "dra-driver");
 
 mkdirSync(cacheFolder, { recursive: true });
 const katalyst = requiredVersion(plugins, CNR_MODULE);
@@ -32,9 +32,9 @@ const parts: Parts = {
   goReporter: await buildGo({ name: "reporter", module: plugins, package: "./reporter", version: katalyst }),
   goEviction: await buildGo({ name: "eviction", module: plugins, package: "./eviction", version: katalyst }),
   goDriver: await buildGo({
-    name: "driver",
+    name: "dra-driver",
     module: driver,
-    package: "./driver",
+    package: ".",
     version: requiredVersion(driver, "k8s.io/kubelet"),
   }),
   // 1.6 tells of no container events; 1.7 does. The newer runc needs a newer libc than an older machine has.

@@ -1,5 +1,5 @@
-// A DRA driver as its author wrote it for Kubernetes 1.30: on the kubelet's own module, knowing nothing of Nodekeeper.
-module nodekeeper.dev/test/e2e/godriver
+// A DRA driver as its author wrote it for Kubernetes 1.30 (a module of its own, for katalyst-api needs an older one): on the kubelet's own module, knowing nothing of Nodekeeper.
+module nodekeeper.dev/test/e2e/goplugins/dra-driver
 
 go 1.22.0
 
