@@ -54,6 +54,8 @@ export class PluginSession implements Claimant {
   readonly #failures = new Backoff(failureBackoff);
   readonly #refusals = new Backoff(refusalBackoff);
   #predecessor: Predecessor | undefined;
+  /** What the predecessor left when it had finished. */
+  #inherited: readonly PluginRegistration[] = [];
   #state: PluginState = "registering";
   #since: number;
   #reason: string | undefined;
@@ -83,9 +85,11 @@ export class PluginSession implements Claimant {
     this.#waiting = new InterruptibleWait(context.clock);
   }
 
-  /** The registration this path is served under: its own, or the one that an earlier file left to it. */
-  get held(): PluginRegistration | undefined {
-    return this.#registration ?? this.#predecessor?.session.held;
+  /** What this path is served under when the session has finished: its own registration, and other names of earlier files. */
+  get held(): readonly PluginRegistration[] {
+    const own = this.#registration;
+    if (!own) return this.#inherited;
+    return [own, ...this.#inherited.filter(({ type, name }) => type !== own.type || name !== own.name)];
   }
 
   /** Lives until the signal aborts. With reason code `gone` it deregisters; with others it leaves the plugin served. */
@@ -95,6 +99,7 @@ export class PluginSession implements Claimant {
     } catch (thrown) {
       if (!signal.aborted) this.#log.error({ err: thrown }, "plugin session ended by a defect");
     }
+    await this.#inherit();
     if (codeOf(signal.reason) !== "gone") return;
     const reason = messageOf(signal.reason);
     await this.#releasePredecessor(reason);
@@ -171,7 +176,7 @@ export class PluginSession implements Claimant {
   }
 
   async #attempt(signal: AbortSignal): Promise<void> {
-    if (this.#predecessor) await this.#predecessor.finished;
+    await this.#inherit();
     this.#waitsForVacancy = false;
     try {
       await this.#context.slots.run(this.#attempts, signal, () => this.#register(signal));
@@ -297,12 +302,19 @@ export class PluginSession implements Claimant {
     if (registration) await this.#context.registered.release(registration, reason);
   }
 
-  async #releasePredecessor(reason: string): Promise<void> {
+  // Lets go of the predecessor: a socket that is re-created over and over would keep all that were before it.
+  async #inherit(): Promise<void> {
     if (!this.#predecessor) return;
-    await this.#predecessor.finished;
-    const left = this.#predecessor.session.held;
+    const { session, finished } = this.#predecessor;
+    await finished;
+    this.#inherited = session.held;
     this.#predecessor = undefined;
-    if (left) await this.#context.registered.release(left, reason);
+  }
+
+  async #releasePredecessor(reason: string): Promise<void> {
+    const left = this.#inherited;
+    this.#inherited = [];
+    for (const registration of left) await this.#context.registered.release(registration, reason);
   }
 
   #count(result: "registered" | "refused" | "failed"): void {
