@@ -153,7 +153,7 @@ export interface WatchOptions extends Omit<ListOptions, "resourceVersion"> {
   resourceVersion: string;
   /** The server ends the watch after this time. */
   timeoutSeconds: number;
-  /** The watch fails with `unavailable` when the server is silent for longer, milliseconds. */
+  /** The watch fails with `unavailable` when the server is silent for longer; sooner when it sends bookmarks. Milliseconds. */
   inactivityMs: number;
   onOpen?(): void;
   /** Called with each event in turn; must not throw. */

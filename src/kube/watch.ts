@@ -9,6 +9,9 @@ import type { ApiResource, WatchEvent, WatchOptions } from "./types.ts";
 /** Longest event, bytes: ten times what the API server's store takes, so that only a broken stream gets there. */
 const LONGEST_LINE = 16 * 1024 * 1024;
 
+// The API server sends bookmarks once a minute to watches that get any; three missed ones mean that nothing comes through.
+const BOOKMARK_SILENCE_MS = 180_000;
+
 /** What the server sent is not a watch's stream: events may have been lost in it, so the list is to be read again. */
 export class MalformedStreamError extends NodekeeperError {
   constructor(message: string, cause?: unknown) {
@@ -50,7 +53,11 @@ export async function watchOnce(
     },
     onChunk: (chunk: Buffer) => {
       silence.heard();
-      for (const line of splitLines(what, lines, chunk)) options.onEvent(readEvent(what, resource, line));
+      for (const line of splitLines(what, lines, chunk)) {
+        const event = readEvent(what, resource, line);
+        if (event.type === "BOOKMARK") silence.allowAtMost(BOOKMARK_SILENCE_MS);
+        options.onEvent(event);
+      }
     },
   };
   const { deadlineMs } = options;
@@ -109,7 +116,7 @@ function readEvent(what: string, resource: ApiResource, line: string): WatchEven
 /** Calls back when nothing was heard for a time. Re-arms itself when due, so that hearing costs next to nothing. */
 class SilenceTimer implements Disposable {
   readonly #clock: Clock;
-  readonly #longestMs: number;
+  #longestMs: number;
   readonly #onSilence: () => void;
   #heardAt: number;
   #timer: { cancel(): void };
@@ -124,6 +131,14 @@ class SilenceTimer implements Disposable {
 
   heard(): void {
     this.#heardAt = this.#clock.monotonic();
+  }
+
+  /** From now on a shorter silence is too long. */
+  allowAtMost(ms: number): void {
+    if (ms >= this.#longestMs) return;
+    this.#longestMs = ms;
+    this.#timer.cancel();
+    this.#due();
   }
 
   [Symbol.dispose](): void {

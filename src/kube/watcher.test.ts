@@ -1,6 +1,7 @@
 import { getEventListeners } from "node:events";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { FakeClock, silentLogger } from "../lib/index.ts";
+import { ContainedHandler } from "./contained-handler.ts";
 import {
   clientOf,
   type Exchange,
@@ -210,6 +211,32 @@ describe("a watcher", () => {
     await nthWatch(2);
     expect(versionOf(watches()[1]!)).toBe("10");
     await until(() => watches()[0]!.request.socket.destroyed, "the old connection is gone");
+  });
+
+  test("gives up one that has sent bookmarks sooner: they come every minute, so that silence means it is cut off", async () => {
+    const bookmarks = vi.spyOn(ContainedHandler.prototype, "countBookmark");
+    onTestFinished(() => bookmarks.mockRestore());
+    const watcher = start();
+    const first = await nthWatch(1);
+    first.write(line("BOOKMARK", { metadata: { resourceVersion: "40" } }));
+    await until(() => bookmarks.mock.calls.length === 1, "the bookmark is there");
+    await clock.step(179_999);
+    expect(watcher.lastError).toBeUndefined();
+    await clock.step(1);
+    await stepWhenWaiting(1, 1_300);
+    await nthWatch(2);
+    expect(versionOf(watches()[1]!)).toBe("40");
+  });
+
+  test("tells the handler each time a watch is open", async () => {
+    let opened = 0;
+    start({ onOpen: () => void opened++ });
+    const first = await nthWatch(1);
+    await until(() => opened === 1, "the first watch is told");
+    first.socket!.resetAndDestroy();
+    await stepWhenWaiting(1, 1_300);
+    await nthWatch(2);
+    await until(() => opened === 2, "the second watch is told");
   });
 
   test("contains a handler that throws, or rejects", async () => {
