@@ -41,10 +41,8 @@ export async function watchOnce(
   const what = nameOf(request);
   const lines = new LineSplitter(LONGEST_LINE);
   using scope = childScope(options.signal);
-  using silence = new SilenceTimer(clock, options.inactivityMs, () =>
-    scope.abort(
-      new NodekeeperError("unavailable", `${what}: the server was silent for ${options.inactivityMs} ms`),
-    ),
+  using silence = new SilenceTimer(clock, options.inactivityMs, (ms) =>
+    scope.abort(new NodekeeperError("unavailable", `${what}: the server was silent for ${ms} ms`)),
   );
   const listener = {
     onOpen: () => {
@@ -117,11 +115,11 @@ function readEvent(what: string, resource: ApiResource, line: string): WatchEven
 class SilenceTimer implements Disposable {
   readonly #clock: Clock;
   #longestMs: number;
-  readonly #onSilence: () => void;
+  readonly #onSilence: (longestMs: number) => void;
   #heardAt: number;
   #timer: { cancel(): void };
 
-  constructor(clock: Clock, longestMs: number, onSilence: () => void) {
+  constructor(clock: Clock, longestMs: number, onSilence: (longestMs: number) => void) {
     this.#clock = clock;
     this.#longestMs = longestMs;
     this.#onSilence = onSilence;
@@ -147,7 +145,7 @@ class SilenceTimer implements Disposable {
 
   #due(): void {
     const leftMs = this.#heardAt + this.#longestMs - this.#clock.monotonic();
-    if (leftMs <= 0) this.#onSilence();
+    if (leftMs <= 0) this.#onSilence(this.#longestMs);
     else this.#timer = this.#clock.after(leftMs, () => this.#due());
   }
 }

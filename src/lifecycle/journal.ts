@@ -48,6 +48,8 @@ export class Journal {
       if (!kept) return false;
       log.restore(kept.id, kept.last, mapEvents(store.events(capacity)));
       for (const { podUid, record } of store.records()) restoreRecord(records, podUid, record, logger);
+      // Their numbers will be given to others: positions given so far must not be found.
+      if (store.mayHaveLostEvents) log.renew();
       this.#trimmedAt = kept.last;
       return true;
     } catch (error) {

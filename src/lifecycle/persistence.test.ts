@@ -162,6 +162,23 @@ describe("an agent that is started again", () => {
     expect([...store.events(10)].map(({ podUid }) => podUid)).toEqual(["b"]);
   });
 
+  it("after a power cut, does not take a position for its own that it may have given to other events", async () => {
+    const runtime = new MemoryRuntime();
+    const first = createHarness({ runtime, store: new LifecycleStore(database) });
+    await first.start();
+    runtime.addPod("a");
+    await first.clock.step(1_000);
+    const position = first.generator.events.position;
+    await first.stop();
+    const store = new LifecycleStore(database);
+    vi.spyOn(store, "mayHaveLostEvents", "get").mockReturnValue(true);
+    const second = createHarness({ runtime, store });
+    second.generator.restore();
+    const { value } = await second.generator.events.read({ after: position }, live).next();
+    expect(value).toMatchObject({ kind: "snapshot", why: "fellOff" });
+    expect(second.generator.events.last).toBe(1);
+  });
+
   it("is not stopped by a record that can't be read back", async () => {
     const runtime = new MemoryRuntime();
     runtime.addPod("a");

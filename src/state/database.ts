@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type Clock, type Logger, messageOf, NodekeeperError } from "../lib/index.ts";
@@ -11,6 +11,8 @@ export interface StateDatabaseOptions {
   directory: string;
   clock: Clock;
   log: Logger;
+  /** Another one for each boot of the machine. Default: the kernel's. */
+  bootId?: string;
 }
 
 /**
@@ -24,9 +26,13 @@ export class StateDatabase implements Disposable {
   /** Whether it was empty when it was opened: what an earlier agent did, if there was one, is not known. */
   readonly isNew: boolean;
 
-  private constructor({ connection, isNew }: OpenedFile, setAside: string | undefined) {
-    this.connection = connection;
-    this.isNew = isNew;
+  /** Whether the machine went down while the file was open: the last commits may be missing. */
+  readonly mayHaveLostCommits: boolean;
+
+  private constructor(opened: OpenedFile, setAside: string | undefined) {
+    this.connection = opened.connection;
+    this.isNew = opened.isNew;
+    this.mayHaveLostCommits = opened.mayHaveLostCommits;
     this.setAside = setAside;
   }
 
@@ -34,7 +40,7 @@ export class StateDatabase implements Disposable {
    * Opens the database, or makes it. A file that can't be read is renamed, reported, and a new one started.
    * Throws `unavailable` where the folder can't be written, `unsupported` where a newer agent wrote the file.
    */
-  static open({ directory, clock, log }: StateDatabaseOptions): StateDatabase {
+  static open({ directory, clock, log, bootId = kernelBootId() }: StateDatabaseOptions): StateDatabase {
     const path = join(directory, FILE_NAME);
     try {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -42,7 +48,7 @@ export class StateDatabase implements Disposable {
       throw new NodekeeperError("unavailable", `state directory ${directory} can't be made`, { cause });
     }
     try {
-      return new StateDatabase(openFile(path), undefined);
+      return new StateDatabase(openFile(path, bootId), undefined);
     } catch (error) {
       if (!isCorruption(error)) throw openError(path, error);
       const aside = setAside(path, clock.now());
@@ -50,7 +56,7 @@ export class StateDatabase implements Disposable {
         { err: error, path, setAside: aside },
         "state database is corrupt: set aside, starting a new one",
       );
-      return new StateDatabase(openFile(path), aside);
+      return new StateDatabase(openFile(path, bootId), aside);
     }
   }
 
@@ -80,10 +86,13 @@ export class StateDatabase implements Disposable {
 interface OpenedFile {
   connection: DatabaseSync;
   isNew: boolean;
+  mayHaveLostCommits: boolean;
 }
 
-function openFile(path: string): OpenedFile {
+function openFile(path: string, bootId: string): OpenedFile {
   keepPrivate(path);
+  // SQLite removes it when the file is closed.
+  const wasOpen = existsSync(`${path}-wal`);
   const connection = new DatabaseSync(path, { timeout: 2_000 });
   try {
     connection.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON");
@@ -91,10 +100,28 @@ function openFile(path: string): OpenedFile {
     connection.exec("PRAGMA cache_size = -512; PRAGMA journal_size_limit = 4194304");
     const check = connection.prepare("PRAGMA quick_check(1)").get() as { quick_check: string };
     if (check.quick_check !== "ok") throw new NodekeeperError("corrupt", `${path}: ${check.quick_check}`);
-    return { connection, isNew: migrate(connection, path) };
+    const isNew = migrate(connection, path);
+    const bootedSince = noteBoot(connection, bootId);
+    return { connection, isNew, mayHaveLostCommits: wasOpen && bootedSince };
   } catch (error) {
     connection.close();
     throw error;
+  }
+}
+
+// Whether the file was last opened in another boot.
+function noteBoot(connection: DatabaseSync, bootId: string): boolean {
+  const last = connection.prepare("SELECT id FROM boot").get()?.id;
+  if (last === bootId) return false;
+  connection.prepare("INSERT OR REPLACE INTO boot (one, id) VALUES (1, ?)").run(bootId);
+  return last !== undefined;
+}
+
+function kernelBootId(): string {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  } catch {
+    return "unknown";
   }
 }
 

@@ -52,6 +52,11 @@ export class LifecycleStore {
     this.#trim = connection.prepare("DELETE FROM lifecycle_event WHERE sequence <= ?");
   }
 
+  /** Whether events that consumers were given may be missing: the machine went down with the file open. */
+  get mayHaveLostEvents(): boolean {
+    return this.#database.mayHaveLostCommits;
+  }
+
   /** The log's id and its last sequence number; undefined before the first write. */
   log(): { id: string; last: number } | undefined {
     const row = this.#database.connection.prepare("SELECT id, last FROM lifecycle_log").get();

@@ -45,6 +45,10 @@ const migrations: readonly string[] = [
      content BLOB NOT NULL,        -- published instead of what the API server refuses, as GetReportContentResponse
      PRIMARY KEY (object, part, plugin)
    ) STRICT;`,
+  `CREATE TABLE boot (
+     one INTEGER PRIMARY KEY CHECK (one = 1),
+     id  TEXT NOT NULL             -- of the machine's boot in which the file was last opened
+   ) STRICT;`,
 ];
 
 /**

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -58,6 +58,29 @@ describe("StateDatabase", () => {
       "nodekeeper.db-shm": "600",
       "nodekeeper.db-wal": "600",
     });
+  });
+
+  it("says when commits may have been lost with the power", () => {
+    const openOn = (folder: string, bootId: string) =>
+      StateDatabase.open({ directory: folder, clock: new FakeClock(), log: silentLogger, bootId });
+    // A copy of the files of an agent that runs is what one that is killed leaves behind.
+    const leftBehind = (name: string) => {
+      const folder = join(directory, name);
+      cpSync(join(directory, "live"), folder, { recursive: true });
+      return folder;
+    };
+    const live = openOn(join(directory, "live"), "boot-1");
+    expect(live.mayHaveLostCommits).toBe(false);
+    new ReporterStore(live).savePublished({ object: "v1/Node", part: "main", body: "{}", at: 9 });
+    const killed = openOn(leftBehind("killed"), "boot-1");
+    expect(killed.mayHaveLostCommits).toBe(false);
+    killed.close();
+    const powerCut = openOn(leftBehind("power-cut"), "boot-2");
+    expect(powerCut.mayHaveLostCommits).toBe(true);
+    powerCut.close();
+    expect(openOn(join(directory, "power-cut"), "boot-3").mayHaveLostCommits).toBe(false);
+    live.close();
+    expect(openOn(join(directory, "live"), "boot-2").mayHaveLostCommits).toBe(false);
   });
 
   it.each([
