@@ -187,3 +187,15 @@ it("without memory, writes at once where nobody did before", async () => {
   await say("p", "x");
   expect(applies).not.toEqual([]);
 });
+
+it("applies a part again each resync interval, though the other one changes all the time", async () => {
+  const { clock, applies, say } = await setUp();
+  await say("labels", "x", customNodeResource);
+  for (let minute = 0; minute < 130; minute++) {
+    await say("p", `v${minute}`);
+    await clock.step(59_900);
+  }
+  const main = applies.filter(({ body }) => !body.includes('"status"'));
+  // At the start, after an hour, and after two.
+  expect(main).toHaveLength(3);
+});

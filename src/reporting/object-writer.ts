@@ -130,10 +130,8 @@ export class ObjectWriter {
   }
 
   async #writePart(signal: AbortSignal, watchSignal: AbortSignal, unsettled: boolean): Promise<Outcome> {
-    const { client, clock, contents, metrics, settings, beforeWrite } = this.#options;
-    if (clock.monotonic() - this.lastWriteAt >= settings().resyncInterval) {
-      for (const part of applyParts) this.#parts[part].applied = undefined;
-    }
+    const { client, contents, metrics, settings, beforeWrite } = this.#options;
+    for (const part of applyParts) this.#parts[part].expire(settings().resyncInterval);
     const all = contents();
     const wishes = this.#wishes(all);
     this.#merged = wishes.main.merged;

@@ -33,6 +33,8 @@ export class PartWriter {
   readonly #listener: WriteListener;
   /** `desiredText` of the last good write; undefined: not known to be there. */
   applied: string | undefined;
+  // Monotonic.
+  #appliedAt = Number.NEGATIVE_INFINITY;
   // What the last write of this agent or its predecessor carried; what no plugin says any more is ours to remove.
   #published = "";
   // The contents as they are recorded that stand in for refused ones.
@@ -66,6 +68,11 @@ export class PartWriter {
     this.quarantine.accept(contents);
   }
 
+  /** What was applied longer ago is not known to be there any more, milliseconds. */
+  expire(afterMs: number): void {
+    if (this.#options.clock.monotonic() - this.#appliedAt >= afterMs) this.applied = undefined;
+  }
+
   wish(all: Contents): Wish {
     const contents = this.quarantine.filter(all);
     const merged = mergeObject(this.#object, contents);
@@ -90,8 +97,7 @@ export class PartWriter {
 
   /** The object is not there, and nothing is wished of it. */
   forget(): void {
-    this.applied = "";
-    this.#record("");
+    this.#took("");
   }
 
   async #apply(remote: RemoteObject, text: string, signal: AbortSignal): Promise<void> {
@@ -101,7 +107,12 @@ export class PartWriter {
     if (before === "") this.#record(text);
     const answer = await remote.apply({ part: this.part, text, before }, signal);
     this.#listener.onWritten(this.part, answer);
+    this.#took(text);
+  }
+
+  #took(text: string): void {
     this.applied = text;
+    this.#appliedAt = this.#options.clock.monotonic();
     this.#record(text);
   }
 
