@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { GetReportContentResponse } from "../gen/reporterplugin/v1alpha1/api.ts";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { FieldType, GetReportContentResponse } from "../gen/reporterplugin/v1alpha1/api.ts";
 import { FakeClock, NodekeeperError, Registry, silentLogger } from "../lib/index.ts";
 import { ReporterStore, StateDatabase } from "../state/index.ts";
 import { customNodeResource, kindKey, kindPolicies } from "./kinds.ts";
@@ -207,6 +207,36 @@ describe("ReporterManager", () => {
     expect(last()).toBeLessThan(15);
     await clock.step(2_000);
     expect(last()).toBe(39);
+  });
+
+  it("does not decode a message of countless empty parts, and keeps what it had", async () => {
+    const decode = vi.spyOn(GetReportContentResponse, "decode");
+    onTestFinished(() => decode.mockRestore());
+    const { value, manager } = start([new Scripted("p", () => Promise.resolve(says("good")))]);
+    await clock.step(100);
+    const encode = vi.spyOn(GetReportContentResponse, "encode");
+    onTestFinished(() => encode.mockRestore());
+    const node = { group: "", version: "v1", kind: "Node" };
+    const empties = (size: number) => Buffer.alloc(size).map((_, at) => (at % 2 === 0 ? 0x0a : 0));
+    const fields = Array.from({ length: 20_000 }, () => ({
+      fieldType: 0,
+      fieldName: "",
+      value: new Uint8Array(),
+    }));
+    const bytes = [
+      empties(1 << 20),
+      GetReportContentResponse.encode({ content: [{ groupVersionKind: node, field: fields }] }).finish(),
+    ];
+    for (const message of bytes) {
+      encode.mockReturnValue({ finish: () => message } as never);
+      decode.mockClear();
+      await clock.step(5_000);
+      expect(decode).not.toHaveBeenCalled();
+      expect(manager.status()[0]?.problems).toEqual([
+        "message can't be decoded: it has more than 10000 contents and fields",
+      ]);
+      expect(value("p")).toBe("good");
+    }
   });
 
   it("reads a plugin seldom whose messages are costly, and others as before", async () => {

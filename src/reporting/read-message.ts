@@ -3,6 +3,7 @@ import { type Logger, messageOf } from "../lib/index.ts";
 import { parseContent } from "./content.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { KindPolicy } from "./kinds.ts";
+import { checkMessageSize } from "./message-size.ts";
 import type { ReportingMetrics } from "./metrics.ts";
 
 export interface ReadMessageOptions {
@@ -15,6 +16,7 @@ export interface ReadMessageOptions {
 export function readMessage(endpoint: Endpoint, { policies, log, metrics }: ReadMessageOptions): void {
   const before = endpoint.content;
   try {
+    checkMessageSize(endpoint.message!);
     endpoint.content = parseContent(GetReportContentResponse.decode(endpoint.message!), policies, before);
   } catch (error) {
     const message = `message can't be decoded: ${messageOf(error)}`;
