@@ -219,7 +219,7 @@ describe("ReporterManager", () => {
     const node = { group: "", version: "v1", kind: "Node" };
     const empties = (size: number) => Buffer.alloc(size).map((_, at) => (at % 2 === 0 ? 0x0a : 0));
     const fields = Array.from({ length: 20_000 }, () => ({
-      fieldType: 0,
+      fieldType: FieldType.Spec,
       fieldName: "",
       value: new Uint8Array(),
     }));
