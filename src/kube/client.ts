@@ -5,6 +5,7 @@ import { listWhole } from "./list.ts";
 import { apiVersionOf, asObject, typed } from "./objects.ts";
 import { collectionPath, objectPath, requireNamespace } from "./paths.ts";
 import { readGroupVersions, readServerVersion, reviewAccess } from "./preflight.ts";
+import { reviewAccessOf, reviewToken } from "./reviews.ts";
 import type { ApiResource, DeleteOptions, KubeApiClient, KubeObject } from "./types.ts";
 import { watchOnce } from "./watch.ts";
 
@@ -101,6 +102,8 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
     serverVersion: (callOptions) => readServerVersion(connection, callOptions),
     groupVersions: (callOptions) => readGroupVersions(connection, callOptions),
     reviewAccess: (question, callOptions) => reviewAccess(connection, question, callOptions),
+    reviewToken: (token, callOptions) => reviewToken(connection, token, callOptions),
+    reviewAccessOf: (user, question, callOptions) => reviewAccessOf(connection, user, question, callOptions),
     close: () => connection.close(),
   };
 }

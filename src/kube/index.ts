@@ -3,6 +3,7 @@ export { createKubeClient, type KubeClientOptions } from "./client.ts";
 export { type ClusterAccessOptions, loadClusterAccess } from "./cluster-access.ts";
 export type { EventInput } from "./event-objects.ts";
 export { EventRecorder, type EventRecorderOptions } from "./events.ts";
+export { ApiStatusError } from "./http-errors.ts";
 export { createKubeMetrics, type KubeMetrics } from "./metrics.ts";
 export { apiVersionOf } from "./objects.ts";
 export type {
@@ -22,6 +23,8 @@ export type {
   ObjectReference,
   OwnerReference,
   ServerVersion,
+  TokenAnswer,
+  TokenUser,
   WatchEvent,
   WatchHandler,
   WatchOptions,

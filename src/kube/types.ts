@@ -176,6 +176,22 @@ export interface AccessAnswer {
   reason: string;
 }
 
+/** An account, as the API server knows it by its token. */
+export interface TokenUser {
+  /** "system:serviceaccount:kube-system:pressure" */
+  username: string;
+  uid: string;
+  groups: string[];
+  extra: Record<string, string[]>;
+}
+
+export interface TokenAnswer {
+  /** Undefined where the token is nobody's. */
+  user: TokenUser | undefined;
+  /** Why it is nobody's, perhaps nothing. */
+  reason: string;
+}
+
 export interface ServerVersion {
   /** "v1.34.1" */
   gitVersion: string;
@@ -198,6 +214,10 @@ export interface KubeApiClient extends KubeClient {
   groupVersions(options?: CallOptions): Promise<string[]>;
   /** Asks the server what we may do, by a SelfSubjectAccessReview. */
   reviewAccess(question: AccessQuestion, options?: CallOptions): Promise<AccessAnswer>;
+  /** Asks the server whose token it is, by a TokenReview. */
+  reviewToken(token: string, options?: CallOptions): Promise<TokenAnswer>;
+  /** Asks the server what somebody else may do, by a SubjectAccessReview. */
+  reviewAccessOf(user: TokenUser, question: AccessQuestion, options?: CallOptions): Promise<AccessAnswer>;
   /** Ends every connection; calls under way fail with `stopped`. */
   close(): void;
 }

@@ -49,6 +49,39 @@ const migrations: readonly string[] = [
      one INTEGER PRIMARY KEY CHECK (one = 1),
      id  TEXT NOT NULL             -- of the machine's boot in which the file was last opened
    ) STRICT;`,
+  `CREATE TABLE eviction_state (
+     one   INTEGER PRIMARY KEY CHECK (one = 1),
+     state TEXT NOT NULL           -- what the last round left for the next, as JSON
+   ) STRICT;
+   CREATE TABLE eviction_base (
+     id   INTEGER PRIMARY KEY AUTOINCREMENT,
+     body BLOB NOT NULL            -- the pods of a round, which later ones refer to
+   ) STRICT;
+   CREATE TABLE eviction_round (
+     id   INTEGER PRIMARY KEY AUTOINCREMENT,
+     at   INTEGER NOT NULL,        -- milliseconds since the epoch
+     base INTEGER NOT NULL REFERENCES eviction_base (id),
+     body BLOB NOT NULL            -- input and decision
+   ) STRICT;
+   CREATE INDEX eviction_round_at ON eviction_round (at);
+   CREATE INDEX eviction_round_base ON eviction_round (base);
+   CREATE TABLE eviction_pod (
+     round     INTEGER NOT NULL REFERENCES eviction_round (id) ON DELETE CASCADE,
+     uid       TEXT NOT NULL,
+     namespace TEXT NOT NULL,
+     name      TEXT NOT NULL,
+     PRIMARY KEY (uid, round)
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX eviction_pod_round ON eviction_pod (round);
+   CREATE INDEX eviction_pod_name ON eviction_pod (namespace, name);
+   CREATE TABLE eviction_step (
+     id      INTEGER PRIMARY KEY,
+     uid     TEXT NOT NULL,
+     at      INTEGER NOT NULL,
+     message TEXT NOT NULL
+   ) STRICT;
+   CREATE INDEX eviction_step_uid ON eviction_step (uid);
+   CREATE INDEX eviction_step_at ON eviction_step (at);`,
 ];
 
 /**

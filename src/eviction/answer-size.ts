@@ -1,0 +1,26 @@
+import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { NodekeeperError } from "../lib/index.ts";
+
+/** More pods than any node has. */
+export const MOST_NAMED_PODS = 5_000;
+
+/**
+ * Throws `exhausted` when a repeated field of an undecoded answer has more than 5,000 entries. Decoding first would
+ * be too late: 16 MiB of empty messages become gigabytes of objects. Throws `invalid` for what is no message.
+ */
+export function checkAnswerSize(answer: Uint8Array, field: number): void {
+  const reader = new BinaryReader(answer);
+  let entries = 0;
+  try {
+    while (reader.pos < reader.len) {
+      const [number, type] = reader.tag();
+      if (number === field) entries++;
+      if (entries > MOST_NAMED_PODS) break;
+      reader.skip(type, number);
+    }
+  } catch (cause) {
+    throw new NodekeeperError("invalid", "the answer can't be decoded", { cause });
+  }
+  if (entries <= MOST_NAMED_PODS) return;
+  throw new NodekeeperError("exhausted", `the answer names more than ${MOST_NAMED_PODS} pods`);
+}

@@ -1,0 +1,210 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { observeJson } from "./pod-bytes.ts";
+import { sourceOf, TestAgent } from "./testing/manager-setup.ts";
+import { FakePods, jsonPod } from "./testing/round-parts.ts";
+import { evictPod, namesOf, nodeCondition, testThreshold } from "./testing/rounds.ts";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nke-"));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const forcing = (...names: string[]) =>
+  sourceOf("forcing", {
+    getEvictPods: async () => ({
+      pods: names.map((name) => evictPod(name, { force: true })),
+      condition: null,
+    }),
+  });
+const hard = testThreshold({ metType: "hard", observedValue: 0.95 });
+
+describe("a round", () => {
+  it("evicts what plugins ask for, and writes it down with its input", async () => {
+    using agent = new TestAgent(directory, new FakePods("a", "b"), [forcing("b")]);
+    await agent.round();
+    expect(namesOf(agent.evictor.begun)).toEqual(["b"]);
+    const [record] = [...agent.records.rounds()];
+    expect(record?.input.pods.map((pod) => pod.name)).toEqual(["a", "b"]);
+    expect(namesOf(record?.decision.victims ?? [])).toEqual(["b"]);
+    expect(agent.manager.healthCheck().check().ok).toBe(true);
+  });
+
+  it("is not written down where nothing happened", async () => {
+    using agent = new TestAgent(directory, new FakePods("a"), [sourceOf("quiet")]);
+    await agent.round();
+    await agent.round();
+    expect([...agent.records.rounds()]).toEqual([]);
+  });
+
+  it("offers plugins no protected pod", async () => {
+    const pods = new FakePods("a");
+    pods.pods.set("s", observeJson(jsonPod("s", { spec: { priority: 2_000_001_000 } })));
+    const offered: string[][] = [];
+    const plugin = sourceOf("curious", {
+      thresholdMet: async (seen) => {
+        offered.push(seen.map(({ pod }) => pod.name));
+        return testThreshold();
+      },
+    });
+    using agent = new TestAgent(directory, pods, [plugin]);
+    await agent.round();
+    expect(offered).toEqual([["a"]]);
+  });
+
+  it("asks for top pods once the threshold has been met for its grace period", async () => {
+    const plugin = sourceOf("memory", {
+      thresholdMet: async () => ({ ...hard, gracePeriodSeconds: 10 }),
+      getTopEvictionPods: async (pods, { topN }) => ({
+        pods: pods.slice(0, topN).map(({ pod }) => pod),
+        gracePeriodSeconds: null,
+      }),
+    });
+    using agent = new TestAgent(directory, new FakePods("a", "b"), [plugin]);
+    await agent.round();
+    await agent.round();
+    expect(agent.evictor.begun).toEqual([]);
+    await agent.round();
+    expect(namesOf(agent.evictor.begun)).toEqual(["a"]);
+  });
+
+  it("is skipped while the pods are not known, and says so", async () => {
+    const pods = new FakePods("a");
+    pods.isSynced = false;
+    using agent = new TestAgent(directory, pods, [forcing("a")]);
+    await agent.round();
+    expect(agent.manager.healthCheck().check()).toEqual({
+      ok: false,
+      message: "the API server has not told the pods of this node yet",
+    });
+    expect(agent.evictor.begun).toEqual([]);
+    pods.isSynced = true;
+    await agent.round();
+    expect(agent.manager.healthCheck().check().ok).toBe(true);
+  });
+
+  it("never overlaps another", async () => {
+    let running = 0;
+    let most = 0;
+    const slow = sourceOf("slow", {
+      thresholdMet: async (_, signal) => {
+        most = Math.max(most, ++running);
+        await agent.clock.sleep(7_000, signal);
+        running--;
+        return testThreshold();
+      },
+    });
+    using agent = new TestAgent(directory, new FakePods("a"), [slow]);
+    await agent.round();
+    for (let count = 0; count < 10; count++) await agent.round();
+    expect(most).toBe(1);
+  });
+
+  it("goes on when the state can't be written, and turns its health check", async () => {
+    using agent = new TestAgent(directory, new FakePods("a"), [forcing("a")]);
+    agent.database.connection.exec("DROP TABLE eviction_state");
+    await agent.round();
+    expect(namesOf(agent.evictor.begun)).toEqual(["a"]);
+    expect(agent.manager.healthCheck().check().message).toMatch(/can't be written down: no such table/);
+  });
+
+  it("tells pods that want to know, once in a while", async () => {
+    const pods = new FakePods();
+    const annotations = { "katalyst.kubewharf.io/pod_soft_evict_notify": "true" };
+    pods.pods.set("a", observeJson(jsonPod("a", { metadata: { annotations } })));
+    const plugin = sourceOf("soft", {
+      getEvictPods: async () => ({ pods: [evictPod("a")], condition: null }),
+    });
+    using agent = new TestAgent(directory, pods, [plugin]);
+    await agent.round();
+    await agent.round();
+    expect(agent.events).toHaveLength(1);
+    expect(agent.events[0]).toMatchObject({ reason: "SoftEvictionNotice", regarding: { uid: "a" } });
+    for (let count = 0; count < 60; count++) await agent.round();
+    expect(agent.events).toHaveLength(2);
+  });
+});
+
+describe("an agent that is killed", () => {
+  it("between decision and eviction leaves the victim to the next, which evicts nobody else for it", async () => {
+    const pods = new FakePods("a", "b", "c");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      agent.evictor.onBegin = () => agent.kill();
+      await agent.round();
+    }
+    using next = new TestAgent(directory, pods, [forcing("b")]);
+    await next.round();
+    expect(namesOf(next.evictor.resumed)).toEqual(["b"]);
+    expect(next.evictor.begun).toEqual([]);
+  });
+
+  it("after the eviction, before its end was written down, resumes it and begins it no second time", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      await agent.round();
+      agent.evictor.outcomes.push({ uid: "b", result: "gone", message: "gone" });
+    }
+    using next = new TestAgent(directory, pods, [forcing("b")]);
+    await next.round();
+    expect(namesOf(next.evictor.resumed)).toEqual(["b"]);
+    next.evictor.outcomes.push({ uid: "b", result: "gone", message: "gone" });
+    pods.pods.delete("b");
+    await next.round();
+    expect(next.evictor.begun).toEqual([]);
+    expect(next.manager.state.pending).toEqual([]);
+  });
+
+  it("before a decision has done nothing", async () => {
+    const pods = new FakePods("a");
+    const dying = sourceOf("forcing", {
+      getEvictPods: async () => {
+        agent.kill();
+        return { pods: [evictPod("a", { force: true })], condition: null };
+      },
+    });
+    const agent = new TestAgent(directory, pods, [dying]);
+    await agent.round();
+    expect(agent.evictor.begun).toEqual([]);
+    using next = new TestAgent(directory, pods, [forcing("a")]);
+    await next.round();
+    expect(next.evictor.resumed).toEqual([]);
+    expect(namesOf(next.evictor.begun)).toEqual(["a"]);
+  });
+});
+
+describe("taints", () => {
+  const pressing = sourceOf("pressing", {
+    thresholdMet: async () => ({ ...hard, condition: nodeCondition("MemoryPressure") }),
+  });
+
+  it("are wanted after a restart only once the plugin that asked for them has answered", async () => {
+    const pods = new FakePods("a");
+    {
+      using agent = new TestAgent(directory, pods, [pressing]);
+      await agent.round();
+      expect(agent.tainter.wanted).toEqual([]);
+      for (let count = 0; count < 12; count++) await agent.round();
+      expect(agent.tainter.wanted.at(-1)?.node).toMatchObject([{ key: "nodekeeper.dev/MemoryPressure" }]);
+    }
+    let isUp = false;
+    const late = sourceOf("pressing", {
+      thresholdMet: async () => {
+        if (!isUp) throw new Error("not yet");
+        return testThreshold();
+      },
+    });
+    using next = new TestAgent(directory, pods, [late]);
+    await next.round();
+    expect(next.tainter.wanted).toEqual([]);
+    isUp = true;
+    await next.round();
+    expect(next.tainter.wanted.at(-1)?.node).toHaveLength(1);
+    for (let count = 0; count < 60; count++) await next.round();
+    expect(next.tainter.wanted.at(-1)?.node).toEqual([]);
+  });
+});

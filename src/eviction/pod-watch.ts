@@ -1,0 +1,151 @@
+import {
+  type ApiResource,
+  type KubeApiClient,
+  type KubeMetrics,
+  type KubeObject,
+  Watcher,
+} from "../kube/index.ts";
+import type { Clock, HealthCheck, Logger, Runnable } from "../lib/index.ts";
+import type { NodePods } from "./parts.ts";
+import { type ObservedPod, observeJson } from "./pod-bytes.ts";
+import type { EvictionRoundMetrics } from "./round-metrics.ts";
+
+export interface PodWatchOptions {
+  client: KubeApiClient;
+  nodeName: string;
+  clock: Clock;
+  log: Logger;
+  metrics: EvictionRoundMetrics;
+  kubeMetrics: KubeMetrics;
+  /** The health check fails when there was no watch for longer, milliseconds. Default 60,000. */
+  lostContactMs?: number;
+}
+
+/** A pod with the version it was read from, so that one that did not change is not read again. */
+interface KnownPod extends ObservedPod {
+  resourceVersion: string | undefined;
+}
+
+const PODS: ApiResource = {
+  group: "",
+  version: "v1",
+  kind: "Pod",
+  plural: "pods",
+  namespaced: true,
+  verbs: ["list", "watch"],
+  subresources: [],
+};
+const MOST_NAMED = 1_000;
+
+/**
+ * The pods of one node by a watch on the API server. Of each it keeps what eviction reads and the bytes plugins get,
+ * never the object. An object that is no pod is counted, named once in the log, and left out; what was known of it
+ * before stays, for a pod that can't be read is not gone.
+ */
+export class PodWatch implements NodePods, Runnable {
+  readonly name = "eviction-pods";
+  readonly #options: PodWatchOptions;
+  readonly #watcher: Watcher;
+  readonly #pods = new Map<string, KnownPod>();
+  readonly #uidByName = new Map<string, string>();
+  readonly #listeners = new Set<(uid: string) => void>();
+  readonly #malformed = new Set<string>();
+
+  constructor(options: PodWatchOptions) {
+    this.#options = options;
+    const { client, nodeName, clock, log, kubeMetrics, lostContactMs } = options;
+    this.#watcher = new Watcher({
+      client,
+      resource: PODS,
+      fieldSelector: `spec.nodeName=${nodeName}`,
+      handler: {
+        onReplace: (objects) => this.#replace(objects),
+        onUpsert: (object) => this.#upsert(object),
+        onDelete: (object) => this.#delete(object.metadata.uid),
+      },
+      clock,
+      log,
+      metrics: kubeMetrics,
+      ...(lostContactMs === undefined ? {} : { lostContactMs }),
+    });
+  }
+
+  get isSynced(): boolean {
+    return this.#watcher.isSynced;
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#watcher.run(signal);
+  }
+
+  list(): readonly ObservedPod[] {
+    return [...this.#pods.values()];
+  }
+
+  get(uid: string): ObservedPod | undefined {
+    return this.#pods.get(uid);
+  }
+
+  onGone(listener: (uid: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Fails until the first list, and while the watch is forbidden or away for long. */
+  healthCheck(): HealthCheck {
+    return { ...this.#watcher.healthCheck(), name: this.name };
+  }
+
+  #replace(objects: readonly KubeObject[]): void {
+    const listed = new Set<string | undefined>();
+    for (const object of objects) {
+      listed.add(object.metadata.uid);
+      this.#upsert(object);
+    }
+    for (const uid of [...this.#pods.keys()]) if (!listed.has(uid)) this.#delete(uid);
+  }
+
+  #upsert(object: KubeObject): void {
+    const { uid = "", resourceVersion } = object.metadata;
+    const known = this.#pods.get(uid);
+    if (known && resourceVersion !== undefined && known.resourceVersion === resourceVersion) return;
+    let observed: ObservedPod;
+    try {
+      observed = observeJson(object);
+    } catch (thrown) {
+      this.#complain(object, thrown);
+      return;
+    }
+    const name = nameOf(observed);
+    const before = this.#uidByName.get(name);
+    if (before !== undefined && before !== uid) this.#delete(before);
+    this.#pods.set(uid, { ...observed, resourceVersion });
+    this.#uidByName.set(name, uid);
+    this.#options.metrics.nodePods.set(this.#pods.size);
+  }
+
+  #delete(uid: string | undefined): void {
+    const known = uid === undefined ? undefined : this.#pods.get(uid);
+    if (uid === undefined || known === undefined) return;
+    this.#pods.delete(uid);
+    const name = nameOf(known);
+    if (this.#uidByName.get(name) === uid) this.#uidByName.delete(name);
+    this.#options.metrics.nodePods.set(this.#pods.size);
+    for (const listener of [...this.#listeners]) listener(uid);
+  }
+
+  #complain(object: KubeObject, err: unknown): void {
+    const { log, metrics } = this.#options;
+    metrics.malformedPods.inc();
+    const { namespace, name, uid } = object.metadata;
+    const key = `${namespace}/${name}/${uid}`;
+    if (this.#malformed.has(key)) return;
+    if (this.#malformed.size >= MOST_NAMED) this.#malformed.clear();
+    this.#malformed.add(key);
+    log.error({ err, pod: { namespace, name } }, "pod can't be read, eviction leaves it alone");
+  }
+}
+
+function nameOf({ pod }: ObservedPod): string {
+  return `${pod.namespace}/${pod.name}`;
+}

@@ -1,0 +1,154 @@
+import { type Clock, codeOf, type Logger, NodekeeperError } from "../lib/index.ts";
+import type { EvictionStore, StoredRound } from "../state/index.ts";
+import { type PodBase, packBase, packRound, sharesEnough, unpackBase, unpackRound } from "./pack-record.ts";
+import type { EvictionStep } from "./parts.ts";
+import type { EvictionPod, PodReference } from "./pods.ts";
+import { isWorthKeeping, type RoundRecord } from "./round-record.ts";
+import type { EvictionSettings } from "./round-settings.ts";
+import { type EvictionState, emptyEvictionState } from "./state.ts";
+
+export interface EvictionRecordsOptions {
+  store: EvictionStore;
+  settings: () => EvictionSettings["records"];
+  clock: Clock;
+  log: Logger;
+}
+
+/** What eviction keeps in the state database: its state, and the rounds in which something happened. */
+export class EvictionRecords {
+  readonly #options: EvictionRecordsOptions;
+  #base: PodBase | undefined;
+  #lastId: number | undefined;
+  #savedState = "";
+
+  constructor(options: EvictionRecordsOptions) {
+    this.#options = options;
+  }
+
+  /** The state of the last round; undefined where there is none, or it can't be read. */
+  loadState(): EvictionState | undefined {
+    const text = this.#options.store.state();
+    if (text === undefined) return undefined;
+    try {
+      const state = JSON.parse(text) as Partial<EvictionState>;
+      const empty = emptyEvictionState();
+      for (const [key, value] of Object.entries(empty)) {
+        if (Array.isArray(value) && !Array.isArray(state[key as keyof EvictionState] ?? [])) {
+          throw new NodekeeperError("corrupt", `${key} is no list`);
+        }
+      }
+      return { ...empty, ...state };
+    } catch (err) {
+      this.#options.log.error({ err }, "the stored state of eviction can't be read, starting from nothing");
+      return undefined;
+    }
+  }
+
+  /** The id the next round would have. */
+  get nextId(): number {
+    this.#lastId ??= this.#options.store.lastRoundId();
+    return this.#lastId + 1;
+  }
+
+  /** Writes a round's state, the round where it is worth keeping, and steps. Throws when the disk is full. */
+  save(record: RoundRecord, steps: readonly EvictionStep[]): void {
+    const { store, settings, clock } = this.#options;
+    const { input, decision } = record;
+    const { at: _at, ...lasting } = decision.state;
+    const comparable = JSON.stringify(lasting);
+    const keep = isWorthKeeping(input, decision);
+    if (!keep && steps.length === 0 && comparable === this.#savedState) return;
+    const { maxAgeMs, maxBytes } = settings();
+    const bounds = { notBefore: clock.now() - maxAgeMs, maxBytes };
+    const state = JSON.stringify(decision.state);
+    if (keep) this.#saveRound(record, state, steps, bounds);
+    else store.save({ state, steps }, bounds);
+    this.#savedState = comparable;
+  }
+
+  #saveRound(
+    record: RoundRecord,
+    state: string,
+    steps: readonly EvictionStep[],
+    bounds: { notBefore: number; maxBytes: number },
+  ): void {
+    const { pods } = record.input;
+    const shared = this.#sharedBase(pods);
+    const basePods = shared?.pods ?? new Map(pods.map((pod) => [pod.uid, pod]));
+    const round = {
+      id: record.id,
+      at: record.input.now,
+      base: shared?.id ?? packBase(pods),
+      body: packRound(record, basePods),
+      pods: podsOf(record),
+    };
+    // Where writing fails, whether the base is there is not known.
+    this.#base = undefined;
+    const id = this.#options.store.save({ state, round, steps }, bounds);
+    if (id !== undefined) this.#base = { id, pods: basePods };
+    this.#lastId = record.id;
+  }
+
+  // A base goes with the last round that refers to it.
+  #sharedBase(pods: readonly EvictionPod[]): PodBase | undefined {
+    const base = this.#base;
+    return base && sharesEnough(base, pods) && this.#options.store.hasBase(base.id) ? base : undefined;
+  }
+
+  /** Rounds from `since` on (wall milliseconds) with an id greater than `after`, oldest first. Unreadable ones are told and left out. */
+  *rounds(selection: { since?: number; after?: number; limit?: number } = {}): IterableIterator<RoundRecord> {
+    const read = this.#reader();
+    for (const stored of this.#options.store.rounds(selection)) {
+      const record = read(stored);
+      if (record) yield record;
+    }
+  }
+
+  /** The rounds that were about a pod, oldest first. */
+  roundsOfPod(uid: string): RoundRecord[] {
+    const read = this.#reader();
+    return this.#options.store.roundsOfPod(uid).flatMap((stored) => read(stored) ?? []);
+  }
+
+  steps(uid: string): EvictionStep[] {
+    return this.#options.store.steps(uid);
+  }
+
+  /** The recorded pod of a UID or "namespace/name", of several the newest; undefined where none is known. */
+  findPod(uidOrName: string): PodReference | undefined {
+    const [namespace = "", name] = uidOrName.split("/");
+    if (name === undefined) return this.#options.store.podOfUid(uidOrName);
+    return this.#options.store.podsNamed(namespace, name)[0];
+  }
+
+  // Rounds of one base follow each other, so one base at a time is at hand.
+  #reader(): (stored: StoredRound) => RoundRecord | undefined {
+    let last: { id: number; pods: readonly EvictionPod[] } | undefined;
+    return ({ id, base, body }) => {
+      try {
+        if (last?.id !== base) last = { id: base, pods: this.#readBase(base) };
+        return unpackRound(id, body, last.pods);
+      } catch (err) {
+        if (codeOf(err) !== "corrupt") throw err;
+        this.#options.log.error({ err, round: id }, "recorded round can't be read, it is left out");
+        return undefined;
+      }
+    };
+  }
+
+  #readBase(id: number): EvictionPod[] {
+    const bytes = this.#options.store.base(id);
+    if (bytes === undefined) throw new NodekeeperError("corrupt", `the pods ${id} are missing`);
+    return unpackBase(bytes);
+  }
+}
+
+// Whom a page about a pod should be found by: whoever goes or was asked for.
+function podsOf({ input, decision }: RoundRecord): PodReference[] {
+  const { victims, dryRunVictims, withdrawals, ranking, exclusions, refusals } = decision;
+  const known = new Map<string, PodReference>([...ranking, ...exclusions].map((pod) => [pod.uid, pod]));
+  const ended = input.outcomes.flatMap(({ uid }) => known.get(uid) ?? []);
+  const refused = refusals.flatMap(({ uid }) => known.get(uid) ?? []);
+  const all = [...victims, ...dryRunVictims, ...withdrawals, ...ended, ...refused];
+  return [...new Map(all.map((pod) => [pod.uid, pod])).values()];
+}

@@ -1,0 +1,86 @@
+import { Counter, Gauge, Histogram, type Registry } from "../lib/index.ts";
+
+/** The steps of a round, as its metrics name them. */
+export const roundSteps = ["ask", "ask_top", "decide", "record", "act"] as const;
+export type RoundStep = (typeof roundSteps)[number];
+/** The calls to a plugin in a round, as its metrics name them. */
+export const pluginMethods = ["GetEvictPods", "ThresholdMet", "GetTopEvictionPods"] as const;
+export type PluginMethod = (typeof pluginMethods)[number];
+
+/** The metrics of the watch of pods, of the calls to plugins and of rounds. */
+export function createEvictionRoundMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
+    nodePods: new Gauge({
+      name: "nodekeeper_eviction_node_pods",
+      help: "Pods of this node that the API server knows.",
+      registers,
+    }),
+    malformedPods: new Counter({
+      name: "nodekeeper_eviction_malformed_pods_total",
+      help: "Times a pod of the API server could not be read.",
+      registers,
+    }),
+    candidates: new Gauge({
+      name: "nodekeeper_eviction_candidates",
+      help: "Pods that may be evicted, as of the last round.",
+      registers,
+    }),
+    rounds: new Counter({
+      name: "nodekeeper_eviction_rounds_total",
+      help: "Rounds by result: done, skipped (pods not known yet), failed.",
+      labelNames: ["result"],
+      registers,
+    }),
+    roundDuration: new Histogram({
+      name: "nodekeeper_eviction_round_duration_seconds",
+      help: "How long each step of a round took, waiting for plugins included.",
+      labelNames: ["step"],
+      buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+      registers,
+    }),
+    victims: new Counter({
+      name: "nodekeeper_eviction_victims_total",
+      help: "Pods whose eviction began, by the plugin it counts for and kind.",
+      labelNames: ["plugin", "kind"],
+      registers,
+    }),
+    dryRunVictims: new Counter({
+      name: "nodekeeper_eviction_dry_run_victims_total",
+      help: "Times a round would have begun an eviction but for dry run.",
+      labelNames: ["plugin", "kind"],
+      registers,
+    }),
+    refusals: new Counter({
+      name: "nodekeeper_eviction_refusals_total",
+      help: "Wishes of plugins that were not granted, by reason.",
+      labelNames: ["reason"],
+      registers,
+    }),
+    callDuration: new Histogram({
+      name: "nodekeeper_eviction_plugin_call_duration_seconds",
+      help: "Duration of calls to eviction plugins, failed ones included.",
+      labelNames: ["plugin", "method"],
+      buckets: [0.005, 0.025, 0.1, 0.5, 1, 5, 10],
+      registers,
+    }),
+    callFailures: new Counter({
+      name: "nodekeeper_eviction_plugin_call_failures_total",
+      help: "Failed calls to eviction plugins.",
+      labelNames: ["plugin", "method", "code"],
+      registers,
+    }),
+    plugins: new Gauge({
+      name: "nodekeeper_eviction_plugins",
+      help: "Eviction plugins that are asked each round.",
+      registers,
+    }),
+    recordFailures: new Counter({
+      name: "nodekeeper_eviction_record_failures_total",
+      help: "Rounds whose state or record could not be written.",
+      registers,
+    }),
+  };
+}
+
+export type EvictionRoundMetrics = ReturnType<typeof createEvictionRoundMetrics>;

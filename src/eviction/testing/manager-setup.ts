@@ -1,0 +1,98 @@
+import type { EventInput } from "../../kube/index.ts";
+import { FakeClock, Registry, silentLogger } from "../../lib/index.ts";
+import { EvictionStore, StateDatabase } from "../../state/index.ts";
+import { EvictionManager } from "../manager.ts";
+import { EvictionPlugins } from "../plugins.ts";
+import { EvictionRecords } from "../records.ts";
+import { createEvictionRoundMetrics } from "../round-metrics.ts";
+import { defaultEvictionSettings } from "../round-settings.ts";
+import type { EvictionSource } from "../source.ts";
+import { FakeEvictor, type FakePods, FakeTainter } from "./round-parts.ts";
+import { testNode, testPolicy, testThreshold } from "./rounds.ts";
+
+/** An in-tree plugin that says what a test tells it to, and nothing else. */
+export function sourceOf(name: string, changes: Partial<EvictionSource> = {}): EvictionSource {
+  return {
+    name,
+    getEvictPods: async () => ({ pods: [], condition: null }),
+    thresholdMet: async () => testThreshold(),
+    getTopEvictionPods: async () => ({ pods: [], gracePeriodSeconds: null }),
+    ...changes,
+  };
+}
+
+/** One life of the agent, as far as eviction goes, on a state directory. */
+export class TestAgent implements Disposable {
+  readonly clock: FakeClock;
+  readonly registry = new Registry();
+  readonly metrics = createEvictionRoundMetrics(this.registry);
+  readonly database: StateDatabase;
+  readonly records: EvictionRecords;
+  readonly plugins: EvictionPlugins;
+  readonly evictor = new FakeEvictor();
+  readonly tainter = new FakeTainter();
+  readonly events: EventInput[] = [];
+  readonly manager: EvictionManager;
+  settings = structuredClone(defaultEvictionSettings);
+  policy = testPolicy();
+  readonly #stop = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(directory: string, pods: FakePods, inTree: EvictionSource[] = [], clock = new FakeClock()) {
+    this.clock = clock;
+    this.database = StateDatabase.open({ directory, clock, log: silentLogger });
+    const common = { clock, log: silentLogger };
+    this.records = new EvictionRecords({
+      store: new EvictionStore(this.database),
+      settings: () => this.settings.records,
+      ...common,
+    });
+    this.plugins = new EvictionPlugins({
+      inTree,
+      callTimeoutMs: () => this.settings.callTimeoutMs,
+      tokenCheck: () => undefined,
+      metrics: this.metrics,
+      ...common,
+    });
+    this.manager = new EvictionManager({
+      nodeName: testNode,
+      pods,
+      plugins: this.plugins,
+      evictor: this.evictor,
+      tainter: this.tainter,
+      records: this.records,
+      events: { record: (event) => void this.events.push(event) },
+      settings: () => this.settings,
+      policy: () => this.policy,
+      metrics: this.metrics,
+      ...common,
+    });
+  }
+
+  start(): void {
+    this.#running = this.manager.run(this.#stop.signal);
+  }
+
+  /** Starts, or goes on by one period. */
+  async round(): Promise<void> {
+    if (this.#running) return await this.clock.step(this.settings.syncPeriodMs);
+    this.start();
+    await this.clock.step(0);
+  }
+
+  /** Ends as by SIGKILL: nothing more is written, whatever is under way. */
+  kill(): void {
+    this.database.close();
+    this.#stop.abort();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    this.database.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.kill();
+  }
+}

@@ -1,0 +1,79 @@
+import type { Victim, Withdrawal } from "../decision.ts";
+import type { EvictionStep, Evictor, NodePods, Tainter } from "../parts.ts";
+import { type ObservedPod, observeJson } from "../pod-bytes.ts";
+import type { EvictionOutcome } from "../round.ts";
+import type { PendingEviction } from "../state.ts";
+import type { WantedTaints } from "../taints.ts";
+import { testNode } from "./rounds.ts";
+
+/** A pod as the API server's JSON has it; its UID is its name. */
+export function jsonPod(name: string, changes: { spec?: object; metadata?: object; status?: object } = {}) {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { uid: name, name, namespace: "default", resourceVersion: "1", ...changes.metadata },
+    spec: { nodeName: testNode, containers: [{ name: "app", image: "app" }], ...changes.spec },
+    status: { phase: "Running", ...changes.status },
+  };
+}
+
+export class FakePods implements NodePods {
+  isSynced = true;
+  readonly pods = new Map<string, ObservedPod>();
+
+  constructor(...names: string[]) {
+    for (const name of names) this.pods.set(name, observeJson(jsonPod(name)));
+  }
+
+  list(): ObservedPod[] {
+    return [...this.pods.values()];
+  }
+
+  get(uid: string): ObservedPod | undefined {
+    return this.pods.get(uid);
+  }
+
+  onGone(): () => void {
+    return () => {};
+  }
+}
+
+/** Writes down what it is told; dies in `begin` where a test says so. */
+export class FakeEvictor implements Evictor {
+  readonly begun: Victim[] = [];
+  readonly resumed: PendingEviction[] = [];
+  readonly withdrawn: Withdrawal[] = [];
+  outcomes: EvictionOutcome[] = [];
+  steps: EvictionStep[] = [];
+  /** What happens when evictions begin. */
+  onBegin: (victims: readonly Victim[], roundId: number) => void = () => {};
+
+  begin(victims: readonly Victim[], roundId: number): void {
+    this.onBegin(victims, roundId);
+    this.begun.push(...victims);
+  }
+
+  withdraw(withdrawals: readonly Withdrawal[]): void {
+    this.withdrawn.push(...withdrawals);
+  }
+
+  resume(pending: readonly PendingEviction[]): void {
+    this.resumed.push(...pending);
+  }
+
+  takeOutcomes(): EvictionOutcome[] {
+    return this.outcomes.splice(0);
+  }
+
+  takeSteps(): EvictionStep[] {
+    return this.steps.splice(0);
+  }
+}
+
+export class FakeTainter implements Tainter {
+  readonly wanted: WantedTaints[] = [];
+
+  want(taints: WantedTaints): void {
+    this.wanted.push(taints);
+  }
+}

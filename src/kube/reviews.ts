@@ -1,0 +1,51 @@
+import { NodekeeperError } from "../lib/index.ts";
+import type { Connection } from "./connection.ts";
+import { isRecord } from "./objects.ts";
+import type { AccessAnswer, AccessQuestion, CallOptions, TokenAnswer, TokenUser } from "./types.ts";
+
+/** Asks whose token it is: https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-review-v1/ */
+export async function reviewToken(
+  connection: Connection,
+  token: string,
+  options?: CallOptions,
+): Promise<TokenAnswer> {
+  const status = await review(connection, "authentication.k8s.io", "TokenReview", { token }, options);
+  const reason = text(status.error);
+  const user = isRecord(status.user) ? status.user : {};
+  const username = text(user.username);
+  if (status.authenticated !== true || username === "") return { user: undefined, reason };
+  const groups = Array.isArray(user.groups) ? user.groups.map(text) : [];
+  const extra = isRecord(user.extra) ? (user.extra as TokenUser["extra"]) : {};
+  return { user: { username, uid: text(user.uid), groups, extra }, reason };
+}
+
+/** Asks whether somebody else may do something. */
+export async function reviewAccessOf(
+  connection: Connection,
+  { username, uid, groups, extra }: TokenUser,
+  question: AccessQuestion,
+  options?: CallOptions,
+): Promise<AccessAnswer> {
+  const spec = { resourceAttributes: question, user: username, uid, groups, extra };
+  const status = await review(connection, "authorization.k8s.io", "SubjectAccessReview", spec, options);
+  return { allowed: status.allowed === true, reason: text(status.reason) || text(status.evaluationError) };
+}
+
+async function review(
+  connection: Connection,
+  group: string,
+  kind: string,
+  spec: Record<string, unknown>,
+  options: CallOptions | undefined,
+): Promise<Record<string, unknown>> {
+  const resource = `${kind.toLowerCase()}s`;
+  const path = `/apis/${group}/v1/${resource}`;
+  const body = { apiVersion: `${group}/v1`, kind, spec };
+  const { value } = await connection.call({ method: "POST", path, body, verb: "create", resource }, options);
+  if (isRecord(value) && isRecord(value.status)) return value.status;
+  throw new NodekeeperError("unavailable", `POST ${path}: the answer has no status`);
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

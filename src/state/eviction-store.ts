@@ -1,0 +1,265 @@
+import type { StatementSync } from "node:sqlite";
+import type { StateDatabase } from "./database.ts";
+
+/** A pod that a round is about: one that goes, or that was asked for. */
+export interface RecordedPod {
+  uid: string;
+  namespace: string;
+  name: string;
+}
+
+/** A round to be written. The bodies are the writer's own bytes. */
+export interface NewRound {
+  id: number;
+  /** Wall milliseconds. */
+  at: number;
+  /** What it shares with other rounds: the id of a base written before, or a new one. */
+  base: number | Uint8Array;
+  body: Uint8Array;
+  pods: readonly RecordedPod[];
+}
+
+export interface StoredRound {
+  id: number;
+  at: number;
+  base: number;
+  body: Uint8Array;
+}
+
+/** Something that happened on the way of an eviction. */
+export interface StoredStep {
+  uid: string;
+  /** Wall milliseconds. */
+  at: number;
+  message: string;
+}
+
+/** Records beyond either bound are forgotten, the oldest first. */
+export interface RecordBounds {
+  /** Wall milliseconds: what is older goes. */
+  notBefore: number;
+  maxBytes: number;
+}
+
+// What a row costs besides its bytes, about: keys, indexes, page overhead.
+const ROW_BYTES = 100;
+// A pod whose eviction is retried for days must not fill the records.
+const MOST_STEPS_PER_POD = 200;
+const TRIM_BATCH = 16;
+
+/** The state of eviction and the records of its rounds. */
+export class EvictionStore {
+  readonly #database: StateDatabase;
+  readonly #saveState: StatementSync;
+  readonly #addBase: StatementSync;
+  readonly #addRound: StatementSync;
+  readonly #addPod: StatementSync;
+  readonly #addStep: StatementSync;
+  readonly #trimSteps: StatementSync;
+  /** Bytes of all records, about; undefined before they were counted. */
+  #bytes: number | undefined;
+
+  constructor(database: StateDatabase) {
+    this.#database = database;
+    const { connection } = database;
+    this.#saveState = connection.prepare(
+      `INSERT INTO eviction_state (one, state) VALUES (1, ?)
+       ON CONFLICT (one) DO UPDATE SET state = excluded.state`,
+    );
+    this.#addBase = connection.prepare("INSERT INTO eviction_base (body) VALUES (?)");
+    this.#addRound = connection.prepare(
+      "INSERT INTO eviction_round (id, at, base, body) VALUES (?, ?, ?, ?)",
+    );
+    this.#addPod = connection.prepare(
+      "INSERT OR IGNORE INTO eviction_pod (round, uid, namespace, name) VALUES (?, ?, ?, ?)",
+    );
+    this.#addStep = connection.prepare("INSERT INTO eviction_step (uid, at, message) VALUES (?, ?, ?)");
+    this.#trimSteps = connection.prepare(
+      `DELETE FROM eviction_step WHERE uid = ?1 AND id <=
+         (SELECT id FROM eviction_step WHERE uid = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${MOST_STEPS_PER_POD})`,
+    );
+  }
+
+  /** The state as it was last saved; undefined before the first. */
+  state(): string | undefined {
+    const row = this.#database.connection.prepare("SELECT state FROM eviction_state").get();
+    return row?.state as string | undefined;
+  }
+
+  /** The greatest id any round ever had; 0 before the first. */
+  lastRoundId(): number {
+    const row = this.#database.connection
+      .prepare("SELECT seq FROM sqlite_sequence WHERE name = 'eviction_round'")
+      .get();
+    return (row?.seq as number | undefined) ?? 0;
+  }
+
+  /**
+   * Writes a state, and what a round and its evictions have to tell, in one transaction, and keeps the records within
+   * bounds. Gives the id of the round's base. Throws when the disk is full; nothing is changed then.
+   */
+  save(
+    { state, round, steps }: { state: string; round?: NewRound | undefined; steps: readonly StoredStep[] },
+    bounds: RecordBounds,
+  ): number | undefined {
+    const before = this.recordBytes();
+    try {
+      return this.#database.transaction(() => {
+        this.#saveState.run(state);
+        const base = round && this.#add(round);
+        for (const { uid, at, message } of steps) {
+          this.#addStep.run(uid, at, message);
+          this.#grow(message.length);
+          this.#trimSteps.run(uid);
+        }
+        this.#trim(bounds, round?.id);
+        return base;
+      });
+    } catch (error) {
+      this.#bytes = before;
+      throw error;
+    }
+  }
+
+  /** Rounds from `since` on (wall milliseconds), with an id greater than `after`, oldest first. */
+  *rounds({ since = 0, after = 0, limit = 1e9 } = {}): IterableIterator<StoredRound> {
+    const rows = this.#database.connection
+      .prepare("SELECT * FROM eviction_round WHERE at >= ? AND id > ? ORDER BY id LIMIT ?")
+      .iterate(since, after, limit);
+    for (const row of rows) yield roundOf(row);
+  }
+
+  /** The rounds that were about a pod, oldest first: of the newest `limit`. */
+  roundsOfPod(uid: string, limit = 1_000): StoredRound[] {
+    const rows = this.#database.connection
+      .prepare(
+        `SELECT eviction_round.* FROM eviction_pod JOIN eviction_round ON eviction_round.id = eviction_pod.round
+         WHERE eviction_pod.uid = ? ORDER BY eviction_round.id DESC LIMIT ?`,
+      )
+      .all(uid, limit);
+    return rows.map(roundOf).reverse();
+  }
+
+  /** The bytes that rounds of one base share; undefined where they are missing. */
+  base(id: number): Uint8Array | undefined {
+    const row = this.#database.connection.prepare("SELECT body FROM eviction_base WHERE id = ?").get(id);
+    return row?.body as Uint8Array | undefined;
+  }
+
+  hasBase(id: number): boolean {
+    return (
+      this.#database.connection.prepare("SELECT 1 FROM eviction_base WHERE id = ?").get(id) !== undefined
+    );
+  }
+
+  /** The pods that ever had this name, the newest first. */
+  podsNamed(namespace: string, name: string): RecordedPod[] {
+    const rows = this.#database.connection
+      .prepare(
+        `SELECT uid, namespace, name, max(round) AS newest FROM eviction_pod
+         WHERE namespace = ? AND name = ? GROUP BY uid ORDER BY newest DESC`,
+      )
+      .all(namespace, name);
+    return rows.map(podOf);
+  }
+
+  /** A pod by its UID; undefined where no round was about it. */
+  podOfUid(uid: string): RecordedPod | undefined {
+    const row = this.#database.connection
+      .prepare("SELECT uid, namespace, name FROM eviction_pod WHERE uid = ? ORDER BY round DESC LIMIT 1")
+      .get(uid);
+    return row && podOf(row);
+  }
+
+  /** What happened to a pod, oldest first. */
+  steps(uid: string): StoredStep[] {
+    const rows = this.#database.connection
+      .prepare("SELECT uid, at, message FROM eviction_step WHERE uid = ? ORDER BY id")
+      .all(uid);
+    return rows.map((row) => ({
+      uid: row.uid as string,
+      at: row.at as number,
+      message: row.message as string,
+    }));
+  }
+
+  /** What the records take, bytes, about. */
+  recordBytes(): number {
+    this.#bytes ??= this.#count();
+    return this.#bytes;
+  }
+
+  #add({ id, at, base, body, pods }: NewRound): number {
+    let baseId = base;
+    if (typeof baseId !== "number") {
+      this.#grow(baseId.length);
+      baseId = Number(this.#addBase.run(baseId).lastInsertRowid);
+    }
+    this.#addRound.run(id, at, baseId, body);
+    this.#grow(body.length);
+    for (const { uid, namespace, name } of pods) {
+      this.#addPod.run(id, uid, namespace, name);
+      this.#grow(0);
+    }
+    return baseId;
+  }
+
+  // The round that is being written stays, so that what it is acted on is always there.
+  #trim({ notBefore, maxBytes }: RecordBounds, current: number | undefined): void {
+    const { connection } = this.#database;
+    const aged = connection.prepare("DELETE FROM eviction_round WHERE at < ? AND id IS NOT ?");
+    const agedSteps = connection.prepare("DELETE FROM eviction_step WHERE at < ?");
+    const old = Number(aged.run(notBefore, current ?? null).changes);
+    const oldSteps = Number(agedSteps.run(notBefore).changes);
+    if (old + oldSteps > 0) this.#dropOrphans();
+    while (this.recordBytes() > maxBytes) {
+      const { changes } = connection
+        .prepare(
+          "DELETE FROM eviction_round WHERE id IN (SELECT id FROM eviction_round WHERE id IS NOT ? ORDER BY id LIMIT ?)",
+        )
+        .run(current ?? null, TRIM_BATCH);
+      this.#dropOrphans();
+      if (Number(changes) === 0) return;
+    }
+  }
+
+  // Bases no round refers to, and steps of pods no round is about.
+  #dropOrphans(): void {
+    this.#database.connection.exec(
+      `DELETE FROM eviction_base WHERE id NOT IN (SELECT base FROM eviction_round);
+       DELETE FROM eviction_step WHERE uid NOT IN (SELECT uid FROM eviction_pod)`,
+    );
+    this.#bytes = this.#count();
+  }
+
+  #grow(bytes: number): void {
+    this.#bytes = this.recordBytes() + bytes + ROW_BYTES;
+  }
+
+  #count(): number {
+    const row = this.#database.connection
+      .prepare(
+        `SELECT (SELECT coalesce(sum(length(body) + ${ROW_BYTES}), 0) FROM eviction_base)
+              + (SELECT coalesce(sum(length(body) + ${ROW_BYTES}), 0) FROM eviction_round)
+              + (SELECT coalesce(sum(length(message) + ${ROW_BYTES}), 0) FROM eviction_step)
+              + (SELECT count(*) * ${ROW_BYTES} FROM eviction_pod) AS bytes`,
+      )
+      .get();
+    return row?.bytes as number;
+  }
+}
+
+type Row = Record<string, unknown>;
+
+function roundOf(row: Row): StoredRound {
+  return {
+    id: row.id as number,
+    at: row.at as number,
+    base: row.base as number,
+    body: row.body as Uint8Array,
+  };
+}
+
+function podOf(row: Row): RecordedPod {
+  return { uid: row.uid as string, namespace: row.namespace as string, name: row.name as string };
+}
