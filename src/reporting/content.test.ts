@@ -144,3 +144,14 @@ function bytes(value: number[]) {
 function deep(levels: number): unknown {
   return levels === 0 ? 1 : { a: deep(levels - 1) };
 }
+
+it("refuses values of countless empty parts before they are parsed: they would take a hundred times their size", () => {
+  const many = (count: number) => new RawText(`[${"{},".repeat(count - 1)}{}]`);
+  const { fields, problems } = contentOf(
+    message([field("status", "good", many(150_000)), field("status", "bad", many(60_000))]),
+  );
+  expect(fields.map(({ name }) => name)).toEqual(["good"]);
+  expect(problems).toEqual([
+    { reason: "limit", message: expect.stringContaining("more than 200000 objects and lists") },
+  ]);
+});

@@ -44,6 +44,8 @@ export const noContent: PluginContent = { fields: [], problems: [] };
 
 const MAX_FIELDS = 1_000;
 const MAX_PROBLEMS = 50;
+// Two bytes can stand for an object that takes two hundred when it is parsed.
+const MAX_CONTAINERS = 200_000;
 
 const parts: Readonly<Record<number, Part>> = {
   [FieldType.Spec]: "spec",
@@ -63,6 +65,7 @@ export function parseContent(
   const fields = new Map<string, ContentField>();
   const problems: ContentProblem[] = [];
   let seen = 0;
+  let containers = 0;
   const report = (reason: ProblemReason, message: string) => {
     if (problems.length < MAX_PROBLEMS) problems.push({ reason, message });
   };
@@ -97,6 +100,9 @@ export function parseContent(
       }
       const id = `${object} ${part}.${name}`;
       try {
+        containers += countContainers(raw.value);
+        if (containers > MAX_CONTAINERS)
+          throw new FieldError("limit", `with it there are more than ${MAX_CONTAINERS} objects and lists`);
         const value = parseField(raw, part, name, policy, (reason, message) =>
           report(reason, `${where}: ${message}`),
         );
@@ -179,6 +185,13 @@ function parseJson(bytes: Uint8Array): Json {
     throw new FieldError("json", `not JSON: ${messageOf(error).slice(0, 200)}`);
   }
   return normalize(value);
+}
+
+// Brackets in texts count too: the limit is far above what a report needs.
+function countContainers(bytes: Uint8Array): number {
+  let count = 0;
+  for (const byte of bytes) if (byte === 0x5b || byte === 0x7b) count++;
+  return count;
 }
 
 function checkShape(value: Json, shape: JsonShape): void {
