@@ -1,5 +1,6 @@
 // Measures the budgets: npm run bench -- SUITE [--quick] [-o json]
 import { parseArgs } from "node:util";
+import { benchEviction } from "./eviction.ts";
 import { type Figure, printFigures } from "./figures.ts";
 import { benchLifecycle } from "./lifecycle.ts";
 import { benchReporting } from "./reporting.ts";
@@ -7,6 +8,7 @@ import { benchReporting } from "./reporting.ts";
 const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   reporting: benchReporting,
   lifecycle: benchLifecycle,
+  eviction: benchEviction,
 };
 
 const { positionals, values } = parseArgs({

@@ -1,4 +1,3 @@
-import { createClient } from "nice-grpc";
 import {
   EvictionPluginDefinition,
   GetEvictPodsResponse,
@@ -6,7 +5,7 @@ import {
   GetTopEvictionPodsResponse,
   ThresholdMetResponse,
 } from "../gen/evictionplugin/v1alpha1/api.ts";
-import { dialUnix, fromGrpcError } from "../grpc/index.ts";
+import { UnaryChannel } from "../grpc/index.ts";
 import { checkAnswerSize } from "./answer-size.ts";
 import { readEvictPods, readThreshold, readTop } from "./read-answers.ts";
 import type { EvictionPluginCalls } from "./source.ts";
@@ -19,61 +18,30 @@ export interface SocketCalls extends EvictionPluginCalls {
   getToken(signal: AbortSignal): Promise<string>;
 }
 
-/** Asks a plugin that serves evictionplugin.v1alpha1 on a unix socket, over one channel until `close`. */
+/** Asks a plugin that serves evictionplugin.v1alpha1 on a unix socket, over one connection until `close`. */
 export function socketCalls(endpoint: string): SocketCalls {
-  const channel = dialUnix(endpoint, { maxReceiveBytes: MAX_ANSWER_BYTES });
-  const client = createClient(rawEvictionPlugin, channel);
-  const ask = async (method: keyof typeof rawEvictionPlugin, request: Buffer, signal: AbortSignal) => {
-    try {
-      return await client[method](request, { signal });
-    } catch (thrown) {
-      throw fromGrpcError(thrown);
-    }
-  };
+  const channel = new UnaryChannel(endpoint, { maxReceiveBytes: MAX_ANSWER_BYTES });
+  const ask = (method: string, request: readonly Uint8Array[], signal: AbortSignal) =>
+    channel.call(`${EvictionPluginDefinition.fullName}/${method}`, request, signal);
   return {
     async getToken(signal) {
-      return GetTokenResponse.decode(await ask("getToken", EMPTY, signal)).token;
+      return GetTokenResponse.decode(await ask("GetToken", [], signal)).token;
     },
     async getEvictPods(offer, signal) {
-      const answer = await ask("getEvictPods", offer.bytes, signal);
+      const answer = await ask("GetEvictPods", [offer.bytes], signal);
       checkAnswerSize(answer, 1);
       return readEvictPods(GetEvictPodsResponse.decode(answer));
     },
     async thresholdMet(offer, signal) {
-      const answer = await ask("thresholdMet", offer.bytes, signal);
+      const answer = await ask("ThresholdMet", [offer.bytes], signal);
       checkAnswerSize(answer, 8);
       return readThreshold(ThresholdMetResponse.decode(answer));
     },
     async getTopEvictionPods(offer, question, signal) {
-      const answer = await ask("getTopEvictionPods", Buffer.concat(offer.topRequest(question)), signal);
+      const answer = await ask("GetTopEvictionPods", offer.topRequest(question), signal);
       checkAnswerSize(answer, 1);
       return readTop(GetTopEvictionPodsResponse.decode(answer));
     },
     close: () => channel.close(),
-  };
-}
-
-const EMPTY = Buffer.alloc(0);
-const passThrough = (bytes: Buffer) => bytes;
-
-// The service with its messages left as bytes: the pods in requests are encoded once for all plugins, and answers are
-// looked at before they are decoded.
-const rawEvictionPlugin = {
-  getToken: rawMethod("GetToken"),
-  getEvictPods: rawMethod("GetEvictPods"),
-  thresholdMet: rawMethod("ThresholdMet"),
-  getTopEvictionPods: rawMethod("GetTopEvictionPods"),
-} as const;
-
-function rawMethod(name: string) {
-  return {
-    path: `/${EvictionPluginDefinition.fullName}/${name}`,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: passThrough,
-    requestDeserialize: passThrough,
-    responseSerialize: passThrough,
-    responseDeserialize: passThrough,
-    options: {},
   };
 }

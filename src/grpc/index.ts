@@ -1,3 +1,4 @@
 export { type DialOptions, dialUnix } from "./dial-unix.ts";
 export { fromGrpcError, toServerError } from "./grpc-errors.ts";
 export { type OwnSocket, ownershipOf, placeSocket, removeSocket } from "./socket-file.ts";
+export { UnaryChannel } from "./unary-channel.ts";

@@ -1,0 +1,10 @@
+// The embedded API server with so many pods, for the benchmark of the watch: fork with PODS; it sends its URL.
+import { createDevApiServer } from "../src/devcluster/index.ts";
+import { silentLogger, systemClock } from "../src/lib/index.ts";
+import { benchPods } from "./eviction-pods.ts";
+
+const server = createDevApiServer({ clock: systemClock, logger: silentLogger });
+const { url } = await server.start();
+server.seedNode("bench");
+for (const pod of benchPods(Number(process.argv[2]), "bench")) server.store.put(pod);
+process.send?.(url);

@@ -1,0 +1,122 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  createEvictionRoundMetrics,
+  defaultEvictionPolicy,
+  defaultEvictionSettings,
+  EvictionManager,
+  EvictionPlugins,
+  EvictionRecords,
+  type ObservedPod,
+  observeJson,
+} from "../src/eviction/index.ts";
+import type { KubeObject } from "../src/kube/index.ts";
+import { Registry, silentLogger, systemClock } from "../src/lib/index.ts";
+import { EvictionStore, StateDatabase } from "../src/state/index.ts";
+
+/** The round with everything real but the pods' watch and what acts. */
+export class EvictionPart {
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>;
+  readonly #database: StateDatabase;
+  readonly #directory: string;
+  #done = 0;
+  #waiting: { from: number; resolve: () => void } | undefined;
+  #wake = () => {};
+
+  private constructor(plugins: EvictionPlugins, objects: KubeObject[], nodeName: string) {
+    this.#directory = mkdtempSync(join(tmpdir(), "nkb-state-"));
+    const common = { clock: systemClock, log: silentLogger };
+    this.#database = StateDatabase.open({ directory: this.#directory, ...common });
+    const pods: ObservedPod[] = objects.map(observeJson);
+    const metrics = createEvictionRoundMetrics(new Registry());
+    const policy = structuredClone(defaultEvictionPolicy);
+    const manager = new EvictionManager({
+      nodeName,
+      pods: { isSynced: true, list: () => pods, get: () => undefined, onGone: () => () => {} },
+      plugins,
+      evictor: {
+        begin: () => {},
+        withdraw: () => {},
+        resume: () => {},
+        takeOutcomes: () => [],
+        takeSteps: () => [],
+      },
+      tainter: { want: () => {} },
+      records: new EvictionRecords({
+        store: new EvictionStore(this.#database),
+        settings: () => defaultEvictionSettings.records,
+        ...common,
+      }),
+      events: { record: () => {} },
+      settings: () => defaultEvictionSettings,
+      policy: () => policy,
+      metrics,
+      ...common,
+      // A round begins when the benchmark says so, not when time passes.
+      clock: {
+        ...systemClock,
+        sleep: (_, signal) =>
+          new Promise<void>((resolve) => {
+            signal?.addEventListener("abort", () => resolve(), { once: true });
+            this.#wake = resolve;
+            this.#done++;
+            if (this.#waiting && this.#done >= this.#waiting.from) this.#waiting.resolve();
+          }),
+      },
+    });
+    this.#running = manager.run(this.#stop.signal);
+  }
+
+  /** Registers plugins 0 to `count` - 1 of a folder and plays the first round. */
+  static async start(
+    folder: string,
+    objects: KubeObject[],
+    nodeName: string,
+    count: number,
+  ): Promise<EvictionPart> {
+    const plugins = new EvictionPlugins({
+      inTree: [],
+      callTimeoutMs: () => defaultEvictionSettings.callTimeoutMs,
+      tokenCheck: () => undefined,
+      clock: systemClock,
+      log: silentLogger,
+      metrics: createEvictionRoundMetrics(new Registry()),
+    });
+    for (let at = 0; at < count; at++) {
+      const name = `plugin-${at}`;
+      const endpoint = join(folder, `${name}.sock`);
+      const place = { endpoint, registrationSocket: endpoint, generation: 1 };
+      const { signal } = new AbortController();
+      await plugins.register({ type: "EvictionPlugin", name, versions: ["v1alpha1"], ...place }, signal);
+    }
+    const part = new EvictionPart(plugins, objects, nodeName);
+    await part.#until(1);
+    const failing = plugins.status().find(({ lastError }) => lastError !== undefined);
+    if (failing) throw new Error(`${failing.name}: ${failing.lastError}`);
+    return part;
+  }
+
+  async rounds(count: number): Promise<void> {
+    for (let round = 0; round < count; round++) {
+      const next = this.#done + 1;
+      this.#wake();
+      await this.#until(next);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    this.#database.close();
+    rmSync(this.#directory, { recursive: true });
+  }
+
+  async #until(done: number): Promise<void> {
+    if (this.#done >= done) return;
+    await new Promise<void>((resolve) => {
+      this.#waiting = { from: done, resolve };
+    });
+  }
+}
