@@ -13,7 +13,7 @@ import type { PluginHandler, PluginRegistration } from "../plugins/index.ts";
 import type { Answered, EvictPodsAnswer, PluginAnswers, ThresholdAnswer, TopAnswer } from "./answers.ts";
 import type { TopQuestion } from "./decision.ts";
 import type { PodOffer } from "./pod-offer.ts";
-import { type EvictionRoundMetrics, type PluginMethod, pluginMethods } from "./round-metrics.ts";
+import { type EvictionRoundMetrics, forgetPlugin, type PluginMethod } from "./round-metrics.ts";
 import { type EvictionPluginStatus, newServedPlugin, type ServedPlugin, statusOf } from "./served-plugin.ts";
 import { socketCalls } from "./socket-calls.ts";
 import { type EvictionSource, inTreeCalls } from "./source.ts";
@@ -98,7 +98,7 @@ export class EvictionPlugins implements PluginHandler {
     this.#served.delete(name);
     const { log, metrics } = this.#options;
     metrics.plugins.set(this.#served.size);
-    for (const method of pluginMethods) metrics.callDuration.remove({ plugin: name, method });
+    forgetPlugin(metrics, name);
     log.warn(
       { plugin: name, reason },
       "eviction plugin is gone, its conditions stay for their transition period",

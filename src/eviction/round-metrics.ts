@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry } from "../lib/index.ts";
+import { Counter, errorCodes, Gauge, Histogram, type Registry } from "../lib/index.ts";
 
 /** The steps of a round, as its metrics name them. */
 export const roundSteps = ["ask", "ask_top", "decide", "record", "act"] as const;
@@ -84,3 +84,11 @@ export function createEvictionRoundMetrics(registry: Registry) {
 }
 
 export type EvictionRoundMetrics = ReturnType<typeof createEvictionRoundMetrics>;
+
+/** Removes what is measured of one plugin's calls, so that names which come and go do not pile up. */
+export function forgetPlugin(metrics: EvictionRoundMetrics, plugin: string): void {
+  for (const method of pluginMethods) {
+    metrics.callDuration.remove({ plugin, method });
+    for (const code of Object.keys(errorCodes)) metrics.callFailures.remove({ plugin, method, code });
+  }
+}

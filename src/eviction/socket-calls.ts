@@ -6,6 +6,7 @@ import {
   ThresholdMetResponse,
 } from "../gen/evictionplugin/v1alpha1/api.ts";
 import { UnaryChannel } from "../grpc/index.ts";
+import { NodekeeperError } from "../lib/index.ts";
 import { checkAnswerSize } from "./answer-size.ts";
 import { readEvictPods, readThreshold, readTop } from "./read-answers.ts";
 import type { EvictionPluginCalls } from "./source.ts";
@@ -25,23 +26,31 @@ export function socketCalls(endpoint: string): SocketCalls {
     channel.call(`${EvictionPluginDefinition.fullName}/${method}`, request, signal);
   return {
     async getToken(signal) {
-      return GetTokenResponse.decode(await ask("GetToken", [], signal)).token;
+      return decoded(GetTokenResponse, await ask("GetToken", [], signal)).token;
     },
     async getEvictPods(offer, signal) {
       const answer = await ask("GetEvictPods", [offer.bytes], signal);
       checkAnswerSize(answer, 1);
-      return readEvictPods(GetEvictPodsResponse.decode(answer));
+      return readEvictPods(decoded(GetEvictPodsResponse, answer));
     },
     async thresholdMet(offer, signal) {
       const answer = await ask("ThresholdMet", [offer.bytes], signal);
       checkAnswerSize(answer, 8);
-      return readThreshold(ThresholdMetResponse.decode(answer));
+      return readThreshold(decoded(ThresholdMetResponse, answer));
     },
     async getTopEvictionPods(offer, question, signal) {
       const answer = await ask("GetTopEvictionPods", offer.topRequest(question), signal);
       checkAnswerSize(answer, 1);
-      return readTop(GetTopEvictionPodsResponse.decode(answer));
+      return readTop(decoded(GetTopEvictionPodsResponse, answer));
     },
     close: () => channel.close(),
   };
+}
+
+function decoded<T>(message: { decode(bytes: Uint8Array): T }, bytes: Uint8Array): T {
+  try {
+    return message.decode(bytes);
+  } catch (cause) {
+    throw new NodekeeperError("invalid", "the answer can't be decoded", { cause });
+  }
 }

@@ -1,0 +1,232 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer as createNetServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Server, ServerError, Status } from "nice-grpc";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ThresholdMetType } from "../gen/evictionplugin/v1alpha1/api.ts";
+import { NodekeeperError, Registry, silentLogger, systemClock } from "../lib/index.ts";
+import { EvictionPlugins } from "./plugins.ts";
+import { observeJson } from "./pod-bytes.ts";
+import { PodOffer } from "./pod-offer.ts";
+import { createEvictionRoundMetrics } from "./round-metrics.ts";
+import { sourceOf } from "./testing/manager-setup.ts";
+import { jsonPod } from "./testing/round-parts.ts";
+import {
+  offeredNames,
+  type PluginService,
+  podBytes,
+  registrationOf,
+  servePlugin,
+} from "./testing/socket-plugin.ts";
+import type { TokenCheck } from "./token-check.ts";
+
+const never = () => new Promise<never>(() => {});
+
+let directory: string;
+let servers: { stop: () => void }[];
+let plugins: EvictionPlugins;
+let tokenCheck: TokenCheck | undefined;
+let callTimeoutMs: number;
+const { signal } = new AbortController();
+const offer = new PodOffer(["a", "b"].map((name) => observeJson(jsonPod(name))));
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nke-"));
+  servers = [];
+  tokenCheck = undefined;
+  callTimeoutMs = 5_000;
+  plugins = new EvictionPlugins({
+    inTree: [sourceOf("inner")],
+    callTimeoutMs: () => callTimeoutMs,
+    tokenCheck: () => tokenCheck,
+    clock: systemClock,
+    log: silentLogger,
+    metrics: createEvictionRoundMetrics(new Registry()),
+  });
+});
+afterEach(() => {
+  plugins.close();
+  for (const server of servers) server.stop();
+  rmSync(directory, { recursive: true });
+});
+
+const socketOf = (name: string) => join(directory, `${name}.sock`);
+
+async function serve(name: string, service: PluginService = {}): Promise<Server> {
+  const server = await servePlugin(socketOf(name), service);
+  servers.push({ stop: () => server.forceShutdown() });
+  await plugins.register(registrationOf(name, socketOf(name)), signal);
+  return server;
+}
+
+async function answersByName() {
+  const answers = await plugins.ask(offer, signal);
+  return Object.fromEntries(answers.map((one) => [one.plugin, one]));
+}
+
+describe("plugins on sockets", () => {
+  it("are offered the pods and answer", async () => {
+    const offered: string[][] = [];
+    await serve("good", {
+      getEvictPods: async (request) => {
+        offered.push(offeredNames(request));
+        return { evictPods: [{ pod: podBytes("a"), reason: "too old", forceEvict: true }] };
+      },
+      thresholdMet: async (request) => {
+        offered.push(offeredNames(request));
+        return { metType: ThresholdMetType.SOFT_MET, evictionScope: "memory", observedValue: 2 };
+      },
+    });
+    const { good } = await answersByName();
+    expect(offered).toEqual([
+      ["a", "b"],
+      ["a", "b"],
+    ]);
+    expect(good).toMatchObject({
+      evictPods: { answer: { pods: [{ pod: { uid: "a" }, reason: "too old", force: true }] } },
+      threshold: { answer: { metType: "soft", scope: "memory", observedValue: 2 } },
+    });
+  });
+
+  it("are asked for top pods with the scope, the number and the pods of the question", async () => {
+    const requests: unknown[] = [];
+    await serve("top", {
+      getTopEvictionPods: async (request) => {
+        const { topN, evictionScope } = request;
+        requests.push([offeredNames(request), Number(topN), evictionScope]);
+        return { targetPods: [podBytes("b")] };
+      },
+    });
+    const question = { plugin: "top", scope: "memory", topN: 1, candidateUids: null };
+    expect(await plugins.askTop(offer, [question], signal)).toMatchObject([
+      { plugin: "top", top: { answer: { pods: [{ uid: "b" }] } } },
+    ]);
+    await plugins.askTop(offer, [{ ...question, candidateUids: ["b"], topN: 0 }], signal);
+    expect(requests).toEqual([
+      [["a", "b"], 1, "memory"],
+      [["b"], 0, "memory"],
+    ]);
+  });
+
+  it.each<[string, PluginService, RegExp]>([
+    ["hangs", { getEvictPods: never }, /no answer within 100 ms/],
+    [
+      "fails",
+      { getEvictPods: () => Promise.reject(new ServerError(Status.INTERNAL, "out of luck: 100 %")) },
+      /out of luck: 100 %/,
+    ],
+    [
+      "lacks the call",
+      { getEvictPods: () => Promise.reject(new ServerError(Status.UNIMPLEMENTED, "no")) },
+      /no/,
+    ],
+    [
+      "floods with bytes",
+      { getEvictPods: async () => ({ evictPods: [{ reason: "x".repeat(17 * 1024 * 1024) }] }) },
+      /larger than 16777216 bytes/,
+    ],
+    [
+      "floods with pods",
+      { getEvictPods: async () => ({ evictPods: Array.from({ length: 100_000 }, () => ({})) }) },
+      /names more than 5000 pods/,
+    ],
+    [
+      "answers nonsense",
+      { getEvictPods: async () => ({ evictPods: [{ pod: Uint8Array.of(0xff) }] }) },
+      /can't be decoded/,
+    ],
+  ])("one that %s is told, and hurts nobody", async (_, service, message) => {
+    callTimeoutMs = 100;
+    await serve("bad", service);
+    await serve("good", { thresholdMet: async () => ({ metType: ThresholdMetType.HARD_MET }) });
+    callTimeoutMs = "getEvictPods" in service && service.getEvictPods === never ? 100 : 5_000;
+    const { bad, good } = await answersByName();
+    expect(bad?.evictPods).toEqual({ failure: expect.stringMatching(message) });
+    expect(bad?.threshold).toHaveProperty("answer");
+    expect(good).toMatchObject({ threshold: { answer: { metType: "hard" } } });
+    const health = plugins.healthCheck().check();
+    expect(health.ok).toBe(false);
+    expect(health.message).toMatch(message);
+    expect(health.message).not.toContain("good:");
+  });
+
+  it("one that dies is told, and is asked again when it is back on its socket", async () => {
+    const server = await serve("mortal", { getEvictPods: never });
+    const asked = answersByName();
+    await systemClock.sleep(50);
+    server.forceShutdown();
+    expect((await asked).mortal?.evictPods).toHaveProperty("failure");
+    expect((await answersByName()).mortal?.threshold).toHaveProperty("failure");
+    rmSync(socketOf("mortal"), { force: true });
+    const again = await servePlugin(socketOf("mortal"));
+    servers.push({ stop: () => again.forceShutdown() });
+    expect((await answersByName()).mortal?.threshold).toHaveProperty("answer");
+    expect(plugins.healthCheck().check().ok).toBe(true);
+  });
+
+  it("one whose socket accepts and never speaks is late in one round, and costs little in the next", async () => {
+    const mute = createNetServer(() => {});
+    await new Promise<void>((resolve) => mute.listen(socketOf("mute"), resolve));
+    servers.push({ stop: () => mute.close() });
+    await plugins.register(registrationOf("mute", socketOf("mute")), signal);
+    callTimeoutMs = 1_200;
+    const times: number[] = [];
+    for (let round = 0; round < 2; round++) {
+      const startedAt = performance.now();
+      expect((await answersByName()).mute?.threshold).toHaveProperty("failure");
+      times.push(performance.now() - startedAt);
+    }
+    expect(times[0]).toBeGreaterThan(1_100);
+    expect(times[1]).toBeLessThan(1_000);
+  });
+
+  it("end with the round that asks them", async () => {
+    await serve("slow", { getEvictPods: never });
+    const round = new AbortController();
+    const asked = plugins.ask(offer, round.signal);
+    round.abort(new NodekeeperError("stopped", "enough"));
+    await expect(asked).rejects.toThrow("enough");
+  });
+
+  it("all send the same bytes", async () => {
+    await serve("one");
+    await serve("two");
+    const first = offer.bytes;
+    await answersByName();
+    expect(offer.bytes).toBe(first);
+  });
+});
+
+describe("registration", () => {
+  it("refuses the name of an in-tree plugin and other versions", () => {
+    const registration = registrationOf("inner", "/x");
+    expect(() => plugins.validate(registration)).toThrow(/in-tree/);
+    expect(() => plugins.validate({ ...registration, name: "a", versions: ["v9"] })).toThrow(/offers v9/);
+    expect(() => plugins.validate({ ...registration, name: "a" })).not.toThrow();
+  });
+
+  it("replaces an older one, and its end does not touch a newer", async () => {
+    await serve("a");
+    const server = await servePlugin(socketOf("b"));
+    servers.push({ stop: () => server.forceShutdown() });
+    await plugins.register(registrationOf("a", socketOf("b"), 2), signal);
+    plugins.deregister(registrationOf("a", socketOf("a"), 1), "gone");
+    expect(plugins.names).toEqual(["a", "inner"]);
+    expect((await answersByName()).a?.threshold).toHaveProperty("answer");
+    plugins.deregister(registrationOf("a", socketOf("b"), 2), "gone");
+    expect(plugins.names).toEqual(["inner"]);
+  });
+
+  it("in strict mode counts only with a token that passes", async () => {
+    const seen: string[] = [];
+    tokenCheck = async (plugin, token) => {
+      seen.push(`${plugin} ${token}`);
+      if (token !== "right") throw new NodekeeperError("unauthenticated", "wrong token");
+    };
+    await serve("good", { getToken: async () => ({ token: "right" }) });
+    await expect(serve("bad", { getToken: async () => ({ token: "left" }) })).rejects.toThrow("wrong token");
+    expect(seen).toEqual(["good right", "bad left"]);
+    expect(plugins.names).toEqual(["good", "inner"]);
+  });
+});
