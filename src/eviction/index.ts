@@ -25,6 +25,13 @@ export type {
   Victim,
   Withdrawal,
 } from "./decision.ts";
+export {
+  type ExplainedRound,
+  type ExplainedThreshold,
+  explain,
+  type Neighbour,
+  type PodExplanation,
+} from "./explain.ts";
 export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
 export type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
 export { EvictionPlugins, type EvictionPluginsOptions } from "./plugins.ts";
@@ -33,12 +40,15 @@ export { PodWatch, type PodWatchOptions } from "./pod-watch.ts";
 export type { EvictionPod, PodOwner, PodReference, QosClass, QosLevel } from "./pods.ts";
 export { defaultEvictionPolicy, type EvictionPolicy } from "./policy.ts";
 export { readEvictPods, readThreshold, readTop } from "./read-answers.ts";
+export { RecordQueries } from "./record-queries.ts";
 export { EvictionRecords, type EvictionRecordsOptions } from "./records.ts";
 export { type RefusalReason, refusalReasons } from "./refusals.ts";
+export { type Replay, type ReplayedRound, type ReplayedVictim, replay } from "./replay.ts";
 export type { DecideInput, EvictionOutcome, RoundInput } from "./round.ts";
 export { createEvictionRoundMetrics, type EvictionRoundMetrics } from "./round-metrics.ts";
 export type { RoundRecord } from "./round-record.ts";
 export { defaultEvictionSettings, type EvictionSettings } from "./round-settings.ts";
+export { type RoundSummary, summaryOf } from "./round-summary.ts";
 export type { EvictionPluginStatus } from "./served-plugin.ts";
 export type { EvictionSource } from "./source.ts";
 export { type EvictionState, emptyEvictionState, resumeState } from "./state.ts";

@@ -84,9 +84,10 @@ function wholeRanking({ ranking, exclusions }: Decision, pods: readonly Eviction
     .map((pod) => ({ pod, scope: null }))
     .sort(compareImportance);
   const whole = new Map(ranking.map((one) => [one.rank, one]));
-  for (let rank = 1; rest.length > 0; rank++) {
-    if (whole.has(rank)) continue;
-    const { pod } = rest.shift()!;
+  let rank = 0;
+  for (const { pod } of rest) {
+    do rank++;
+    while (whole.has(rank));
     const { qosLevel, qosClass, priority } = pod;
     const place = { rank, qosLevel, qosClass, priority, scope: null, kind: null };
     whole.set(rank, { ...referenceTo(pod), ...place, outcome: "notAsked", why: NOT_ASKED });

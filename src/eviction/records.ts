@@ -104,6 +104,16 @@ export class EvictionRecords {
     }
   }
 
+  /** The same in pages, for who must not hold up others; `last` is the id to go on after, undefined at the end. */
+  page(selection: { since: number; after: number; limit: number }): {
+    records: RoundRecord[];
+    last: number | undefined;
+  } {
+    const read = this.#reader();
+    const stored = [...this.#options.store.rounds(selection)];
+    return { records: stored.flatMap((round) => read(round) ?? []), last: stored.at(-1)?.id };
+  }
+
   /** The rounds that were about a pod, oldest first. */
   roundsOfPod(uid: string): RoundRecord[] {
     const read = this.#reader();

@@ -1,0 +1,122 @@
+import { answerOf } from "./answers.ts";
+import type { CallFailure, MetThreshold, RankedCandidate, Refusal, Victim, Withdrawal } from "./decision.ts";
+import type { EvictionStep } from "./parts.ts";
+import type { EvictionPod, PodReference } from "./pods.ts";
+import { isDryRun } from "./policy.ts";
+import type { EvictionOutcome } from "./round.ts";
+import type { RoundRecord } from "./round-record.ts";
+
+/** Where one candidate stood in a round, beside the pod that is explained. */
+export type Neighbour = Pick<
+  RankedCandidate,
+  "uid" | "namespace" | "name" | "rank" | "outcome" | "why" | "qosLevel" | "qosClass" | "priority" | "scope"
+>;
+
+/** One threshold that was met, with its plugin's mode. */
+export interface ExplainedThreshold extends MetThreshold {
+  dryRun: boolean;
+  /** How many pods the plugin named when it was asked for its top ones; null where it was not asked or failed. */
+  named: number | null;
+}
+
+/** What one round meant for a pod. */
+export interface ExplainedRound {
+  id: number;
+  /** Wall milliseconds. */
+  at: number;
+  /** As the round saw it; null where it was not there any more. */
+  pod: EvictionPod | null;
+  thresholds: ExplainedThreshold[];
+  /** As a victim of the round, with all who asked; null where it was none. */
+  victim: Victim | null;
+  /** The same for who would have gone but for dry run. */
+  dryRunVictim: Victim | null;
+  /** Its own place; null where it was no candidate. */
+  place: Neighbour | null;
+  /** Why it was no candidate; null where it was one. */
+  exclusion: { reason: string; detail: string } | null;
+  refusals: Refusal[];
+  /** How many candidates there were, and those anybody asked for: at most 20, the least important first. */
+  candidates: number;
+  others: Neighbour[];
+  withdrawals: Withdrawal[];
+  outcome: EvictionOutcome | null;
+  failures: CallFailure[];
+}
+
+/** Everything the records know of one pod, as a page for a person needs it. Plain JSON. */
+export interface PodExplanation extends PodReference {
+  /** Rounds that were about the pod, oldest first; of equal ones in a row the first, with how often it came. */
+  rounds: (ExplainedRound & { times: number; until: number })[];
+  steps: EvictionStep[];
+}
+
+const MOST_OTHERS = 20;
+
+/** Makes the explanation of a pod from its recorded rounds and steps. Pure. */
+export function explain(
+  pod: PodReference,
+  records: readonly RoundRecord[],
+  steps: readonly EvictionStep[],
+): PodExplanation {
+  const rounds: PodExplanation["rounds"] = [];
+  for (const record of records) {
+    const round = explainRound(pod.uid, record);
+    const last = rounds.at(-1);
+    if (last && gist(last) === gist(round)) {
+      last.times++;
+      last.until = round.at;
+    } else {
+      rounds.push({ ...round, times: 1, until: round.at });
+    }
+  }
+  const { uid, namespace, name } = pod;
+  return { uid, namespace, name, rounds, steps: [...steps] };
+}
+
+/** What one round meant for the pod with this UID. Pure. */
+export function explainRound(uid: string, { id, input, decision }: RoundRecord): ExplainedRound {
+  const isIt = (pod: { uid: string }) => pod.uid === uid;
+  const exclusion = decision.exclusions.find(isIt);
+  const place = decision.ranking.find(isIt);
+  const asked = decision.ranking.filter((one) => one.outcome !== "notAsked" && !isIt(one));
+  const tops = new Map(input.tops.map(({ plugin, top }) => [plugin, answerOf(top)]));
+  return {
+    id,
+    at: input.now,
+    pod: input.pods.find(isIt) ?? null,
+    thresholds: decision.thresholds.map((met) => ({
+      ...met,
+      dryRun: isDryRun(input.policy, met.plugin),
+      named: tops.get(met.plugin)?.pods.length ?? null,
+    })),
+    victim: decision.victims.find(isIt) ?? null,
+    dryRunVictim: decision.dryRunVictims.find(isIt) ?? null,
+    place: place ? neighbour(place) : null,
+    exclusion: exclusion ? { reason: exclusion.reason, detail: exclusion.detail } : null,
+    refusals: decision.refusals.filter(isIt),
+    candidates: decision.ranking.length,
+    others: asked.slice(0, MOST_OTHERS).map(neighbour),
+    withdrawals: decision.withdrawals.filter(isIt),
+    outcome: input.outcomes.find(isIt) ?? null,
+    failures: decision.failures,
+  };
+}
+
+function neighbour({ kind: _kind, ...place }: RankedCandidate): Neighbour {
+  return place;
+}
+
+// A pod that is refused for hours for one reason is one line, not thousands.
+function gist({ victim, dryRunVictim, outcome, withdrawals, ...round }: ExplainedRound): string {
+  const { place, exclusion, refusals, id } = round;
+  if (victim || outcome || withdrawals.length > 0) return `round ${id}`;
+  const met = round.thresholds.map(({ plugin, scope, metType, confirmed }) => [
+    plugin,
+    scope,
+    metType,
+    confirmed,
+  ]);
+  const refused = refusals.map(({ plugin, reason }) => [plugin, reason]);
+  return JSON.stringify([place?.outcome, exclusion?.reason, refused, met, dryRunVictim?.plugin]);
+}
