@@ -1,5 +1,6 @@
 // Measures the budgets: npm run bench -- SUITE [--quick] [-o json]
 import { parseArgs } from "node:util";
+import { keepProcessSmall } from "../src/cli/memory.ts";
 import { benchEviction } from "./eviction.ts";
 import { type Figure, printFigures } from "./figures.ts";
 import { benchLifecycle } from "./lifecycle.ts";
@@ -11,6 +12,8 @@ const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   eviction: benchEviction,
 };
 
+// Some suites measure parts of the agent in this process: with the flags that the agent runs with.
+keepProcessSmall();
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {

@@ -55,25 +55,6 @@ export class RuntimeCalls {
     }
   }
 
-  /** A list that comes in parts, all of them within one deadline. @throws `exhausted` where it has too many items */
-  collect<Part, Item>(
-    call: Call,
-    signal: AbortSignal,
-    open: (client: RuntimeClient, signal: AbortSignal) => AsyncIterable<Part>,
-    itemsOf: (part: Part) => readonly Item[],
-  ): Promise<Item[]> {
-    const { maxListed } = this.#options.settings;
-    return this.ask(call, signal, async (client, callSignal) => {
-      const all: Item[] = [];
-      for await (const part of open(client, callSignal)) {
-        for (const item of itemsOf(part)) all.push(item);
-        if (all.length > maxListed)
-          throw new NodekeeperError("exhausted", `${nameOf(call)}: more than ${maxListed} items`);
-      }
-      return all;
-    });
-  }
-
   /** A stream without an end and without a deadline. No more is taken from the runtime than the consumer takes. */
   async *follow<T>(
     call: Call,
@@ -97,7 +78,14 @@ export class RuntimeCalls {
 
   #translate(call: Call, thrown: unknown): unknown {
     const error = fromGrpcError(thrown);
-    if (error === thrown || !(error instanceof NodekeeperError)) return thrown;
+    // What broke while the answer was read.
+    if (thrown instanceof RangeError)
+      return new NodekeeperError(
+        "unavailable",
+        `${nameOf(call)}: the answer can't be read: ${thrown.message}`,
+      );
+    if (!(error instanceof NodekeeperError) || error.message.startsWith(nameOf(call))) return thrown;
+    if (error === thrown && error.code !== "exhausted") return thrown;
     const limit = this.#options.settings.maxReceiveBytes;
     const what = /larger than max/.test(error.message)
       ? `the answer is over a limit of size (ours is ${limit} bytes): ${error.message}`

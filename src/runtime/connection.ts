@@ -1,10 +1,10 @@
 import { type Channel, connectivityState } from "@grpc/grpc-js";
 import { type Client, createClient } from "nice-grpc";
+import { RuntimeServiceDefinition } from "../gen/runtime/v1/api.ts";
 import { dialUnix } from "../grpc/index.ts";
 import { type Clock, stopped, type Timer } from "../lib/index.ts";
-import { ListingServiceDefinition } from "./listing-service.ts";
 
-export type RuntimeClient = Client<typeof ListingServiceDefinition>;
+export type RuntimeClient = Client<typeof RuntimeServiceDefinition>;
 
 export interface ConnectionOptions {
   path: string;
@@ -29,7 +29,7 @@ export class RuntimeConnection implements Disposable {
   constructor(options: ConnectionOptions) {
     this.#options = options;
     this.#channel = this.#dial();
-    this.#client = createClient(ListingServiceDefinition, this.#channel);
+    this.#client = createClient(RuntimeServiceDefinition, this.#channel);
     this.#watch(this.#channel);
   }
 
@@ -75,7 +75,7 @@ export class RuntimeConnection implements Disposable {
     this.#connecting = clock.after(connectDeadlineMs, () => {
       const stuck = this.#channel;
       this.#channel = this.#dial();
-      this.#client = createClient(ListingServiceDefinition, this.#channel);
+      this.#client = createClient(RuntimeServiceDefinition, this.#channel);
       stuck.close();
       this.#watch(this.#channel);
     });

@@ -3,6 +3,7 @@ import { RuntimeCalls } from "./calls.ts";
 import { RuntimeConnection } from "./connection.ts";
 import { parseRuntimeEndpoint } from "./endpoint.ts";
 import { followHints } from "./hints.ts";
+import { ListCalls } from "./list-calls.ts";
 import { RuntimeLists } from "./lists.ts";
 import { createRuntimeMetrics } from "./metrics.ts";
 import { Oddities } from "./oddities.ts";
@@ -33,6 +34,7 @@ export class CriRuntime implements Runtime, Disposable {
   readonly stats: RuntimeStats;
   readonly #settings: RuntimeSettings;
   readonly #connection: RuntimeConnection;
+  readonly #listCalls: ListCalls;
   readonly #calls: RuntimeCalls;
   readonly #oddities: Oddities;
   readonly #owners: Owners;
@@ -55,12 +57,13 @@ export class CriRuntime implements Runtime, Disposable {
         logger.info({ path: this.path }, "connected to the container runtime");
       },
     });
+    this.#listCalls = new ListCalls({ path: this.path, onConnected: () => metrics.connections.inc() });
     this.#calls = new RuntimeCalls({ connection: this.#connection, clock, metrics, settings });
     this.#oddities = new Oddities(metrics, logger);
     this.#owners = new Owners(settings.rememberedOwners);
     this.#statuses = new RuntimeStatuses(this.#calls, this.#oddities, settings.statusConcurrency);
     this.#pods = new RuntimePods({
-      lists: new RuntimeLists(this.#calls, this.#connection),
+      lists: new RuntimeLists(this.#calls, this.#listCalls, settings),
       statuses: this.#statuses,
       owners: this.#owners,
       oddities: this.#oddities,
@@ -112,7 +115,7 @@ export class CriRuntime implements Runtime, Disposable {
   }
 
   connections(): number {
-    return this.#connection.made;
+    return this.#connection.made + this.#listCalls.made;
   }
 
   /**
@@ -139,5 +142,6 @@ export class CriRuntime implements Runtime, Disposable {
   /** Takes no more calls, which fail as `stopped`, and closes the connection when those in flight are over. */
   [Symbol.dispose](): void {
     this.#connection[Symbol.dispose]();
+    this.#listCalls[Symbol.dispose]();
   }
 }

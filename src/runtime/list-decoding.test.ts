@@ -6,7 +6,27 @@ import {
   ListPodSandboxResponse,
   PodSandbox,
 } from "../gen/runtime/v1/api.ts";
-import { decodeContainers, decodeSandboxes } from "./list-decoding.ts";
+import { readContainer, readSandbox } from "./list-decoding.ts";
+import { ListItems } from "./list-items.ts";
+import type { WireReader } from "./wire-reader.ts";
+
+// As one message in gRPC's framing, in chunks of the size.
+function decode<Item>(
+  bytes: Uint8Array,
+  read: (reader: WireReader, end: number) => Item,
+  chunkSize: number,
+): Item[] {
+  const reader = new ListItems({ maxBytes: 1_000_000, maxItems: 1_000, read });
+  const body = Buffer.concat([Buffer.from([0, 0, 0, 0, 0]), bytes]);
+  body.writeUInt32BE(bytes.length, 1);
+  for (let at = 0; at < body.length; at += chunkSize) reader.push(body.subarray(at, at + chunkSize));
+  return reader.end();
+}
+
+const decodeSandboxes = (bytes: Uint8Array, chunkSize = bytes.length + 5) =>
+  decode(bytes, readSandbox, chunkSize);
+const decodeContainers = (bytes: Uint8Array, chunkSize = bytes.length + 5) =>
+  decode(bytes, readContainer, chunkSize);
 
 const uint32 = fc.integer({ min: 0, max: 2 ** 32 - 1 });
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
@@ -57,15 +77,18 @@ describe("decoding a list by hand", () => {
       fc.property(
         fc.array(fc.tuple(sandbox, unknown), { maxLength: 5 }),
         fc.array(fc.tuple(container, unknown), { maxLength: 5 }),
-        (sandboxes, containers) => {
+        fc.integer({ min: 1, max: 700 }),
+        (sandboxes, containers, chunkSize) => {
           const some = list(
             sandboxes.map(([one, extra]) => [PodSandbox.encode(one as PodSandbox).finish(), extra] as const),
           );
           const others = list(
             containers.map(([one, extra]) => [Container.encode(one as Container).finish(), extra] as const),
           );
-          expect(decodeSandboxes(some)).toEqual(ListPodSandboxResponse.decode(some).items);
-          expect(decodeContainers(others)).toEqual(ListContainersResponse.decode(others).containers);
+          expect(decodeSandboxes(some, chunkSize)).toEqual(ListPodSandboxResponse.decode(some).items);
+          expect(decodeContainers(others, chunkSize)).toEqual(
+            ListContainersResponse.decode(others).containers,
+          );
         },
       ),
     );
@@ -88,6 +111,24 @@ describe("decoding a list by hand", () => {
         expect(decodeContainers(part)).toHaveLength(boundaries.indexOf(length));
       else expect(() => decodeContainers(part), `${length} bytes`).toThrow(RangeError);
     }
+  });
+
+  it("reads the messages of a stream one after another, and refuses what is too large", () => {
+    const item = list([[Container.encode(Container.fromPartial({ id: "one" })).finish(), []]]);
+    const frame = Buffer.concat([Buffer.from([0, 0, 0, 0, item.length]), item]);
+    const readerOf = (maxBytes: number, maxItems: number) =>
+      new ListItems({ maxBytes, maxItems, read: readContainer });
+    const whole = readerOf(100, 3);
+    for (const byte of Buffer.concat([frame, frame, Buffer.alloc(5), frame])) whole.push(Buffer.from([byte]));
+    expect(whole.end()).toMatchObject([{ id: "one" }, { id: "one" }, { id: "one" }]);
+    expect(() => readerOf(100, 2).push(Buffer.concat([frame, frame, frame]))).toThrow(/more than 2 items/);
+    expect(() => readerOf(5, 3).push(frame)).toThrow(/limit of size/);
+    const compressed = Buffer.from(frame);
+    compressed[0] = 1;
+    expect(() => readerOf(100, 3).push(compressed)).toThrow(/compressed/);
+    const cut = readerOf(100, 3);
+    cut.push(frame.subarray(0, 3));
+    expect(() => cut.end()).toThrow(RangeError);
   });
 
   it.each([

@@ -1,33 +1,13 @@
 import type { Container, ContainerMetadata, PodSandbox, PodSandboxMetadata } from "../gen/runtime/v1/api.ts";
-import { WireReader } from "./wire-reader.ts";
+import type { WireReader } from "./wire-reader.ts";
 
 // The lists are read every second and are nearly all labels and annotations, so they are decoded by hand: in about half
 // the time of the generated code, which makes an object of each field it skips, and with an error where a list breaks
 // off, for a short list would look like pods that are gone.
 // Tags: the field's number times 8 plus its wire type, 0 for numbers, 2 for text and messages.
 
-/** The sandboxes of ListPodSandboxResponse or StreamPodSandboxesResponse. Throws where the bytes are no such message. */
-export function decodeSandboxes(bytes: Uint8Array): PodSandbox[] {
-  return decodeItems(bytes, sandbox);
-}
-
-/** The containers of ListContainersResponse or StreamContainersResponse. Throws as `decodeSandboxes`. */
-export function decodeContainers(bytes: Uint8Array): Container[] {
-  return decodeItems(bytes, container);
-}
-
-// In all four messages the items are field 1.
-function decodeItems<Item>(bytes: Uint8Array, decode: (reader: WireReader, end: number) => Item): Item[] {
-  const reader = new WireReader(bytes);
-  const items: Item[] = [];
-  for (let tag = reader.tag(reader.length); tag !== 0; tag = reader.tag(reader.length)) {
-    if (tag === 10) items.push(decode(reader, reader.enter()));
-    else reader.skip(tag);
-  }
-  return items;
-}
-
-function sandbox(reader: WireReader, end: number): PodSandbox {
+/** The fields of a sandbox, up to `end`. */
+export function readSandbox(reader: WireReader, end: number): PodSandbox {
   let id = "";
   let metadata: PodSandboxMetadata | undefined;
   let state = 0;
@@ -57,7 +37,8 @@ function sandboxMetadata(reader: WireReader, end: number): PodSandboxMetadata {
   return { name, uid, namespace, attempt };
 }
 
-function container(reader: WireReader, end: number): Container {
+/** The fields of a container, up to `end`. */
+export function readContainer(reader: WireReader, end: number): Container {
   let id = "";
   let podSandboxId = "";
   let metadata: ContainerMetadata | undefined;

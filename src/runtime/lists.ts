@@ -1,8 +1,17 @@
-import type { Container, PodSandbox } from "../gen/runtime/v1/api.ts";
+import {
+  type Container,
+  ListContainersRequest,
+  ListPodSandboxRequest,
+  type PodSandbox,
+} from "../gen/runtime/v1/api.ts";
 import { codeOf } from "../lib/index.ts";
 import type { RuntimeCalls } from "./calls.ts";
-import type { RuntimeConnection } from "./connection.ts";
+import { KnownItems } from "./known-items.ts";
+import type { ListCalls } from "./list-calls.ts";
+import { readContainer, readSandbox } from "./list-decoding.ts";
+import { ListItems } from "./list-items.ts";
 import { bothAtOnce } from "./parallel.ts";
+import type { RuntimeSettings } from "./settings.ts";
 
 /** What to list; nothing for everything. */
 export interface ListFilter {
@@ -16,71 +25,85 @@ export interface Listed {
   containers: readonly Container[];
 }
 
+// Tags of the last fields that are read: the field's number times 8.
+const CREATED_AT_OF_SANDBOX = 32;
+const CREATED_AT_OF_CONTAINER = 56;
 const podUidLabel = "io.kubernetes.pod.uid";
 
 /** Lists sandboxes and containers at once, as streams where the runtime has them. */
 export class RuntimeLists {
   readonly #calls: RuntimeCalls;
-  readonly #connection: RuntimeConnection;
+  readonly #connection: ListCalls;
+  readonly #settings: RuntimeSettings;
+  readonly #sandboxes = new KnownItems(readSandbox, CREATED_AT_OF_SANDBOX);
+  readonly #containers = new KnownItems(readContainer, CREATED_AT_OF_CONTAINER);
   // The connection on which the runtime said that it has no streaming lists.
   #withoutStreams: number | undefined;
 
-  constructor(calls: RuntimeCalls, connection: RuntimeConnection) {
+  constructor(calls: RuntimeCalls, connection: ListCalls, settings: RuntimeSettings) {
     this.#calls = calls;
     this.#connection = connection;
+    this.#settings = settings;
   }
 
   /** Everything, by default. Throws as the calls do; `exhausted` where a list is too large. */
   async list(filter: ListFilter, signal: AbortSignal): Promise<Listed> {
     if (this.#withoutStreams !== this.#connection.made) {
       try {
-        return await this.#streamed(filter, signal);
+        return await this.#both("StreamPodSandboxes", "StreamContainers", filter, signal);
       } catch (error) {
         if (signal.aborted || codeOf(error) !== "unsupported") throw error;
         this.#withoutStreams = this.#connection.made;
       }
     }
-    return await this.#whole(filter, signal);
+    return await this.#both("ListPodSandbox", "ListContainers", filter, signal);
   }
 
-  async #streamed(filter: ListFilter, signal: AbortSignal): Promise<Listed> {
+  // Requests and answers of a list and of its stream are the same on the wire.
+  async #both(
+    sandboxMethod: string,
+    containerMethod: string,
+    filter: ListFilter,
+    signal: AbortSignal,
+  ): Promise<Listed> {
     const { sandboxFilter, containerFilter } = requestFilters(filter);
-    const [sandboxes, containers] = await bothAtOnce(
-      signal,
-      (both) =>
-        this.#calls.collect(
-          { method: "StreamPodSandboxes" },
-          both,
-          (client, callSignal) =>
-            client.streamPodSandboxes({ filter: sandboxFilter }, { signal: callSignal }),
-          (part) => part.podSandboxes,
-        ),
-      (both) =>
-        this.#calls.collect(
-          { method: "StreamContainers" },
-          both,
-          (client, callSignal) =>
-            client.streamContainers({ filter: containerFilter }, { signal: callSignal }),
-          (part) => part.containers,
-        ),
+    const sandboxes = ListPodSandboxRequest.encode(
+      ListPodSandboxRequest.fromPartial({ filter: sandboxFilter }),
     );
-    return { sandboxes, containers };
+    const containers = ListContainersRequest.encode(
+      ListContainersRequest.fromPartial({ filter: containerFilter }),
+    );
+    const [listedSandboxes, listedContainers] = await bothAtOnce(
+      signal,
+      (both) => this.#items(sandboxMethod, sandboxes.finish(), this.#sandboxes, both),
+      (both) => this.#items(containerMethod, containers.finish(), this.#containers, both),
+    );
+    if (!sandboxFilter) {
+      this.#sandboxes.listed();
+      this.#containers.listed();
+    }
+    return { sandboxes: listedSandboxes, containers: listedContainers };
   }
 
-  async #whole(filter: ListFilter, signal: AbortSignal): Promise<Listed> {
-    const { sandboxFilter, containerFilter } = requestFilters(filter);
-    const [{ items }, { containers }] = await bothAtOnce(
-      signal,
-      (both) =>
-        this.#calls.ask({ method: "ListPodSandbox" }, both, (client, callSignal) =>
-          client.listPodSandbox({ filter: sandboxFilter }, { signal: callSignal }),
-        ),
-      (both) =>
-        this.#calls.ask({ method: "ListContainers" }, both, (client, callSignal) =>
-          client.listContainers({ filter: containerFilter }, { signal: callSignal }),
-        ),
+  #items<Item>(
+    method: string,
+    request: Uint8Array,
+    known: KnownItems<Item>,
+    signal: AbortSignal,
+  ): Promise<Item[]> {
+    const { maxReceiveBytes, maxListed } = this.#settings;
+    return this.#calls.ask({ method }, signal, (_client, callSignal) =>
+      this.#connection.call(
+        method,
+        request,
+        new ListItems({
+          maxBytes: maxReceiveBytes,
+          maxItems: maxListed,
+          read: (reader, end) => known.read(reader, end),
+        }),
+        callSignal,
+      ),
     );
-    return { sandboxes: items, containers };
   }
 }
 

@@ -4,6 +4,11 @@ import type { PodIdentity } from "./owners.ts";
 import { containerState, sandboxState } from "./states.ts";
 import type { ListedContainer, Pod } from "./types.ts";
 
+// An item that did not change since the last list is the same object, and so is what was made of it.
+interface Made {
+  listed?: ListedContainer;
+}
+
 interface GrowingPod extends PodIdentity {
   sandboxes: ListedContainer[];
   containers: ListedContainer[];
@@ -24,7 +29,8 @@ export class PodGrouping {
     return this.#owners;
   }
 
-  addSandbox({ id, metadata, state, createdAt }: PodSandbox): void {
+  addSandbox(sandbox: PodSandbox & Made): void {
+    const { id, metadata, state, createdAt } = sandbox;
     if (!this.#isNew(id)) return;
     if (!metadata?.uid) {
       this.#oddities.report(metadata ? "sandboxWithoutUid" : "sandboxWithoutMetadata", id);
@@ -32,14 +38,15 @@ export class PodGrouping {
     }
     const pod = this.#pod(metadata);
     this.#owners.set(id, pod);
-    pod.sandboxes.push({
+    sandbox.listed ??= {
       id,
       name: "",
       kind: "sandbox",
       state: sandboxState(state, id, this.#oddities),
       attempt: metadata.attempt,
       createdAt,
-    });
+    };
+    pod.sandboxes.push(sandbox.listed);
   }
 
   /** Adds a container to the pod of its sandbox; false where the sandbox is not here, see `adopt`. */
@@ -51,18 +58,20 @@ export class PodGrouping {
   }
 
   /** Adds a container to a pod that is known by other means. */
-  adopt({ id, metadata, state, createdAt }: Container, owner: PodIdentity): void {
+  adopt(container: Container & Made, owner: PodIdentity): void {
+    const { id, metadata, state, createdAt } = container;
     if (!this.#isNew(id)) return;
     const pod = this.#pod(owner);
     this.#owners.set(id, pod);
-    pod.containers.push({
+    container.listed ??= {
       id,
       name: metadata?.name ?? "",
       kind: "container",
       state: containerState(state, id, this.#oddities),
       attempt: metadata?.attempt ?? 0,
       createdAt,
-    });
+    };
+    pod.containers.push(container.listed);
   }
 
   /** Newest first: runtimes list in any order, and readings of an unchanged pod should be alike. */

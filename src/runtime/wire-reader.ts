@@ -15,6 +15,38 @@ export class WireReader {
     return this.#bytes.length;
   }
 
+  /** What is read. */
+  get bytes(): Buffer {
+    return this.#bytes;
+  }
+
+  /** Where the reader is. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** Goes on reading at another place. */
+  seek(position: number): void {
+    this.#position = position;
+  }
+
+  /** Where the field after this tag ends, without a look at whether all of it is here. */
+  endOf(tag: number): number {
+    switch (tag & 7) {
+      case 0:
+        this.uint32();
+        return this.#position;
+      case 1:
+        return this.#position + 8;
+      case 2:
+        return this.uint32() + this.#position;
+      case 5:
+        return this.#position + 4;
+      default:
+        throw new RangeError(`a field has the wire type ${tag & 7}`);
+    }
+  }
+
   /** The tag of the next field, its number times 8 plus its wire type; 0 at the end of the message. */
   tag(end: number): number {
     if (this.#position >= end) {
@@ -76,21 +108,8 @@ export class WireReader {
 
   /** Steps over a field that nobody asked for. */
   skip(tag: number): void {
-    switch (tag & 7) {
-      case 0:
-        this.uint32();
-        return;
-      case 1:
-        this.#position += 8;
-        return;
-      case 2:
-        this.#position = this.enter();
-        return;
-      case 5:
-        this.#position += 4;
-        return;
-      default:
-        throw new RangeError(`a field has the wire type ${tag & 7}`);
-    }
+    const end = this.endOf(tag);
+    if ((tag & 7) === 2 && end > this.#bytes.length) throw new RangeError("the message breaks off");
+    this.#position = end;
   }
 }
