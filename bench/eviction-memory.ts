@@ -39,6 +39,7 @@ for (let round = 0; round < 3; round++) {
   globalThis.gc?.();
   await systemClock.sleep(200);
 }
+if (process.env.DEBUGMEM) console.error(process.memoryUsage());
 process.stdout.write(`${process.memoryUsage().rss / 1e6}\n`);
 stop.abort();
 await running;

@@ -78,7 +78,7 @@ export class EvictionPart {
   ): Promise<EvictionPart> {
     const plugins = new EvictionPlugins({
       inTree: [],
-      callTimeoutMs: () => defaultEvictionSettings.callTimeoutMs,
+      settings: () => defaultEvictionSettings,
       tokenCheck: () => undefined,
       clock: systemClock,
       log: silentLogger,

@@ -117,7 +117,7 @@ function container(name: string) {
 
 function managedFields() {
   const fields = Object.fromEntries(
-    Array.from({ length: 12 }, (_, at) => [`f:field-${at}`, { "f:name": {}, "f:value": {} }]),
+    Array.from({ length: 20 }, (_, at) => [`f:field-${at}`, { "f:name": {}, "f:value": {} }]),
   );
   return [
     {

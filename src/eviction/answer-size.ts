@@ -1,5 +1,6 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { NodekeeperError } from "../lib/index.ts";
+import type { PodReference } from "./pods.ts";
 
 /** More pods than any node has. */
 export const MOST_NAMED_PODS = 5_000;
@@ -23,4 +24,20 @@ export function checkAnswerSize(answer: Uint8Array, field: number): void {
   }
   if (entries <= MOST_NAMED_PODS) return;
   throw new NodekeeperError("exhausted", `the answer names more than ${MOST_NAMED_PODS} pods`);
+}
+
+// All that a plugin may have to say about the pods it names; it goes into the records of the round.
+const MOST_TEXT = 1024 * 1024;
+
+/** Throws `exhausted` when what an answer says of pods is longer than 1 Mi characters in all. */
+export function checkAnswerText(pods: readonly (PodReference & { reason?: string })[]): void {
+  let length = 0;
+  for (const { uid, namespace, name, reason = "" } of pods) {
+    length += uid.length + namespace.length + name.length + reason.length;
+  }
+  if (length <= MOST_TEXT) return;
+  throw new NodekeeperError(
+    "exhausted",
+    `the names and reasons in the answer are longer than ${MOST_TEXT} characters`,
+  );
 }

@@ -86,20 +86,85 @@ describe("a round", () => {
     expect(agent.manager.healthCheck().check().ok).toBe(true);
   });
 
-  it("never overlaps another", async () => {
+  it("takes no more than the burst from a plugin that names all of 2,000 pods, forced, each round", async () => {
+    const names = Array.from({ length: 2_000 }, (_, at) => `pod-${at}`);
+    using agent = new TestAgent(directory, new FakePods(...names), [forcing(...names)]);
+    for (let count = 1; count <= 5; count++) {
+      await agent.round();
+      expect(agent.evictor.begun).toHaveLength(3 * count);
+    }
+    expect(new Set(namesOf(agent.evictor.begun)).size).toBe(15);
+    expect([...agent.records.rounds()]).toHaveLength(5);
+  });
+
+  it("is not stopped by one that fails", async () => {
+    using agent = new TestAgent(directory, new FakePods("a", "b"), [forcing("a")]);
+    agent.evictor.onBegin = () => {
+      throw new Error("a defect");
+    };
+    await agent.round();
+    expect(agent.manager.healthCheck().check()).toEqual({
+      ok: false,
+      message: "the last round failed: a defect",
+    });
+    agent.evictor.onBegin = () => {};
+    await agent.round();
+    expect(agent.manager.healthCheck().check().ok).toBe(true);
+  });
+
+  it("in dry run evicts nobody, and counts who would have gone", async () => {
+    using agent = new TestAgent(directory, new FakePods("a", "b"), [forcing("a")]);
+    agent.policy.dryRunPlugins = ["*"];
+    await agent.round();
+    expect(agent.evictor.begun).toEqual([]);
+    const text = await agent.registry.metrics();
+    expect(text).toContain('nodekeeper_eviction_dry_run_victims_total{plugin="forcing",kind="forced"} 1');
+    expect(text).toContain('nodekeeper_eviction_refusals_total{reason="dryRun"} 1');
+    expect(text).toContain('nodekeeper_eviction_rounds_total{result="done"} 1');
+    expect(text).toContain('nodekeeper_eviction_round_duration_seconds_count{step="decide"} 1');
+  });
+
+  it("calls back what is under way when the pressure is gone", async () => {
+    let metType: "hard" | "none" = "hard";
+    const plugin = sourceOf("memory", {
+      thresholdMet: async () => ({ ...hard, metType }),
+      getTopEvictionPods: async (pods) => ({ pods: [pods[0]!.pod], gracePeriodSeconds: null }),
+    });
+    using agent = new TestAgent(directory, new FakePods("a", "b"), [plugin]);
+    await agent.round();
+    expect(namesOf(agent.evictor.begun)).toEqual(["a"]);
+    metType = "none";
+    await agent.round();
+    expect(agent.evictor.withdrawn).toMatchObject([{ name: "a", stage: "begun" }]);
+    agent.evictor.outcomes.push({ uid: "a", result: "withdrawn", message: "nothing was sent" });
+    await agent.round();
+    expect(agent.manager.state.pending).toEqual([]);
+  });
+
+  it("never overlaps another, though its steps take longer than the period", async () => {
     let running = 0;
     let most = 0;
+    let asked = 0;
+    const slowly = async () => {
+      most = Math.max(most, ++running);
+      asked++;
+      await agent.clock.sleep(4_000);
+      running--;
+    };
     const slow = sourceOf("slow", {
-      thresholdMet: async (_, signal) => {
-        most = Math.max(most, ++running);
-        await agent.clock.sleep(7_000, signal);
-        running--;
-        return testThreshold();
+      thresholdMet: async () => {
+        await slowly();
+        return hard;
+      },
+      getTopEvictionPods: async () => {
+        await slowly();
+        return { pods: [], gracePeriodSeconds: null };
       },
     });
     using agent = new TestAgent(directory, new FakePods("a"), [slow]);
     await agent.round();
-    for (let count = 0; count < 10; count++) await agent.round();
+    for (let count = 0; count < 8; count++) await agent.round();
+    expect(asked).toBe(11);
     expect(most).toBe(1);
   });
 
@@ -125,6 +190,18 @@ describe("a round", () => {
     expect(agent.events[0]).toMatchObject({ reason: "SoftEvictionNotice", regarding: { uid: "a" } });
     for (let count = 0; count < 60; count++) await agent.round();
     expect(agent.events).toHaveLength(2);
+  });
+});
+
+describe("an agent that is stopped", () => {
+  it("writes down the last steps of evictions", async () => {
+    const pods = new FakePods("a");
+    const agent = new TestAgent(directory, pods, [forcing("a")]);
+    await agent.round();
+    agent.evictor.steps.push({ uid: "a", at: agent.clock.now(), message: "POST eviction: 201" });
+    await agent.stop();
+    using next = new TestAgent(directory, pods);
+    expect(next.records.steps("a")).toMatchObject([{ message: "POST eviction: 201" }]);
   });
 });
 

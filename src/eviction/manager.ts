@@ -78,6 +78,18 @@ export class EvictionManager implements Runnable {
     }
     this.#isRunning = false;
     plugins.close();
+    this.#saveLastSteps();
+  }
+
+  // Outcomes are left: the evictions they belong to are resumed, and end at once.
+  #saveLastSteps(): void {
+    const { evictor, records, log } = this.#options;
+    const steps = [...this.#steps, ...evictor.takeSteps()];
+    try {
+      records.saveSteps(this.#state, steps);
+    } catch (err) {
+      log.warn({ err, steps: steps.length }, "last steps of evictions can't be written down");
+    }
   }
 
   /** Fails while rounds do not come to an end, are skipped, fail, or can't be written down. */

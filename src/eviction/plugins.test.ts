@@ -38,7 +38,7 @@ beforeEach(() => {
   callTimeoutMs = 5_000;
   plugins = new EvictionPlugins({
     inTree: [sourceOf("inner")],
-    callTimeoutMs: () => callTimeoutMs,
+    settings: () => ({ callTimeoutMs, syncPeriodMs: 5_000 }),
     tokenCheck: () => tokenCheck,
     clock: systemClock,
     log: silentLogger,
@@ -130,6 +130,15 @@ describe("plugins on sockets", () => {
       "floods with pods",
       { getEvictPods: async () => ({ evictPods: Array.from({ length: 100_000 }, () => ({})) }) },
       /names more than 5000 pods/,
+    ],
+    [
+      "floods with reasons",
+      {
+        getEvictPods: async () => ({
+          evictPods: Array.from({ length: 2_000 }, () => ({ pod: podBytes("a"), reason: "x".repeat(5_000) })),
+        }),
+      },
+      /longer than 1048576 characters/,
     ],
     [
       "answers nonsense",

@@ -14,6 +14,7 @@ import type { Answered, EvictPodsAnswer, PluginAnswers, ThresholdAnswer, TopAnsw
 import type { TopQuestion } from "./decision.ts";
 import type { PodOffer } from "./pod-offer.ts";
 import { type EvictionRoundMetrics, forgetPlugin, type PluginMethod } from "./round-metrics.ts";
+import type { EvictionSettings } from "./round-settings.ts";
 import { type EvictionPluginStatus, newServedPlugin, type ServedPlugin, statusOf } from "./served-plugin.ts";
 import { socketCalls } from "./socket-calls.ts";
 import { type EvictionSource, inTreeCalls } from "./source.ts";
@@ -27,8 +28,7 @@ const SUSPICION_LASTS_MS = 60_000;
 
 export interface EvictionPluginsOptions {
   inTree: readonly EvictionSource[];
-  /** Milliseconds a call may take. */
-  callTimeoutMs: () => number;
+  settings: () => Pick<EvictionSettings, "callTimeoutMs" | "syncPeriodMs">;
   /** How a plugin proves who it is before it counts; undefined where it need not. */
   tokenCheck: () => TokenCheck | undefined;
   clock: Clock;
@@ -68,14 +68,14 @@ export class EvictionPlugins implements PluginHandler {
   }
 
   async register(registration: PluginRegistration, signal: AbortSignal): Promise<void> {
-    const { clock, callTimeoutMs, tokenCheck, log } = this.#options;
+    const { clock, tokenCheck, log } = this.#options;
     const { name, endpoint } = registration;
     const calls = socketCalls(endpoint);
     try {
       const check = tokenCheck();
       if (check) {
         const what = `GetToken of ${name}`;
-        const token = await withDeadline(clock, callTimeoutMs(), what, signal, (scoped) =>
+        const token = await withDeadline(clock, this.#timeoutMs, what, signal, (scoped) =>
           calls.getToken(scoped),
         );
         await check(name, token, signal);
@@ -205,10 +205,15 @@ export class EvictionPlugins implements PluginHandler {
   }
 
   #patienceWith(plugin: ServedPlugin): number {
-    const { clock, callTimeoutMs } = this.#options;
-    const now = clock.monotonic();
+    const now = this.#options.clock.monotonic();
     const isSuspect = [...plugin.suspects.values()].some((since) => now - since < SUSPICION_LASTS_MS);
-    return isSuspect ? Math.min(SUSPECT_MS, callTimeoutMs()) : callTimeoutMs();
+    return isSuspect ? Math.min(SUSPECT_MS, this.#timeoutMs) : this.#timeoutMs;
+  }
+
+  // A plugin that takes longer than a period would put off the next round.
+  get #timeoutMs(): number {
+    const { callTimeoutMs, syncPeriodMs } = this.#options.settings();
+    return Math.min(callTimeoutMs, syncPeriodMs);
   }
 
   #failed(plugin: ServedPlugin, method: PluginMethod, thrown: unknown): void {

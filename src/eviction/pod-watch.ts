@@ -96,9 +96,10 @@ export class PodWatch implements NodePods, Runnable {
     return { ...this.#watcher.healthCheck(), name: this.name };
   }
 
-  #replace(objects: readonly KubeObject[]): void {
+  // The list is emptied on the way, so that the objects, ten times what is kept of them, can go as they are read.
+  #replace(objects: KubeObject[]): void {
     const listed = new Set<string | undefined>();
-    for (const object of objects) {
+    for (let object = objects.pop(); object !== undefined; object = objects.pop()) {
       listed.add(object.metadata.uid);
       this.#upsert(object);
     }

@@ -1,5 +1,5 @@
 import { type Clock, codeOf, type Logger, NodekeeperError } from "../lib/index.ts";
-import type { EvictionStore, StoredRound } from "../state/index.ts";
+import type { EvictionStore, RecordBounds, StoredRound } from "../state/index.ts";
 import { type PodBase, packBase, packRound, sharesEnough, unpackBase, unpackRound } from "./pack-record.ts";
 import type { EvictionStep } from "./parts.ts";
 import type { EvictionPod, PodReference } from "./pods.ts";
@@ -32,10 +32,11 @@ export class EvictionRecords {
     try {
       const state = JSON.parse(text) as Partial<EvictionState>;
       const empty = emptyEvictionState();
-      for (const [key, value] of Object.entries(empty)) {
-        if (Array.isArray(value) && !Array.isArray(state[key as keyof EvictionState] ?? [])) {
-          throw new NodekeeperError("corrupt", `${key} is no list`);
-        }
+      for (const [key, list] of Object.entries({ ...empty, ...state })) {
+        if (key === "at") continue;
+        const isSound =
+          Array.isArray(list) && list.every((item) => typeof item === "object" && item !== null);
+        if (!isSound) throw new NodekeeperError("corrupt", `${key} is no list of objects`);
       }
       return { ...empty, ...state };
     } catch (err) {
@@ -52,26 +53,33 @@ export class EvictionRecords {
 
   /** Writes a round's state, the round where it is worth keeping, and steps. Throws when the disk is full. */
   save(record: RoundRecord, steps: readonly EvictionStep[]): void {
-    const { store, settings, clock } = this.#options;
+    const { store } = this.#options;
     const { input, decision } = record;
     const { at: _at, ...lasting } = decision.state;
     const comparable = JSON.stringify(lasting);
     const keep = isWorthKeeping(input, decision);
     if (!keep && steps.length === 0 && comparable === this.#savedState) return;
-    const { maxAgeMs, maxBytes } = settings();
-    const bounds = { notBefore: clock.now() - maxAgeMs, maxBytes };
+    const bounds = this.#bounds();
     const state = JSON.stringify(decision.state);
     if (keep) this.#saveRound(record, state, steps, bounds);
     else store.save({ state, steps }, bounds);
     this.#savedState = comparable;
   }
 
-  #saveRound(
-    record: RoundRecord,
-    state: string,
-    steps: readonly EvictionStep[],
-    bounds: { notBefore: number; maxBytes: number },
-  ): void {
+  /** Writes steps alone. Throws when the disk is full. */
+  saveSteps(state: EvictionState, steps: readonly EvictionStep[]): void {
+    if (steps.length === 0) return;
+    const { store } = this.#options;
+    store.save({ state: JSON.stringify(state), steps }, this.#bounds());
+  }
+
+  #bounds(): RecordBounds {
+    const { settings, clock } = this.#options;
+    const { maxAgeMs, maxBytes } = settings();
+    return { notBefore: clock.now() - maxAgeMs, maxBytes };
+  }
+
+  #saveRound(record: RoundRecord, state: string, steps: readonly EvictionStep[], bounds: RecordBounds): void {
     const { pods } = record.input;
     const shared = this.#sharedBase(pods);
     const basePods = shared?.pods ?? new Map(pods.map((pod) => [pod.uid, pod]));

@@ -7,7 +7,7 @@ import {
 } from "../gen/evictionplugin/v1alpha1/api.ts";
 import { UnaryChannel } from "../grpc/index.ts";
 import { NodekeeperError } from "../lib/index.ts";
-import { checkAnswerSize } from "./answer-size.ts";
+import { checkAnswerSize, checkAnswerText } from "./answer-size.ts";
 import { readEvictPods, readThreshold, readTop } from "./read-answers.ts";
 import type { EvictionPluginCalls } from "./source.ts";
 
@@ -31,7 +31,9 @@ export function socketCalls(endpoint: string): SocketCalls {
     async getEvictPods(offer, signal) {
       const answer = await ask("GetEvictPods", [offer.bytes], signal);
       checkAnswerSize(answer, 1);
-      return readEvictPods(decoded(GetEvictPodsResponse, answer));
+      const read = readEvictPods(decoded(GetEvictPodsResponse, answer));
+      checkAnswerText(read.pods.map(({ pod, reason }) => ({ ...pod, reason })));
+      return read;
     },
     async thresholdMet(offer, signal) {
       const answer = await ask("ThresholdMet", [offer.bytes], signal);
@@ -41,7 +43,9 @@ export function socketCalls(endpoint: string): SocketCalls {
     async getTopEvictionPods(offer, question, signal) {
       const answer = await ask("GetTopEvictionPods", offer.topRequest(question), signal);
       checkAnswerSize(answer, 1);
-      return readTop(decoded(GetTopEvictionPodsResponse, answer));
+      const read = readTop(decoded(GetTopEvictionPodsResponse, answer));
+      checkAnswerText(read.pods);
+      return read;
     },
     close: () => channel.close(),
   };

@@ -49,7 +49,7 @@ export class TestAgent implements Disposable {
     });
     this.plugins = new EvictionPlugins({
       inTree,
-      callTimeoutMs: () => this.settings.callTimeoutMs,
+      settings: () => this.settings,
       tokenCheck: () => undefined,
       metrics: this.metrics,
       ...common,
