@@ -34,8 +34,10 @@ async function fillLog(events: number): Promise<void> {
   const part = startLifecycle(socket, { relistPeriodMs: PERIOD_MS });
   await part.until(() => part.lifecycle.events.length >= events, 300_000);
   await part.relists(LISTS / 2);
-  await print();
+  // What is held, not what is under way.
   await part.stop();
+  await print();
+  if (part.lifecycle.events.length < events) throw new Error("the log was not kept");
 }
 
 async function print(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { ContainerIdentity, NewEvent, PodIdentity, PodLifecycleEvent } from "./events.ts";
+import { SharedTexts } from "./shared-texts.ts";
 
 const types = ["ContainerStarted", "ContainerDied", "ContainerRemoved", "PodSync"] as const;
 const NO_EXIT_CODE = -(2 ** 31);
@@ -15,6 +16,7 @@ export class EventRing {
   readonly #pod: PodIdentity[] = [];
   readonly #container: (ContainerIdentity | undefined)[] = [];
   readonly #reason: string[] = [];
+  readonly #texts = new SharedTexts();
   #last = 0;
   #length = 0;
 
@@ -43,7 +45,7 @@ export class EventRing {
     this.#exitCode[slot] = exitCode ?? NO_EXIT_CODE;
     this.#pod[slot] = pod;
     this.#container[slot] = container;
-    this.#reason[slot] = reason;
+    this.#reason[slot] = this.#texts.share(reason);
     this.#last = sequence;
     this.#length = Math.min(this.#length + 1, this.#capacity);
   }

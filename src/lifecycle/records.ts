@@ -1,5 +1,6 @@
 import type { ListedContainer, Pod } from "../runtime/index.ts";
 import type { ContainerIdentity, PodIdentity } from "./events.ts";
+import { SharedTexts } from "./shared-texts.ts";
 
 /** What was last believed and told of a pod. */
 export interface PodRecord {
@@ -10,6 +11,8 @@ export interface PodRecord {
   /** Events of the pod share these, so that a log of many events keeps one copy of each name. */
   readonly identity: PodIdentity;
   readonly containers: Map<string, ContainerIdentity>;
+  /** Of all records. */
+  readonly texts: SharedTexts;
 }
 
 /**
@@ -22,6 +25,7 @@ export type Mark = "failed" | "doubted";
 export class PodRecords {
   readonly #records = new Map<string, PodRecord>();
   readonly #marks = new Map<string, Mark>();
+  readonly #texts = new SharedTexts();
 
   get size(): number {
     return this.#records.size;
@@ -36,7 +40,13 @@ export class PodRecords {
     const known = this.#records.get(pod.uid);
     if (known) return known;
     const identity = { uid: pod.uid, namespace: pod.namespace, name: pod.name };
-    const record: PodRecord = { told: undefined, ips: [], identity, containers: new Map() };
+    const record: PodRecord = {
+      told: undefined,
+      ips: [],
+      identity,
+      containers: new Map(),
+      texts: this.#texts,
+    };
     this.#records.set(pod.uid, record);
     return record;
   }
@@ -87,7 +97,7 @@ export class PodRecords {
 export function containerIdentity(record: PodRecord, { id, name, kind }: ListedContainer): ContainerIdentity {
   const known = record.containers.get(id);
   if (known) return known;
-  const identity = { id, name, kind };
+  const identity = { id, name: record.texts.share(name), kind };
   record.containers.set(id, identity);
   return identity;
 }
