@@ -125,6 +125,9 @@ async function benchWatch(count: number, budget: number): Promise<Figure> {
     const [chunk] = await once(child.stdout, "data");
     return Number(String(chunk));
   };
-  const value = (await rss(count)) - (await rss(0));
-  return { name: `RSS that the watch of ${count} pods adds`, value, unit: "MB", budget };
+  // What malloc gives back differs from run to run.
+  const all: number[] = [];
+  for (let run = 0; run < 5; run++) all.push((await rss(count)) - (await rss(0)));
+  const value = percentile(all, 0.5);
+  return { name: `RSS that the watch of ${count} pods adds, median`, value, unit: "MB", budget };
 }

@@ -9,8 +9,7 @@ export type {
   TopAnswer,
   TopAnswers,
 } from "./answers.ts";
-export { askTop } from "./ask-top.ts";
-export { type Exclusion, type ExclusionReason, type Selection, selectCandidates } from "./candidates.ts";
+export type { Exclusion, ExclusionReason, Selection } from "./candidates.ts";
 export type { MergedCondition } from "./conditions.ts";
 export { decide } from "./decide.ts";
 export type {
@@ -25,12 +24,11 @@ export type {
   Victim,
   Withdrawal,
 } from "./decision.ts";
-export {
-  type ExplainedRound,
-  type ExplainedThreshold,
-  explain,
-  type Neighbour,
-  type PodExplanation,
+export type {
+  ExplainedRound,
+  ExplainedThreshold,
+  Neighbour,
+  PodExplanation,
 } from "./explain.ts";
 export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
 export type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
@@ -39,7 +37,6 @@ export { type ObservedPod, observeBytes, observeEnvelope, observeJson } from "./
 export { PodWatch, type PodWatchOptions } from "./pod-watch.ts";
 export type { EvictionPod, PodOwner, PodReference, QosClass, QosLevel } from "./pods.ts";
 export { defaultEvictionPolicy, type EvictionPolicy } from "./policy.ts";
-export { readEvictPods, readThreshold, readTop } from "./read-answers.ts";
 export { RecordQueries } from "./record-queries.ts";
 export { EvictionRecords, type EvictionRecordsOptions } from "./records.ts";
 export { type RefusalReason, refusalReasons } from "./refusals.ts";
@@ -48,9 +45,9 @@ export type { DecideInput, EvictionOutcome, RoundInput } from "./round.ts";
 export { createEvictionRoundMetrics, type EvictionRoundMetrics } from "./round-metrics.ts";
 export type { RoundRecord } from "./round-record.ts";
 export { defaultEvictionSettings, type EvictionSettings } from "./round-settings.ts";
-export { type RoundSummary, summaryOf } from "./round-summary.ts";
+export type { RoundSummary } from "./round-summary.ts";
 export type { EvictionPluginStatus } from "./served-plugin.ts";
 export type { EvictionSource } from "./source.ts";
-export { type EvictionState, emptyEvictionState, resumeState } from "./state.ts";
+export { type EvictionState, emptyEvictionState } from "./state.ts";
 export type { ConditionProblem, CustomNodeResourceTaint, NodeTaint, WantedTaints } from "./taints.ts";
 export { reviewedTokens, type TokenCheck } from "./token-check.ts";

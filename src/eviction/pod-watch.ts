@@ -35,6 +35,8 @@ const PODS: ApiResource = {
   verbs: ["list", "watch"],
   subresources: [],
 };
+// Pods are large, and memory once used for a page is not all given back.
+const PAGE_SIZE = 100;
 const MOST_NAMED = 1_000;
 
 /**
@@ -57,6 +59,7 @@ export class PodWatch implements NodePods, Runnable {
     this.#watcher = new Watcher({
       client,
       resource: PODS,
+      pageSize: PAGE_SIZE,
       fieldSelector: `spec.nodeName=${nodeName}`,
       handler: {
         onReplace: (objects) => this.#replace(objects),

@@ -53,14 +53,14 @@ async function listPage(
   options: ListOptions,
   { next, longest }: { next: string | undefined; longest: number },
 ): Promise<Page> {
-  const { namespace, fieldSelector, labelSelector, resourceVersion } = options;
+  const { namespace, fieldSelector, labelSelector, resourceVersion, pageSize = PAGE_SIZE } = options;
   const request: ApiRequest = {
     method: "GET",
     path: collectionPath(resource, namespace),
     query: {
       fieldSelector,
       labelSelector,
-      limit: PAGE_SIZE,
+      limit: pageSize,
       continue: next,
       // A continued list has its version in the token; the server refuses another beside it.
       resourceVersion: next ? undefined : resourceVersion,

@@ -93,6 +93,8 @@ export interface ListOptions extends CallOptions {
   labelSelector?: string;
   /** "0": whatever the server has at hand, perhaps old, at no cost to its store. The newest where absent. */
   resourceVersion?: "0";
+  /** Objects asked for at once, 1 or more. Default 500; fewer of large ones need less memory. */
+  pageSize?: number;
 }
 
 /**
@@ -147,7 +149,7 @@ export interface WatchEvent {
   object: KubeObject;
 }
 
-export interface WatchOptions extends Omit<ListOptions, "resourceVersion"> {
+export interface WatchOptions extends Omit<ListOptions, "resourceVersion" | "pageSize"> {
   signal: AbortSignal;
   /** Events after this version are sent. */
   resourceVersion: string;

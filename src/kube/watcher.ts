@@ -20,6 +20,8 @@ export interface WatcherOptions {
   namespace?: string;
   fieldSelector?: string;
   labelSelector?: string;
+  /** As in a list's options. */
+  pageSize?: number;
   handler: WatchHandler;
   clock: Clock;
   log: Logger;
@@ -114,13 +116,14 @@ export class Watcher implements Runnable {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const { client, resource } = this.#options;
+    const { client, resource, pageSize } = this.#options;
     // As client-go: from the server's memory at first, since thousands of nodes start at one time; but when that
     // led to an expired version, the newest.
     const version = this.#listed === "expired" ? {} : ({ resourceVersion: "0" } as const);
     const { items, resourceVersion } = await client.list(resource, {
       ...this.#selection(),
       ...version,
+      ...(pageSize ? { pageSize } : {}),
       signal,
     });
     this.#listed = "from cache";
