@@ -227,6 +227,12 @@ describe("registration", () => {
     expect(plugins.names).toEqual(["inner"]);
   });
 
+  it("is refused once eviction has stopped", async () => {
+    plugins.close();
+    await expect(serve("late")).rejects.toThrow("eviction has stopped");
+    expect(plugins.names).toEqual(["inner"]);
+  });
+
   it("in strict mode counts only with a token that passes", async () => {
     const seen: string[] = [];
     tokenCheck = async (plugin, token) => {

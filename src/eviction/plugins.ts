@@ -41,6 +41,7 @@ export class EvictionPlugins implements PluginHandler {
   readonly type = "EvictionPlugin";
   readonly #options: EvictionPluginsOptions;
   readonly #served = new Map<string, ServedPlugin>();
+  #isClosed = false;
 
   constructor(options: EvictionPluginsOptions) {
     this.#options = options;
@@ -81,6 +82,7 @@ export class EvictionPlugins implements PluginHandler {
         await check(name, token, signal);
       }
       signal.throwIfAborted();
+      if (this.#isClosed) throw stopped("eviction has stopped");
     } catch (thrown) {
       calls.close();
       throw thrown;
@@ -140,8 +142,9 @@ export class EvictionPlugins implements PluginHandler {
     );
   }
 
-  /** Lets go of every channel. Call when no round runs any more. */
+  /** Lets go of every channel, and takes no plugin any more. Call when no round runs. */
   close(): void {
+    this.#isClosed = true;
     for (const plugin of this.#served.values()) {
       if (plugin.registration === undefined) continue;
       this.#stop(plugin.name, "eviction stops");

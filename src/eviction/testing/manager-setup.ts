@@ -1,13 +1,14 @@
 import type { EventInput } from "../../kube/index.ts";
-import { FakeClock, Registry, silentLogger } from "../../lib/index.ts";
+import { type Clock, FakeClock, Registry, silentLogger } from "../../lib/index.ts";
 import { EvictionStore, StateDatabase } from "../../state/index.ts";
 import { EvictionManager } from "../manager.ts";
+import type { NodePods } from "../parts.ts";
 import { EvictionPlugins } from "../plugins.ts";
 import { EvictionRecords } from "../records.ts";
 import { createEvictionRoundMetrics } from "../round-metrics.ts";
 import { defaultEvictionSettings } from "../round-settings.ts";
 import type { EvictionSource } from "../source.ts";
-import { FakeEvictor, type FakePods, FakeTainter } from "./round-parts.ts";
+import { FakeEvictor, FakeTainter } from "./round-parts.ts";
 import { testNode, testPolicy, testThreshold } from "./rounds.ts";
 
 /** An in-tree plugin that says what a test tells it to, and nothing else. */
@@ -22,8 +23,8 @@ export function sourceOf(name: string, changes: Partial<EvictionSource> = {}): E
 }
 
 /** One life of the agent, as far as eviction goes, on a state directory. */
-export class TestAgent implements Disposable {
-  readonly clock: FakeClock;
+export class TestAgent<C extends Clock = FakeClock> implements Disposable {
+  readonly clock: C;
   readonly registry = new Registry();
   readonly metrics = createEvictionRoundMetrics(this.registry);
   readonly database: StateDatabase;
@@ -38,7 +39,12 @@ export class TestAgent implements Disposable {
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
 
-  constructor(directory: string, pods: FakePods, inTree: EvictionSource[] = [], clock = new FakeClock()) {
+  constructor(
+    directory: string,
+    pods: NodePods,
+    inTree: EvictionSource[] = [],
+    clock = new FakeClock() as Clock as C,
+  ) {
     this.clock = clock;
     this.database = StateDatabase.open({ directory, clock, log: silentLogger });
     const common = { clock, log: silentLogger };
@@ -75,9 +81,11 @@ export class TestAgent implements Disposable {
 
   /** Starts, or goes on by one period. */
   async round(): Promise<void> {
-    if (this.#running) return await this.clock.step(this.settings.syncPeriodMs);
+    const { clock } = this;
+    if (!(clock instanceof FakeClock)) throw new Error("rounds are played on a fake clock");
+    if (this.#running) return await clock.step(this.settings.syncPeriodMs);
     this.start();
-    await this.clock.step(0);
+    await clock.step(0);
   }
 
   /** Ends as by SIGKILL: nothing more is written, whatever is under way. */
