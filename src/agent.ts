@@ -4,6 +4,7 @@ import {
   ConfigurationWatcher,
   createConfigMetrics,
 } from "./config/index.ts";
+import { type DeviceSettings, DeviceSync } from "./devices/index.ts";
 import { PodLifecycleDefinition } from "./gen/nodekeeper/lifecycle/v1alpha1/api.ts";
 import { Host } from "./host/index.ts";
 import { enabledPlugins, SYSTEM_REPORTER_NAME, SystemReporter } from "./intree/index.ts";
@@ -119,6 +120,9 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     fieldManager: FIELD_MANAGER,
   });
 
+  const watching = { client, clock, log: log.child({ room: "kube" }), metrics: kubeMetrics };
+  const queueMetrics = createWorkQueueMetrics(registry);
+
   const events = new EventRecorder({
     client,
     clock,
@@ -154,15 +158,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     client,
     fieldManager: FIELD_MANAGER,
     watch: (resource, name, handler) =>
-      new Watcher({
-        client,
-        resource,
-        fieldSelector: `metadata.name=${name}`,
-        handler,
-        clock,
-        log: log.child({ room: "kube" }),
-        metrics: kubeMetrics,
-      }),
+      new Watcher({ ...watching, resource, fieldSelector: `metadata.name=${name}`, handler }),
     store,
     nodeName,
     policies,
@@ -176,16 +172,27 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     clock,
     log: reportingLog,
     metrics,
-    queueMetrics: createWorkQueueMetrics(registry),
+    queueMetrics,
   });
   const runtime = configuration.lifecycle.enabled
     ? containerRuntime(configuration, clock, log, registry)
     : undefined;
   const lifecycle = runtime && podLifecycle(configuration, runtime, database, clock, log, registry);
   const localApi = localApiOf(configuration, lifecycle, clock, log);
+  const devices = new DeviceSync({
+    client,
+    watch: (resource, selectors, handler) => new Watcher({ ...watching, ...selectors, resource, handler }),
+    nodeName,
+    settings: () => deviceSettings(configuration),
+    notify: ({ type, reason, message }) => events.record({ type, reason, message, regarding }),
+    clock,
+    log: log.child({ room: "devices" }),
+    registry,
+    queueMetrics,
+  });
   const pluginManager = new PluginManager({
     directories: plugins.directories,
-    handlers: [reporters],
+    handlers: [reporters, devices.handler],
     clock,
     logger: log.child({ room: "plugins" }),
     registry,
@@ -215,6 +222,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     { name: "ReporterFetcherReady", kind: "ready", check: () => reporters.fetcherHealth() },
     { name: "ReporterPublished", kind: "ready", check: () => publisher.health() },
     pluginManager.healthCheck(),
+    ...devices.healthChecks(),
     ...(lifecycle ? [lifecycle.healthCheck()] : []),
     ...(localApi ? [localApi.healthCheck()] : []),
   ];
@@ -224,6 +232,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       summary: "Plugins: how they stand with the agent, and what they report.",
       handle: () => listPlugins(pluginManager.list(), reporters.status(), publisher.status()),
     },
+    { path: "devices", summary: "Drivers, their devices and slices.", handle: () => devices.status() },
     { path: "objects", summary: "What is published to the API server.", handle: () => publisher.status() },
     { path: "configuration", summary: "The configuration the agent runs with.", handle: () => configuration },
     {
@@ -255,6 +264,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
           events,
           publisher,
           reporters,
+          devices,
           ...(lifecycle ? [lifecycle] : []),
           ...(localApi ? [localApi] : []),
           pluginManager,
@@ -290,6 +300,15 @@ function inTreeReporters(
     if (!make) throw new NodekeeperError("internal", `no maker for in-tree plugin ${name}`);
     return make();
   });
+}
+
+function deviceSettings({ devices }: AgentConfiguration): DeviceSettings {
+  return {
+    wipeDelayMs: devices.wipeDelay,
+    settleMs: devices.settleTime,
+    minWriteIntervalMs: devices.minWriteInterval,
+    maxMessageBytes: devices.maxMessageSize,
+  };
 }
 
 function containerRuntime(

@@ -58,6 +58,12 @@ describe("sources", () => {
         logCapacity: 100_000,
         savedEvents: 20_000,
       },
+      devices: {
+        wipeDelay: 30_000,
+        settleTime: 30_000,
+        minWriteInterval: 200,
+        maxMessageSize: 64 * 1024 * 1024,
+      },
       plugins: {
         directories: ["/var/lib/nodekeeper/plugins_registry"],
         maxPlugins: 128,

@@ -191,6 +191,20 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       flag: "plugin-liveness-interval",
     }),
   }),
+  devices: section("Drivers that stream their devices, and the ResourceSlices these are published in.", {
+    wipeDelay: duration("30s", "0s", "1h", {
+      about: "How long the slices of a driver that went away stay.",
+      applied: "live",
+    }),
+    settleTime: duration("30s", "0s", "1h", {
+      about: "After the start, how long drivers may take to come back before their slices are removed.",
+    }),
+    minWriteInterval: duration("200ms", "0s", "1m", {
+      about: "The least time between two rounds of writes of one driver's slices.",
+      applied: "live",
+    }),
+    maxMessageSize: byteSize("64Mi", "64Ki", "256Mi", { about: "The largest message taken from a driver." }),
+  }),
   reporting: section("Reporter plugins, and the objects their reports are published to.", {
     collectInterval: duration("5s", "1s", "10m", {
       about: "How often each plugin is asked for its whole report, beside its stream.",

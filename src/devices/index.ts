@@ -9,6 +9,12 @@ export type {
 export { decodeNamedResources, poolsOfNamedResources } from "./decode-named-resources.ts";
 export { decodePools } from "./decode-pools.ts";
 export {
+  type DeviceSettings,
+  DeviceSync,
+  type DeviceSyncOptions,
+  defaultDeviceSettings,
+} from "./device-sync.ts";
+export {
   type DroppedField,
   droppedFields,
   type Feature,
@@ -30,5 +36,6 @@ export {
   storedModel,
 } from "./plan-models.ts";
 export { framedDeviceDriver, PoolReader, type PoolReaderOptions } from "./pool-reader.ts";
+export type { DriverStatus, SliceStatus } from "./status.ts";
 export { checkPools, defaultValidation, type ValidationOptions } from "./validate.ts";
 export { decodeSpec, encodeSlice, type SliceVersion, sliceVersions, storedSlice } from "./versions.ts";

@@ -41,7 +41,7 @@ describe("items that are known", () => {
       fc.property(fc.array(some, { maxLength: 30 }), (containers) => {
         const { read, known } = reading();
         for (const [at, partial] of containers.entries()) {
-          const container = containerOf(partial);
+          const container = containerOf(partial as Partial<Container>);
           expect(read(bytesOf(container, at & 0x7f))).toEqual(container);
           if (at % 7 === 0) known.listed();
         }
