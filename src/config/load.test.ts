@@ -275,6 +275,8 @@ describe("the table", () => {
   it("applies just these without a restart", () => {
     expect(settings.filter(({ isLive }) => isLive).map(({ path }) => path)).toEqual([
       "log.level",
+      "devices.wipeDelay",
+      "devices.minWriteInterval",
       "reporting.collectInterval",
       "reporting.callTimeout",
       "reporting.pluginGracePeriod",

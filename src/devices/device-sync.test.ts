@@ -302,7 +302,7 @@ describe("DeviceSync", () => {
     expect(writes.filter(({ method }) => method === "DELETE")).toEqual([]);
     sync.handler.deregister(second, "socket is gone");
     await eventually(() => expect(devices()).toEqual([]));
-    expect(sync.status()).toEqual([]);
+    await eventually(() => expect(sync.status()).toEqual([]));
   });
 
   it("after a restart of the agent: settles before it removes, changes nothing of a driver that is back", async () => {

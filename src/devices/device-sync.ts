@@ -59,6 +59,8 @@ export interface DeviceSyncOptions {
 interface DriverSync {
   /** Monotonic, of the last round of writes. */
   writtenAt: number;
+  /** Monotonic: a server in trouble is left alone until then, whatever the driver says meanwhile. */
+  pausedUntil: number;
   failures: Backoff;
   repairs: Backoff;
   repairedAt: number;
@@ -236,7 +238,8 @@ export class DeviceSync implements Runnable {
     if (!session?.cache.isSynced) return;
     const sync = this.#syncOf(driver);
     const { clock, settings, log } = this.#options;
-    const rest = sync.writtenAt + settings().minWriteIntervalMs - clock.monotonic();
+    const earliest = Math.max(sync.writtenAt + settings().minWriteIntervalMs, sync.pausedUntil);
+    const rest = earliest - clock.monotonic();
     if (rest > 0) {
       this.#queue.addAfter(driver, rest);
       return;
@@ -285,6 +288,7 @@ export class DeviceSync implements Runnable {
       this.#wentWrong(error);
       const asked = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
       const delayMs = Math.max(sync.failures.next(), asked);
+      sync.pausedUntil = clock.monotonic() + delayMs;
       log.warn(
         { driver, err: error, retryInMs: Math.round(delayMs) },
         "slices can't be written, will be tried again",
@@ -344,7 +348,8 @@ export class DeviceSync implements Runnable {
       const more = random ? { random } : {};
       sync = {
         writtenAt: Number.NEGATIVE_INFINITY,
-        failures: new Backoff({ baseMs: 500, maxMs: 60_000, jitter: 0.3, ...more }),
+        pausedUntil: Number.NEGATIVE_INFINITY,
+        failures: new Backoff({ baseMs: 500, maxMs: 30_000, jitter: 0.3, ...more }),
         repairs: new Backoff({ baseMs: 250, maxMs: 60_000, jitter: 0.3, ...more }),
         repairedAt: Number.NEGATIVE_INFINITY,
         settledFor: undefined,
