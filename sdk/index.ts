@@ -22,8 +22,12 @@ export type {
 } from "./lifecycle-model.ts";
 export type { Report } from "./run-report.ts";
 export {
+  type DeviceDriverOptions,
+  type DevicePool,
   type ReporterPlugin,
   type ReporterPluginOptions,
+  serveDeviceDriver,
   serveReporterPlugin,
 } from "./serve.ts";
+export type { Plugin, PluginOptions } from "./served-plugin.ts";
 export type { RegistrationState } from "./services.ts";

@@ -1,14 +1,13 @@
-import type { ReportContent } from "../src/gen/reporterplugin/v1alpha1/api.ts";
 import { abortable, Backoff, type Clock, type Logger } from "../src/lib/index.ts";
 import type { LatestValue } from "./latest-value.ts";
 
 /** Gives all that the plugin has to say, again each time it changes. Restarted when it throws. */
-export type Report = (signal: AbortSignal) => AsyncIterable<ReportContent[]>;
+export type Report<T> = (signal: AbortSignal) => AsyncIterable<T[]>;
 
 /** Runs the author's report into `latest` until the signal aborts; a throw restarts it after 0.5 to 30 s. */
-export async function runReport(
-  report: Report,
-  latest: LatestValue<ReportContent[]>,
+export async function runReport<T>(
+  report: Report<T>,
+  latest: LatestValue<T[]>,
   clock: Clock,
   log: Logger,
   signal: AbortSignal,
@@ -32,17 +31,17 @@ export async function runReport(
 }
 
 // Stepped by hand: an iterator that ignores its signal must not hold up the stop.
-async function follow(
-  report: Report,
+async function follow<T>(
+  report: Report<T>,
   signal: AbortSignal,
-  take: (contents: ReportContent[]) => void,
+  take: (contents: T[]) => void,
 ): Promise<void> {
   const iterator = report(signal)[Symbol.asyncIterator]();
   try {
     for (;;) {
       const step = await abortable(iterator.next(), signal);
       if (step.done) return;
-      if (!Array.isArray(step.value)) throw new TypeError("report must yield arrays of ReportContent");
+      if (!Array.isArray(step.value)) throw new TypeError("what is reported must be an array");
       take(step.value);
     }
   } finally {

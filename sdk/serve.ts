@@ -1,204 +1,52 @@
-import { randomBytes } from "node:crypto";
-import { watch } from "node:fs";
-import { dirname, join } from "node:path";
-import { createServer, type Server } from "nice-grpc";
-import { RegistrationDefinition } from "../src/gen/pluginregistration/v1/api.ts";
-import { type ReportContent, ReporterPluginDefinition } from "../src/gen/reporterplugin/v1alpha1/api.ts";
-import { type OwnSocket, ownershipOf, placeSocket, removeSocket } from "../src/grpc/index.ts";
 import {
-  type Clock,
-  checkPluginName,
-  childScope,
-  type Logger,
-  NodekeeperError,
-  silentLogger,
-  stopped,
-  systemClock,
-} from "../src/lib/index.ts";
-import { LatestValue } from "./latest-value.ts";
-import { type Report, runReport } from "./run-report.ts";
-import { type RegistrationState, registrationService, reporterService } from "./services.ts";
+  type DeepPartial,
+  DeviceDriverDefinition,
+  type Pool,
+} from "../src/gen/nodekeeper/devices/v1alpha1/api.ts";
+import { type ReportContent, ReporterPluginDefinition } from "../src/gen/reporterplugin/v1alpha1/api.ts";
+import type { Report } from "./run-report.ts";
+import { type Plugin, type PluginOptions, ServedPlugin } from "./served-plugin.ts";
+import { deviceService, reporterService } from "./services.ts";
 
-export interface ReporterPluginOptions {
-  /** Unique among the node's reporter plugins; letters, digits, '.', '-', '_', at most 253. */
-  name: string;
-  /** The directory the agent watches. Made where missing. */
-  socketDir: string;
-  /** Default: `<socketDir>/<name>.sock`. At most 107 bytes. */
-  socketPath?: string;
+export interface ReporterPluginOptions extends PluginOptions {
   /** Yields everything the plugin has to say, again each time it changes. */
-  report: Report;
-  /** Default: says nothing. */
-  logger?: Logger;
-  /** Stops the plugin when it aborts, as `stop` does. */
-  signal?: AbortSignal;
-  onRegistered?: () => void;
-  /** The agent refused the plugin; the reason says what it would accept. */
-  onRefused?: (reason: string) => void;
-  /** How often the socket file is looked at without an event, milliseconds. Default 2 s. */
-  checkIntervalMs?: number;
-  clock?: Clock;
+  report: Report<ReportContent>;
 }
 
-export interface ReporterPlugin {
-  readonly socketPath: string;
-  /** Resolves when the socket is served; rejects when it can't be: `invalid`, `conflict` (a second instance). */
-  readonly ready: Promise<void>;
-  /** Resolves after `stop`; rejects when the plugin can't go on, as when another process took its socket. */
-  readonly closed: Promise<void>;
-  /** What the agent said last. */
-  readonly registration: RegistrationState;
-  /** Stops serving and removes the socket. Takes at most about 2 s. */
-  stop(): Promise<void>;
-}
+export type ReporterPlugin = Plugin;
 
 /**
  * Serves a reporter plugin on a unix socket: registration and content. Serves again when the socket disappears,
  * which is also how the agent asks for a new registration. Restarts `report` when it throws.
  */
 export function serveReporterPlugin(options: ReporterPluginOptions): ReporterPlugin {
-  return new ServedPlugin(options);
+  return new ServedPlugin(options, {
+    type: "ReporterPlugin",
+    versions: ["v1alpha1"],
+    report: options.report,
+    addService: (server, latest, stop) =>
+      void server.add(ReporterPluginDefinition, reporterService(latest, stop)),
+  });
 }
 
-class ServedPlugin implements ReporterPlugin {
-  readonly socketPath: string;
-  readonly ready: Promise<void>;
-  readonly closed: Promise<void>;
-  registration: RegistrationState = { state: "waiting" };
-  readonly #options: ReporterPluginOptions;
-  readonly #clock: Clock;
-  readonly #log: Logger;
-  readonly #scope;
-  readonly #latest = new LatestValue<ReportContent[]>();
-  #server: Server | undefined;
-  #socket: OwnSocket | undefined;
+/** A pool of devices in the shape of resource.k8s.io/v1; what is left out is empty. */
+export type DevicePool = DeepPartial<Pool>;
 
-  constructor(options: ReporterPluginOptions) {
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#log = (options.logger ?? silentLogger).child({ plugin: options.name });
-    this.#scope = childScope(options.signal);
-    this.socketPath = options.socketPath ?? join(options.socketDir, `${options.name}.sock`);
-    const ready = Promise.withResolvers<void>();
-    this.ready = ready.promise;
-    this.closed = this.#run(ready);
-    // Who does not look at them reads the log; the process must not die of it.
-    this.ready.catch(() => {});
-    this.closed.catch(() => {});
-  }
-
-  async stop(): Promise<void> {
-    this.#scope.abort(stopped("plugin stopped"));
-    await this.closed.catch(() => {});
-  }
-
-  async #run(ready: PromiseWithResolvers<void>): Promise<void> {
-    const { signal } = this.#scope;
-    const reporting = runReport(this.#options.report, this.#latest, this.#clock, this.#log, signal);
-    try {
-      checkPluginName(this.#options.name);
-      await this.#serve();
-      ready.resolve();
-      while (!signal.aborted) await this.#keep(signal);
-    } catch (err) {
-      ready.reject(err);
-      this.#log.error({ err }, "plugin can't be served");
-      throw err;
-    } finally {
-      this.#scope.abort(stopped("plugin stopped"));
-      this.#scope.release();
-      await this.#close();
-      await reporting;
-    }
-  }
-
-  async #serve(): Promise<void> {
-    const { name } = this.#options;
-    const previous = this.#server;
-    const server = createServer();
-    server.add(
-      RegistrationDefinition,
-      registrationService(name, (state) => this.#told(state)),
-    );
-    server.add(ReporterPluginDefinition, reporterService(this.#latest, this.#scope.signal));
-    // Random, since one process may serve several plugins in the directory.
-    const hiddenName = `.${process.pid}-${randomBytes(4).toString("hex")}.sock`;
-    try {
-      this.#socket = await placeSocket(this.socketPath, hiddenName, this.#clock, async (path) => {
-        await server.listen(`unix:${path}`);
-      });
-    } catch (err) {
-      server.forceShutdown();
-      throw err;
-    }
-    this.#server = server;
-    previous?.forceShutdown();
-    this.#log.info({ socket: this.socketPath }, "serving");
-  }
-
-  /** Waits for an event in the folder, or the interval, then puts the socket back if it is gone. */
-  async #keep(signal: AbortSignal): Promise<void> {
-    await this.#folderChanged(signal);
-    if (signal.aborted || !this.#socket) return;
-    const ownership = await ownershipOf(this.#socket, this.#clock);
-    if (ownership === "ours") return;
-    if (ownership === "taken") {
-      throw new NodekeeperError("conflict", `another process took the socket ${this.socketPath}`);
-    }
-    this.#log.warn({ socket: this.socketPath }, "socket disappeared, serving again");
-    this.registration = { state: "waiting" };
-    try {
-      await this.#serve();
-    } catch (err) {
-      if (err instanceof NodekeeperError) throw err;
-      // The directory may be on its way back; the next round tries again.
-      this.#log.warn({ err }, "socket can't be served yet");
-    }
-  }
-
-  #folderChanged(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const finish = () => {
-        timer.cancel();
-        watcher?.close();
-        signal.removeEventListener("abort", finish);
-        resolve();
-      };
-      const watcher = watchFolder(dirname(this.socketPath), finish);
-      const timer = this.#clock.after(this.#options.checkIntervalMs ?? 2_000, finish);
-      signal.addEventListener("abort", finish, { once: true });
-      if (signal.aborted) finish();
-    });
-  }
-
-  #told(state: RegistrationState): void {
-    this.registration = state;
-    if (state.state === "registered") {
-      this.#log.info("registered");
-      this.#options.onRegistered?.();
-    } else if (state.state === "refused") {
-      this.#log.error({ reason: state.reason }, "refused by the agent");
-      this.#options.onRefused?.(state.reason);
-    }
-  }
-
-  async #close(): Promise<void> {
-    if (this.#socket) await removeSocket(this.#socket, this.#clock);
-    const server = this.#server;
-    if (!server) return;
-    const timer = this.#clock.after(1_000, () => server.forceShutdown());
-    await server.shutdown();
-    timer.cancel();
-  }
+export interface DeviceDriverOptions extends PluginOptions {
+  /** Yields all pools with all devices, again each time something changes. No pool at all: there is no device. */
+  devices: Report<DevicePool>;
 }
 
-function watchFolder(path: string, onRename: () => void) {
-  try {
-    const watcher = watch(path, { persistent: false }, (event) => event === "rename" && onRename());
-    watcher.on("error", () => watcher.close());
-    return watcher;
-  } catch {
-    // No folder, or no inotify handles left: the interval serves.
-    return undefined;
-  }
+/**
+ * Serves a driver's devices on a unix socket. The agent keeps ResourceSlices in step with them under the driver's
+ * name, a DNS subdomain of at most 63 characters; the driver needs no access to the API server.
+ */
+export function serveDeviceDriver(options: DeviceDriverOptions): Plugin {
+  return new ServedPlugin(options, {
+    type: "DRAPlugin",
+    versions: ["nodekeeper.devices.v1alpha1"],
+    report: options.devices,
+    addService: (server, latest, stop) =>
+      void server.add(DeviceDriverDefinition, deviceService(latest, stop)),
+  });
 }

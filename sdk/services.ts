@@ -1,4 +1,9 @@
 import { ServerError, Status } from "nice-grpc";
+import type {
+  DeepPartial,
+  DeviceDriverServiceImplementation,
+  Pool,
+} from "../src/gen/nodekeeper/devices/v1alpha1/api.ts";
 import type { RegistrationServiceImplementation } from "../src/gen/pluginregistration/v1/api.ts";
 import type {
   ReportContent,
@@ -16,11 +21,12 @@ export type RegistrationState =
 /** What the agent asks and tells at registration. */
 export function registrationService(
   name: string,
+  { type, versions }: { type: string; versions: readonly string[] },
   told: (state: RegistrationState) => void,
 ): RegistrationServiceImplementation {
   return {
     // No endpoint: the registration socket serves everything, whatever path the agent sees it under.
-    getInfo: async () => ({ type: "ReporterPlugin", name, endpoint: "", supportedVersions: ["v1alpha1"] }),
+    getInfo: async () => ({ type, name, endpoint: "", supportedVersions: [...versions] }),
     async notifyRegistrationStatus({ pluginRegistered, error }) {
       told(pluginRegistered ? { state: "registered" } : { state: "refused", reason: error });
       return {};
@@ -44,6 +50,23 @@ export function reporterService(
         const { number, value } = await ending(stop, latest.after(seen, either));
         seen = number;
         yield { content: value };
+      }
+    },
+  };
+}
+
+/** Devices from the latest value; streams wait for the first one, and end when `stop` aborts. */
+export function deviceService(
+  latest: LatestValue<DeepPartial<Pool>[]>,
+  stop: AbortSignal,
+): DeviceDriverServiceImplementation {
+  return {
+    async *listAndWatchDevices(_request, { signal }) {
+      const either = AbortSignal.any([signal, stop]);
+      for (let seen = 0; ; ) {
+        const { number, value } = await ending(stop, latest.after(seen, either));
+        seen = number;
+        yield { pools: value };
       }
     },
   };

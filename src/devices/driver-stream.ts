@@ -26,6 +26,8 @@ export type StreamState = "waiting" | "streaming" | "ended" | "failing" | "none"
 
 export interface DriverStreamOptions {
   endpoint: string;
+  /** Drivers are told it. */
+  nodeName: string;
   protocol: Exclude<StreamProtocol, "none">;
   /** The largest message, bytes. */
   maxReceiveBytes: number;
@@ -84,12 +86,12 @@ export async function followDriver(options: DriverStreamOptions, signal: AbortSi
 }
 
 async function followOnce(options: DriverStreamOptions, signal: AbortSignal): Promise<void> {
-  const { endpoint, protocol, maxReceiveBytes, onMessage, onState } = options;
+  const { endpoint, protocol, maxReceiveBytes, nodeName, onMessage, onState } = options;
   const channel = dialUnix(endpoint, { maxReceiveBytes });
   try {
     if (protocol === "devices") {
       const client = createClient(framedDeviceDriver, channel);
-      for await (const frame of client.listAndWatchDevices({}, { signal })) {
+      for await (const frame of client.listAndWatchDevices({ nodeName }, { signal })) {
         onState("streaming");
         onMessage({ protocol, frame });
       }

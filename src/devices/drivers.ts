@@ -92,6 +92,7 @@ export class Drivers implements PluginHandler {
     const done = followDriver(
       {
         endpoint,
+        nodeName: this.#options.nodeName,
         protocol,
         maxReceiveBytes: settings().maxMessageBytes,
         onMessage: (message) => {
