@@ -52,10 +52,11 @@ await Promise.all([
   buildLibrary("src/devcluster/index.ts", "devcluster.js"),
   // What `nodekeeper dev` runs as the sample plugin.
   buildLibrary("examples/reporter/main.ts", "example-reporter.js"),
+  buildLibrary("examples/driver/main.ts", "example-driver.js"),
   writeDeclarations(["sdk/index.ts", "src/devcluster/index.ts"], join(dist, "types")),
 ]);
 await rm(join(dist, "types/tsconfig.json"));
-for (const name of ["nodekeeper.js", "sdk.js", "devcluster.js", "example-reporter.js"]) {
+for (const name of ["nodekeeper.js", "sdk.js", "devcluster.js", "example-reporter.js", "example-driver.js"]) {
   const { size } = await stat(join(dist, name));
   console.log(`dist/${name} ${Math.ceil(size / 1024)} KiB`);
 }

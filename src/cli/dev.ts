@@ -77,19 +77,22 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
     await apiServer.writeKubeconfig(place.kubeconfig);
     const scenarios = options.simulatedRuntime ? await startRuntime(place) : undefined;
     const agent = options.agent ? await makeAgent(options, place, log, (to) => (log.level = to)) : undefined;
-    const plugin = options.plugin ? samplePlugin(place, log) : undefined;
+    const plugin = options.plugin ? sample("reporter", place, log) : undefined;
+    const driver = options.plugin ? sample("driver", place, log) : undefined;
     const parts: Runnable[] = [
       apiServerPart(apiServer),
       ...(scenarios ? [scenarios] : []),
       ...(agent ? [agent] : []),
       ...(plugin ? [plugin] : []),
+      ...(driver ? [driver] : []),
     ];
     // Told before anything runs, so that a failure below appears under it.
     const running = runInOrder(parts, { clock: systemClock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);
     const address = agent
       ? await Promise.race([agent.listening(), running.then(() => undefined)])
       : undefined;
-    if (address || !agent) tell({ options, place, url, address, pluginPid: plugin?.pid, output });
+    if (address || !agent)
+      tell({ options, place, url, address, pluginPid: plugin?.pid, driverPid: driver?.pid, output });
     const live =
       options.verbose || !agent ? undefined : new LiveLine(output, systemClock, () => agent.summary());
     live?.start();
@@ -172,14 +175,14 @@ async function startRuntime(place: Place): Promise<Runnable> {
   };
 }
 
-function samplePlugin(place: Place, log: Logger): ChildProcess {
+function sample(name: "reporter" | "driver", place: Place, log: Logger): ChildProcess {
   const isSource = import.meta.url.endsWith(".ts");
   const script = new URL(
-    isSource ? "../../examples/reporter/main.ts" : "./example-reporter.js",
+    isSource ? `../../examples/${name}/main.ts` : `./example-${name}.js`,
     import.meta.url,
   );
   const args = ["--socket-dir", place.plugins, "--exit-with-parent"];
-  return new ChildProcess({ name: "sample plugin", script, args, clock: systemClock, log });
+  return new ChildProcess({ name: `sample ${name}`, script, args, clock: systemClock, log });
 }
 
 function apiServerPart(server: DevApiServer): Runnable {
@@ -198,10 +201,11 @@ interface Told {
   url: string;
   address: string | undefined;
   pluginPid: number | undefined;
+  driverPid: number | undefined;
   output: Output;
 }
 
-function tell({ options, place, url, address, pluginPid, output }: Told): void {
+function tell({ options, place, url, address, pluginPid, driverPid, output }: Told): void {
   const bold = (text: string) => paint(output, "bold", text);
   const command = (text: string) => `  ${paint(output, "cyan", text)}`;
   const runFlags = `--node-name ${options.nodeName} --kubeconfig ${place.kubeconfig} --state-dir ${place.state} --plugin-directories ${place.plugins} --api-socket ${place.api}${options.simulatedRuntime ? ` --runtime-endpoint ${place.runtime}` : ""}`;
@@ -217,12 +221,15 @@ function tell({ options, place, url, address, pluginPid, output }: Told): void {
       ? [`  runtime        ${place.runtime}  (simulated: pods without processes)`]
       : []),
     ...(pluginPid ? [`  sample plugin  process ${pluginPid}`] : []),
+    ...(driverPid ? [`  sample driver  process ${driverPid}`] : []),
     ...(options.verbose ? [] : [`  log            ${place.log}`]),
     "",
     bold("Try, in another terminal:"),
     command(`kubectl --kubeconfig ${place.kubeconfig} get cnr ${options.nodeName} -o yaml`),
     command(`kubectl --kubeconfig ${place.kubeconfig} get cnr -w`),
     ...(address ? [command(`${run} plugins list --server ${address}`)] : []),
+    ...(address ? [command(`${run} devices --server ${address}`)] : []),
+    ...(driverPid ? [command(`kubectl --kubeconfig ${place.kubeconfig} get resourceslices`)] : []),
     command(`${run} pods --socket ${place.api}`),
     command(`${run} events --follow --socket ${place.api}`),
     ...(pluginPid

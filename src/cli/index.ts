@@ -29,7 +29,7 @@ export async function runCli(argv: readonly string[], output: Output = standardO
   program
     .command("dev")
     .description(
-      "run a development cluster: an embedded API server, a simulated container runtime, the agent and a sample plugin",
+      "run a development cluster: an embedded API server, a simulated container runtime, the agent, a sample plugin and a sample driver",
     )
     .option(
       "--data-dir <path>",
@@ -94,6 +94,22 @@ export async function runCli(argv: readonly string[], output: Output = standardO
       const { eventsCommand } = await import("./events.ts");
       const format = oneOf(given, ["text", "json"] as const, "--output");
       await eventsCommand({ socket, format, follow, since, pod }, output, Date.now, await signals());
+    });
+
+  program
+    .command("devices")
+    .argument("[driver]", "one driver, with its slices and the devices that are held back")
+    .description("drivers, the devices they stream, and the ResourceSlices these are published in")
+    .option(
+      "--server <host:port>",
+      "the agent's status server",
+      process.env.NODEKEEPER_SERVER_ADDRESS ?? DEFAULT_SERVER,
+    )
+    .option("-o, --output <format>", "table or json", "table")
+    .action(async (driver, options) => {
+      const { devicesCommand } = await import("./devices.ts");
+      const format = oneOf(options.output, ["table", "json"] as const, "--output");
+      await devicesCommand({ server: options.server, format, driver }, output, Date.now());
     });
 
   const config = program.command("config").description("look at configurations");

@@ -198,6 +198,11 @@ function neededRights(nodeName: string): AccessQuestion[] {
     { verb: "patch", ...cnr, subresource: "status" },
     ...["get", "list", "watch", "patch"].map((verb) => ({ verb, ...coreNode })),
     { verb: "patch", ...coreNode, subresource: "status" },
+    ...["get", "list", "watch", "create", "update", "delete"].map((verb) => ({
+      verb,
+      group: "resource.k8s.io",
+      resource: "resourceslices",
+    })),
     ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events", namespace: "default" })),
   ];
 }
