@@ -198,7 +198,7 @@ function neededRights(nodeName: string): AccessQuestion[] {
     { verb: "patch", ...cnr, subresource: "status" },
     ...["get", "list", "watch", "patch"].map((verb) => ({ verb, ...coreNode })),
     { verb: "patch", ...coreNode, subresource: "status" },
-    ...["get", "list", "watch", "create", "update", "delete"].map((verb) => ({
+    ...["list", "watch", "create", "update", "delete"].map((verb) => ({
       verb,
       group: "resource.k8s.io",
       resource: "resourceslices",

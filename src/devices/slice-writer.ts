@@ -1,5 +1,5 @@
 import type { KubeApiClient, KubeObject, ObjectMeta } from "../kube/index.ts";
-import { codeOf, messageOf, NodekeeperError } from "../lib/index.ts";
+import { codeOf, NodekeeperError } from "../lib/index.ts";
 import type { StoredSlice } from "./checked.ts";
 import type { Desired } from "./driver.ts";
 import { type DroppedField, droppedFields, type Feature, featuresBehindRefusal } from "./features.ts";
@@ -184,20 +184,14 @@ export class SliceWriter {
     for (const feature of featuresBehindRefusal(content.spec)) result.missing.add(feature);
   }
 
-  // What is really there under the name; what is not ours to touch stays unknown.
+  // What is really there under the name; what is not ours to touch stays unknown. A list of one, for the right to list
+  // is there anyway.
   async #reread(name: string, uid: string, signal: AbortSignal): Promise<void> {
     const { client, api, cache, nodeName } = this.#options;
-    try {
-      const object = await client.get(api.resource, name, { signal });
-      if (uid !== "" && object.metadata.uid !== uid) cache.gone(name, uid);
-      const known = knownSlice(api, object);
-      const isOfThisNode = known?.object.nodeName === nodeName;
-      if (known && isOfThisNode) cache.wrote(object);
-    } catch (error) {
-      if (codeOf(error) !== "notFound")
-        throw new NodekeeperError(codeOf(error), messageOf(error), { cause: error });
-      if (uid !== "") cache.gone(name, uid);
-    }
+    const { items } = await client.list(api.resource, { fieldSelector: `metadata.name=${name}`, signal });
+    const [object] = items;
+    if (uid !== "" && object?.metadata.uid !== uid) cache.gone(name, uid);
+    if (object && knownSlice(api, object)?.object.nodeName === nodeName) cache.wrote(object);
   }
 }
 

@@ -1,7 +1,16 @@
 import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { customNodeResource, metadata, node, spec, status } from "../../sdk/index.ts";
+import {
+  customNodeResource,
+  type DevicePool,
+  metadata,
+  node,
+  serveDeviceDriver,
+  spec,
+  status,
+} from "../../sdk/index.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { rightOf } from "./support/audit-log.ts";
@@ -26,6 +35,14 @@ const roles: ApiObject[] = parseAllDocuments(readFileSync(rbacFile, "utf8"))
   .filter(({ kind }) => kind === "ClusterRole" || kind === "Role");
 const clusterRules: Rule[] = roles.find(({ kind }) => kind === "ClusterRole")!.rules;
 const eventRules: Rule[] = roles.find(({ kind }) => kind === "Role")!.rules;
+
+/** One slice, then two, then one again. */
+async function* togglingDevices(signal: AbortSignal): AsyncGenerator<DevicePool[]> {
+  for (let count = 100; ; count = 300 - count) {
+    yield [{ devices: Array.from({ length: count }, (_, at) => ({ name: `device-${at}` })) }];
+    await sleep(700, undefined, { signal });
+  }
+}
 
 function rightsOf(rules: readonly Rule[]): string[] {
   return rules.flatMap(({ resources, verbs }) =>
@@ -53,6 +70,12 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
     ends.push(() => agent.child.stop());
     const plugin = new SteeredPlugin(agent, "everything", everything());
     ends.push(() => plugin.stop());
+    const driver = serveDeviceDriver({
+      name: "toggling.example.com",
+      socketDir: agent.pluginFolder,
+      devices: togglingDevices,
+    });
+    ends.push(() => driver.stop());
     return { agent, plugin };
   }
 
@@ -75,6 +98,15 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
         await again.stop();
       }
     }
+    // A slice is made, another goes, and one is changed each time the driver changes its mind.
+    await eventually(() => {
+      const rights = cluster.audit
+        .requests({ user: agent.user })
+        .filter(({ objectRef }) => objectRef)
+        .map(rightOf);
+      expect(rights).toContain("delete resourceslices");
+      expect(rights).toContain("update resourceslices");
+    });
     const requests = cluster.audit.requests({ user: agent.user });
     expect(requests.filter(({ responseStatus }) => responseStatus?.code === 403)).toEqual([]);
     const used = new Set(requests.filter(({ objectRef }) => objectRef).map(rightOf));

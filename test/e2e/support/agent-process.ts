@@ -14,6 +14,8 @@ export interface AgentProcessOptions {
   port?: number;
   /** Another file of trusted authorities than the control plane's. */
   authority?: string;
+  /** Whether its token names no node. */
+  unboundToken?: boolean;
   /** How long its first token is valid, seconds. */
   tokenLifetime?: number;
   /** Fields of the kubeconfig's user, in place of the service account's token. */
@@ -55,7 +57,10 @@ export class AgentProcess {
     mkdirSync(join(folder, "plugins"), { recursive: true });
     const tokenFile = join(folder, "token");
     const uid = await installNodekeeper(cluster);
-    const newToken = (lifetime: number) => cluster.tokens.sign({ ...serviceAccount, uid }, lifetime);
+    // As a pod's: bound to its node, which an older server does not know of.
+    const node = await cluster.admin.get(`/api/v1/nodes/${nodeName}`).catch(() => undefined);
+    const bound = node && !options.unboundToken ? { name: nodeName, uid: node.metadata.uid } : undefined;
+    const newToken = (lifetime: number) => cluster.tokens.sign({ ...serviceAccount, uid }, lifetime, bound);
     writeFileSync(tokenFile, newToken(options.tokenLifetime ?? HOUR_S));
     const user = options.user ?? { tokenFile };
     const kubeconfig = writeKubeconfig(join(folder, "kubeconfig"), { port, authority, user });

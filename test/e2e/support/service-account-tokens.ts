@@ -26,8 +26,12 @@ export class TokenSigner {
     writeFileSync(this.keyFile, privateKey.export({ type: "sec1", format: "pem" }), { mode: 0o600 });
   }
 
-  /** A token as the API server would make it (https://www.rfc-editor.org/rfc/rfc7519), taken by it for so many seconds. */
-  sign({ namespace, name, uid }: ServiceAccount, lifetimeSeconds: number): string {
+  /** A token, bound to a node where one is given, as the API server would make it (https://www.rfc-editor.org/rfc/rfc7519), taken by it for so many seconds. */
+  sign(
+    { namespace, name, uid }: ServiceAccount,
+    lifetimeSeconds: number,
+    node?: { name: string; uid: string },
+  ): string {
     const now = Math.floor(Date.now() / 1000);
     const claims = {
       iss: TokenSigner.issuer,
@@ -37,7 +41,7 @@ export class TokenSigner {
       iat: now - 2 * LEEWAY_S,
       nbf: now - 2 * LEEWAY_S,
       exp: now + lifetimeSeconds - LEEWAY_S,
-      "kubernetes.io": { namespace, serviceaccount: { name, uid } },
+      "kubernetes.io": { namespace, serviceaccount: { name, uid }, ...(node ? { node } : {}) },
     };
     const signed = `${encode({ alg: "ES256", typ: "JWT" })}.${encode(claims)}`;
     const key = createPrivateKey(readFileSync(this.keyFile));
