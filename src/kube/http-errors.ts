@@ -34,6 +34,41 @@ export function codeOfStatus(status: number, message = ""): ErrorCode {
   return status >= 400 && status < 500 ? "invalid" : "unavailable";
 }
 
+/** One cause in the details of a Status: `{ reason: "DisruptionBudget", message: "The disruption budget web needs..." }`. */
+export interface StatusCause {
+  reason: string;
+  message: string;
+}
+
+/** What a Status object says besides its message. Texts are empty where it does not say. */
+export interface StatusSummary {
+  /** "NotFound", "Conflict", ... */
+  reason: string;
+  /** The plural name of the resource it is about: "pods". */
+  kind: string;
+  /** The name of the object it is about. */
+  name: string;
+  causes: readonly StatusCause[];
+}
+
+/** The API server's own refusal, as a Status object; what a proxy on the way says is a plain NodekeeperError. */
+export class ApiStatusError extends NodekeeperError {
+  /** The HTTP status. */
+  readonly httpStatus: number;
+  readonly summary: StatusSummary;
+
+  constructor(code: ErrorCode, message: string, answer: ApiStatus, retryAfterMs: number | undefined) {
+    super(code, message, retryAfterMs === undefined ? {} : { retryAfterMs });
+    this.httpStatus = answer.httpStatus;
+    this.summary = answer.summary;
+  }
+}
+
+interface ApiStatus {
+  httpStatus: number;
+  summary: StatusSummary;
+}
+
 /** An answer whose status is not a success. */
 export interface FailedAnswer {
   status: number;
@@ -52,13 +87,16 @@ export function errorOfAnswer(what: string, answer: FailedAnswer, now: number): 
   const parsed = parseStatus(body);
   const retryAfterMs = retryAfterOf(headers["retry-after"], now) ?? parsed?.retryAfterMs;
   const details = retryAfterMs === undefined ? {} : { retryAfterMs };
-  if (parsed?.message)
-    return new NodekeeperError(
-      codeOfStatus(status, parsed.message),
-      `${what}: ${status}: ${parsed.message}`,
-      details,
+  if (parsed) {
+    const { message, summary } = parsed;
+    const text = message ? `${what}: ${status}: ${message}` : `${what}: ${status}`;
+    return new ApiStatusError(
+      codeOfStatus(status, message),
+      text,
+      { httpStatus: status, summary },
+      retryAfterMs,
     );
-  if (parsed) return new NodekeeperError(codeOfStatus(status), `${what}: ${status}`, details);
+  }
   const code = looksLikeHtml(headers["content-type"], body) ? "unavailable" : codeOfStatus(status);
   const target = headers.location ? ` to ${headers.location} (not followed)` : "";
   return new NodekeeperError(
@@ -121,7 +159,13 @@ function retryAfterOfStatus(status: Readonly<Record<string, unknown>>): number |
   return Math.min(seconds * 1000, LONGEST_RETRY_AFTER_MS);
 }
 
-function parseStatus(body: string): { message: string; retryAfterMs: number | undefined } | undefined {
+interface ParsedStatus {
+  message: string;
+  retryAfterMs: number | undefined;
+  summary: StatusSummary;
+}
+
+function parseStatus(body: string): ParsedStatus | undefined {
   let status: unknown;
   try {
     status = JSON.parse(body);
@@ -129,8 +173,26 @@ function parseStatus(body: string): { message: string; retryAfterMs: number | un
     return undefined;
   }
   if (!isRecord(status)) return undefined;
-  const message = typeof status.message === "string" ? status.message : "";
-  return { message, retryAfterMs: retryAfterOfStatus(status) };
+  return {
+    message: textOf(status.message),
+    retryAfterMs: retryAfterOfStatus(status),
+    summary: summaryOf(status),
+  };
+}
+
+function summaryOf(status: Readonly<Record<string, unknown>>): StatusSummary {
+  const details = isRecord(status.details) ? status.details : {};
+  const causes = Array.isArray(details.causes) ? details.causes.filter(isRecord) : [];
+  return {
+    reason: textOf(status.reason),
+    kind: textOf(details.kind),
+    name: textOf(details.name),
+    causes: causes.map(({ reason, message }) => ({ reason: textOf(reason), message: textOf(message) })),
+  };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 function looksLikeHtml(contentType: string | undefined, body: string): boolean {
