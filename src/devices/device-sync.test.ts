@@ -99,6 +99,9 @@ interface Setup {
   settings?: Partial<DeviceSettings>;
   faults?: (request: RequestInfo) => Fault | undefined;
   server?: DevApiServer;
+  recheckMs?: number;
+  /** Changes what the server stores, as one does whose feature gates are off. */
+  drops?: (slice: KubeObject) => KubeObject;
 }
 
 async function setUp(setup: Setup = {}) {
@@ -135,6 +138,12 @@ async function setUp(setup: Setup = {}) {
     burst: 1_000,
     deadlineMs: 2_000,
   });
+  const { drops } = setup;
+  if (drops) {
+    const [create, update] = [client.create.bind(client), client.update.bind(client)];
+    client.create = (resource, object, options) => create(resource, drops(object), options);
+    client.update = (resource, object, options) => update(resource, drops(object), options);
+  }
   const events: string[] = [];
   const sync = new DeviceSync({
     ...common,
@@ -151,6 +160,7 @@ async function setUp(setup: Setup = {}) {
     }),
     notify: ({ message }) => void events.push(message),
     registry,
+    ...(setup.recheckMs ? { recheckMs: setup.recheckMs } : {}),
   });
   const controller = new AbortController();
   const running = sync.run(controller.signal);
@@ -409,6 +419,76 @@ describe("DeviceSync", () => {
     gpu.say([{ name: "good" }, { name: "Bad Name" }]);
     await systemClock.sleep(100);
     expect(events).toHaveLength(1);
+  });
+
+  it("a driver that says that it has nothing, and then everything", async () => {
+    const { driver, register, devices, slices } = await setUp();
+    const gpu = await driver("gpu.example.com");
+    gpu.say(0);
+    await register("gpu.example.com", gpu);
+    // A slice without devices tells that the driver is there.
+    await eventually(() => expect(slices()).toHaveLength(1));
+    gpu.say(1_000);
+    await eventually(() => expect(devices()).toHaveLength(1_000));
+    gpu.say(0);
+    await eventually(() => expect(devices()).toEqual([]));
+    expect(slices()).toHaveLength(1);
+  });
+
+  it("20,000 devices in one message, and one of them changed after that", async () => {
+    const { driver, register, devices, writes } = await setUp();
+    const gpu = await driver("gpu.example.com");
+    gpu.say(20_000);
+    await register("gpu.example.com", gpu);
+    await eventually(() => expect(devices()).toHaveLength(20_000), 20_000);
+    const before = writes.length;
+    gpu.say(19_999);
+    await eventually(() => expect(devices()).toHaveLength(19_999));
+    expect(writes.length - before).toBe(1);
+  }, 30_000);
+
+  it("holds back what would be given out wrongly where the server drops taints, and writes nothing for ever", async () => {
+    const { driver, register, devices, sync, writes, events } = await setUp({
+      drops: (slice) => {
+        const spec = slice.spec as { devices?: { taints?: unknown }[] };
+        return { ...slice, spec: { ...spec, devices: spec.devices?.map(({ taints, ...device }) => device) } };
+      },
+    });
+    const gpu = await driver("gpu.example.com");
+    gpu.say([
+      { name: "good" },
+      { name: "tainted", taints: [{ key: "example.com/broken", effect: "NoSchedule" }] },
+    ]);
+    await register("gpu.example.com", gpu);
+    await eventually(() => expect(devices()).toEqual(["good"]));
+    expect(sync.status()).toMatchObject([
+      { quarantined: 1, problems: [{ device: "tainted", message: /DRADeviceTaints/ }] },
+    ]);
+    expect(events.join()).toMatch(/drops taints/);
+    const before = writes.length;
+    await systemClock.sleep(300);
+    expect(writes).toHaveLength(before);
+  });
+
+  it("goes over to a better version of the API when the server has one", async () => {
+    let isOld = true;
+    const hides = ({ path }: RequestInfo) =>
+      isOld && /^\/apis\/resource\.k8s\.io\/(v1|v1beta2)(\/|$)/.test(path)
+        ? { status: 404, body: {} }
+        : undefined;
+    const { driver, register, devices, sync, writes } = await setUp({ faults: hides, recheckMs: 100 });
+    const gpu = await driver("gpu.example.com");
+    gpu.say(3);
+    await register("gpu.example.com", gpu);
+    await eventually(() => expect(devices()).toHaveLength(3));
+    expect(sync.version).toBe("v1beta1");
+    isOld = false;
+    await eventually(() => expect(sync.version).toBe("v1"));
+    gpu.say(4);
+    await eventually(() => expect(devices()).toHaveLength(4));
+    expect(writes.at(-1)?.path).toContain("/v1/");
+    // What was published by the old version is the same by the new one.
+    expect(writes).toHaveLength(2);
   });
 
   it("a driver that alternates a hundred times a second is written now and then, and last as it ends", async () => {

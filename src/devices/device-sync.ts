@@ -52,6 +52,8 @@ export interface DeviceSyncOptions {
   /** One sync for each registry. */
   registry: Registry;
   queueMetrics?: WorkQueueMetrics;
+  /** How often it is looked whether the server is another version than before, milliseconds. Default 10 min. */
+  recheckMs?: number;
   random?: () => number;
 }
 
@@ -190,7 +192,7 @@ export class DeviceSync implements Runnable {
 
   // Resolves when the server has another version, or other features, than before.
   async #speakOf(api: SliceApi, signal: AbortSignal): Promise<void> {
-    const { client, clock, nodeName } = this.#options;
+    const { client, clock, nodeName, recheckMs = RECHECK_MS } = this.#options;
     const server = (await client.serverVersion({ signal })).gitVersion;
     const cache = new SliceCache({
       api,
@@ -218,7 +220,10 @@ export class DeviceSync implements Runnable {
     const watching = this.#watcher.run(scope);
     try {
       while (!signal.aborted) {
-        await clock.sleep(this.#watcher.healthCheck().check().ok ? RECHECK_MS : REDISCOVER_MS, signal);
+        await clock.sleep(
+          this.#watcher.healthCheck().check().ok ? recheckMs : Math.min(recheckMs, REDISCOVER_MS),
+          signal,
+        );
         client.forgetDiscovery();
         const now = await discoverSliceApi(client, signal);
         const version = (await client.serverVersion({ signal })).gitVersion;
