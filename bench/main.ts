@@ -1,6 +1,7 @@
 // Measures the budgets: npm run bench -- SUITE [--quick] [-o json]
 import { parseArgs } from "node:util";
 import { keepProcessSmall } from "../src/cli/memory.ts";
+import { benchDevices } from "./devices.ts";
 import { benchEviction } from "./eviction.ts";
 import { type Figure, printFigures } from "./figures.ts";
 import { benchLifecycle } from "./lifecycle.ts";
@@ -9,6 +10,7 @@ import { benchReporting } from "./reporting.ts";
 const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   reporting: benchReporting,
   lifecycle: benchLifecycle,
+  devices: benchDevices,
   eviction: benchEviction,
 };
 

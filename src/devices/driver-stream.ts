@@ -1,11 +1,11 @@
 import { createClient } from "nice-grpc";
 import { NodeDefinition } from "../gen/dra/v1alpha3/api.ts";
-import type { ListAndWatchDevicesFrame } from "../gen/nodekeeper/devices/v1alpha1/frames.ts";
+import { ListAndWatchDevicesFrame } from "../gen/nodekeeper/devices/v1alpha1/frames.ts";
 import { dialUnix, fromGrpcError } from "../grpc/index.ts";
 import { Backoff, type Clock, codeOf, type Logger, messageOf } from "../lib/index.ts";
 import { decodeNamedResources } from "./decode-named-resources.ts";
 import type { NamedResources } from "./model.ts";
-import { framedDeviceDriver } from "./pool-reader.ts";
+import { rawDeviceDriver } from "./pool-reader.ts";
 
 /** The version by which a driver says that it serves our own protocol. */
 export const deviceApiVersion = "nodekeeper.devices.v1alpha1";
@@ -90,10 +90,14 @@ async function followOnce(options: DriverStreamOptions, signal: AbortSignal): Pr
   const channel = dialUnix(endpoint, { maxReceiveBytes });
   try {
     if (protocol === "devices") {
-      const client = createClient(framedDeviceDriver, channel);
-      for await (const frame of client.listAndWatchDevices({ nodeName }, { signal })) {
+      const client = createClient(rawDeviceDriver, channel);
+      let before: Uint8Array | undefined;
+      for await (const message of client.listAndWatchDevices({ nodeName }, { signal })) {
+        const bytes = message as unknown as Uint8Array;
         onState("streaming");
-        onMessage({ protocol, frame });
+        if (before && Buffer.compare(before, bytes) === 0) continue;
+        before = bytes;
+        onMessage({ protocol, frame: ListAndWatchDevicesFrame.decode(bytes) });
       }
       return;
     }

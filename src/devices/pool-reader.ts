@@ -8,6 +8,21 @@ import { type DeviceContext, type ExaminedDevice, examineDevice } from "./examin
 import { deviceWithout, type Feature, heldBack, unsafeWithout } from "./features.ts";
 import { checkPoolsBy, defaultValidation, type PoolOf, type ValidationOptions } from "./validate.ts";
 
+/** The driver's service with its messages as they come: one that is as the one before is not even decoded. */
+export const rawDeviceDriver = {
+  ...wire.DeviceDriverDefinition,
+  methods: {
+    listAndWatchDevices: {
+      ...wire.DeviceDriverDefinition.methods.listAndWatchDevices,
+      responseType: {
+        ...ListAndWatchDevicesFrame,
+        decode: (bytes: Uint8Array) => bytes as never,
+        fromPartial: (bytes: unknown) => bytes as never,
+      },
+    },
+  },
+} as const;
+
 /** The driver's service as the agent calls it: messages come as frames, for `PoolReader`. */
 export const framedDeviceDriver = {
   ...wire.DeviceDriverDefinition,

@@ -1,0 +1,63 @@
+import { join } from "node:path";
+import { createServer, type Server } from "nice-grpc";
+import { DeviceDriverDefinition } from "../src/gen/nodekeeper/devices/v1alpha1/api.ts";
+import { RegistrationDefinition } from "../src/gen/pluginregistration/v1/api.ts";
+
+const passThrough = (bytes: Uint8Array) => bytes;
+const rawDriver = {
+  listAndWatchDevices: {
+    path: `/${DeviceDriverDefinition.fullName}/ListAndWatchDevices`,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: passThrough,
+    requestDeserialize: passThrough,
+    responseSerialize: passThrough,
+    responseDeserialize: passThrough,
+    options: {},
+  },
+};
+
+/** A driver whose messages are ready made, so that making them is not measured. */
+export class RawDriver {
+  readonly #server: Server = createServer({ "grpc.max_send_message_length": -1 });
+  #message: Uint8Array;
+  #wake = Promise.withResolvers<void>();
+
+  constructor(first: Uint8Array) {
+    this.#message = first;
+  }
+
+  async serve(folder: string, name: string): Promise<void> {
+    const self = this;
+    this.#server.add(RegistrationDefinition, {
+      getInfo: async () => ({
+        type: "DRAPlugin",
+        name,
+        endpoint: "",
+        supportedVersions: ["nodekeeper.devices.v1alpha1"],
+      }),
+      notifyRegistrationStatus: async () => ({}),
+    });
+    this.#server.add(rawDriver, {
+      async *listAndWatchDevices() {
+        for (;;) {
+          yield self.#message;
+          await self.#wake.promise;
+        }
+      },
+    });
+    await this.#server.listen(`unix:${join(folder, `${name}.sock`)}`);
+  }
+
+  /** Sends a message; answers when it was handed over. */
+  send(message: Uint8Array): number {
+    this.#message = message;
+    this.#wake.resolve();
+    this.#wake = Promise.withResolvers();
+    return performance.now();
+  }
+
+  stop(): void {
+    this.#server.forceShutdown();
+  }
+}
