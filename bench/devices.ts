@@ -100,6 +100,7 @@ function benchPlanning(quick: boolean): Figure[] {
       unit: "ms",
       budget: 5,
     },
+    { name: "planning 10,000 devices, all the same, median", value: percentile(unchanged, 0.5), unit: "ms" },
     { name: "checking 10,000 devices that are not known yet", value: performance.now() - whole, unit: "ms" },
   ];
 }

@@ -6,6 +6,7 @@ export const rooms = [
   "main.ts",
   "cli",
   "agent.ts",
+  "assembly",
   "devcluster",
   "server",
   "intree",

@@ -1,13 +1,17 @@
 import {
+  containerRuntime,
+  deviceSettings,
+  inTreeReporters,
+  localApiOf,
+  podLifecycle,
+} from "./assembly/index.ts";
+import {
   type AgentConfiguration,
   type ConfigurationSources,
   ConfigurationWatcher,
   createConfigMetrics,
 } from "./config/index.ts";
-import { type DeviceSettings, DeviceSync } from "./devices/index.ts";
-import { PodLifecycleDefinition } from "./gen/nodekeeper/lifecycle/v1alpha1/api.ts";
-import { Host } from "./host/index.ts";
-import { enabledPlugins, SYSTEM_REPORTER_NAME, SystemReporter } from "./intree/index.ts";
+import { DeviceSync } from "./devices/index.ts";
 import {
   createKubeClient,
   createKubeMetrics,
@@ -21,30 +25,15 @@ import {
   type HealthCheck,
   type Logger,
   type LogLevel,
-  NodekeeperError,
   Registry,
   type Runnable,
   runInOrder,
 } from "./lib/index.ts";
-import { PodLifecycleEventGenerator } from "./lifecycle/index.ts";
+import type { PodLifecycleEventGenerator } from "./lifecycle/index.ts";
 import { PluginManager } from "./plugins/index.ts";
-import {
-  createReportingMetrics,
-  kindPolicies,
-  Publisher,
-  ReporterManager,
-  type ReporterSource,
-} from "./reporting/index.ts";
-import { CriRuntime, FoundRuntime, type Runtime } from "./runtime/index.ts";
-import {
-  createBaseMetrics,
-  createStatusServer,
-  type JsonRoute,
-  LifecycleService,
-  LocalApi,
-  listPlugins,
-} from "./server/index.ts";
-import { LifecycleStore, ReporterStore, StateDatabase } from "./state/index.ts";
+import { createReportingMetrics, kindPolicies, Publisher, ReporterManager } from "./reporting/index.ts";
+import { createBaseMetrics, createStatusServer, type JsonRoute, listPlugins } from "./server/index.ts";
+import { ReporterStore, StateDatabase } from "./state/index.ts";
 
 // Under the five seconds in which a person who pressed Ctrl-C expects an end.
 const STOP_DEADLINE_MS = 4_000;
@@ -279,95 +268,6 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       }
     },
   };
-}
-
-function inTreeReporters(
-  { hostRoot, reporting }: AgentConfiguration,
-  clock: Clock,
-  log: Logger,
-): ReporterSource[] {
-  const makers: Record<string, () => ReporterSource> = {
-    [SYSTEM_REPORTER_NAME]: () =>
-      new SystemReporter({
-        host: new Host({ root: hostRoot, clock }),
-        clock,
-        logger: log.child({ plugin: SYSTEM_REPORTER_NAME }),
-        reportCpuFlags: reporting.system.reportCPUFlags,
-      }),
-  };
-  return enabledPlugins(Object.keys(makers), reporting.inTreePlugins).map((name) => {
-    const make = makers[name];
-    if (!make) throw new NodekeeperError("internal", `no maker for in-tree plugin ${name}`);
-    return make();
-  });
-}
-
-function deviceSettings({ devices }: AgentConfiguration): DeviceSettings {
-  return {
-    wipeDelayMs: devices.wipeDelay,
-    settleMs: devices.settleTime,
-    minWriteIntervalMs: devices.minWriteInterval,
-    maxMessageBytes: devices.maxMessageSize,
-  };
-}
-
-function containerRuntime(
-  { runtime: { endpoint, requestTimeout, maxMessageSize } }: AgentConfiguration,
-  clock: Clock,
-  log: Logger,
-  registry: Registry,
-): CriRuntime | FoundRuntime {
-  const settings = { callDeadlineMs: requestTimeout, maxReceiveBytes: maxMessageSize };
-  const options = { clock, logger: log.child({ room: "runtime" }), registry, settings };
-  return endpoint === "" ? new FoundRuntime(options) : new CriRuntime({ ...options, endpoint });
-}
-
-function podLifecycle(
-  { lifecycle, runtime: { requestTimeout } }: AgentConfiguration,
-  runtime: Runtime,
-  database: StateDatabase,
-  clock: Clock,
-  log: Logger,
-  registry: Registry,
-): PodLifecycleEventGenerator {
-  const { maxInspections } = lifecycle;
-  return new PodLifecycleEventGenerator({
-    runtime,
-    store: new LifecycleStore(database),
-    clock,
-    logger: log.child({ room: "lifecycle" }),
-    registry,
-    settings: {
-      relistPeriodMs: lifecycle.relistPeriod,
-      hintedRelistPeriodMs: lifecycle.eventedRelistPeriod,
-      unhealthyAfterMs: lifecycle.unhealthyAfter,
-      // The client's own deadline comes first: its error names the call.
-      callDeadlineMs: requestTimeout + 1_000,
-      inspectionPatienceMs: lifecycle.inspectionPatience,
-      inspections: { initial: Math.min(10, maxInspections), min: 1, max: maxInspections },
-      logCapacity: lifecycle.logCapacity,
-      savedEvents: lifecycle.savedEvents,
-      useHints: lifecycle.useRuntimeEvents,
-    },
-  });
-}
-
-function localApiOf(
-  { api }: AgentConfiguration,
-  lifecycle: PodLifecycleEventGenerator | undefined,
-  clock: Clock,
-  log: Logger,
-): LocalApi | undefined {
-  if (api.socket === "" || !lifecycle) return undefined;
-  const { events, statuses } = lifecycle;
-  return new LocalApi({
-    path: api.socket,
-    addServices: (server, signal) => {
-      server.add(PodLifecycleDefinition, new LifecycleService({ events, statuses, clock, signal }));
-    },
-    clock,
-    logger: log.child({ room: "server" }),
-  });
 }
 
 function summarize(

@@ -1,0 +1,3 @@
+export { deviceSettings } from "./device-settings.ts";
+export { inTreeReporters } from "./in-tree-reporters.ts";
+export { containerRuntime, localApiOf, podLifecycle } from "./lifecycle.ts";

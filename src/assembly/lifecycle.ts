@@ -1,0 +1,69 @@
+import type { AgentConfiguration } from "../config/index.ts";
+import { PodLifecycleDefinition } from "../gen/nodekeeper/lifecycle/v1alpha1/api.ts";
+import type { Clock, Logger, Registry } from "../lib/index.ts";
+import { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
+import { CriRuntime, FoundRuntime, type Runtime } from "../runtime/index.ts";
+import { LifecycleService, LocalApi } from "../server/index.ts";
+import { LifecycleStore, type StateDatabase } from "../state/index.ts";
+
+/** The container runtime: where the configuration says, or to be found. Connects at the first call. */
+export function containerRuntime(
+  { runtime: { endpoint, requestTimeout, maxMessageSize } }: AgentConfiguration,
+  clock: Clock,
+  log: Logger,
+  registry: Registry,
+): CriRuntime | FoundRuntime {
+  const settings = { callDeadlineMs: requestTimeout, maxReceiveBytes: maxMessageSize };
+  const options = { clock, logger: log.child({ room: "runtime" }), registry, settings };
+  return endpoint === "" ? new FoundRuntime(options) : new CriRuntime({ ...options, endpoint });
+}
+
+/** What runs on the node. One for each registry. */
+export function podLifecycle(
+  { lifecycle, runtime: { requestTimeout } }: AgentConfiguration,
+  runtime: Runtime,
+  database: StateDatabase,
+  clock: Clock,
+  log: Logger,
+  registry: Registry,
+): PodLifecycleEventGenerator {
+  const { maxInspections } = lifecycle;
+  return new PodLifecycleEventGenerator({
+    runtime,
+    store: new LifecycleStore(database),
+    clock,
+    logger: log.child({ room: "lifecycle" }),
+    registry,
+    settings: {
+      relistPeriodMs: lifecycle.relistPeriod,
+      hintedRelistPeriodMs: lifecycle.eventedRelistPeriod,
+      unhealthyAfterMs: lifecycle.unhealthyAfter,
+      // The client's own deadline comes first: its error names the call.
+      callDeadlineMs: requestTimeout + 1_000,
+      inspectionPatienceMs: lifecycle.inspectionPatience,
+      inspections: { initial: Math.min(10, maxInspections), min: 1, max: maxInspections },
+      logCapacity: lifecycle.logCapacity,
+      savedEvents: lifecycle.savedEvents,
+      useHints: lifecycle.useRuntimeEvents,
+    },
+  });
+}
+
+/** The API for other programs on the node; undefined where it is off, or has nothing to tell. */
+export function localApiOf(
+  { api }: AgentConfiguration,
+  lifecycle: PodLifecycleEventGenerator | undefined,
+  clock: Clock,
+  log: Logger,
+): LocalApi | undefined {
+  if (api.socket === "" || !lifecycle) return undefined;
+  const { events, statuses } = lifecycle;
+  return new LocalApi({
+    path: api.socket,
+    addServices: (server, signal) => {
+      server.add(PodLifecycleDefinition, new LifecycleService({ events, statuses, clock, signal }));
+    },
+    clock,
+    logger: log.child({ room: "server" }),
+  });
+}
