@@ -373,21 +373,29 @@ describe("DeviceSync", () => {
   });
 
   it("goes on with the others when one slice is refused for ever, and says which", async () => {
-    const refused = (request: RequestInfo) =>
-      request.method === "POST" && request.path.includes("resourceslices") && refusals-- > 0
+    // The first of two slices, again and again.
+    let posts = 0;
+    let isRefusing = true;
+    const refused = ({ method, path }: RequestInfo) =>
+      method === "POST" && path.includes("resourceslices") && ++posts !== 2 && isRefusing
         ? { status: 422, body: { kind: "Status", code: 422, reason: "Invalid", message: "no such thing" } }
         : undefined;
-    let refusals = 1;
     const { driver, register, devices, sync, setFaults, events } = await setUp();
     setFaults(refused);
     const gpu = await driver("gpu.example.com");
     gpu.say(256);
     await register("gpu.example.com", gpu);
     await eventually(() => expect(devices()).toHaveLength(128));
-    expect(Object.values(sync.status()[0]!.refused)).toEqual([expect.stringMatching(/no such thing/)]);
+    await eventually(() =>
+      expect(Object.values(sync.status()[0]!.refused)).toEqual([expect.stringMatching(/no such thing/)]),
+    );
     expect(events.join()).toMatch(/refuses slice/);
+    // Tried again, and the other stays.
+    await eventually(() => expect(posts).toBeGreaterThan(2));
+    expect(devices()).toHaveLength(128);
+    isRefusing = false;
     await eventually(() => expect(devices()).toHaveLength(256));
-    expect(sync.status()[0]!.refused).toEqual({});
+    await eventually(() => expect(sync.status()[0]!.refused).toEqual({}));
   });
 
   it("writes the newest when the API server is back, few times", async () => {
