@@ -36,7 +36,11 @@ const refused: [string, Partial<PluginInfo>, RegExp][] = [
     /\(10000 characters\) is refused: a name has 1 to 253 characters/,
   ],
   ["no name", { name: "" }, /name/],
-  ["an unknown type", { type: "TeapotPlugin" }, /"TeapotPlugin" is not known; accepted: DRAPlugin, ReporterPlugin/],
+  [
+    "an unknown type",
+    { type: "TeapotPlugin" },
+    /"TeapotPlugin" is not known; accepted: DRAPlugin, ReporterPlugin/,
+  ],
   [
     "versions nobody knows",
     { supportedVersions: ["v9"] },
