@@ -14,8 +14,6 @@ const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   eviction: benchEviction,
 };
 
-// Some suites measure parts of the agent in this process: with the flags that the agent runs with.
-keepProcessSmall();
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
@@ -29,6 +27,8 @@ if (!suite) {
   console.error(`usage: npm run bench -- ${Object.keys(suites).join("|")} [--quick] [-o json]`);
   process.exit(2);
 }
+// These measure parts of the agent in this process: with the flags that the agent runs with.
+if (name === "lifecycle" || name === "eviction") keepProcessSmall();
 const figures = await suite(values.quick);
 if (values.output === "json") console.log(JSON.stringify(figures, null, 2));
 else printFigures(figures);

@@ -7,12 +7,8 @@ export type {
   ReceivedRequest,
   RequestInfo,
 } from "./apiserver/options.ts";
-export {
-  type CallFault,
-  type RuntimeCall,
-  SimulatedCri,
-  type SimulatedCriOptions,
-} from "./runtime/cri-server.ts";
+export type { CallFault, RuntimeCall } from "./runtime/call-faults.ts";
+export { SimulatedCri, type SimulatedCriOptions } from "./runtime/cri-server.ts";
 export type { EventFaults, EventMode } from "./runtime/event-stream.ts";
 export type {
   ContainerRequest,

@@ -45,7 +45,7 @@ export function listAnswers(runtime: SimulatedRuntime): ListAnswers {
         ({ id, isReady, pod }) =>
           (!filter?.id || id.startsWith(filter.id)) &&
           (!filter?.state || (filter.state.state === PodSandboxState.SANDBOX_READY) === isReady) &&
-          hasLabels(podLabels(pod), filter?.labelSelector),
+          hasLabels(() => podLabels(pod), filter?.labelSelector),
       ),
     containers: (filter) =>
       [...runtime.containers.values()].filter(
@@ -53,7 +53,10 @@ export function listAnswers(runtime: SimulatedRuntime): ListAnswers {
           (!filter?.id || id.startsWith(filter.id)) &&
           (!filter?.state || filter.state.state === state) &&
           (!filter?.podSandboxId || sandboxId.startsWith(filter.podSandboxId)) &&
-          hasLabels({ ...podLabels(pod), "io.kubernetes.container.name": name }, filter?.labelSelector),
+          hasLabels(
+            () => ({ ...podLabels(pod), "io.kubernetes.container.name": name }),
+            filter?.labelSelector,
+          ),
       ),
   };
 }
@@ -99,8 +102,12 @@ export function unaryAnswers({ runtime, clock, version }: AnswersOptions, lists:
   };
 }
 
-function hasLabels(labels: Record<string, string>, selector: Record<string, string> | undefined): boolean {
-  return Object.entries(selector ?? {}).every(([key, value]) => labels[key] === value);
+// Labels are made only where somebody asks for some: a plain list is to cost little.
+function hasLabels(labels: () => Record<string, string>, selector: Record<string, string> | undefined): boolean {
+  const wanted = Object.entries(selector ?? {});
+  if (wanted.length === 0) return true;
+  const present = labels();
+  return wanted.every(([key, value]) => present[key] === value);
 }
 
 function missing(what: string, id: string): never {

@@ -1,45 +1,20 @@
 import { once } from "node:events";
-import { chmod, mkdir, rm } from "node:fs/promises";
-import { dirname } from "node:path";
+import { basename } from "node:path";
 import {
   Server,
   ServerCredentials,
   type ServerUnaryCall,
   type ServerWritableStream,
   type sendUnaryData,
-  status,
   type UntypedHandleCall,
 } from "@grpc/grpc-js";
 import { RuntimeServiceDefinition } from "../../gen/runtime/v1/api.ts";
-import {
-  abortable,
-  type Clock,
-  checkSocketPath,
-  codeOf,
-  messageOf,
-  NodekeeperError,
-  probeSocket,
-  stopped,
-} from "../../lib/index.ts";
+import { type OwnSocket, placeSocket, removeSocket } from "../../grpc/index.ts";
+import { abortable, type Clock, stopped } from "../../lib/index.ts";
 import { listAnswers, type MethodName, unaryAnswers } from "./answers.ts";
+import { type CallFault, type RuntimeCall, refusal, serverError, unimplemented } from "./call-faults.ts";
 import { type EventFaults, type EventMode, EventStream, RecentEvents } from "./event-stream.ts";
 import type { SimulatedRuntime } from "./simulated-runtime.ts";
-
-/** A call as a fault sees it. */
-export interface RuntimeCall {
-  /** "ListContainers" */
-  method: string;
-  /** Of the container or sandbox that is asked for, where it is one. */
-  id: string | undefined;
-  podUid: string | undefined;
-}
-
-/** What goes wrong with a call. `bytes` are sent as the answer, whatever they are. */
-export type CallFault =
-  | { delayMs: number }
-  | { hang: true }
-  | { code: status; message: string }
-  | { bytes: Uint8Array };
 
 export interface SimulatedCriOptions {
   runtime: SimulatedRuntime;
@@ -74,7 +49,9 @@ export class SimulatedCri {
   readonly #random: () => number;
   readonly #streams = new Set<EventStream>();
   readonly #recent = new RecentEvents();
+  #dropped = 0;
   #server: Server | undefined;
+  #place: OwnSocket | undefined;
   #stopping = new AbortController();
 
   constructor(options: SimulatedCriOptions) {
@@ -98,34 +75,38 @@ export class SimulatedCri {
     return this.#streams.size;
   }
 
-  /** Throws `conflict` where another process serves the socket, `invalid` for a path that can be none. */
+  /** Events that listeners lost because they did not read. */
+  get droppedEvents(): number {
+    return [...this.#streams].reduce((sum, { dropped }) => sum + dropped, this.#dropped);
+  }
+
+  /**
+   * Serves when it resolves; a stale socket is replaced. Throws `conflict` where another process serves the path or a
+   * file that is no socket is there, `invalid` for a path that can be none.
+   */
   async start(): Promise<void> {
-    checkSocketPath(this.socket);
-    await mkdir(dirname(this.socket), { recursive: true, mode: 0o750 });
-    if ((await probeSocket(this.#clock, this.socket)) === "accepts") {
-      throw new NodekeeperError("conflict", `another process serves ${this.socket}`);
-    }
-    await rm(this.socket, { force: true });
     this.#stopping = new AbortController();
     const server = new Server({ "grpc.max_send_message_length": -1, "grpc.enable_channelz": 0 });
     this.#register(server);
-    await new Promise<void>((resolve, reject) => {
-      server.bindAsync(`unix:${this.socket}`, ServerCredentials.createInsecure(), (error) =>
-        error ? reject(error) : resolve(),
-      );
-    });
-    await chmod(this.socket, 0o600);
+    try {
+      const hidden = `.${basename(this.socket)}.new`;
+      this.#place = await placeSocket(this.socket, hidden, this.#clock, (path) => bind(server, path));
+    } catch (error) {
+      server.forceShutdown();
+      throw error;
+    }
     this.#server = server;
   }
 
-  /** Cuts every connection, as a runtime that is killed. */
+  /** Cuts every connection, as a runtime that is killed. Of one that does not serve it changes nothing. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
+    this.#stopping.abort(stopped("the runtime is stopping"));
     for (const stream of this.#streams) stream.end(stopped("the runtime is stopping"));
-    this.#streams.clear();
     this.#server?.forceShutdown();
     this.#server = undefined;
-    await rm(this.socket, { force: true });
+    const place = this.#place;
+    this.#place = undefined;
+    if (place) await removeSocket(place, this.#clock);
   }
 
   /** Away and back, with the same containers. `between` runs while it is away. */
@@ -165,14 +146,20 @@ export class SimulatedCri {
   async *#listen(cancelled: AbortSignal): AsyncGenerator<unknown> {
     if (this.events === "unimplemented") throw unimplemented("GetContainerEvents");
     if (this.events === "disabled") return;
-    const stream = new EventStream(() => this.eventFaults, this.#random);
+    if (cancelled.aborted) return;
+    const stream = new EventStream({
+      clock: this.#clock,
+      faults: () => this.eventFaults,
+      random: this.#random,
+    });
     for (const event of this.#recent.last(this.eventFaults.replayed ?? 0)) stream.push(event);
     this.#streams.add(stream);
     cancelled.addEventListener("abort", () => stream.end(), { once: true });
     try {
-      yield* stream.read(this.#clock);
+      yield* stream.read();
     } finally {
       this.#streams.delete(stream);
+      this.#dropped += stream.dropped;
     }
   }
 
@@ -183,9 +170,8 @@ export class SimulatedCri {
   ): Promise<unknown> {
     const { signal } = this.#stopping;
     const fault = this.faults(this.#callOf(name, request));
-    if (fault && "hang" in fault) await new Promise(() => {});
-    if (fault && "code" in fault)
-      throw Object.assign(new Error(fault.message), fault, { details: fault.message });
+    if (fault && "hang" in fault) await abortable(new Promise<never>(() => {}), signal);
+    if (fault && "code" in fault) throw refusal(fault.code, fault.message);
     if (fault && "bytes" in fault) return fault.bytes;
     if (fault && "delayMs" in fault) await this.#clock.sleep(fault.delayMs, signal);
     return await work(request, signal);
@@ -237,7 +223,7 @@ export class SimulatedCri {
       `/${RuntimeServiceDefinition.fullName}/${method}`,
       handler as UntypedHandleCall as never,
       (answer: unknown) =>
-        Buffer.from(
+        asBuffer(
           answer instanceof Uint8Array
             ? answer
             : responseType.encode(responseType.fromPartial(answer as never) as never).finish(),
@@ -256,18 +242,15 @@ function* inBatches<T>(
     yield encode(items.slice(at, at + STREAMED_AT_ONCE));
 }
 
-function unimplemented(method: string): Error {
-  return Object.assign(new Error(`unknown method ${method}`), {
-    code: status.UNIMPLEMENTED,
-    details: `unknown method ${method} for service runtime.v1.RuntimeService`,
+function bind(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.bindAsync(`unix:${path}`, ServerCredentials.createInsecure(), (error) =>
+      error ? reject(error) : resolve(),
+    );
   });
 }
 
-function serverError(thrown: unknown): { code: status; details: string } {
-  if (thrown instanceof Error && "details" in thrown) return thrown as never;
-  const code = codeOf(thrown);
-  const details = messageOf(thrown);
-  if (code === "notFound") return { code: status.NOT_FOUND, details };
-  if (code === "stopped") return { code: status.UNAVAILABLE, details };
-  return { code: status.UNKNOWN, details };
+// The same bytes: a list is megabytes, and a copy of it costs.
+function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
 }

@@ -1,5 +1,5 @@
 import type { ContainerEventResponse, DeepPartial } from "../../gen/runtime/v1/api.ts";
-import type { Clock } from "../../lib/index.ts";
+import type { Clock, Timer } from "../../lib/index.ts";
 import type { SimulatedEvent } from "./model.ts";
 import { sandboxStatus } from "./statuses.ts";
 
@@ -13,68 +13,101 @@ export type EventMode = "on" | "unimplemented" | "disabled";
 export interface EventFaults {
   lost?: number;
   doubled?: number;
-  /** Sent after the one that follows. */
+  /** Sent after the one that follows, or after 50 ms where none does: late, but not lost. */
   reordered?: number;
+  /** Each event comes so much later than it happened. They keep their distances. */
   delayMs?: number;
-  /** Old events are sent to each new listener again, as containerd 2 does for five minutes. */
+  /** So many old events are sent to each new listener again, as containerd 2 does for five minutes. */
   replayed?: number;
+}
+
+interface Queued {
+  /** Of the monotonic clock. */
+  dueAt: number;
+  response: DeepPartial<ContainerEventResponse>;
 }
 
 // As containerd's channel: who does not read loses what comes.
 const LONGEST_QUEUE = 1_000;
 const MOST_REPLAYED = 1_000;
+const HELD_AT_MOST_MS = 50;
+
+export interface EventStreamOptions {
+  clock: Clock;
+  /** Asked at each event. */
+  faults: () => EventFaults;
+  random: () => number;
+}
 
 /** One listener's way to the events: in order, bounded, with the faults that a test wants. */
 export class EventStream {
-  readonly #queue: DeepPartial<ContainerEventResponse>[] = [];
-  readonly #faults: () => EventFaults;
-  readonly #random: () => number;
-  #held: SimulatedEvent | undefined;
+  readonly #queue: Queued[] = [];
+  readonly #options: EventStreamOptions;
+  #held: { event: SimulatedEvent; timer: Timer } | undefined;
   #wake: (() => void) | undefined;
   #ended = false;
   #failure: unknown;
   /** Events for which there was no room. */
   dropped = 0;
 
-  constructor(faults: () => EventFaults, random: () => number) {
-    this.#faults = faults;
-    this.#random = random;
+  constructor(options: EventStreamOptions) {
+    this.#options = options;
   }
 
   push(event: SimulatedEvent): void {
-    const { lost = 0, doubled = 0, reordered = 0 } = this.#faults();
-    if (this.#random() < lost) return;
-    if (this.#random() < doubled) this.#put(event);
-    if (!this.#held && this.#random() < reordered) {
-      this.#held = event;
+    if (this.#ended) return;
+    const { faults, random, clock } = this.#options;
+    const { lost = 0, doubled = 0, reordered = 0 } = faults();
+    if (random() < lost) return;
+    if (random() < doubled) this.#put(event);
+    if (!this.#held && random() < reordered) {
+      this.#held = { event, timer: clock.after(HELD_AT_MOST_MS, () => this.#release()) };
       return;
     }
     this.#put(event);
-    if (this.#held) this.#put(this.#held);
-    this.#held = undefined;
+    this.#release();
   }
 
   /** @param failure what the listener is told; without it the stream just ends */
   end(failure?: unknown): void {
     this.#ended = true;
     this.#failure ??= failure;
+    this.#held?.timer.cancel();
+    this.#held = undefined;
     this.#wake?.();
   }
 
-  async *read(clock: Clock): AsyncGenerator<DeepPartial<ContainerEventResponse>> {
+  /** Gives the events as they are due, until the stream is ended; throws what it was ended with. */
+  async *read(): AsyncGenerator<DeepPartial<ContainerEventResponse>> {
     while (!this.#ended) {
-      const next = this.#queue.shift();
-      if (next) {
-        const { delayMs = 0 } = this.#faults();
-        if (delayMs > 0) await clock.sleep(delayMs);
-        yield next;
+      const next = this.#queue[0];
+      const waitMs = next ? next.dueAt - this.#options.clock.monotonic() : undefined;
+      if (!next || (waitMs ?? 0) > 0) {
+        await this.#change(waitMs);
         continue;
       }
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+      this.#queue.shift();
+      yield next.response;
     }
     if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  // Resolves at the next event, at the end, or when the time is over.
+  async #change(waitMs: number | undefined): Promise<void> {
+    let timer: Timer | undefined;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      if (waitMs !== undefined) timer = this.#options.clock.after(waitMs, resolve);
+    });
+    timer?.cancel();
+  }
+
+  #release(): void {
+    const held = this.#held;
+    if (!held) return;
+    held.timer.cancel();
+    this.#held = undefined;
+    this.#put(held.event);
   }
 
   #put(event: SimulatedEvent): void {
@@ -82,11 +115,15 @@ export class EventStream {
       this.dropped++;
       return;
     }
+    const { clock, faults } = this.#options;
     this.#queue.push({
-      containerId: event.id,
-      containerEventType: event.type,
-      createdAt: event.at,
-      ...(event.sandbox ? { podSandboxStatus: sandboxStatus(event.sandbox) } : {}),
+      dueAt: clock.monotonic() + (faults().delayMs ?? 0),
+      response: {
+        containerId: event.id,
+        containerEventType: event.type,
+        createdAt: event.at,
+        ...(event.sandbox ? { podSandboxStatus: sandboxStatus(event.sandbox) } : {}),
+      },
     });
     this.#wake?.();
   }

@@ -60,7 +60,7 @@ function sandboxBytes({ id, pod, attempt, createdAt, isReady }: SimulatedSandbox
     app: pod.name.split("-")[0]!,
     "pod-template-hash": "7d9c5b8f4",
   });
-  map(writer, SANDBOX_ANNOTATIONS, { ...ordinaryAnnotations(620), "kubernetes.io/config.source": "api" });
+  map(writer, SANDBOX_ANNOTATIONS, { ...ordinaryAnnotations(860), "kubernetes.io/config.source": "api" });
   return writer.finish();
 }
 

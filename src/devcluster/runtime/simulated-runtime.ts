@@ -17,6 +17,8 @@ export interface SimulatedRuntimeOptions {
   clock: Clock;
   /** Told of everything that happens, in order. */
   onEvent?: (event: SimulatedEvent) => void;
+  /** Whether pods get an IPv6 address besides the IPv4 one. Default: no. */
+  isDualStack?: boolean;
 }
 
 /** Sandboxes and containers as a container runtime keeps them, without any process behind them. */
@@ -25,12 +27,14 @@ export class SimulatedRuntime {
   readonly containers = new Map<string, SimulatedContainer>();
   readonly #clock: Clock;
   readonly #listeners = new Set<(event: SimulatedEvent) => void>();
+  readonly #isDualStack: boolean;
   #made = 0;
   #addresses = 0;
   #lastTime = 0n;
 
-  constructor({ clock, onEvent }: SimulatedRuntimeOptions) {
+  constructor({ clock, onEvent, isDualStack = false }: SimulatedRuntimeOptions) {
     this.#clock = clock;
+    this.#isDualStack = isDualStack;
     if (onEvent) this.#listeners.add(onEvent);
   }
 
@@ -47,7 +51,7 @@ export class SimulatedRuntime {
       pod: { uid: pod.uid, name: pod.name, namespace: pod.namespace },
       attempt,
       createdAt: this.#now(),
-      ips: [this.#newAddress()],
+      ips: this.#newAddresses(),
       isReady: true,
     };
     this.sandboxes.set(sandbox.id, sandbox);
@@ -115,6 +119,8 @@ export class SimulatedRuntime {
     if (container.state !== ContainerState.CONTAINER_RUNNING) return;
     const wait = Math.min(container.stopAfterMs, graceMs);
     if (wait > 0) await this.#clock.sleep(wait, signal);
+    // Removed meanwhile, and so ended.
+    if (!this.containers.has(id)) return;
     this.exit(id, container.stopAfterMs < graceMs ? SIGTERMED : SIGKILLED, "Error");
   }
 
@@ -190,9 +196,10 @@ export class SimulatedRuntime {
       .digest("hex");
   }
 
-  #newAddress(): string {
+  #newAddresses(): string[] {
     const number = (this.#addresses++ % 65_000) + 2;
-    return `10.244.${number >> 8}.${number & 255}`;
+    const ip = `10.244.${number >> 8}.${number & 255}`;
+    return this.#isDualStack ? [ip, `fd00:10:244::${number.toString(16)}`] : [ip];
   }
 
   // What happens later is never earlier, nor at the same time.
