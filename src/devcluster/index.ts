@@ -18,5 +18,5 @@ export type {
   SimulatedSandbox,
 } from "./runtime/model.ts";
 export { type AdmittedPod, ScenarioPlayer, type ScenarioPlayerOptions } from "./runtime/scenario-player.ts";
-export { everyday, type Scenario } from "./runtime/scenarios.ts";
+export { everyday, quiet, type Scenario } from "./runtime/scenarios.ts";
 export { SimulatedRuntime, type SimulatedRuntimeOptions } from "./runtime/simulated-runtime.ts";

@@ -103,7 +103,10 @@ export function unaryAnswers({ runtime, clock, version }: AnswersOptions, lists:
 }
 
 // Labels are made only where somebody asks for some: a plain list is to cost little.
-function hasLabels(labels: () => Record<string, string>, selector: Record<string, string> | undefined): boolean {
+function hasLabels(
+  labels: () => Record<string, string>,
+  selector: Record<string, string> | undefined,
+): boolean {
   const wanted = Object.entries(selector ?? {});
   if (wanted.length === 0) return true;
   const present = labels();

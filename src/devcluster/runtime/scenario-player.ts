@@ -1,7 +1,8 @@
 import { ContainerState } from "../../gen/runtime/v1/api.ts";
-import type { Clock, Runnable } from "../../lib/index.ts";
-import type { PodIdentity, SimulatedContainer } from "./model.ts";
+import { type Clock, childScope, type Runnable } from "../../lib/index.ts";
+import type { ContainerRequest, PodIdentity, SimulatedContainer } from "./model.ts";
 import type { Scenario } from "./scenarios.ts";
+import { seededRandom } from "./seeded-random.ts";
 import type { SimulatedRuntime } from "./simulated-runtime.ts";
 
 export interface ScenarioPlayerOptions {
@@ -10,11 +11,13 @@ export interface ScenarioPlayerOptions {
   clock: Clock;
   /** The same seed plays the same history. Default: 1. */
   seed?: number;
+  /** How much faster than written: 2 halves every wait. More than 0. Default: 1. */
+  pace?: number;
 }
 
 /** A pod from outside, to be run until it is removed. */
 export interface AdmittedPod extends PodIdentity {
-  containers: readonly { name: string; image?: string; memoryBytes?: number }[];
+  containers: readonly ContainerRequest[];
 }
 
 interface DeployedPod extends PodIdentity {
@@ -29,6 +32,8 @@ const ROLLOUT_STEP_MS = 1_500;
 /** Plays scenarios on a simulated runtime, for ever, as a kubelet and its pods would. */
 export class ScenarioPlayer implements Runnable {
   readonly name = "scenarios";
+  /** How much faster than written; holds from the next wait on. */
+  pace: number;
   readonly #options: ScenarioPlayerOptions;
   readonly #runtime: SimulatedRuntime;
   readonly #clock: Clock;
@@ -40,17 +45,27 @@ export class ScenarioPlayer implements Runnable {
     this.#options = options;
     this.#runtime = options.runtime;
     this.#clock = options.clock;
-    this.#random = randomOf(options.seed ?? 1);
+    this.#random = seededRandom(options.seed ?? 1);
+    this.pace = options.pace ?? 1;
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const { scenarios } = this.#options;
     for (const scenario of scenarios) if (scenario.kind === "deploy") this.#deploy(scenario);
-    try {
-      await Promise.all(scenarios.map((scenario) => this.#play(scenario, signal)));
-    } catch (error) {
-      if (!signal.aborted) throw error;
-    }
+    // One that fails ends the others: nothing is played on when run has ended.
+    using scope = childScope(signal);
+    const playing = scenarios.map(async (scenario) => {
+      try {
+        await this.#play(scenario, scope.signal);
+      } catch (error) {
+        if (scope.signal.aborted) return;
+        scope.abort(error);
+        throw error;
+      }
+    });
+    const ends = await Promise.allSettled(playing);
+    const failure = ends.find((end) => end.status === "rejected");
+    if (failure) throw failure.reason;
   }
 
   /** Runs a pod that the scenarios know nothing of. One that is there already is left as it is. */
@@ -61,16 +76,23 @@ export class ScenarioPlayer implements Runnable {
     for (const container of containers) this.#runtime.runContainer(sandboxId, container);
   }
 
-  /** Ends a pod that was admitted: its containers get the grace period, then it is removed. */
-  async removePod(uid: string, gracePeriodSeconds: number, signal?: AbortSignal): Promise<void> {
+  /**
+   * Ends a pod that was admitted: its containers get the grace period, then it is removed. Asked again with a shorter
+   * period, that one counts. When the signal aborts it rejects with its reason, and the pod is still there.
+   */
+  async removePod(
+    uid: string,
+    { gracePeriodSeconds }: { gracePeriodSeconds: number },
+    signal?: AbortSignal,
+  ): Promise<void> {
     const sandboxId = this.#admitted.get(uid);
     if (!sandboxId) return;
-    this.#admitted.delete(uid);
     const containers = this.#runtime.containersOf(sandboxId);
     await Promise.all(
       containers.map(({ id }) => this.#runtime.stopContainer(id, gracePeriodSeconds * 1_000, signal)),
     );
     this.#runtime.removeSandbox(sandboxId);
+    if (this.#admitted.get(uid) === sandboxId) this.#admitted.delete(uid);
   }
 
   async #play(scenario: Scenario, signal: AbortSignal): Promise<void> {
@@ -96,9 +118,13 @@ export class ScenarioPlayer implements Runnable {
 
   async #every(ms: number, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
     for (;;) {
-      await this.#clock.sleep(ms * (0.8 + 0.4 * this.#random()), signal);
+      await this.#sleep(ms * (0.8 + 0.4 * this.#random()), signal);
       await work();
     }
+  }
+
+  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    await this.#clock.sleep(ms / this.pace, signal);
   }
 
   #deploy({ namespace, name, replicas, containers }: Extract<Scenario, { kind: "deploy" }>): void {
@@ -123,24 +149,23 @@ export class ScenarioPlayer implements Runnable {
     });
   }
 
-  async #crashLoop(
-    { namespace, name, container, runsMs, exitCode, maxDelayMs }: Extract<Scenario, { kind: "crashLoop" }>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { sandboxId } = this.#startPod(namespace, name, []);
+  async #crashLoop(scenario: Extract<Scenario, { kind: "crashLoop" }>, signal: AbortSignal): Promise<void> {
+    const { namespace, name, container, runsMs, exitCode, maxDelayMs } = scenario;
+    const { firstDelayMs = FIRST_CRASH_DELAY_MS } = scenario;
+    const pod = this.#startPod(namespace, name, []);
+    let delay = firstDelayMs;
     let previous: string | undefined;
-    for (
-      let attempt = 0, delay = FIRST_CRASH_DELAY_MS;
-      ;
-      attempt++, delay = Math.min(delay * 2, maxDelayMs)
-    ) {
-      const id = this.#runContainer(sandboxId, container, attempt);
+    for (let attempt = 0; ; attempt++) {
+      if (!this.#runtime.sandboxes.has(pod.sandboxId)) pod.sandboxId = this.#runtime.runSandbox(pod, attempt);
+      const id = this.#runContainer(pod.sandboxId, container, attempt);
       // As the kubelet: the last dead one is kept for its log.
       if (previous) this.#runtime.removeContainer(previous);
-      await this.#clock.sleep(runsMs, signal);
-      this.#runtime.exit(id, exitCode);
+      await this.#sleep(runsMs, signal);
+      this.#exit(id, exitCode);
       previous = id;
-      await this.#clock.sleep(delay, signal);
+      if (runsMs > 2 * maxDelayMs) delay = firstDelayMs;
+      await this.#sleep(delay, signal);
+      delay = Math.min(delay * 2, maxDelayMs);
     }
   }
 
@@ -149,7 +174,7 @@ export class ScenarioPlayer implements Runnable {
     const [namespace = "", name = ""] = key.split("/");
     for (const [at, old] of pods.entries()) {
       pods[at] = this.#startPod(namespace, name, old.containers);
-      await this.#clock.sleep(ROLLOUT_STEP_MS, signal);
+      await this.#sleep(ROLLOUT_STEP_MS, signal);
       this.#runtime.removeSandbox(old.sandboxId);
     }
   }
@@ -159,17 +184,17 @@ export class ScenarioPlayer implements Runnable {
     signal: AbortSignal,
   ): Promise<void> {
     const { sandboxId } = this.#startPod(namespace, name, ["job"]);
-    await this.#clock.sleep(runsMs, signal);
-    for (const { id } of this.#runtime.containersOf(sandboxId)) this.#runtime.exit(id, 0);
-    this.#runtime.stopSandbox(sandboxId);
-    await this.#clock.sleep(keptMs, signal);
+    await this.#sleep(runsMs, signal);
+    for (const { id } of this.#runtime.containersOf(sandboxId)) this.#exit(id, 0);
+    if (this.#runtime.sandboxes.has(sandboxId)) this.#runtime.stopSandbox(sandboxId);
+    await this.#sleep(keptMs, signal);
     this.#runtime.removeSandbox(sandboxId);
   }
 
   async #massRestart(signal: AbortSignal): Promise<void> {
     const running = this.#deployedContainers();
     for (const { id } of running) this.#runtime.exit(id, 137, "Error");
-    await this.#clock.sleep(RESTART_DELAY_MS, signal);
+    await this.#sleep(RESTART_DELAY_MS, signal);
     for (const container of running) this.#replace(container);
   }
 
@@ -178,7 +203,7 @@ export class ScenarioPlayer implements Runnable {
     const container = running[Math.floor(this.#random() * running.length)];
     if (!container) return;
     this.#runtime.exit(container.id, 137, "OOMKilled");
-    await this.#clock.sleep(RESTART_DELAY_MS, signal);
+    await this.#sleep(RESTART_DELAY_MS, signal);
     this.#replace(container);
   }
 
@@ -186,12 +211,18 @@ export class ScenarioPlayer implements Runnable {
     const pods = [...this.#deployed.values()].flat();
     const pod = pods[Math.floor(this.#random() * pods.length)];
     if (!pod) return;
-    this.#runtime.stopSandbox(pod.sandboxId);
-    const attempt = (this.#runtime.sandboxes.get(pod.sandboxId)?.attempt ?? 0) + 1;
+    const failed = this.#runtime.sandboxes.get(pod.sandboxId);
+    if (failed) this.#runtime.stopSandbox(failed.id);
+    const attempt = (failed?.attempt ?? 0) + 1;
     const sandboxId = this.#runtime.runSandbox(pod, attempt);
     for (const name of pod.containers) this.#runContainer(sandboxId, name, attempt);
     this.#runtime.removeSandbox(pod.sandboxId);
     pod.sandboxId = sandboxId;
+  }
+
+  // Somebody else may have removed it: scenarios are not alone on a runtime.
+  #exit(id: string, exitCode: number): void {
+    if (this.#runtime.containers.has(id)) this.#runtime.exit(id, exitCode);
   }
 
   #replace({ sandboxId, name, attempt, id }: SimulatedContainer): void {
@@ -215,15 +246,4 @@ export class ScenarioPlayer implements Runnable {
   #word(length: number, letters = "bcdfghjklmnpqrstvwxz2456789"): string {
     return Array.from({ length }, () => letters[Math.floor(this.#random() * letters.length)]).join("");
   }
-}
-
-// A small generator (mulberry32's constants), enough for names and times.
-function randomOf(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -2,7 +2,11 @@
 export type Scenario =
   /** Pods that run and stay. */
   | { kind: "deploy"; namespace: string; name: string; replicas: number; containers: readonly string[] }
-  /** A container that exits again and again, and is started again with a delay that doubles up to `maxDelayMs`. */
+  /**
+   * A container that exits again and again, and is started again with a delay that doubles from `firstDelayMs`
+   * (default: 1 s; the kubelet's is 10 s) up to `maxDelayMs` (the kubelet's: 5 min). One that ran for longer than
+   * twice the longest delay begins anew, as the kubelet's backoff.
+   */
   | {
       kind: "crashLoop";
       namespace: string;
@@ -10,6 +14,7 @@ export type Scenario =
       container: string;
       runsMs: number;
       exitCode: number;
+      firstDelayMs?: number;
       maxDelayMs: number;
     }
   /** Every so often a deployment's pods are replaced, one after the other. */
@@ -50,3 +55,6 @@ export const everyday: readonly Scenario[] = [
   { kind: "job", namespace: "shop", name: "report", everyMs: 20_000, runsMs: 5_000, keptMs: 15_000 },
   { kind: "oomKill", everyMs: 45_000 },
 ];
+
+/** A node on which nothing changes. */
+export const quiet: readonly Scenario[] = everyday.filter(({ kind }) => kind === "deploy");

@@ -11,6 +11,7 @@ import { podLabels } from "./list-bytes.ts";
 import type { SimulatedContainer, SimulatedSandbox } from "./model.ts";
 
 const NANOSECONDS_PER_MILLISECOND = 1_000_000n;
+const NANOSECONDS_PER_SECOND = 1_000_000_000n;
 // A tenth of a core.
 const CPU_SHARE = 10n;
 
@@ -46,12 +47,12 @@ export function containerStatus(container: SimulatedContainer): DeepPartial<Cont
 
 /** @param now wall milliseconds */
 export function containerStats(container: SimulatedContainer, now: number): DeepPartial<ContainerStats> {
-  const { id, pod, name, attempt, memoryBytes, startedAt } = container;
-  const timestamp = BigInt(Math.round(now)) * NANOSECONDS_PER_MILLISECOND;
+  const { id, pod, name, attempt, memoryBytes } = container;
+  const timestamp = nanoseconds(now);
   const bytes = BigInt(memoryBytes);
   return {
     attributes: { id, metadata: { name, attempt }, labels: podLabels(pod) },
-    cpu: { timestamp, usageCoreNanoSeconds: { value: (timestamp - startedAt) / CPU_SHARE } },
+    cpu: cpuUsage([container], timestamp),
     memory: {
       timestamp,
       workingSetBytes: { value: bytes },
@@ -62,20 +63,47 @@ export function containerStats(container: SimulatedContainer, now: number): Deep
   };
 }
 
+/** @param now wall milliseconds */
 export function sandboxStats(
   sandbox: SimulatedSandbox,
   containers: readonly SimulatedContainer[],
   now: number,
 ): DeepPartial<PodSandboxStats> {
-  const running = containers.filter(({ state }) => state === ContainerState.CONTAINER_RUNNING);
-  const timestamp = BigInt(Math.round(now)) * NANOSECONDS_PER_MILLISECOND;
+  const running = containers.filter(isRunning);
+  const timestamp = nanoseconds(now);
   const bytes = BigInt(running.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0));
   return {
     attributes: { id: sandbox.id, metadata: { ...sandbox.pod, attempt: sandbox.attempt } },
     linux: {
+      cpu: cpuUsage(running, timestamp),
       memory: { timestamp, workingSetBytes: { value: bytes }, rssBytes: { value: (bytes * 3n) / 4n } },
       process: { timestamp, processCount: { value: BigInt(running.length + 1) } },
       containers: running.map((container) => containerStats(container, now)),
     },
   };
+}
+
+function cpuUsage(containers: readonly SimulatedContainer[], timestamp: bigint) {
+  const used = containers.reduce((sum, container) => sum + ranFor(container, timestamp) / CPU_SHARE, 0n);
+  const cores = BigInt(containers.filter(isRunning).length);
+  return {
+    timestamp,
+    usageCoreNanoSeconds: { value: used },
+    usageNanoCores: { value: (cores * NANOSECONDS_PER_SECOND) / CPU_SHARE },
+  };
+}
+
+function ranFor({ state, startedAt, finishedAt }: SimulatedContainer, timestamp: bigint): bigint {
+  if (startedAt === 0n) return 0n;
+  const until = state === ContainerState.CONTAINER_EXITED ? finishedAt : timestamp;
+  // What happens within one millisecond is counted on from it: a start may be ahead of the clock.
+  return until > startedAt ? until - startedAt : 0n;
+}
+
+function isRunning({ state }: SimulatedContainer): boolean {
+  return state === ContainerState.CONTAINER_RUNNING;
+}
+
+function nanoseconds(milliseconds: number): bigint {
+  return BigInt(Math.round(milliseconds)) * NANOSECONDS_PER_MILLISECOND;
 }
