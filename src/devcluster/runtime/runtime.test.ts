@@ -1,31 +1,14 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { statSync } from "node:fs";
 import { status } from "@grpc/grpc-js";
-import { createClient } from "nice-grpc";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import {
-  type ContainerEventType,
-  ContainerState,
-  RuntimeServiceDefinition,
-} from "../../gen/runtime/v1/api.ts";
-import { dialUnix } from "../../grpc/index.ts";
-import { FakeClock, Registry, silentLogger, stopped, systemClock } from "../../lib/index.ts";
-import { CriRuntime } from "../../runtime/index.ts";
-import {
-  everyday,
-  type Scenario,
-  ScenarioPlayer,
-  SimulatedCri,
-  type SimulatedCriOptions,
-  SimulatedRuntime,
-} from "../index.ts";
+import { type ContainerEventType, ContainerState } from "../../gen/runtime/v1/api.ts";
+import { FakeClock } from "../../lib/index.ts";
+import { type SimulatedCriOptions, SimulatedRuntime } from "../index.ts";
+import { simulations } from "./testing/serve.ts";
 
 const pod = { uid: "u1", name: "p1", namespace: "default" };
-const ends: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
+const { serve, end } = simulations();
+afterEach(end);
 
 describe("SimulatedRuntime", () => {
   it("tells what happens to a pod in the order of a real runtime", () => {
@@ -83,27 +66,6 @@ describe("SimulatedRuntime", () => {
   });
 });
 
-/** The simulation on a real socket, the agent's own client and a bare one. */
-async function serve(options: Partial<SimulatedCriOptions> = {}) {
-  const folder = mkdtempSync(join(tmpdir(), "nksim-"));
-  ends.push(() => rmSync(folder, { recursive: true, force: true }));
-  const runtime = new SimulatedRuntime({ clock: systemClock });
-  const cri = new SimulatedCri({ runtime, socket: join(folder, "cri.sock"), clock: systemClock, ...options });
-  await cri.start();
-  ends.push(() => cri.stop());
-  const client = new CriRuntime({
-    endpoint: cri.socket,
-    clock: systemClock,
-    logger: silentLogger,
-    registry: new Registry(),
-    settings: { callDeadlineMs: 2_000 },
-  });
-  ends.push(() => client[Symbol.dispose]());
-  const channel = dialUnix(cri.socket, { maxReceiveBytes: 64 * 2 ** 20 });
-  ends.push(() => channel.close());
-  return { runtime, cri, client, bare: createClient(RuntimeServiceDefinition, channel) };
-}
-
 const never = new AbortController().signal;
 
 describe("SimulatedCri", () => {
@@ -123,19 +85,6 @@ describe("SimulatedCri", () => {
     expect(await client.listPod("nobody", never)).toBeUndefined();
     expect(await client.listPod("u1", never)).toEqual(listed);
     await client.stopContainer("nobody", 0, never);
-  });
-
-  it("lists with as many bytes as a real one", async () => {
-    const { runtime, bare } = await serve();
-    const sandbox = runtime.runSandbox(pod);
-    for (let at = 0; at < 3; at++) runtime.runContainer(sandbox, { name: `app-${at}` });
-    let bytes = 0;
-    const { containers } = await bare.listContainers({ filter: { podSandboxId: sandbox } });
-    expect(containers).toHaveLength(3);
-    const { ListBytes } = await import("./list-bytes.ts");
-    bytes = new ListBytes().containers([...runtime.containers.values()]).length / 3;
-    expect(bytes).toBeGreaterThan(1_200);
-    expect(bytes).toBeLessThan(1_800);
   });
 
   it("streams lists where it is told to", async () => {
@@ -221,54 +170,5 @@ describe("SimulatedCri", () => {
     expect(await ended).toBe("unavailable");
     const listed = await vi.waitFor(() => client.listPods(never), { timeout: 5_000 });
     expect(listed).toMatchObject([{ containers: [{ state: "exited" }] }]);
-  });
-});
-
-describe("ScenarioPlayer", () => {
-  const all: readonly Scenario[] = [
-    ...everyday,
-    { kind: "massRestart", everyMs: 70_000 },
-    { kind: "sandboxFailure", everyMs: 30_000 },
-  ];
-
-  async function history(seed: number, minutes: number) {
-    const clock = new FakeClock();
-    const told: string[] = [];
-    const runtime = new SimulatedRuntime({
-      clock,
-      onEvent: ({ id, type, pod: { name } }) => told.push(`${type} ${name} ${id.slice(0, 8)}`),
-    });
-    const player = new ScenarioPlayer({ runtime, scenarios: all, clock, seed });
-    const controller = new AbortController();
-    const running = player.run(controller.signal);
-    for (let step = 0; step < minutes * 60; step++) await clock.step(1_000);
-    controller.abort(stopped("enough"));
-    await running;
-    return { told, runtime, player };
-  }
-
-  it("plays the same history from the same seed, another from another", async () => {
-    const first = await history(7, 3);
-    expect((await history(7, 3)).told).toEqual(first.told);
-    expect((await history(8, 3)).told).not.toEqual(first.told);
-    expect(first.told.length).toBeGreaterThan(100);
-  });
-
-  it("leaves as many pods as are deployed, and nothing that piles up", async () => {
-    const { runtime } = await history(1, 10);
-    const pods = new Set([...runtime.sandboxes.values()].map(({ pod: { uid } }) => uid));
-    expect(pods.size).toBeGreaterThanOrEqual(11);
-    expect(pods.size).toBeLessThan(16);
-    expect(runtime.containers.size).toBeLessThan(30);
-  });
-
-  it("runs pods from outside until they are removed", async () => {
-    const { runtime, player } = await history(1, 0);
-    player.admit({ ...pod, containers: [{ name: "app" }, { name: "side" }] });
-    player.admit({ ...pod, containers: [{ name: "app" }] });
-    const [sandbox] = runtime.sandboxesOf("u1");
-    expect(runtime.containersOf(sandbox!.id)).toHaveLength(2);
-    await player.removePod("u1", { gracePeriodSeconds: 0 });
-    expect(runtime.sandboxesOf("u1")).toEqual([]);
   });
 });
