@@ -1,6 +1,5 @@
 import type { ApiResource, EventInput, KubeApiClient, Watcher, WatchHandler } from "../kube/index.ts";
 import {
-  Backoff,
   type Clock,
   codeOf,
   type HealthCheck,
@@ -14,12 +13,13 @@ import {
 } from "../lib/index.ts";
 import type { PluginHandler } from "../plugins/index.ts";
 import type { Desired } from "./driver.ts";
+import { DriverSync } from "./driver-sync.ts";
 import { type DriverSettings, Drivers } from "./drivers.ts";
-import type { DroppedField, Feature } from "./features.ts";
+import type { Feature } from "./features.ts";
 import { createDeviceMetrics, type DeviceMetrics } from "./metrics.ts";
 import { discoverSliceApi, fieldSelectorOf, managedByLabel, type SliceApi } from "./slice-api.ts";
 import { SliceCache } from "./slice-cache.ts";
-import { SliceWriter } from "./slice-writer.ts";
+import { SliceWriter, type WriteResult } from "./slice-writer.ts";
 import { type DriverStatus, driverStatus } from "./status.ts";
 
 /** Times in milliseconds. */
@@ -57,24 +57,6 @@ export interface DeviceSyncOptions {
   random?: () => number;
 }
 
-/** How it went with one driver's slices. */
-interface DriverSync {
-  /** Monotonic, of the last round of writes. */
-  writtenAt: number;
-  /** Monotonic: a server in trouble is left alone until then, whatever the driver says meanwhile. */
-  pausedUntil: number;
-  failures: Backoff;
-  repairs: Backoff;
-  repairedAt: number;
-  /** What was wanted when all was last well. */
-  settledFor: Desired | undefined;
-  error: string | undefined;
-  refused: ReadonlyMap<string, string>;
-  dropped: readonly DroppedField[];
-  /** What Events last told. */
-  told: string;
-}
-
 /** What is spoken with the API server now, until it turns out to be another one. */
 interface Session {
   api: SliceApi;
@@ -89,7 +71,6 @@ const WORKERS = 4;
 const RECHECK_MS = 600_000;
 const REDISCOVER_MS = 10_000;
 const PATIENCE_MS = 60_000;
-const REPAIR_MEMORY_MS = 300_000;
 const hopeless = new Set(["forbidden", "unauthenticated", "unsupported"]);
 
 /** Keeps the node's ResourceSlices in step with what drivers stream, so that drivers need no access to the API server. */
@@ -177,7 +158,7 @@ export class DeviceSync implements Runnable {
     while (!signal.aborted) {
       try {
         const api = await discoverSliceApi(client, signal);
-        this.#wentWell();
+        this.#problem = undefined;
         log.info({ version: api.version }, "ResourceSlices are kept");
         await this.#speakOf(api, signal);
       } catch (error) {
@@ -243,8 +224,7 @@ export class DeviceSync implements Runnable {
     if (!session?.cache.isSynced) return;
     const sync = this.#syncOf(driver);
     const { clock, settings, log } = this.#options;
-    const earliest = Math.max(sync.writtenAt + settings().minWriteIntervalMs, sync.pausedUntil);
-    const rest = earliest - clock.monotonic();
+    const rest = sync.rest(clock.monotonic(), settings().minWriteIntervalMs);
     if (rest > 0) {
       this.#queue.addAfter(driver, rest);
       return;
@@ -253,53 +233,52 @@ export class DeviceSync implements Runnable {
     if (!desired) return;
     try {
       const result = await session.writer.write(driver, desired, signal);
-      if (result.writes > 0) sync.writtenAt = clock.monotonic();
-      sync.dropped = result.dropped.length > 0 || result.writes > 0 ? result.dropped : sync.dropped;
-      sync.refused = new Map([...result.failures].map(([name, error]) => [name, messageOf(error)]));
-      sync.error = undefined;
-      this.#wentWell();
-      this.#tell(driver, desired, sync);
-      const learnt = [...result.missing].filter((feature) => !session.without.has(feature));
-      for (const feature of learnt) session.without.add(feature);
-      if (learnt.length > 0) {
-        log.warn(
-          { driver, features: learnt },
-          "API server does not keep parts of devices: features that it has off",
-        );
-        this.#touchAll();
-        return;
-      }
-      if (result.failures.size === 0) {
-        sync.failures.reset();
-        sync.settledFor = desired;
-        const known = this.#drivers.get(driver);
-        if (!known || known.isWiped) this.#forget(driver);
-        return;
-      }
-      const delayMs = sync.failures.next();
-      log.warn(
-        {
-          driver,
-          slices: [...sync.refused.keys()],
-          err: [...result.failures.values()][0],
-          retryInMs: Math.round(delayMs),
-        },
-        "some slices can't be written, will be tried again; the others are",
-      );
-      this.#queue.addAfter(driver, delayMs);
+      this.#problem = undefined;
+      this.#wrote(session, driver, desired, result);
     } catch (error) {
       if (signal.aborted) return;
-      sync.error = messageOf(error);
       this.#wentWrong(error);
       const asked = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
-      const delayMs = Math.max(sync.failures.next(), asked);
-      sync.pausedUntil = clock.monotonic() + delayMs;
+      const delayMs = sync.failed(error, clock.monotonic(), asked);
       log.warn(
         { driver, err: error, retryInMs: Math.round(delayMs) },
         "slices can't be written, will be tried again",
       );
       this.#queue.addAfter(driver, delayMs);
     }
+  }
+
+  #wrote(session: Session, driver: string, desired: Desired, result: WriteResult): void {
+    const { clock, log, notify } = this.#options;
+    const sync = this.#syncOf(driver);
+    sync.wrote(result, clock.monotonic());
+    for (const message of sync.news(driver, desired)) {
+      log.warn({ driver, message }, "not all devices of a driver are published");
+      notify({ type: "Warning", reason: "DevicesHeldBack", message });
+    }
+    const learnt = [...result.missing].filter((feature) => !session.without.has(feature));
+    if (learnt.length > 0) {
+      for (const feature of learnt) session.without.add(feature);
+      log.warn(
+        { driver, features: learnt },
+        "API server does not keep parts of devices: features that it has off",
+      );
+      this.#touchAll();
+      return;
+    }
+    if (result.failures.size === 0) {
+      sync.settled(desired);
+      const known = this.#drivers.get(driver);
+      if (!known || known.isWiped) this.#forget(driver);
+      return;
+    }
+    const delayMs = sync.failedPartly();
+    const [err] = result.failures.values();
+    log.warn(
+      { driver, slices: [...sync.refused.keys()], err, retryInMs: Math.round(delayMs) },
+      "some slices can't be written, will be tried again; the others are",
+    );
+    this.#queue.addAfter(driver, delayMs);
   }
 
   // Undefined: not known (yet), so that nothing is touched.
@@ -314,30 +293,20 @@ export class DeviceSync implements Runnable {
   }
 
   #changed(driver: string): void {
-    const sync = this.#syncOf(driver);
-    this.#queue.addAfter(
-      driver,
-      sync.writtenAt + this.#options.settings().minWriteIntervalMs - this.#options.clock.monotonic(),
-    );
+    const { clock, settings } = this.#options;
+    this.#queue.addAfter(driver, this.#syncOf(driver).rest(clock.monotonic(), settings().minWriteIntervalMs));
   }
 
-  // Put back at once, but ever more slowly against one who does it again and again.
   #foreign(driver: string): void {
-    const { clock } = this.#options;
+    // Whoever removes a slice may have been the garbage collector, after the Node was made anew.
     this.#nodeUid = undefined;
     const sync = this.#syncOf(driver);
-    const isRepair = sync.settledFor !== undefined && sync.settledFor === this.#desired(driver);
-    if (!isRepair) {
+    if (!sync.isRepair(this.#desired(driver))) {
       this.#queue.add(driver);
       return;
     }
     this.#metrics.repairs.inc();
-    const now = clock.monotonic();
-    if (now - sync.repairedAt > REPAIR_MEMORY_MS) sync.repairs.reset();
-    const isFirst = sync.repairs.failures === 0;
-    const delayMs = sync.repairs.next();
-    sync.repairedAt = now;
-    this.#queue.addAfter(driver, isFirst ? 0 : delayMs);
+    this.#queue.addAfter(driver, sync.repairDelay(this.#options.clock.monotonic()));
   }
 
   #touchAll(): void {
@@ -349,20 +318,7 @@ export class DeviceSync implements Runnable {
   #syncOf(driver: string): DriverSync {
     let sync = this.#syncs.get(driver);
     if (!sync) {
-      const { random } = this.#options;
-      const more = random ? { random } : {};
-      sync = {
-        writtenAt: Number.NEGATIVE_INFINITY,
-        pausedUntil: Number.NEGATIVE_INFINITY,
-        failures: new Backoff({ baseMs: 500, maxMs: 30_000, jitter: 0.3, ...more }),
-        repairs: new Backoff({ baseMs: 250, maxMs: 60_000, jitter: 0.3, ...more }),
-        repairedAt: Number.NEGATIVE_INFINITY,
-        settledFor: undefined,
-        error: undefined,
-        refused: new Map(),
-        dropped: [],
-        told: "",
-      };
+      sync = new DriverSync(this.#options.random);
       this.#syncs.set(driver, sync);
     }
     return sync;
@@ -388,31 +344,6 @@ export class DeviceSync implements Runnable {
     if (!uid) throw new NodekeeperError("unavailable", `Node ${nodeName} does not exist (yet)`);
     this.#nodeUid = uid;
     return uid;
-  }
-
-  #tell(driver: string, { problems, quarantined }: Desired, sync: DriverSync): void {
-    const { notify, log } = this.#options;
-    const [first] = problems;
-    const refused = [...sync.refused][0];
-    const dropped = sync.dropped[0];
-    const messages = [
-      first &&
-        `Driver ${driver}: ${quarantined} devices are held back; ${first.device ? `${first.device} of ` : ""}pool ${first.pool}: ${first.field}: ${first.message}`,
-      refused && `Driver ${driver}: the API server refuses slice ${refused[0]}: ${refused[1]}`,
-      dropped &&
-        `Driver ${driver}: the API server drops ${dropped.field}${dropped.feature ? ` (${dropped.feature} is off)` : ""}`,
-    ].filter((message) => message !== undefined);
-    const told = messages.join("\n");
-    if (told === sync.told) return;
-    sync.told = told;
-    for (const message of messages) {
-      log.warn({ driver, message }, "not all devices of a driver are published");
-      notify({ type: "Warning", reason: "DevicesHeldBack", message });
-    }
-  }
-
-  #wentWell(): void {
-    this.#problem = undefined;
   }
 
   #wentWrong(error: unknown): void {
