@@ -243,9 +243,11 @@ describe("DeviceSync", () => {
     gpu.say(199);
     await eventually(() => expect(devices()).toHaveLength(199));
     expect(writes).toHaveLength(3);
-    expect(sync.status()).toMatchObject([
-      { state: "streaming", devices: 199, slices: [{ devices: 100 }, { devices: 99 }] },
-    ]);
+    await eventually(() =>
+      expect(sync.status()).toMatchObject([
+        { state: "streaming", devices: 199, slices: [{ devices: 100 }, { devices: 99 }] },
+      ]),
+    );
     expect(sync.healthChecks().every((check) => check.check().ok)).toBe(true);
   });
 
@@ -389,7 +391,7 @@ describe("DeviceSync", () => {
     await eventually(() =>
       expect(Object.values(sync.status()[0]!.refused)).toEqual([expect.stringMatching(/no such thing/)]),
     );
-    expect(events.join()).toMatch(/refuses slice/);
+    await eventually(() => expect(events.join()).toMatch(/refuses slice/));
     // Tried again, and the other stays.
     await eventually(() => expect(posts).toBeGreaterThan(2));
     expect(devices()).toHaveLength(128);
@@ -423,7 +425,7 @@ describe("DeviceSync", () => {
     await register("gpu.example.com", gpu);
     await eventually(() => expect(devices()).toEqual(["good"]));
     expect(sync.status()).toMatchObject([{ quarantined: 1, problems: [{ device: "Bad Name" }] }]);
-    expect(events).toHaveLength(1);
+    await eventually(() => expect(events).toHaveLength(1));
     gpu.say([{ name: "good" }, { name: "Bad Name" }]);
     await systemClock.sleep(100);
     expect(events).toHaveLength(1);
@@ -472,7 +474,7 @@ describe("DeviceSync", () => {
     expect(sync.status()).toMatchObject([
       { quarantined: 1, problems: [{ device: "tainted", message: /DRADeviceTaints/ }] },
     ]);
-    expect(events.join()).toMatch(/drops taints/);
+    await eventually(() => expect(events.join()).toMatch(/drops taints/));
     const before = writes.length;
     await systemClock.sleep(300);
     expect(writes).toHaveLength(before);
@@ -492,6 +494,7 @@ describe("DeviceSync", () => {
     expect(sync.version).toBe("v1beta1");
     isOld = false;
     await eventually(() => expect(sync.version).toBe("v1"));
+    await eventually(() => expect(sync.status()[0]?.slices).toHaveLength(1));
     gpu.say(4);
     await eventually(() => expect(devices()).toHaveLength(4));
     expect(writes.at(-1)?.path).toContain("/v1/");

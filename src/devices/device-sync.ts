@@ -85,7 +85,7 @@ export class DeviceSync implements Runnable {
   readonly #syncs = new Map<string, DriverSync>();
   #session: Session | undefined;
   #nodeUid: string | undefined;
-  #startedAt = Number.POSITIVE_INFINITY;
+  #isSettled = false;
   #problem: { message: string; code: string; since: number } | undefined;
   #watcher: Watcher | undefined;
 
@@ -113,9 +113,11 @@ export class DeviceSync implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, settings } = this.#options;
-    this.#startedAt = clock.monotonic();
     // Slices of drivers that did not come back are looked at then.
-    const settled = clock.after(settings().settleMs, () => this.#touchAll());
+    const settled = clock.after(settings().settleMs, () => {
+      this.#isSettled = true;
+      this.#touchAll();
+    });
     try {
       await Promise.all([
         this.#queue.run(signal, WORKERS, (driver, scope) => this.#sync(driver, scope)),
@@ -287,8 +289,7 @@ export class DeviceSync implements Runnable {
     if (!session) return undefined;
     const driver = this.#drivers.get(name);
     if (driver) return driver.desired(session.api.version === "v1alpha2", session.without);
-    const { clock, settings } = this.#options;
-    if (clock.monotonic() - this.#startedAt < settings().settleMs) return undefined;
+    if (!this.#isSettled) return undefined;
     return { pools: [], models: [], problems: [], quarantined: 0 };
   }
 
