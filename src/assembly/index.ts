@@ -1,3 +1,4 @@
 export { deviceSettings } from "./device-settings.ts";
+export { evictionPolicyOf, evictionSettingsOf, killerTableOf } from "./eviction-settings.ts";
 export { inTreeReporters } from "./in-tree-reporters.ts";
 export { containerRuntime, localApiOf, podLifecycle } from "./lifecycle.ts";

@@ -30,6 +30,7 @@ export type {
   Neighbour,
   PodExplanation,
 } from "./explain.ts";
+export { type KillerName, type KillerTable, killerFor } from "./killer.ts";
 export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
 export type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
 export { EvictionPlugins, type EvictionPluginsOptions } from "./plugins.ts";
