@@ -11,6 +11,8 @@ export type {
 } from "./answers.ts";
 export type { Exclusion, ExclusionReason, Selection } from "./candidates.ts";
 export type { MergedCondition } from "./conditions.ts";
+export { ContainerDeaths, type ContainerDeathsOptions } from "./container-deaths.ts";
+export { ContainerKiller, type ContainerKillerOptions } from "./container-killer.ts";
 export { decide } from "./decide.ts";
 export type {
   Ask,
@@ -24,13 +26,18 @@ export type {
   Victim,
   Withdrawal,
 } from "./decision.ts";
+export { DeletionKiller } from "./deletion-killer.ts";
+export { EvictionApiKiller } from "./eviction-api-killer.ts";
+export { EvictionSender, type EvictionSenderOptions } from "./eviction-sender.ts";
+export { PodEvictor, type PodEvictorOptions } from "./evictor.ts";
+export { createEvictorMetrics, type EvictorMetrics } from "./evictor-metrics.ts";
 export type {
   ExplainedRound,
   ExplainedThreshold,
   Neighbour,
   PodExplanation,
 } from "./explain.ts";
-export { type KillerName, type KillerTable, killerFor } from "./killer.ts";
+export { type Killer, type KillerName, type KillerTable, killerNames } from "./killer.ts";
 export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
 export type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
 export { EvictionPlugins, type EvictionPluginsOptions } from "./plugins.ts";

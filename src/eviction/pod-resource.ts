@@ -1,4 +1,5 @@
-import type { ApiResource } from "../kube/index.ts";
+import type { ApiResource, ObjectReference } from "../kube/index.ts";
+import type { PodReference } from "./pods.ts";
 
 /** Pods as every API server serves them: no discovery is needed to evict one. */
 export const podResource: ApiResource = {
@@ -10,3 +11,8 @@ export const podResource: ApiResource = {
   verbs: ["get", "list", "watch", "delete"],
   subresources: ["eviction"],
 };
+
+/** How an Event names a pod. */
+export function aboutPod({ uid, namespace, name }: PodReference): ObjectReference {
+  return { apiVersion: "v1", kind: "Pod", namespace, name, uid };
+}
