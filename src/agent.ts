@@ -1,6 +1,7 @@
 import {
   containerRuntime,
   deviceSettings,
+  evictionOf,
   inTreeReporters,
   localApiOf,
   podLifecycle,
@@ -179,9 +180,24 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     registry,
     queueMetrics,
   });
+  const eviction = configuration.eviction.enabled
+    ? evictionOf({
+        configuration: () => configuration,
+        client,
+        database,
+        events,
+        inTree: [],
+        containers: runtime && lifecycle && { runtime, lifecycle },
+        clock,
+        log,
+        registry,
+        kubeMetrics,
+        queueMetrics,
+      })
+    : undefined;
   const pluginManager = new PluginManager({
     directories: plugins.directories,
-    handlers: [reporters, devices.handler],
+    handlers: [reporters, devices.handler, ...(eviction ? [eviction.plugins] : [])],
     clock,
     logger: log.child({ room: "plugins" }),
     registry,
@@ -212,6 +228,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     { name: "ReporterPublished", kind: "ready", check: () => publisher.health() },
     pluginManager.healthCheck(),
     ...devices.healthChecks(),
+    ...(eviction?.checks ?? []),
     ...(lifecycle ? [lifecycle.healthCheck()] : []),
     ...(localApi ? [localApi.healthCheck()] : []),
   ];
@@ -256,6 +273,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
           devices,
           ...(lifecycle ? [lifecycle] : []),
           ...(localApi ? [localApi] : []),
+          ...(eviction?.parts ?? []),
           pluginManager,
           configurationWatcher,
         ];

@@ -146,7 +146,8 @@ async function checkRuntime({ lifecycle, runtime, api }: AgentConfiguration): Pr
   }
 }
 
-async function checkApiServer({ kube, nodeName, reporting }: AgentConfiguration): Promise<Finding[]> {
+async function checkApiServer(configuration: AgentConfiguration): Promise<Finding[]> {
+  const { kube, reporting } = configuration;
   let client: KubeApiClient;
   let server: string;
   try {
@@ -179,7 +180,7 @@ async function checkApiServer({ kube, nodeName, reporting }: AgentConfiguration)
         : "not served: its CustomResourceDefinition is not installed";
       findings.push({ check: `kind ${kindKey(kind)}`, verdict: served ? "ok" : "failed", message });
     }
-    for (const question of neededRights(nodeName)) findings.push(await checkRight(client, question));
+    for (const question of neededRights(configuration)) findings.push(await checkRight(client, question));
     return findings;
   } catch (error) {
     return [{ check: "API server", verdict: "failed", message: `${server}: ${messageOf(error)}` }];
@@ -189,7 +190,7 @@ async function checkApiServer({ kube, nodeName, reporting }: AgentConfiguration)
 }
 
 /** What the agent does at the API server. */
-function neededRights(nodeName: string): AccessQuestion[] {
+function neededRights({ nodeName, eviction }: AgentConfiguration): AccessQuestion[] {
   const cnr = { group: customNodeResource.group, resource: "customnoderesources", name: nodeName };
   const coreNode = { group: "", resource: "nodes", name: nodeName };
   return [
@@ -203,14 +204,29 @@ function neededRights(nodeName: string): AccessQuestion[] {
       group: "resource.k8s.io",
       resource: "resourceslices",
     })),
-    ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events", namespace: "default" })),
+    ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events" })),
+    ...(eviction.enabled ? evictionRights(eviction) : []),
   ];
+}
+
+function evictionRights({ killer, killerRules, strict }: AgentConfiguration["eviction"]): AccessQuestion[] {
+  const killers = [killer, ...killerRules.map((rule) => rule.split("=")[1])];
+  const rights = ["get", "list", "watch"].map((verb) => ({ verb, group: "", resource: "pods" }));
+  const more: AccessQuestion[] = [];
+  if (killers.includes("evictionApi"))
+    more.push({ verb: "create", group: "", resource: "pods", subresource: "eviction" });
+  if (killers.includes("deletion")) more.push({ verb: "delete", group: "", resource: "pods" });
+  if (strict) {
+    more.push({ verb: "create", group: "authentication.k8s.io", resource: "tokenreviews" });
+    more.push({ verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews" });
+  }
+  return [...rights, ...more];
 }
 
 async function checkRight(client: KubeApiClient, question: AccessQuestion): Promise<Finding> {
   const { verb, resource, subresource, name } = question;
   const check = `right ${verb} ${resource}${subresource ? `/${subresource}` : ""}`;
   const { allowed, reason } = await client.reviewAccess(question);
-  const message = allowed ? (name ?? "") : `refused${reason ? `: ${reason}` : ""}; see deploy/rbac.yaml`;
+  const message = allowed ? (name ?? "") : `refused${reason ? `: ${reason}` : ""}; see deploy/README.md`;
   return { check, verdict: allowed ? "ok" : "failed", message };
 }

@@ -35,6 +35,11 @@ export class FoundRuntime implements Runtime, Disposable {
     return (await this.runtime()).podStatus(pod, signal);
   }
 
+  /** As `CriRuntime.stopContainer`. */
+  async stopContainer(id: string, timeoutSeconds: number, signal: AbortSignal): Promise<void> {
+    await (await this.runtime()).stopContainer(id, timeoutSeconds, signal);
+  }
+
   async *hints(signal: AbortSignal): AsyncGenerator<RuntimeHint> {
     yield* (await this.runtime()).hints(signal);
   }

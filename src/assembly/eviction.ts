@@ -1,0 +1,136 @@
+import type { AgentConfiguration } from "../config/index.ts";
+import {
+  ContainerDeaths,
+  ContainerKiller,
+  createEvictionRoundMetrics,
+  createEvictorMetrics,
+  DeletionKiller,
+  EvictionApiKiller,
+  EvictionManager,
+  EvictionPlugins,
+  EvictionRecords,
+  EvictionSender,
+  type EvictionSource,
+  type Killer,
+  PodEvictor,
+  PodWatch,
+  RecordQueries,
+  reviewedTokens,
+  type Tainter,
+} from "../eviction/index.ts";
+import type { EventRecorder, KubeApiClient, KubeMetrics } from "../kube/index.ts";
+import type { Clock, HealthCheck, Logger, Registry, Runnable, WorkQueueMetrics } from "../lib/index.ts";
+import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
+import type { CriRuntime, FoundRuntime } from "../runtime/index.ts";
+import { EvictionStore, type StateDatabase } from "../state/index.ts";
+import { evictionPolicyOf, evictionSettingsOf, killerTableOf } from "./eviction-settings.ts";
+
+/** What eviction is built of. */
+export interface EvictionAssembly {
+  /** As it is now: eviction's settings change live. */
+  configuration: () => AgentConfiguration;
+  client: KubeApiClient;
+  database: StateDatabase;
+  events: EventRecorder;
+  inTree: readonly EvictionSource[];
+  /** Where the container runtime is asked. */
+  containers: { runtime: CriRuntime | FoundRuntime; lifecycle: PodLifecycleEventGenerator } | undefined;
+  clock: Clock;
+  log: Logger;
+  registry: Registry;
+  kubeMetrics: KubeMetrics;
+  queueMetrics: WorkQueueMetrics;
+}
+
+/** Eviction as the agent runs it. */
+export interface EvictionParts {
+  /** In the order to start them. */
+  parts: Runnable[];
+  checks: HealthCheck[];
+  plugins: EvictionPlugins;
+  queries: RecordQueries;
+}
+
+/** Builds eviction; the caller asks only where it is enabled. */
+export function evictionOf(assembly: EvictionAssembly): EvictionParts {
+  const { configuration, client, database, events, inTree, containers, clock, registry } = assembly;
+  const { nodeName } = configuration();
+  const log = assembly.log.child({ room: "eviction" });
+  const policy = () => evictionPolicyOf(configuration());
+  const settings = () => evictionSettingsOf(configuration());
+  const roundMetrics = createEvictionRoundMetrics(registry);
+  const metrics = createEvictorMetrics(registry);
+  const common = { clock, log };
+
+  const records = new EvictionRecords({
+    store: new EvictionStore(database),
+    settings: () => settings().records,
+    ...common,
+  });
+  const pods = new PodWatch({
+    client,
+    nodeName,
+    metrics: roundMetrics,
+    kubeMetrics: assembly.kubeMetrics,
+    ...common,
+  });
+  const tokenCheck = reviewedTokens(client);
+  const plugins = new EvictionPlugins({
+    inTree,
+    settings,
+    tokenCheck: () => (configuration().eviction.strict ? tokenCheck : undefined),
+    metrics: roundMetrics,
+    ...common,
+  });
+  const marginMs = () => policy().releaseMarginMs;
+  const killers: Killer[] = [new EvictionApiKiller(client), new DeletionKiller(client)];
+  if (containers) {
+    const { runtime, lifecycle } = containers;
+    killers.push(new ContainerKiller({ runtime, statuses: lifecycle.statuses, clock, marginMs }));
+  }
+  const evictor = new PodEvictor({
+    sender: new EvictionSender({
+      client,
+      nodeName,
+      killers,
+      killerTable: () => killerTableOf(configuration()),
+      skip: () => policy().skip,
+      events,
+      metrics,
+    }),
+    pods,
+    containers:
+      containers &&
+      new ContainerDeaths({
+        events: containers.lifecycle.events,
+        statuses: containers.lifecycle.statuses,
+        marginMs,
+        ...common,
+      }),
+    policy,
+    events,
+    metrics,
+    queueMetrics: assembly.queueMetrics,
+    ...common,
+  });
+  const tainter: Tainter = { want: () => {} };
+  const manager = new EvictionManager({
+    nodeName,
+    pods,
+    plugins,
+    evictor,
+    tainter,
+    records,
+    events,
+    settings,
+    policy,
+    metrics: roundMetrics,
+    ...common,
+  });
+  return {
+    parts: [pods, evictor, manager],
+    checks: [pods.healthCheck(), plugins.healthCheck(), manager.healthCheck(), evictor.healthCheck()],
+    plugins,
+    queries: new RecordQueries(records),
+  };
+}
