@@ -1,0 +1,399 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { NodekeeperError } from "../lib/index.ts";
+import type { KillEnd } from "./killer.ts";
+import {
+  noSuchPod,
+  pending,
+  statusError,
+  TestEvictor,
+  unavailable,
+  victim,
+} from "./testing/evictor-setup.ts";
+
+const evictors: TestEvictor[] = [];
+
+function setup(...names: string[]): TestEvictor {
+  const test = new TestEvictor(...names);
+  evictors.push(test);
+  return test;
+}
+
+afterEach(async () => {
+  for (const test of evictors.splice(0)) {
+    await test.stop();
+    // Nothing outlives run.
+    expect(test.clock.timers).toBe(0);
+    expect(test.listeners).toBe(0);
+  }
+});
+
+const again = (changes: Partial<Extract<KillEnd, { kind: "retry" }>> = {}): KillEnd => ({
+  kind: "retry",
+  message: "503",
+  retryAfterMs: undefined,
+  maybeSent: false,
+  ...changes,
+});
+
+describe("an eviction", () => {
+  it("is sent once with the pod's UID and its own grace period, and ends when the watch no longer has the pod", async () => {
+    const test = setup("web");
+    await test.begin(victim("web"));
+    expect(test.kills).toMatchObject([
+      { pod: { uid: "web" }, gracePeriodSeconds: null, ownGracePeriodSeconds: 30 },
+    ]);
+    expect(test.outcomes()).toEqual([]);
+    expect(test.events).toMatchObject([
+      {
+        reason: "Evicted",
+        message: "Evicted by pressure: memory is 0.9, above the threshold of 0.8",
+        regarding: { kind: "Pod", namespace: "default", name: "web", uid: "web" },
+      },
+    ]);
+
+    test.terminate("web");
+    await test.clock.step(20_000);
+    test.remove("web");
+    expect(test.outcomes()).toEqual(["web gone"]);
+    expect(test.steps()).toEqual(["eviction begins", "POST eviction: accepted", "gone from the API server"]);
+    await test.clock.step(120_000);
+    expect(test.killed()).toEqual(["web"]);
+  });
+
+  it("that is under way is not begun again", async () => {
+    const test = setup("web");
+    await test.begin(victim("web"));
+    await test.begin(victim("web"));
+    test.evictor.resume([pending("web")]);
+    await test.clock.step(0);
+    expect(test.killed()).toEqual(["web"]);
+  });
+
+  it.each<[string, (test: TestEvictor) => void, string, string]>([
+    ["is no more", (test) => test.pods.delete("web"), "gone", "GET: 404, the pod is no more"],
+    [
+      "was made anew under its name",
+      (test) => test.put("web", { metadata: { uid: "other" } }),
+      "gone",
+      "another pod has its name now",
+    ],
+    [
+      "has finished",
+      (test) => test.put("web", { status: { phase: "Failed" } }),
+      "gone",
+      "it has finished: Failed",
+    ],
+    [
+      "has become critical",
+      (test) => test.put("web", { spec: { priority: 2_000_000_000 } }),
+      "failed",
+      "it is protected now: priority 2000000000",
+    ],
+    [
+      "turns out to be a mirror pod",
+      (test) => test.put("web", { metadata: { annotations: { "kubernetes.io/config.mirror": "x" } } }),
+      "failed",
+      "it is protected now: mirror pods are not evicted",
+    ],
+    [
+      "runs on another node",
+      (test) => test.put("web", { spec: { nodeName: "node-2" } }),
+      "failed",
+      "it is protected now: node-2",
+    ],
+  ])("of a pod that %s is not sent", async (_name, change, result, message) => {
+    const test = setup("web");
+    change(test);
+    await test.begin(victim("web"));
+    expect(test.kills).toEqual([]);
+    expect(test.outcome()).toEqual({ uid: "web", result, message });
+  });
+
+  it("of a pod on its way out is only awaited", async () => {
+    const test = setup();
+    test.terminate("web");
+    await test.begin(victim("web"));
+    expect(test.kills).toEqual([]);
+    test.remove("web");
+    expect(test.outcomes()).toEqual(["web gone"]);
+  });
+
+  it("that nobody can send fails and turns the health check", async () => {
+    const test = setup("web");
+    test.table.default = "containerStop";
+    await test.begin(victim("web"));
+    expect(test.outcome()).toMatchObject({
+      result: "failed",
+      message: "containerStop: no container runtime is asked",
+    });
+    expect(test.evictor.healthCheck().check()).toMatchObject({ ok: false });
+  });
+});
+
+describe("what goes wrong on the way", () => {
+  it("a budget's refusal ends it, with an Event, and others go on", async () => {
+    const test = setup("web", "db");
+    test.onKill = async ({ pod }) =>
+      pod.name === "web"
+        ? { kind: "failed", message: "429: the disruption budget default/web allows none", isBudget: true }
+        : { kind: "accepted", message: "POST eviction: accepted" };
+    await test.begin(victim("web"), victim("db"));
+    expect(test.outcome()).toMatchObject({
+      uid: "web",
+      result: "failed",
+      message: expect.stringContaining("429"),
+    });
+    expect(test.events.map(({ reason }) => reason).sort()).toEqual(["Evicted", "EvictionFailed"]);
+    expect(test.evictor.healthCheck().check()).toMatchObject({ ok: true });
+  });
+
+  it("is tried again after what Retry-After says, while others are sent", async () => {
+    const test = setup("web", ...Array.from({ length: 20 }, (_, at) => `pod-${at}`));
+    let isBusy = true;
+    test.onKill = async ({ pod }) =>
+      isBusy && pod.name !== "web"
+        ? again({ retryAfterMs: 10_000 })
+        : { kind: "accepted", message: "accepted" };
+    await test.begin(...[...test.pods.keys()].filter((name) => name !== "web").map((name) => victim(name)));
+    // More than there are workers wait, and none is held by waiting.
+    await test.begin(victim("web"));
+    expect(test.killed().at(-1)).toBe("web");
+    isBusy = false;
+    const before = test.kills.length;
+    await test.clock.step(9_999);
+    expect(test.kills.length).toBe(before);
+    await test.clock.step(1);
+    expect(test.kills.length).toBe(before + 20);
+  });
+
+  it("gives up at once where Retry-After lasts longer than the eviction may", async () => {
+    const test = setup("web");
+    test.onKill = async () => again({ retryAfterMs: 3_600_000 });
+    await test.begin(victim("web"));
+    expect(test.outcomes()).toEqual(["web failed"]);
+    expect(test.killed()).toHaveLength(1);
+  });
+
+  it("is tried with longer and longer waits, and not for ever", async () => {
+    const test = setup("web");
+    const times: number[] = [];
+    test.onKill = async () => {
+      times.push(test.clock.monotonic());
+      return again();
+    };
+    await test.begin(victim("web"));
+    await test.clock.step(600_000);
+    expect(test.outcomes()).toEqual(["web failed"]);
+    const waits = times.slice(1).map((time, at) => time - times[at]!);
+    expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000]);
+  });
+
+  it.each([
+    ["a broken connection", unavailable],
+    ["a 404 of something else", noSuchPod("web", "namespaces")],
+    ["a 404 that is not the API server's", new NodekeeperError("notFound", "404 page not found")],
+    ["a deadline", new NodekeeperError("deadline", "no answer")],
+    ["throttling", statusError(429, "throttled", {}, 1_000)],
+    ["an expired token", statusError(401, "unauthenticated")],
+  ])("%s while reading is never taken for gone, nor evicted blindly", async (_name, error) => {
+    const test = setup("web");
+    test.onRead = async () => {
+      throw error;
+    };
+    await test.begin(victim("web"));
+    await test.clock.step(10_000);
+    expect(test.kills).toEqual([]);
+    expect(test.outcomes()).toEqual([]);
+    test.onRead = () => undefined;
+    await test.clock.step(15_000);
+    expect(test.killed()).toEqual(["web"]);
+  });
+
+  it("a right that is missing turns the health check, until something is taken again", async () => {
+    const test = setup("web");
+    test.onRead = async () => {
+      throw statusError(403, "forbidden");
+    };
+    await test.begin(victim("web"));
+    expect(test.evictor.healthCheck().check()).toMatchObject({
+      ok: false,
+      message: expect.stringContaining("403"),
+    });
+    test.onRead = () => undefined;
+    await test.clock.step(1_000);
+    expect(test.evictor.healthCheck().check()).toMatchObject({ ok: true });
+  });
+
+  it("an eviction that is not taken for a minute turns the health check", async () => {
+    const test = setup("web");
+    test.policy.releaseMarginMs = 600_000;
+    test.onRead = () => new Promise(() => {});
+    await test.begin(victim("web"));
+    expect(test.evictor.healthCheck().check()).toMatchObject({ ok: true });
+    await test.clock.step(61_000);
+    expect(test.evictor.healthCheck().check()).toEqual({
+      ok: false,
+      message: "the eviction of default/web has not been taken for 61 s",
+    });
+    test.onRead = () => undefined;
+    // The queue waits for the reading under way: it ends as the client's deadline would end it.
+    evictors.splice(evictors.indexOf(test), 1);
+  });
+});
+
+describe("confirmation", () => {
+  it("fails when the pod is still there after its grace period and the margin", async () => {
+    const test = setup("web");
+    await test.begin(victim("web", { gracePeriodSeconds: 10 }));
+    test.terminate("web");
+    await test.clock.step(39_999);
+    expect(test.outcomes()).toEqual([]);
+    await test.clock.step(1);
+    expect(test.outcome()).toMatchObject({
+      result: "failed",
+      message: "still there after its grace period and the margin",
+    });
+  });
+
+  it("is bounded whatever the grace period", async () => {
+    const test = setup("web");
+    await test.begin(victim("web", { gracePeriodSeconds: 1_000_000 }));
+    await test.clock.step(test.policy.longestReleaseMs);
+    expect(test.outcomes()).toEqual(["web failed"]);
+  });
+
+  it("finds a pod that went without the watch telling", async () => {
+    const test = setup("web");
+    await test.begin(victim("web"));
+    test.pods.delete("web");
+    await test.clock.step(60_000);
+    expect(test.outcome()).toEqual({ uid: "web", result: "gone", message: "GET: 404, the pod is no more" });
+  });
+
+  it("waits for an answer where the API server can't say", async () => {
+    const test = setup("web");
+    await test.begin(victim("web"));
+    test.onRead = async () => {
+      throw unavailable;
+    };
+    await test.clock.step(600_000);
+    expect(test.outcomes()).toEqual([]);
+    expect(test.steps().at(-1)).toBe("whether it is gone can't be said: GET: connection refused");
+    test.onRead = () => undefined;
+    test.pods.delete("web");
+    await test.clock.step(10_000);
+    expect(test.outcomes()).toEqual(["web gone"]);
+  });
+
+  it("takes a pod that went while the call was under way for gone", async () => {
+    const test = setup("web");
+    test.onKill = async () => {
+      test.remove("web");
+      return { kind: "accepted", message: "accepted" };
+    };
+    await test.begin(victim("web"));
+    expect(test.outcomes()).toEqual(["web gone"]);
+  });
+
+  it("follows a killer that tells the end itself", async () => {
+    const test = setup("web");
+    let end = (_end: KillEnd) => {};
+    test.onKill = async () => ({
+      kind: "accepted",
+      message: "StopContainer of app, 30 s",
+      ended: new Promise((resolve) => {
+        end = resolve;
+      }),
+    });
+    await test.begin(victim("web"));
+    await test.clock.step(300_000);
+    expect(test.outcomes()).toEqual([]);
+    end({ kind: "gone", message: "stopped app" });
+    await test.clock.step(0);
+    expect(test.outcome()).toEqual({ uid: "web", result: "gone", message: "stopped app" });
+  });
+});
+
+describe("withdrawal", () => {
+  const withdrawal = {
+    uid: "web",
+    namespace: "default",
+    name: "web",
+    stage: "begun",
+    reason: "gone",
+  } as const;
+
+  it("stops what was not sent, at once", async () => {
+    const test = setup("web");
+    test.onKill = async () => again({ retryAfterMs: 5_000 });
+    await test.begin(victim("web"));
+    test.evictor.withdraw([withdrawal]);
+    test.evictor.withdraw([withdrawal]);
+    await test.clock.step(0);
+    expect(test.outcomes()).toEqual(["web withdrawn"]);
+    expect(test.steps().filter((step) => step.startsWith("withdrawn"))).toHaveLength(1);
+    await test.clock.step(60_000);
+    expect(test.killed()).toHaveLength(1);
+  });
+
+  it("lets what was sent go on", async () => {
+    const test = setup("web");
+    await test.begin(victim("web"));
+    test.evictor.withdraw([withdrawal]);
+    test.remove("web");
+    expect(test.outcomes()).toEqual(["web gone"]);
+  });
+
+  it.each([
+    ["is on its way out", (test: TestEvictor) => test.terminate("web"), []],
+    ["is untouched", () => {}, ["web withdrawn"]],
+    ["is gone", (test: TestEvictor) => void test.pods.delete("web"), ["web gone"]],
+  ])("after a try without an answer looks first: the pod %s", async (_name, change, outcomes) => {
+    const test = setup("web");
+    test.onKill = async () => again({ maybeSent: true });
+    await test.begin(victim("web"));
+    change(test);
+    test.evictor.withdraw([withdrawal]);
+    await test.clock.step(0);
+    expect(test.outcomes()).toEqual(outcomes);
+    expect(test.killed()).toHaveLength(1);
+  });
+
+  it("of a pod nobody evicts is nothing", async () => {
+    const test = setup("web");
+    test.start();
+    test.evictor.withdraw([withdrawal]);
+    await test.clock.step(0);
+    expect(test.outcomes()).toEqual([]);
+  });
+});
+
+describe("a new agent", () => {
+  it("evicts what the one before it had decided and not sent, once", async () => {
+    const test = setup("web");
+    test.evictor.resume([pending("web", { gracePeriodSeconds: 7 })]);
+    test.start();
+    await test.clock.step(0);
+    expect(test.kills).toMatchObject([{ pod: { uid: "web" }, gracePeriodSeconds: 7 }]);
+  });
+
+  it("only follows what the one before it had sent", async () => {
+    const test = setup();
+    test.terminate("web");
+    test.evictor.resume([pending("web")]);
+    test.start();
+    await test.clock.step(0);
+    expect(test.kills).toEqual([]);
+    expect(test.events).toEqual([]);
+    test.remove("web");
+    expect(test.outcomes()).toEqual(["web gone"]);
+  });
+});
+
+it("bounds how many evictions are under way", async () => {
+  const names = Array.from({ length: 1_005 }, (_, at) => `pod-${at}`);
+  const test = setup(...names);
+  test.onRead = () => undefined;
+  await test.begin(...names.map((name) => victim(name)));
+  expect(test.outcomes()).toHaveLength(5);
+});
