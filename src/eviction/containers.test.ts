@@ -154,7 +154,11 @@ describe("following containers", () => {
     async *read(_options: unknown, signal: AbortSignal): AsyncGenerator<LogItem> {
       signal.addEventListener("abort", () => this.#wake());
       while (!signal.aborted) {
-        yield* this.#items.splice(0);
+        const item = this.#items.shift();
+        if (item) {
+          yield item;
+          continue;
+        }
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
