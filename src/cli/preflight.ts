@@ -95,7 +95,7 @@ function finding<T>(
     const [verdict, message] = judge(reading.value);
     return { check, verdict, message };
   }
-  const message = reading.state === "missing" ? reading.message : messageOf(reading.error);
+  const message = reading.state === "failed" ? messageOf(reading.error) : reading.message;
   return { check, verdict: absent, message };
 }
 

@@ -1,5 +1,5 @@
-import { constants } from "node:fs";
-import { type FileHandle, open, readdir, readlink } from "node:fs/promises";
+import { constants, type StatsFs } from "node:fs";
+import { type FileHandle, open, readdir, readlink, statfs } from "node:fs/promises";
 import { NodekeeperError } from "../lib/index.ts";
 import { Limiter } from "./limiter.ts";
 
@@ -10,6 +10,8 @@ const MAX_DIRECTORY_ENTRIES = 16_384;
 
 // libuv has four threads for files: two reads that hang in a driver leave two for everybody else.
 const PARALLEL_READS = 2;
+// A file system whose server is away answers nobody: one thread at most waits for it, apart from the files.
+const PARALLEL_FILESYSTEMS = 1;
 const CHUNK_BYTES = 16 * 1024;
 
 // A device that went away between the listing and the read answers ENODEV or ENXIO.
@@ -26,6 +28,7 @@ export interface ReadOptions {
 export class HostFiles {
   readonly #prefix: string;
   readonly #limiter = new Limiter(PARALLEL_READS);
+  readonly #filesystems = new Limiter(PARALLEL_FILESYSTEMS);
 
   /** @param root "/" for the machine itself, "/host" where a container has it mounted */
   constructor(root: string) {
@@ -70,24 +73,35 @@ export class HostFiles {
     return this.#attempt(path, signal, (place) => readlink(place));
   }
 
+  /** The state of the file system that holds a path. */
+  filesystem(path: string, signal: AbortSignal): Promise<StatsFs | undefined> {
+    return this.#attempt(path, signal, (place) => statfs(place), this.#filesystems);
+  }
+
   async #attempt<T>(
     path: string,
     signal: AbortSignal,
     work: (place: string) => Promise<T>,
+    limiter = this.#limiter,
   ): Promise<T | undefined> {
     const place = this.place(path);
-    return await this.#limiter.run(signal, async () => {
+    return await limiter.run(signal, async () => {
       try {
         return await work(place);
       } catch (thrown) {
-        if (thrown instanceof NodekeeperError) throw thrown;
-        const code = (thrown as NodeJS.ErrnoException).code ?? "";
-        if (absentCodes.has(code)) return undefined;
-        const kind = code === "EACCES" || code === "EPERM" ? "forbidden" : "unavailable";
-        throw new NodekeeperError(kind, `${place} can't be read`, { cause: thrown });
+        return absentOrThrow(place, thrown);
       }
     });
   }
+}
+
+/** Undefined for an error that says that a file is absent; throws what any other means. */
+export function absentOrThrow(place: string, thrown: unknown): undefined {
+  if (thrown instanceof NodekeeperError) throw thrown;
+  const code = (thrown as NodeJS.ErrnoException).code ?? "";
+  if (absentCodes.has(code)) return undefined;
+  const kind = code === "EACCES" || code === "EPERM" ? "forbidden" : "unavailable";
+  throw new NodekeeperError(kind, `${place} can't be read`, { cause: thrown });
 }
 
 // Files in /proc and /sys say their size is 0 or 4096, whatever they hold: read until the end or the cap.

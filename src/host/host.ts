@@ -1,15 +1,21 @@
 import { networkInterfaces } from "node:os";
-import { type Clock, codeOf, messageOf, NodekeeperError, systemClock, withDeadline } from "../lib/index.ts";
+import { type Clock, systemClock } from "../lib/index.ts";
 import { type CpuInfo, readCpuInfo } from "./cpu-info.ts";
+import { type CpuTimes, readCpuTimes } from "./cpu-times.ts";
 import { type CpuTopology, readCpuTopology, readOnlineCpus } from "./cpu-topology.ts";
+import { type FilesystemState, readFilesystem } from "./filesystem.ts";
 import { HostFiles } from "./host-files.ts";
 import { type CgroupVersion, readCgroupVersion, readKernelRelease, readPressureResources } from "./kernel.ts";
-import { readMemoryTotal } from "./memory.ts";
+import { type MemoryState, readMemory, readMemoryTotal } from "./memory.ts";
 import { type NetworkInterface, type NetworkOptions, readNetworkInterfaces } from "./network.ts";
 import { type NumaNode, readNumaNodes } from "./numa.ts";
-import { Probe } from "./probe.ts";
+import { type PidState, readPids } from "./pids.ts";
+import { type Pressure, type PressureResource, readPressure } from "./pressure.ts";
+import type { Probe } from "./probe.ts";
 import type { Reading } from "./reading.ts";
+import { type ReadingContext, takeReading } from "./take-reading.ts";
 import { readVirtualization, type Virtualization } from "./virtualization.ts";
+import { type NodeMemory, readNodeMemory } from "./zone-info.ts";
 
 export interface HostOptions {
   /** Where the machine's /proc and /sys are: "/", or "/host" in a container. Default "/". */
@@ -33,15 +39,12 @@ const MAX_ADDRESSES = 64;
  */
 export class Host {
   readonly root: string;
-  readonly #files: HostFiles;
-  readonly #clock: Clock;
-  readonly #deadlineMs: number;
+  readonly #context: ReadingContext;
 
   constructor(options: HostOptions = {}) {
     this.root = options.root ?? "/";
-    this.#files = new HostFiles(this.root);
-    this.#clock = options.clock ?? systemClock;
-    this.#deadlineMs = options.deadlineMs ?? 5_000;
+    const { clock = systemClock, deadlineMs = 5_000 } = options;
+    this.#context = { files: new HostFiles(this.root), clock, deadlineMs };
   }
 
   /** Processor model and flags. */
@@ -65,6 +68,34 @@ export class Host {
   /** Bytes. */
   memoryTotal(signal?: AbortSignal): Promise<Reading<number>> {
     return this.#read("memory total", readMemoryTotal, signal);
+  }
+
+  memory(signal?: AbortSignal): Promise<Reading<MemoryState>> {
+    return this.#read("memory", readMemory, signal);
+  }
+
+  /** Memory by NUMA node, as the kernel's page allocator sees it. */
+  nodeMemory(signal?: AbortSignal): Promise<Reading<NodeMemory[]>> {
+    return this.#read("memory of NUMA nodes", readNodeMemory, signal);
+  }
+
+  /** Pressure on the whole machine. */
+  pressure(resource: PressureResource, signal?: AbortSignal): Promise<Reading<Pressure>> {
+    return this.#read(`${resource} pressure`, (probe) => readPressure(probe, resource), signal);
+  }
+
+  /** Counters since boot: the use is the difference of two of them. */
+  cpuTimes(signal?: AbortSignal): Promise<Reading<CpuTimes>> {
+    return this.#read("CPU times", readCpuTimes, signal);
+  }
+
+  pids(signal?: AbortSignal): Promise<Reading<PidState>> {
+    return this.#read("process numbers", readPids, signal);
+  }
+
+  /** The file system that holds a path of the machine. */
+  filesystem(path: string, signal?: AbortSignal): Promise<Reading<FilesystemState>> {
+    return this.#read(`file system of ${path}`, (probe) => readFilesystem(probe, path), signal);
   }
 
   networkInterfaces(options?: NetworkOptions, signal?: AbortSignal): Promise<Reading<NetworkInterface[]>> {
@@ -105,33 +136,13 @@ export class Host {
     return found;
   }
 
-  async #read<T>(
+  #read<T>(
     what: string,
     work: (probe: Probe) => Promise<T | undefined>,
     signal?: AbortSignal,
   ): Promise<Reading<T>> {
-    const at = this.#clock.now();
-    let problems: readonly NodekeeperError[] = [];
-    try {
-      const value = await withDeadline(this.#clock, this.#deadlineMs, `reading ${what}`, signal, (scoped) => {
-        const probe = new Probe(this.#files, scoped);
-        problems = probe.problems;
-        return work(probe);
-      });
-      if (value !== undefined) return { state: "read", at, value, problems };
-    } catch (thrown) {
-      if (signal?.aborted) throw signal.reason;
-      return { state: "failed", at, error: asNodekeeperError(thrown) };
-    }
-    const [problem] = problems;
-    if (problem) return { state: "failed", at, error: problem };
-    return { state: "missing", at, message: `${what}: the machine at ${this.root} does not tell` };
+    return takeReading(this.#context, what, (probe) => work(probe), signal);
   }
-}
-
-function asNodekeeperError(thrown: unknown): NodekeeperError {
-  if (thrown instanceof NodekeeperError) return thrown;
-  return new NodekeeperError(codeOf(thrown), messageOf(thrown), { cause: thrown });
 }
 
 function isLinkLocal(address: string): boolean {

@@ -8,9 +8,11 @@ export async function readKernelRelease(probe: Probe): Promise<string | undefine
   return (await probe.text("/proc/sys/kernel/osrelease")) || undefined;
 }
 
-/** Which cgroup hierarchy is mounted at /sys/fs/cgroup; undefined where none is. */
-export async function readCgroupVersion(probe: Probe): Promise<CgroupVersion | undefined> {
-  const root = "/sys/fs/cgroup";
+/** Which cgroup hierarchy is mounted; undefined where none is. */
+export async function readCgroupVersion(
+  probe: Probe,
+  root = "/sys/fs/cgroup",
+): Promise<CgroupVersion | undefined> {
   if (await probe.exists(`${root}/cgroup.controllers`, "file")) return "v2";
   if (await probe.exists(`${root}/unified/cgroup.controllers`, "file")) return "hybrid";
   return (await probe.exists(`${root}/memory`, "directory")) ? "v1" : undefined;

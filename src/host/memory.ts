@@ -1,8 +1,31 @@
 import { memoryLine } from "./parse.ts";
 import type { Probe } from "./probe.ts";
 
+/** The machine's memory, bytes. What an old kernel does not tell is undefined. */
+export interface MemoryState {
+  totalBytes: number;
+  freeBytes: number;
+  /** What could be given out without swapping, as the kernel estimates it. */
+  availableBytes: number | undefined;
+  /** Distance between the kernel's watermarks, in ten-thousandths of the memory: vm.watermark_scale_factor. */
+  watermarkScaleFactor: number | undefined;
+}
+
 /** MemTotal of /proc/meminfo, bytes; undefined where it is not told. */
 export async function readMemoryTotal(probe: Probe): Promise<number | undefined> {
   const text = await probe.text("/proc/meminfo");
   return text === undefined ? undefined : memoryLine(text, "MemTotal");
+}
+
+/** /proc/meminfo and the watermark scale; undefined where total or free are not told. */
+export async function readMemory(probe: Probe): Promise<MemoryState | undefined> {
+  const [text, watermarkScaleFactor] = await Promise.all([
+    probe.text("/proc/meminfo"),
+    probe.integer("/proc/sys/vm/watermark_scale_factor"),
+  ]);
+  if (text === undefined) return undefined;
+  const totalBytes = memoryLine(text, "MemTotal");
+  const freeBytes = memoryLine(text, "MemFree");
+  if (totalBytes === undefined || freeBytes === undefined) return undefined;
+  return { totalBytes, freeBytes, availableBytes: memoryLine(text, "MemAvailable"), watermarkScaleFactor };
 }

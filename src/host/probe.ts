@@ -1,3 +1,4 @@
+import type { StatsFs } from "node:fs";
 import { codeOf, messageOf, NodekeeperError } from "../lib/index.ts";
 import type { HostFiles, ReadOptions } from "./host-files.ts";
 import { parseCpuList, parseInteger } from "./parse.ts";
@@ -29,12 +30,12 @@ export class Probe {
 
   /** A whole decimal number. */
   async integer(path: string): Promise<number | undefined> {
-    return this.#parsed(path, await this.text(path), parseInteger);
+    return this.parsed(path, await this.text(path), parseInteger);
   }
 
   /** A list such as "0-3,8". */
   async cpuList(path: string): Promise<number[] | undefined> {
-    return this.#parsed(path, await this.text(path), parseCpuList);
+    return this.parsed(path, await this.text(path), parseCpuList);
   }
 
   /** An attribute whose driver may refuse to answer; a refusal means that there is no answer. */
@@ -55,12 +56,28 @@ export class Probe {
     return this.problems.length > before ? undefined : false;
   }
 
-  #parsed<T>(path: string, text: string | undefined, parse: (text: string) => T): T | undefined {
+  /** What the size of a file system says of a path in it. */
+  filesystem(path: string): Promise<StatsFs | undefined> {
+    return this.#noted(this.#files.filesystem(path, this.#signal));
+  }
+
+  /** What `parse` makes of a file's text; that it throws is a problem of the file. */
+  parsed<T>(path: string, text: string | undefined, parse: (text: string) => T): T | undefined {
     if (text === undefined) return undefined;
     try {
       return parse(text);
     } catch (thrown) {
-      this.#note(new NodekeeperError("corrupt", `${this.#files.place(path)}: ${messageOf(thrown)}`));
+      this.note(new NodekeeperError("corrupt", `${this.#files.place(path)}: ${messageOf(thrown)}`));
+      return undefined;
+    }
+  }
+
+  /** What `work` gives; that it throws is a problem. */
+  attempt<T>(work: () => T): T | undefined {
+    try {
+      return work();
+    } catch (thrown) {
+      this.note(asNodekeeperError(thrown));
       return undefined;
     }
   }
@@ -70,16 +87,18 @@ export class Probe {
       return await promise;
     } catch (thrown) {
       this.#signal.throwIfAborted();
-      this.#note(
-        thrown instanceof NodekeeperError
-          ? thrown
-          : new NodekeeperError(codeOf(thrown), messageOf(thrown), { cause: thrown }),
-      );
+      this.note(asNodekeeperError(thrown));
       return undefined;
     }
   }
 
-  #note(problem: NodekeeperError): void {
+  /** Keeps a problem of the reading, the first twenty. */
+  note(problem: NodekeeperError): void {
     if (this.problems.length < MAX_PROBLEMS) this.problems.push(problem);
   }
+}
+
+export function asNodekeeperError(thrown: unknown): NodekeeperError {
+  if (thrown instanceof NodekeeperError) return thrown;
+  return new NodekeeperError(codeOf(thrown), messageOf(thrown), { cause: thrown });
 }

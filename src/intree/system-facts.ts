@@ -44,7 +44,7 @@ export class SystemFactsReader {
         problems.push(...read.problems);
         return read.value;
       }
-      if (read.state === "missing") return undefined;
+      if (read.state !== "failed") return undefined;
       problems.push(read.error);
       return last;
     };

@@ -1,0 +1,15 @@
+import { memoryLine } from "./parse.ts";
+import type { Probe } from "./probe.ts";
+
+// The first mapping of a process is some 700 bytes of this file; the whole of it would cost a walk over all mappings.
+const FIRST_MAPPING_CAP = 2 * 1024;
+
+/**
+ * The size of a page of memory, bytes: 4096, on some arm64 kernels 16384 or 65536. The kernel tells it to no file of
+ * its own; this process's first mapping says it.
+ */
+export async function readPageSize(probe: Probe): Promise<number | undefined> {
+  const text = await probe.text("/proc/self/smaps", { cap: FIRST_MAPPING_CAP, truncate: true });
+  const size = text === undefined ? undefined : memoryLine(text, "KernelPageSize");
+  return size !== undefined && size >= 4096 && Number.isInteger(Math.log2(size)) ? size : undefined;
+}

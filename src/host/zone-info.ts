@@ -1,0 +1,108 @@
+import { readPageSize } from "./page-size.ts";
+import type { Probe } from "./probe.ts";
+
+/** The memory of one NUMA node as the kernel's page allocator sees it, bytes. */
+export interface NodeMemory {
+  id: number;
+  /** Pages that the zone manages. */
+  totalBytes: number;
+  freeBytes: number;
+  /** Watermarks: below `low` the kernel reclaims in the background, below `min` an allocation waits for it. */
+  minBytes: number;
+  lowBytes: number;
+  /** Page cache that was not used lately: the first to be given back. */
+  inactiveFileBytes: number;
+}
+
+/** One zone of /proc/zoneinfo, in pages; what it does not tell is undefined. */
+export interface Zone {
+  node: number;
+  name: string;
+  managed: number | undefined;
+  free: number | undefined;
+  min: number | undefined;
+  low: number | undefined;
+  inactiveFile: number | undefined;
+}
+
+// Each zone has some 2 KB plus 150 bytes for each CPU.
+const ZONE_INFO_CAP = 8 * 1024 * 1024;
+
+const fieldOf: Readonly<Record<string, "managed" | "free" | "min" | "low" | "inactiveFile">> = {
+  managed: "managed",
+  free: "free",
+  nr_free_pages: "free",
+  min: "min",
+  low: "low",
+  nr_zone_inactive_file: "inactiveFile",
+};
+
+/** The memory of each NUMA node, by number; undefined where the kernel does not tell. */
+export async function readNodeMemory(probe: Probe): Promise<NodeMemory[] | undefined> {
+  const [text, pageSize] = await Promise.all([
+    probe.text("/proc/zoneinfo", { cap: ZONE_INFO_CAP }),
+    readPageSize(probe),
+  ]);
+  if (text === undefined || pageSize === undefined) return undefined;
+  const nodes = nodeMemoryOf(parseZoneInfo(text), pageSize);
+  return nodes.length === 0 ? undefined : nodes;
+}
+
+/** Reads the text of /proc/zoneinfo. Lines that are not of interest, or make no sense, are passed over. */
+export function parseZoneInfo(text: string): Zone[] {
+  const zones: Zone[] = [];
+  let zone: Zone | undefined;
+  for (const line of text.split("\n")) {
+    const header = /^Node (\d{1,5}), zone +(\w+)/.exec(line);
+    if (header) {
+      zone = newZone(Number(header[1]), header[2]!);
+      zones.push(zone);
+      continue;
+    }
+    // "pages free 42", "min 42", "nr_zone_inactive_file 42"; those of the pagesets have a colon.
+    const value = /^ +(?:pages )?(\w+) +(\d{1,15})$/.exec(line);
+    const field = value ? fieldOf[value[1]!] : undefined;
+    if (zone && field) zone[field] ??= Number(value![2]);
+  }
+  return zones;
+}
+
+/**
+ * The zone that decides for a node: Normal, where nearly all of a server's memory is and which the kernel itself needs;
+ * the largest where there is no Normal zone, as on small machines. A node of which a figure is missing is left out.
+ */
+export function nodeMemoryOf(zones: readonly Zone[], pageSize: number): NodeMemory[] {
+  const deciding = new Map<number, Zone>();
+  for (const zone of zones) {
+    if (!zone.managed) continue;
+    const known = deciding.get(zone.node);
+    const isBetter =
+      !known || (known.name !== "Normal" && (zone.name === "Normal" || zone.managed > known.managed!));
+    if (isBetter) deciding.set(zone.node, zone);
+  }
+  const nodes: NodeMemory[] = [];
+  for (const { node: id, managed, free, min, low, inactiveFile } of deciding.values()) {
+    if (free === undefined || min === undefined || low === undefined || inactiveFile === undefined) continue;
+    nodes.push({
+      id,
+      totalBytes: managed! * pageSize,
+      freeBytes: free * pageSize,
+      minBytes: min * pageSize,
+      lowBytes: low * pageSize,
+      inactiveFileBytes: inactiveFile * pageSize,
+    });
+  }
+  return nodes.sort((a, b) => a.id - b.id);
+}
+
+function newZone(node: number, name: string): Zone {
+  return {
+    node,
+    name,
+    managed: undefined,
+    free: undefined,
+    min: undefined,
+    low: undefined,
+    inactiveFile: undefined,
+  };
+}
