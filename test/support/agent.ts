@@ -36,6 +36,7 @@ export function agentFlags(cluster: TestCluster): Record<string, string> {
     reportingCallTimeout: "500ms",
     reportingMinWriteInterval: "50ms",
     reportingInTreePlugins: "-system-reporter-plugin",
+    evictionSyncPeriod: "1s",
   };
 }
 

@@ -39,18 +39,29 @@ export interface TestCluster {
   node(): any;
   /** The value of a widget resource in the CNR's status. */
   widgets(name: string): string | undefined;
+  /** Puts a ready pod onto the node and gives its UID. */
+  addPod(name: string, changes?: { metadata?: object; spec?: object }): string;
+  /** Evictions that reached the server, as names of pods. */
+  evictions(): string[];
   /** The applies of an object that were handled (dry runs left out), oldest first. */
   writes(plural: string): SeenRequest[];
   stop(): Promise<void>;
 }
 
-/** Starts an API server. With `withNode: false` the Node object is missing. */
-export async function startCluster({ withNode = true } = {}): Promise<TestCluster> {
+/**
+ * Starts an API server. With `withNode: false` the Node object is missing; with `removePodsAfterGrace: false` a deleted
+ * pod stays until somebody plays the kubelet.
+ */
+export async function startCluster({
+  withNode = true,
+  removePodsAfterGrace = true,
+} = {}): Promise<TestCluster> {
   const folder = mkdtempSync(join(tmpdir(), "nk-it-"));
   const requests: SeenRequest[] = [];
   const server = createDevApiServer({
     clock: systemClock,
     logger: silentLogger,
+    removePodsAfterGrace,
     faults: (request) => {
       requests.push({ ...request, at: performance.now() });
       return cluster.fault(request);
@@ -83,6 +94,26 @@ export async function startCluster({ withNode = true } = {}): Promise<TestCluste
         ({ method, resource, query, body }) =>
           method === "PATCH" && resource?.plural === plural && !query.has("dryRun") && body !== undefined,
       ),
+    addPod(name, { metadata, spec } = {}) {
+      const pod = server.store.put({
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name, namespace: "default", ...metadata },
+        spec: {
+          nodeName: NODE,
+          terminationGracePeriodSeconds: 1,
+          containers: [{ name: "app", image: "app" }],
+          ...spec,
+        },
+        status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
+      });
+      return pod.metadata.uid!;
+    },
+    evictions: () =>
+      requests.flatMap(({ method, path, body }) => {
+        const name = /\/pods\/([^/]+)\/eviction$/.exec(path)?.[1];
+        return method === "POST" && name && body !== undefined ? [name] : [];
+      }),
     async stop() {
       await server.stop();
       rmSync(folder, { recursive: true, force: true });
