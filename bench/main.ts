@@ -4,6 +4,7 @@ import { keepProcessSmall } from "../src/cli/memory.ts";
 import { benchDevices } from "./devices.ts";
 import { benchEviction } from "./eviction.ts";
 import { type Figure, printFigures } from "./figures.ts";
+import { benchHost } from "./host.ts";
 import { benchLifecycle } from "./lifecycle.ts";
 import { benchReporting } from "./reporting.ts";
 
@@ -12,6 +13,7 @@ const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   lifecycle: benchLifecycle,
   devices: benchDevices,
   eviction: benchEviction,
+  host: benchHost,
 };
 
 const { positionals, values } = parseArgs({

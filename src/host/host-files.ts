@@ -1,6 +1,8 @@
 import { constants, type StatsFs } from "node:fs";
 import { type FileHandle, open, readdir, readlink, statfs } from "node:fs/promises";
 import { NodekeeperError } from "../lib/index.ts";
+import { absentOrThrow } from "./absent.ts";
+import { KernelFiles } from "./kernel-files.ts";
 import { Limiter } from "./limiter.ts";
 
 /** Largest file read unless the caller says otherwise, bytes. */
@@ -14,9 +16,6 @@ const PARALLEL_READS = 2;
 const PARALLEL_FILESYSTEMS = 1;
 const CHUNK_BYTES = 16 * 1024;
 
-// A device that went away between the listing and the read answers ENODEV or ENXIO.
-const absentCodes = new Set(["ENOENT", "ENOTDIR", "ENODEV", "ENXIO"]);
-
 export interface ReadOptions {
   /** Bytes; default 64 KiB. */
   cap?: number;
@@ -26,6 +25,8 @@ export interface ReadOptions {
 
 /** Bounded reads below a root directory. What is absent is undefined; other failures are NodekeeperErrors. */
 export class HostFiles {
+  /** For small files that the kernel makes up in memory, on this thread. */
+  readonly kernel: KernelFiles;
   readonly #prefix: string;
   readonly #limiter = new Limiter(PARALLEL_READS);
   readonly #filesystems = new Limiter(PARALLEL_FILESYSTEMS);
@@ -33,6 +34,7 @@ export class HostFiles {
   /** @param root "/" for the machine itself, "/host" where a container has it mounted */
   constructor(root: string) {
     this.#prefix = root.replace(/\/+$/, "");
+    this.kernel = new KernelFiles(this.#prefix);
   }
 
   /** The place of a machine's path below the root, for messages. */
@@ -93,15 +95,6 @@ export class HostFiles {
       }
     });
   }
-}
-
-/** Undefined for an error that says that a file is absent; throws what any other means. */
-export function absentOrThrow(place: string, thrown: unknown): undefined {
-  if (thrown instanceof NodekeeperError) throw thrown;
-  const code = (thrown as NodeJS.ErrnoException).code ?? "";
-  if (absentCodes.has(code)) return undefined;
-  const kind = code === "EACCES" || code === "EPERM" ? "forbidden" : "unavailable";
-  throw new NodekeeperError(kind, `${place} can't be read`, { cause: thrown });
 }
 
 // Files in /proc and /sys say their size is 0 or 4096, whatever they hold: read until the end or the cap.

@@ -9,6 +9,7 @@ import { type CgroupVersion, readCgroupVersion, readKernelRelease, readPressureR
 import { type MemoryState, readMemory, readMemoryTotal } from "./memory.ts";
 import { type NetworkInterface, type NetworkOptions, readNetworkInterfaces } from "./network.ts";
 import { type NumaNode, readNumaNodes } from "./numa.ts";
+import { PageSize } from "./page-size.ts";
 import { type PidState, readPids } from "./pids.ts";
 import { type Pressure, type PressureResource, readPressure } from "./pressure.ts";
 import type { Probe } from "./probe.ts";
@@ -35,11 +36,12 @@ const MAX_ADDRESSES = 64;
 
 /**
  * The machine as /proc and /sys tell it. No reading throws except when its signal aborts: what went wrong is in
- * the Reading. Nothing is kept; a caller that asks often keeps what can't change.
+ * the Reading. Nothing is kept but the size of a page; a caller that asks often keeps what can't change.
  */
 export class Host {
   readonly root: string;
   readonly #context: ReadingContext;
+  readonly #pageSize = new PageSize();
 
   constructor(options: HostOptions = {}) {
     this.root = options.root ?? "/";
@@ -76,7 +78,7 @@ export class Host {
 
   /** Memory by NUMA node, as the kernel's page allocator sees it. */
   nodeMemory(signal?: AbortSignal): Promise<Reading<NodeMemory[]>> {
-    return this.#read("memory of NUMA nodes", readNodeMemory, signal);
+    return this.#read("memory of NUMA nodes", (probe) => readNodeMemory(probe, this.#pageSize), signal);
   }
 
   /** Pressure on the whole machine. */

@@ -1,22 +1,22 @@
 import { closeSync, constants, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { NodekeeperError } from "../lib/index.ts";
-import { absentOrThrow } from "./host-files.ts";
+import { absentOrThrow } from "./absent.ts";
 
 // Text of cgroup files: memory.numa_stat of a machine with many nodes is the longest, some kilobytes.
 const FILE_CAP = 64 * 1024;
 
 /**
  * Small files that the kernel makes up in memory, read on this thread: 4 µs each, where libuv's threads cost 50 µs of
- * CPU, and there are hundreds of them. Only for cgroups: no disk and no device is behind them. Callers work in slices
- * (`inSlices`). What is absent is undefined; other failures are NodekeeperErrors.
+ * CPU, and there are hundreds of them. Only for what has no disk and no device behind it: cgroups, /proc/meminfo and
+ * the like. Who reads many works in slices (`inSlices`). What is absent is undefined; other failures are NodekeeperErrors.
  */
 export class KernelFiles {
   readonly #prefix: string;
   readonly #buffer = Buffer.allocUnsafe(FILE_CAP + 1);
 
-  /** @param root as of HostFiles */
-  constructor(root: string) {
-    this.#prefix = root.replace(/\/+$/, "");
+  /** @param prefix the root without a slash at its end */
+  constructor(prefix: string) {
+    this.#prefix = prefix;
   }
 
   /** The text of a file. Throws `exhausted` for one over 64 KiB. */
@@ -34,12 +34,11 @@ export class KernelFiles {
     }
   }
 
-  /** The names of the directories in a directory. */
-  directories(path: string): string[] | undefined {
+  /** The names in a directory. */
+  names(path: string): string[] | undefined {
     const place = this.#prefix + path;
     try {
-      const entries = readdirSync(place, { withFileTypes: true });
-      return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+      return readdirSync(place);
     } catch (thrown) {
       return absentOrThrow(place, thrown);
     }
@@ -56,15 +55,11 @@ export class KernelFiles {
     }
   }
 
-  // A seq_file may give less than asked for: only an empty read is the end.
+  // The kernel gives such a file whole to one read that has room for it: a read less for each of hundreds of files.
   #read(descriptor: number, place: string): string {
-    let length = 0;
-    for (;;) {
-      const bytesRead = readSync(descriptor, this.#buffer, length, this.#buffer.length - length, null);
-      length += bytesRead;
-      if (length > FILE_CAP)
-        throw new NodekeeperError("exhausted", `${place} is longer than ${FILE_CAP} bytes`);
-      if (bytesRead === 0) return this.#buffer.toString("latin1", 0, length);
-    }
+    const length = readSync(descriptor, this.#buffer, 0, this.#buffer.length, null);
+    if (length > FILE_CAP)
+      throw new NodekeeperError("exhausted", `${place} is longer than ${FILE_CAP} bytes`);
+    return this.#buffer.toString("latin1", 0, length);
   }
 }

@@ -172,7 +172,7 @@ describe("what changes under the reader", () => {
       memory: { usageBytes: 20 * Gi, rssBytes: undefined, workingSetBytes: undefined },
       memoryPressure: undefined,
     });
-    expect(reading).toMatchObject({ problems: [{ code: "invalid" }] });
+    expect(reading).toMatchObject({ problems: [{ code: "corrupt" }] });
   });
 
   it("a file that is too long is a problem of its pod alone", async () => {

@@ -19,10 +19,8 @@ export async function readMemoryTotal(probe: Probe): Promise<number | undefined>
 
 /** /proc/meminfo and the watermark scale; undefined where total or free are not told. */
 export async function readMemory(probe: Probe): Promise<MemoryState | undefined> {
-  const [text, watermarkScaleFactor] = await Promise.all([
-    probe.text("/proc/meminfo"),
-    probe.integer("/proc/sys/vm/watermark_scale_factor"),
-  ]);
+  const text = probe.kernelText("/proc/meminfo");
+  const watermarkScaleFactor = probe.kernelInteger("/proc/sys/vm/watermark_scale_factor");
   if (text === undefined) return undefined;
   const totalBytes = memoryLine(text, "MemTotal");
   const freeBytes = memoryLine(text, "MemFree");

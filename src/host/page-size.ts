@@ -8,7 +8,17 @@ const FIRST_MAPPING_CAP = 2 * 1024;
  * The size of a page of memory, bytes: 4096, on some arm64 kernels 16384 or 65536. The kernel tells it to no file of
  * its own; this process's first mapping says it.
  */
-export async function readPageSize(probe: Probe): Promise<number | undefined> {
+export class PageSize {
+  #bytes: number | undefined;
+
+  /** Looked up until it is known, for it can't change; undefined where nothing tells. */
+  async read(probe: Probe): Promise<number | undefined> {
+    this.#bytes ??= await readPageSize(probe);
+    return this.#bytes;
+  }
+}
+
+async function readPageSize(probe: Probe): Promise<number | undefined> {
   const text = await probe.text("/proc/self/smaps", { cap: FIRST_MAPPING_CAP, truncate: true });
   const size = text === undefined ? undefined : memoryLine(text, "KernelPageSize");
   return size !== undefined && size >= 4096 && Number.isInteger(Math.log2(size)) ? size : undefined;

@@ -9,15 +9,14 @@ export interface PidState {
 
 /** Undefined where the limits or the number of threads are not told. */
 export async function readPids(probe: Probe): Promise<PidState | undefined> {
-  const [highest, threads, load] = await Promise.all([
-    probe.integer("/proc/sys/kernel/pid_max"),
-    probe.integer("/proc/sys/kernel/threads-max"),
-    probe.text("/proc/loadavg"),
-  ]);
-  const limits = [highest, threads].filter((limit) => limit !== undefined && limit > 0);
+  const load = probe.kernelText("/proc/loadavg");
+  const limits = ["pid_max", "threads-max"]
+    .map((name) => probe.kernelInteger(`/proc/sys/kernel/${name}`))
+    .filter((limit) => limit !== undefined)
+    .filter((limit) => limit > 0);
   const current = load === undefined ? undefined : threadsOf(load);
   if (limits.length === 0 || current === undefined) return undefined;
-  return { max: Math.min(...(limits as number[])), current };
+  return { max: Math.min(...limits), current };
 }
 
 /** The number of threads in the text of /proc/loadavg: "0.00 0.09 0.49 1/93 6789" has 93. */

@@ -25,7 +25,7 @@ export function findPodCgroups(files: KernelFiles, root: string): PodCgroups {
   const groups = new Map<PodGroup, string>();
   const pods = new Map<string, string>();
   for (const parent of parents) {
-    for (const name of files.directories(root + parent) ?? []) {
+    for (const name of files.names(root + parent) ?? []) {
       if (!/^(?:[\w.-]+-)?kubepods(?:\.slice)?$/.test(name) || groups.has("all")) continue;
       groups.set("all", `${parent}/${name}`);
     }
@@ -62,7 +62,7 @@ export function containerIdOf(name: string): string | undefined {
 // Gives the names that are no pods.
 function addPods(files: KernelFiles, root: string, group: string, pods: Map<string, string>): string[] {
   const others: string[] = [];
-  for (const name of files.directories(root + group) ?? []) {
+  for (const name of files.names(root + group) ?? []) {
     const uid = podUidOf(name);
     if (uid === undefined) others.push(name);
     else if (pods.size < MOST_PODS) pods.set(uid, `${group}/${name}`);
@@ -80,7 +80,7 @@ export class ContainerCgroups {
     const known = this.#known.get(pod);
     if (known && count !== undefined && known.count === count) return known.containers;
     const containers = new Map<string, string>();
-    for (const name of files.directories(root + pod) ?? []) {
+    for (const name of files.names(root + pod) ?? []) {
       const id = containerIdOf(name);
       if (id !== undefined && containers.size < MOST_CONTAINERS) containers.set(id, `${pod}/${name}`);
     }

@@ -2,10 +2,10 @@ import { type Clock, systemClock } from "../lib/index.ts";
 import { CGROUP_ROOT, type CgroupLayout, readCgroupLayout } from "./cgroup-layout.ts";
 import { type CgroupMemory, cgroupMemoryOf } from "./cgroup-memory.ts";
 import { HostFiles } from "./host-files.ts";
-import { KernelFiles } from "./kernel-files.ts";
-import { readPageSize } from "./page-size.ts";
+import type { KernelFiles } from "./kernel-files.ts";
+import { PageSize } from "./page-size.ts";
 import { ContainerCgroups, findPodCgroups, type PodGroup } from "./pod-cgroups.ts";
-import { type Pressure, type PressureResource, parsePressure } from "./pressure.ts";
+import { type Pressure, type PressureResource, pressureAt } from "./pressure.ts";
 import type { Probe } from "./probe.ts";
 import type { Reading } from "./reading.ts";
 import { inSlices } from "./slices.ts";
@@ -48,14 +48,13 @@ export interface PodReadingsOptions {
 
 /** Reads cgroups: those of pods, of their containers, and any other's pressure. No reading throws but for its signal. */
 export class PodReadings {
-  readonly #kernelFiles: KernelFiles;
+  readonly #pageSize = new PageSize();
   readonly #containers = new ContainerCgroups();
   readonly #cgroupRoot: string;
   readonly #context: { files: HostFiles; clock: Clock; deadlineMs: number };
 
   constructor({ root = "/", ...options }: PodReadingsOptions = {}) {
     const { clock = systemClock, deadlineMs = 5_000 } = options;
-    this.#kernelFiles = new KernelFiles(root);
     this.#cgroupRoot = (options.cgroupRoot ?? CGROUP_ROOT).replace(/\/+$/, "");
     this.#context = { files: new HostFiles(root), clock, deadlineMs };
   }
@@ -95,10 +94,14 @@ export class PodReadings {
     return takeReading(this.#context, what, ofLayout, signal);
   }
 
+  get #kernelFiles(): KernelFiles {
+    return this.#context.files.kernel;
+  }
+
   async #pods(probe: Probe, layout: CgroupLayout, signal: AbortSignal): Promise<PodsState | undefined> {
     const found = probe.attempt(() => findPodCgroups(this.#kernelFiles, layout.memoryRoot));
     if (found === undefined) return undefined;
-    const byNode = await readsByNode(probe, layout);
+    const byNode = await this.#readsByNode(probe, layout);
     const groupPressure = new Map<PodGroup, Pressure>();
     for (const [group, path] of found.groups) {
       const pressure = this.#pressureOf(probe, layout, path, "memory");
@@ -160,29 +163,16 @@ export class PodReadings {
     resource: PressureResource,
   ): Pressure | undefined {
     if (pressureRoot === undefined) return undefined;
-    const path = `${pressureRoot}${cgroup}/${resource}.pressure`;
-    return probe.attempt(() => {
-      const text = this.#pressureText(path);
-      return text ? parsePressure(text) : undefined;
-    });
+    return pressureAt(probe, `${pressureRoot}${cgroup}/${resource}.pressure`);
   }
 
-  // With psi=0, and with cgroup.pressure 0, the kernel shows the file and refuses to read it.
-  #pressureText(path: string): string | undefined {
-    try {
-      return this.#kernelFiles.text(path);
-    } catch {
-      return undefined;
-    }
+  // On a machine of one node the sum of a pod is the node's: a file less for each pod.
+  async #readsByNode(
+    probe: Probe,
+    { memoryNames }: CgroupLayout,
+  ): Promise<{ pageSize: number | undefined } | undefined> {
+    const nodes = await probe.cpuList("/sys/devices/system/node/online");
+    if (nodes === undefined || nodes.length < 2) return undefined;
+    return { pageSize: memoryNames.nodePages ? await this.#pageSize.read(probe) : undefined };
   }
-}
-
-// On a machine of one node the sum of a pod is the node's: a file less for each pod.
-async function readsByNode(
-  probe: Probe,
-  { memoryNames }: CgroupLayout,
-): Promise<{ pageSize: number | undefined } | undefined> {
-  const nodes = await probe.cpuList("/sys/devices/system/node/online");
-  if (nodes === undefined || nodes.length < 2) return undefined;
-  return { pageSize: memoryNames.nodePages ? await readPageSize(probe) : undefined };
 }

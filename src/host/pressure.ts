@@ -24,11 +24,15 @@ export type PressureResource = "cpu" | "io" | "memory";
 const line =
   /^(some|full) avg10=(\d{1,3}\.\d\d) avg60=(\d{1,3}\.\d\d) avg300=(\d{1,3}\.\d\d) total=(\d{1,20})$/;
 
-/** The machine's pressure; undefined where the kernel measures none, or was started with psi=0. */
+/** The machine's pressure; undefined where the kernel measures none. */
 export async function readPressure(probe: Probe, resource: PressureResource): Promise<Pressure | undefined> {
-  const path = `/proc/pressure/${resource}`;
-  const text = await probe.optionalText(path);
-  return probe.parsed(path, text || undefined, parsePressure);
+  return pressureAt(probe, `/proc/pressure/${resource}`);
+}
+
+/** What a pressure file says; undefined where there is none. */
+export function pressureAt(probe: Probe, path: string): Pressure | undefined {
+  // With psi=0, and with cgroup.pressure 0, the kernel shows the file and refuses to read it.
+  return probe.parsed(path, probe.optionalKernelText(path) || undefined, parsePressure);
 }
 
 /** Reads a pressure file. Throws `invalid`. */

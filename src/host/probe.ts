@@ -20,6 +20,16 @@ export class Probe {
     return this.#noted(this.#files.text(path, this.#signal, options));
   }
 
+  /** A small file that the kernel makes up in memory: much cheaper than `text`. */
+  kernelText(path: string): string | undefined {
+    return this.attempt(() => this.#files.kernel.text(path)?.trim());
+  }
+
+  /** A whole decimal number in such a file. */
+  kernelInteger(path: string): number | undefined {
+    return this.parsed(path, this.kernelText(path), parseInteger);
+  }
+
   list(path: string): Promise<string[] | undefined> {
     return this.#noted(this.#files.list(path, this.#signal));
   }
@@ -44,6 +54,15 @@ export class Probe {
       return await this.#files.text(path, this.#signal);
     } catch {
       this.#signal.throwIfAborted();
+      return undefined;
+    }
+  }
+
+  /** The same of a file that the kernel makes up in memory. */
+  optionalKernelText(path: string): string | undefined {
+    try {
+      return this.#files.kernel.text(path)?.trim();
+    } catch {
       return undefined;
     }
   }

@@ -1,4 +1,4 @@
-import { readPageSize } from "./page-size.ts";
+import type { PageSize } from "./page-size.ts";
 import type { Probe } from "./probe.ts";
 
 /** The memory of one NUMA node as the kernel's page allocator sees it, bytes. */
@@ -38,10 +38,10 @@ const fieldOf: Readonly<Record<string, "managed" | "free" | "min" | "low" | "ina
 };
 
 /** The memory of each NUMA node, by number; undefined where the kernel does not tell. */
-export async function readNodeMemory(probe: Probe): Promise<NodeMemory[] | undefined> {
+export async function readNodeMemory(probe: Probe, page: PageSize): Promise<NodeMemory[] | undefined> {
   const [text, pageSize] = await Promise.all([
     probe.text("/proc/zoneinfo", { cap: ZONE_INFO_CAP }),
-    readPageSize(probe),
+    page.read(probe),
   ]);
   if (text === undefined || pageSize === undefined) return undefined;
   const nodes = nodeMemoryOf(parseZoneInfo(text), pageSize);
@@ -51,18 +51,19 @@ export async function readNodeMemory(probe: Probe): Promise<NodeMemory[] | undef
 /** Reads the text of /proc/zoneinfo. Lines that are not of interest, or make no sense, are passed over. */
 export function parseZoneInfo(text: string): Zone[] {
   const zones: Zone[] = [];
-  let zone: Zone | undefined;
-  for (const line of text.split("\n")) {
-    const header = /^Node (\d{1,5}), zone +(\w+)/.exec(line);
-    if (header) {
-      zone = newZone(Number(header[1]), header[2]!);
-      zones.push(zone);
-      continue;
+  for (const block of text.split(/^Node /m).slice(1)) {
+    const header = /^(\d{1,5}), zone +(\w+)/.exec(block);
+    if (!header) continue;
+    const zone = newZone(Number(header[1]), header[2]!);
+    zones.push(zone);
+    // Behind "pagesets" are five lines for each CPU, with a "low" and a "min" of their own.
+    const end = block.indexOf("\n  pagesets");
+    for (const line of block.slice(0, end < 0 ? undefined : end).split("\n")) {
+      // "pages free 42", "min 42", "nr_zone_inactive_file 42"
+      const value = /^ +(?:pages )?(\w+) +(\d{1,15})$/.exec(line);
+      const field = value ? fieldOf[value[1]!] : undefined;
+      if (field) zone[field] ??= Number(value![2]);
     }
-    // "pages free 42", "min 42", "nr_zone_inactive_file 42"; those of the pagesets have a colon.
-    const value = /^ +(?:pages )?(\w+) +(\d{1,15})$/.exec(line);
-    const field = value ? fieldOf[value[1]!] : undefined;
-    if (zone && field) zone[field] ??= Number(value![2]);
   }
   return zones;
 }
