@@ -127,6 +127,25 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     events.record({ type: "Warning", reason, message, regarding });
 
   const database = StateDatabase.open({ directory: configuration.stateDir, clock, log });
+  const runtime = configuration.lifecycle.enabled
+    ? containerRuntime(configuration, clock, log, registry)
+    : undefined;
+  const lifecycle = runtime && podLifecycle(configuration, runtime, database, clock, log, registry);
+  const eviction = configuration.eviction.enabled
+    ? evictionOf({
+        configuration: () => configuration,
+        client,
+        database,
+        events,
+        inTree: [],
+        containers: runtime && lifecycle && { runtime, lifecycle },
+        clock,
+        log,
+        registry,
+        kubeMetrics,
+        queueMetrics,
+      })
+    : undefined;
   const store = new ReporterStore(database);
   const policies = kindPolicies(reporting.additionalKinds);
   const reportingLog = log.child({ room: "reporting" });
@@ -134,7 +153,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const reporters: ReporterManager = new ReporterManager({
     store,
     policies,
-    inTree: inTreeReporters(configuration, clock, log),
+    inTree: [...inTreeReporters(configuration, clock, log), ...(eviction ? [eviction.reporter] : [])],
     settings: () => configuration.reporting,
     maxLost: plugins.maxPlugins,
     maxContentBytes: reporting.maxContentSize,
@@ -164,10 +183,6 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     metrics,
     queueMetrics,
   });
-  const runtime = configuration.lifecycle.enabled
-    ? containerRuntime(configuration, clock, log, registry)
-    : undefined;
-  const lifecycle = runtime && podLifecycle(configuration, runtime, database, clock, log, registry);
   const localApi = localApiOf(configuration, lifecycle, clock, log);
   const devices = new DeviceSync({
     client,
@@ -180,21 +195,6 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     registry,
     queueMetrics,
   });
-  const eviction = configuration.eviction.enabled
-    ? evictionOf({
-        configuration: () => configuration,
-        client,
-        database,
-        events,
-        inTree: [],
-        containers: runtime && lifecycle && { runtime, lifecycle },
-        clock,
-        log,
-        registry,
-        kubeMetrics,
-        queueMetrics,
-      })
-    : undefined;
   const pluginManager = new PluginManager({
     directories: plugins.directories,
     handlers: [reporters, devices.handler, ...(eviction ? [eviction.plugins] : [])],

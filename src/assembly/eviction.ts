@@ -1,9 +1,11 @@
 import type { AgentConfiguration } from "../config/index.ts";
 import {
+  ConditionReporter,
   ContainerDeaths,
   ContainerKiller,
   createEvictionRoundMetrics,
   createEvictorMetrics,
+  createTaintMetrics,
   DeletionKiller,
   EvictionApiKiller,
   EvictionManager,
@@ -12,15 +14,18 @@ import {
   EvictionSender,
   type EvictionSource,
   type Killer,
+  NodeTainter,
   PodEvictor,
   PodWatch,
   RecordQueries,
   reviewedTokens,
+  storedTaints,
   type Tainter,
 } from "../eviction/index.ts";
 import type { EventRecorder, KubeApiClient, KubeMetrics } from "../kube/index.ts";
 import type { Clock, HealthCheck, Logger, Registry, Runnable, WorkQueueMetrics } from "../lib/index.ts";
 import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
+import type { ReporterSource } from "../reporting/index.ts";
 import type { CriRuntime, FoundRuntime } from "../runtime/index.ts";
 import { EvictionStore, type StateDatabase } from "../state/index.ts";
 import { evictionPolicyOf, evictionSettingsOf, killerTableOf } from "./eviction-settings.ts";
@@ -48,6 +53,8 @@ export interface EvictionParts {
   parts: Runnable[];
   checks: HealthCheck[];
   plugins: EvictionPlugins;
+  /** Tells conditions as taints of the CustomNodeResource. */
+  reporter: ReporterSource;
   queries: RecordQueries;
 }
 
@@ -113,7 +120,24 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
     queueMetrics: assembly.queueMetrics,
     ...common,
   });
-  const tainter: Tainter = { want: () => {} };
+  const { taintPrefix: prefix } = policy();
+  const nodeTainter = new NodeTainter({
+    client,
+    nodeName,
+    prefix,
+    events,
+    metrics: createTaintMetrics(registry),
+    kubeMetrics: assembly.kubeMetrics,
+    queueMetrics: assembly.queueMetrics,
+    ...common,
+  });
+  const conditions = new ConditionReporter(storedTaints(records, prefix).customNodeResource);
+  const tainter: Tainter = {
+    want({ node, customNodeResource }) {
+      nodeTainter.want(node);
+      conditions.want(customNodeResource);
+    },
+  };
   const manager = new EvictionManager({
     nodeName,
     pods,
@@ -128,9 +152,10 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
     ...common,
   });
   return {
-    parts: [pods, evictor, manager],
-    checks: [pods.healthCheck(), plugins.healthCheck(), manager.healthCheck(), evictor.healthCheck()],
+    parts: [pods, nodeTainter, evictor, manager],
+    checks: [pods, plugins, manager, evictor, nodeTainter].map((part) => part.healthCheck()),
     plugins,
+    reporter: conditions,
     queries: new RecordQueries(records),
   };
 }

@@ -65,7 +65,8 @@ function wantedConditions({ evictPods, threshold }: PluginAnswers): ConditionAns
   return [...wanted.values()];
 }
 
-function mergeConditions(conditions: readonly PluginCondition[]): MergedCondition[] {
+/** What plugins want together, sorted. */
+export function mergeConditions(conditions: readonly PluginCondition[]): MergedCondition[] {
   const merged = new Map<string, MergedCondition>();
   for (const { plugin, target, name, effects, since } of conditions) {
     const key = JSON.stringify([target, name]);

@@ -10,6 +10,7 @@ export type {
   TopAnswers,
 } from "./answers.ts";
 export type { Exclusion, ExclusionReason, Selection } from "./candidates.ts";
+export { ConditionReporter } from "./condition-reporter.ts";
 export type { MergedCondition } from "./conditions.ts";
 export { ContainerDeaths, type ContainerDeathsOptions } from "./container-deaths.ts";
 export { ContainerKiller, type ContainerKillerOptions } from "./container-killer.ts";
@@ -39,6 +40,7 @@ export type {
 } from "./explain.ts";
 export { type Killer, type KillerName, type KillerTable, killerNames } from "./killer.ts";
 export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
+export { NodeTainter, type NodeTainterOptions } from "./node-tainter.ts";
 export type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
 export { EvictionPlugins, type EvictionPluginsOptions } from "./plugins.ts";
 export { type ObservedPod, observeBytes, observeEnvelope, observeJson } from "./pod-bytes.ts";
@@ -57,5 +59,7 @@ export type { RoundSummary } from "./round-summary.ts";
 export type { EvictionPluginStatus } from "./served-plugin.ts";
 export type { EvictionSource } from "./source.ts";
 export { type EvictionState, emptyEvictionState } from "./state.ts";
+export { storedTaints } from "./stored-taints.ts";
+export { createTaintMetrics, type TaintMetrics } from "./taint-metrics.ts";
 export type { ConditionProblem, CustomNodeResourceTaint, NodeTaint, WantedTaints } from "./taints.ts";
 export { reviewedTokens, type TokenCheck } from "./token-check.ts";

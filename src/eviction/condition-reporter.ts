@@ -1,0 +1,70 @@
+import { FieldType, type GetReportContentResponse } from "../gen/reporterplugin/v1alpha1/api.ts";
+import { customNodeResource, type ReporterSource } from "../reporting/index.ts";
+import { taintTime } from "./node-taints.ts";
+import type { CustomNodeResourceTaint } from "./taints.ts";
+
+/**
+ * Reports conditions as taints of the CustomNodeResource, as one reporter among others: so they are merged with what
+ * plugins report there, taints of others are kept, and the last ones stay over a restart.
+ */
+export class ConditionReporter implements ReporterSource {
+  readonly name = "eviction-conditions";
+  #content: GetReportContentResponse;
+  #changed = Promise.withResolvers<void>();
+
+  /** @param stored the taints that the stored state of eviction leads to: valid until the first whole round */
+  constructor(stored: readonly CustomNodeResourceTaint[]) {
+    this.#content = contentOf(stored);
+  }
+
+  /** Which taints shall be there. */
+  want(taints: readonly CustomNodeResourceTaint[]): void {
+    const content = contentOf(taints);
+    if (JSON.stringify(textsOf(content)) === JSON.stringify(textsOf(this.#content))) return;
+    this.#content = content;
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+
+  async getReportContent(signal: AbortSignal): Promise<GetReportContentResponse> {
+    signal.throwIfAborted();
+    return this.#content;
+  }
+
+  async *listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse> {
+    const aborted = Promise.withResolvers<void>();
+    const onAbort = () => aborted.resolve();
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      while (!signal.aborted) {
+        const changed = this.#changed.promise;
+        yield this.#content;
+        await Promise.race([changed, aborted.promise]);
+      }
+      signal.throwIfAborted();
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+// No taint is nothing to say: an empty list that is ours would keep others from having theirs.
+function contentOf(taints: readonly CustomNodeResourceTaint[]): GetReportContentResponse {
+  if (taints.length === 0) return { content: [] };
+  const list = taints.map(({ key, effect, qosLevel, since }) => ({
+    key,
+    effect,
+    qosLevel,
+    timeAdded: taintTime(since),
+  }));
+  const value = encoder.encode(JSON.stringify(list));
+  const field = [{ fieldType: FieldType.Spec, fieldName: "Taints", value }];
+  return { content: [{ groupVersionKind: { ...customNodeResource }, field }] };
+}
+
+function textsOf({ content }: GetReportContentResponse): string[] {
+  return content.flatMap(({ field }) => field.map(({ value }) => decoder.decode(value)));
+}

@@ -1,0 +1,46 @@
+import type { NodeTaint } from "./taints.ts";
+
+/** A taint as a Node has it; fields that are not read are kept. */
+export interface LiveTaint {
+  key?: string;
+  effect?: string;
+  timeAdded?: string;
+  [field: string]: unknown;
+}
+
+/** The time as the API server writes it: whole seconds. */
+export function taintTime(since: number): string {
+  return new Date(since).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/**
+ * The list a Node shall have: taints of others as they are and in their order, ours that stay as they are, and those
+ * that are missing. Ours are those whose key begins with the prefix and a slash. Undefined where nothing is to change.
+ */
+export function mergeNodeTaints(
+  live: readonly LiveTaint[],
+  wanted: readonly NodeTaint[],
+  prefix: string,
+): LiveTaint[] | undefined {
+  const isOurs = ({ key = "" }: LiveTaint) => key.startsWith(`${prefix}/`);
+  const wantedIds = new Set(wanted.map(idOf));
+  const liveIds = new Set(live.map(idOf));
+  const kept = live.filter((taint) => !isOurs(taint) || wantedIds.has(idOf(taint)));
+  const missing = wanted.filter((taint) => !liveIds.has(idOf(taint)));
+  if (missing.length === 0 && kept.length === live.length) return undefined;
+  return [
+    ...kept,
+    ...missing.map(({ key, effect, since }) => ({ key, effect, timeAdded: taintTime(since) })),
+  ];
+}
+
+/** Those of `after` that `before` does not have, as "key:effect". */
+export function newTaints(before: readonly LiveTaint[], after: readonly LiveTaint[]): string[] {
+  const known = new Set(before.map(idOf));
+  return after.map(idOf).filter((id) => !known.has(id));
+}
+
+// Kubernetes tells taints apart by key and effect.
+function idOf({ key, effect }: Pick<LiveTaint, "key" | "effect">): string {
+  return `${key}:${effect}`;
+}

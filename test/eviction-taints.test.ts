@@ -1,0 +1,136 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { customNodeResource, spec } from "../sdk/index.ts";
+import {
+  ConditionType,
+  type DeepPartial,
+  type ThresholdMetResponse,
+} from "../src/gen/evictionplugin/v1alpha1/api.ts";
+import { type RunningAgent, startAgent } from "./support/agent.ts";
+import { startCluster, type TestCluster } from "./support/cluster.ts";
+import { hardPressure, startEvictionPlugin, type TestEvictionPlugin } from "./support/eviction-plugin.ts";
+import { startGoodPlugin } from "./support/plugins.ts";
+import { until } from "./support/until.ts";
+
+let cluster: TestCluster;
+let agent: RunningAgent;
+let plugin: TestEvictionPlugin;
+
+const flags = { evictionConditionTransitionPeriod: "1s" };
+
+beforeEach(async () => {
+  cluster = await startCluster();
+  agent = await startAgent(cluster, flags);
+  plugin = await startEvictionPlugin(agent.pluginDir, "pressure");
+  await until("registration", () => plugin.registered === true);
+});
+
+afterEach(async () => {
+  await plugin.stop();
+  await agent.stop();
+  await cluster.stop();
+});
+
+function pressure(type: ConditionType, effects: string[]): DeepPartial<ThresholdMetResponse> {
+  const condition = { conditionType: type, conditionName: "Squeeze", effects, metCondition: true };
+  return { ...hardPressure, condition };
+}
+
+const nodePressure = pressure(ConditionType.NODE_CONDITION, ["NoSchedule"]);
+const cnrPressure = pressure(ConditionType.CNR_CONDITION, [
+  "reclaimed_cores/NoSchedule",
+  "bad",
+  "shared_cores/X",
+]);
+const keys = () =>
+  (cluster.node().spec?.taints ?? []).map(
+    ({ key, effect }: { key: string; effect: string }) => `${key}:${effect}`,
+  );
+// biome-ignore lint/suspicious/noExplicitAny: a taint as stored
+const cnrTaints = (): any[] => cluster.cnr()?.spec?.taints ?? [];
+const explain = () => ({ node: cluster.node()?.spec, cnr: cluster.cnr()?.spec });
+
+function setTaints(taints: object[]): void {
+  const node = cluster.node();
+  cluster.server.store.put({ ...node, spec: { ...node.spec, taints } });
+}
+
+it("a condition becomes a taint of the Node, is put back when somebody takes it, and goes with the condition", {
+  timeout: 90_000,
+}, async () => {
+  const foreign = { key: "example.com/maintenance", effect: "NoSchedule", timeAdded: "2026-01-01T00:00:00Z" };
+  setTaints([foreign]);
+  plugin.threshold = nodePressure;
+  // Without a stored state the agent waits for a minute before it touches taints.
+  await until("the taint", () => keys().includes("nodekeeper.dev/Squeeze:NoSchedule"), {
+    patienceMs: 75_000,
+    explain,
+  });
+  const [first, added] = cluster.node().spec.taints;
+  expect(first).toEqual(foreign);
+  expect(added).toMatchObject({ timeAdded: expect.stringMatching(/^\d{4}-.*Z$/) });
+
+  setTaints([{ key: "example.com/other", effect: "NoExecute" }]);
+  await until("it is put back", () => keys().length === 2, { explain });
+  expect(keys()).toEqual(["example.com/other:NoExecute", "nodekeeper.dev/Squeeze:NoSchedule"]);
+
+  // Somebody writes between our reading and our writing.
+  let meddled = false;
+  cluster.admit = ({ method, path }) => {
+    if (method !== "PATCH" || !path.endsWith("/nodes/worker-1") || meddled) return undefined;
+    meddled = true;
+    setTaints([...cluster.node().spec.taints, { key: "example.com/late", effect: "NoSchedule" }]);
+    return undefined;
+  };
+  plugin.threshold = {};
+  await until("it goes", () => !keys().includes("nodekeeper.dev/Squeeze:NoSchedule"), { explain });
+  expect(keys()).toEqual(["example.com/other:NoExecute", "example.com/late:NoSchedule"]);
+
+  // A new agent, with the state of the old one, opens with its first whole round.
+  plugin.threshold = nodePressure;
+  await until("the taint again", () => keys().length === 3, { explain });
+  await agent.stop();
+  const seen = cluster.requests.length;
+  agent = await startAgent(cluster, flags);
+  await until("plugin again", () =>
+    agent
+      .plugins()
+      .then((rows) => rows.some(({ name, state }) => name === "pressure" && state === "registered")),
+  );
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  expect(keys()).toHaveLength(3);
+  const writes = cluster.requests
+    .slice(seen)
+    .filter(({ method, path, body }) => method === "PATCH" && path.endsWith("/nodes/worker-1") && body);
+  expect(writes.filter(({ body }) => JSON.stringify(body).includes("taints"))).toEqual([]);
+});
+
+it("a condition of the CustomNodeResource becomes a taint there, beside what reporters say", async () => {
+  const reported = { key: "nodekeeper.dev/hot", effect: "NoSchedule", qosLevel: "shared_cores" };
+  const reporter = await startGoodPlugin(
+    agent.pluginDir,
+    "hot",
+    customNodeResource(spec("taints", [reported])),
+  );
+  try {
+    await until("the reporter's taint", () => cnrTaints().length === 1, { explain });
+    plugin.threshold = cnrPressure;
+    await until("ours", () => cnrTaints().length === 2, { explain, patienceMs: 75_000 });
+    expect(cnrTaints()).toEqual(
+      expect.arrayContaining([
+        reported,
+        {
+          key: "nodekeeper.dev/Squeeze",
+          effect: "NoSchedule",
+          qosLevel: "reclaimed_cores",
+          timeAdded: expect.any(String),
+        },
+      ]),
+    );
+    plugin.threshold = {};
+    await until("it goes", () => cnrTaints().length === 1, { explain });
+    expect(cnrTaints()).toEqual([reported]);
+    expect(keys()).toEqual([]);
+  } finally {
+    await reporter.stop();
+  }
+}, 90_000);
