@@ -133,9 +133,9 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
   });
   const conditions = new ConditionReporter(storedTaints(records, prefix).customNodeResource);
   const tainter: Tainter = {
-    want({ node, customNodeResource }) {
-      nodeTainter.want(node);
-      conditions.want(customNodeResource);
+    want({ node, customNodeResource }, isComplete) {
+      nodeTainter.want(node, isComplete);
+      conditions.want(customNodeResource, isComplete);
     },
   };
   const manager = new EvictionManager({

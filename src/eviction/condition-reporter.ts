@@ -9,17 +9,19 @@ import type { CustomNodeResourceTaint } from "./taints.ts";
  */
 export class ConditionReporter implements ReporterSource {
   readonly name = "eviction-conditions";
+  readonly #stored: readonly CustomNodeResourceTaint[];
   #content: GetReportContentResponse;
   #changed = Promise.withResolvers<void>();
 
   /** @param stored the taints that the stored state of eviction leads to: valid until the first whole round */
   constructor(stored: readonly CustomNodeResourceTaint[]) {
+    this.#stored = stored;
     this.#content = contentOf(stored);
   }
 
-  /** Which taints shall be there. */
-  want(taints: readonly CustomNodeResourceTaint[]): void {
-    const content = contentOf(taints);
+  /** As `Tainter.want`, for the CustomNodeResource. */
+  want(taints: readonly CustomNodeResourceTaint[], isComplete: boolean): void {
+    const content = contentOf(isComplete ? taints : union(taints, this.#stored));
     if (JSON.stringify(textsOf(content)) === JSON.stringify(textsOf(this.#content))) return;
     this.#content = content;
     this.#changed.resolve();
@@ -50,6 +52,15 @@ export class ConditionReporter implements ReporterSource {
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
+
+function union(
+  taints: readonly CustomNodeResourceTaint[],
+  stored: readonly CustomNodeResourceTaint[],
+): CustomNodeResourceTaint[] {
+  const idOf = ({ key, effect, qosLevel }: CustomNodeResourceTaint) => `${qosLevel} ${key}:${effect}`;
+  const ids = new Set(taints.map(idOf));
+  return [...taints, ...stored.filter((taint) => !ids.has(idOf(taint)))];
+}
 
 // No taint is nothing to say: an empty list that is ours would keep others from having theirs.
 function contentOf(taints: readonly CustomNodeResourceTaint[]): GetReportContentResponse {

@@ -208,7 +208,7 @@ export class EvictionManager implements Runnable {
       log.info({ round: roundId, victims: names }, "evictions begin");
       evictor.begin(decision.victims, roundId);
     }
-    if (this.#gate.isOpen(input)) tainter.want(decision.taints);
+    tainter.want(decision.taints, this.#gate.isOpen(input));
     this.#notifier.tell(decision.notifications);
   }
 

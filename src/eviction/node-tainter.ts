@@ -17,7 +17,7 @@ import {
   WorkQueue,
   type WorkQueueMetrics,
 } from "../lib/index.ts";
-import { type LiveTaint, mergeNodeTaints, newTaints } from "./node-taints.ts";
+import { type LiveTaint, mergeNodeTaints, newTaints, type OwnTaints } from "./node-taints.ts";
 import type { TaintMetrics } from "./taint-metrics.ts";
 import type { NodeTaint } from "./taints.ts";
 
@@ -57,7 +57,7 @@ export class NodeTainter implements Runnable {
   readonly #watcher: Watcher;
   readonly #queue: WorkQueue;
   #live: readonly LiveTaint[] | undefined;
-  #wanted: readonly NodeTaint[] | undefined;
+  #own: OwnTaints | undefined;
   /** Monotonic: since when something wanted is not written. */
   #lateSince: number | undefined;
   #error = "";
@@ -87,9 +87,9 @@ export class NodeTainter implements Runnable {
     });
   }
 
-  /** Which of our taints shall be there, and none of ours besides. Nothing is written before the first call. */
-  want(taints: readonly NodeTaint[]): void {
-    this.#wanted = taints;
+  /** As `Tainter.want`, for the Node. Nothing is written before the first call. */
+  want(wanted: readonly NodeTaint[], isComplete: boolean): void {
+    this.#own = { wanted, isComplete, prefix: this.#options.prefix };
     this.#compare();
   }
 
@@ -111,9 +111,9 @@ export class NodeTainter implements Runnable {
   }
 
   #compare(): void {
-    if (this.#wanted === undefined || this.#live === undefined) return;
-    const { prefix, clock } = this.#options;
-    if (mergeNodeTaints(this.#live, this.#wanted, prefix) === undefined) {
+    if (this.#own === undefined || this.#live === undefined) return;
+    const { clock } = this.#options;
+    if (mergeNodeTaints(this.#live, this.#own) === undefined) {
       this.#lateSince = undefined;
       return;
     }
@@ -122,12 +122,13 @@ export class NodeTainter implements Runnable {
   }
 
   async #write(signal: AbortSignal): Promise<void> {
-    const { client, nodeName, prefix, metrics, clock } = this.#options;
-    const wanted = this.#wanted ?? [];
+    const { client, nodeName, metrics, clock } = this.#options;
+    const own = this.#own;
+    if (own === undefined) return;
     try {
       const node = await client.get(NODES, nodeName, { signal });
       const live = taintsOfNode(node);
-      const taints = mergeNodeTaints(live, wanted, prefix);
+      const taints = mergeNodeTaints(live, own);
       if (taints !== undefined) {
         const { resourceVersion, uid } = node.metadata;
         const patch = { metadata: { resourceVersion, uid }, spec: { taints } };
@@ -138,7 +139,7 @@ export class NodeTainter implements Runnable {
       this.#live = taints ?? live;
       this.#lateSince = undefined;
       // More may have been wanted meanwhile.
-      if (this.#wanted !== wanted) this.#compare();
+      if (this.#own !== own) this.#compare();
     } catch (error) {
       if (signal.aborted) throw error;
       this.#error = messageOf(error);
@@ -174,7 +175,7 @@ export class NodeTainter implements Runnable {
         return { ok: false, message: `the Node's taints can't be written for ${seconds} s: ${this.#error}` };
       }
     }
-    return { ok: true, message: this.#wanted === undefined ? "no whole round yet" : "taints are as wanted" };
+    return { ok: true, message: this.#own === undefined ? "no round yet" : "taints are as wanted" };
   }
 }
 

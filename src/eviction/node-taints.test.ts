@@ -5,6 +5,12 @@ import { type LiveTaint, mergeNodeTaints, newTaints } from "./node-taints.ts";
 const at = Date.UTC(2026, 10, 21, 4, 0, 0, 500);
 const wanted = (key: string, effect = "NoSchedule") => ({ key: `nodekeeper.dev/${key}`, effect, since: at });
 
+const own = (taints: ReturnType<typeof wanted>[], isComplete = true) => ({
+  wanted: taints,
+  prefix: "nodekeeper.dev",
+  isComplete,
+});
+
 describe("the list of a Node's taints", () => {
   const foreign = {
     key: "node.kubernetes.io/not-ready",
@@ -50,7 +56,15 @@ describe("the list of a Node's taints", () => {
       [{ ...foreign, value: "x", later: 1 }],
     ],
   ])("%s", (_name, live, want, expected) => {
-    expect(mergeNodeTaints(live, want, "nodekeeper.dev")).toEqual(expected);
+    expect(mergeNodeTaints(live, own(want))).toEqual(expected);
+  });
+
+  it("loses none while it is not known which are valid", () => {
+    expect(mergeNodeTaints([ours], own([], false))).toBeUndefined();
+    expect(mergeNodeTaints([ours], own([wanted("Other")], false))).toMatchObject([
+      ours,
+      { key: "nodekeeper.dev/Other" },
+    ]);
   });
 
   it("tells what is new by key and effect", () => {
@@ -80,7 +94,7 @@ describe("the list of a Node's taints", () => {
   it("has exactly the wanted of ours and all of the others', and is then left alone", () => {
     fc.assert(
       fc.property(live, want, (before, taints) => {
-        const after = mergeNodeTaints(before, taints, "nodekeeper.dev") ?? before;
+        const after = mergeNodeTaints(before, own(taints)) ?? before;
         const isOurs = (taint: LiveTaint) => taint.key!.startsWith("nodekeeper.dev/");
         const ids = (list: readonly Pick<LiveTaint, "key" | "effect">[]) =>
           list.map((taint) => `${taint.key}:${taint.effect}`);
@@ -90,7 +104,7 @@ describe("the list of a Node's taints", () => {
           const same = after.find((one) => one.key === taint.key && one.effect === taint.effect);
           if (same) expect(same).toEqual(taint);
         }
-        expect(mergeNodeTaints(after, taints, "nodekeeper.dev")).toBeUndefined();
+        expect(mergeNodeTaints(after, own(taints))).toBeUndefined();
       }),
     );
   });

@@ -13,19 +13,27 @@ export function taintTime(since: number): string {
   return new Date(since).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
+/** Our taints as they shall be. */
+export interface OwnTaints {
+  wanted: readonly NodeTaint[];
+  /** Ours are those whose key begins with the prefix and a slash. */
+  prefix: string;
+  /** Whether ours that are not wanted go. */
+  isComplete: boolean;
+}
+
 /**
  * The list a Node shall have: taints of others as they are and in their order, ours that stay as they are, and those
- * that are missing. Ours are those whose key begins with the prefix and a slash. Undefined where nothing is to change.
+ * that are missing. Undefined where nothing is to change.
  */
 export function mergeNodeTaints(
   live: readonly LiveTaint[],
-  wanted: readonly NodeTaint[],
-  prefix: string,
+  { wanted, prefix, isComplete }: OwnTaints,
 ): LiveTaint[] | undefined {
   const isOurs = ({ key = "" }: LiveTaint) => key.startsWith(`${prefix}/`);
   const wantedIds = new Set(wanted.map(idOf));
   const liveIds = new Set(live.map(idOf));
-  const kept = live.filter((taint) => !isOurs(taint) || wantedIds.has(idOf(taint)));
+  const kept = live.filter((taint) => !isComplete || !isOurs(taint) || wantedIds.has(idOf(taint)));
   const missing = wanted.filter((taint) => !liveIds.has(idOf(taint)));
   if (missing.length === 0 && kept.length === live.length) return undefined;
   return [

@@ -41,6 +41,10 @@ export interface Evictor {
 
 /** Keeps the taints of the Node and its CustomNodeResource in step with conditions. */
 export interface Tainter {
-  /** Says which of our taints shall be there; none of ours besides. Called with the first whole round and whenever they change. */
-  want(taints: WantedTaints): void;
+  /**
+   * Says which of our taints shall be there; called each round.
+   * @param isComplete whether none of ours shall be there besides. Until the first whole round after a start nobody
+   * knows, and what is there stays.
+   */
+  want(taints: WantedTaints, isComplete: boolean): void;
 }

@@ -7,7 +7,7 @@ import type { EvictionState } from "./state.ts";
 const SETTLE_MS = 60_000;
 
 /**
- * Holds taints back after a start until it is known which are valid: until a round in which all plugins answered,
+ * Keeps taints from being removed after a start until it is known which are valid: until a round in which all plugins answered,
  * those with a condition in the stored state among them, or a minute has passed. Without a stored state nobody knows
  * who is missing, so the minute always counts.
  */
@@ -27,7 +27,7 @@ export class TaintGate {
     this.#isOpen = false;
   }
 
-  /** Whether taints may be written after this round; once it is, it stays. */
+  /** Whether taints may be removed after this round; once they may, they may. */
   isOpen({ plugins }: Pick<RoundInput, "plugins">): boolean {
     if (this.#isOpen) return true;
     const answered = new Set(

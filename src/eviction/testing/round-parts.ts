@@ -71,9 +71,9 @@ export class FakeEvictor implements Evictor {
 }
 
 export class FakeTainter implements Tainter {
-  readonly wanted: WantedTaints[] = [];
+  readonly wanted: (WantedTaints & { isComplete: boolean })[] = [];
 
-  want(taints: WantedTaints): void {
-    this.wanted.push(taints);
+  want(taints: WantedTaints, isComplete: boolean): void {
+    this.wanted.push({ ...taints, isComplete });
   }
 }
