@@ -1,6 +1,16 @@
 export type { ReportContent, ReportField } from "../src/gen/reporterplugin/v1alpha1/api.ts";
 export { createLogger, type Logger } from "../src/lib/index.ts";
+export type { ActivePod } from "./active-pod.ts";
 export { contentOf, customNodeResource, type JsonValue, metadata, node, spec, status } from "./content.ts";
+export type {
+  EvictionCondition,
+  NamedPod,
+  PodsToEvict,
+  PodToEvict,
+  ThresholdState,
+  TopPods,
+} from "./eviction-answers.ts";
+export type { EvictionCall, TopPodsCall } from "./eviction-service.ts";
 export {
   defaultAgentSocket,
   type GetPodsOptions,
@@ -24,9 +34,11 @@ export type { Report } from "./run-report.ts";
 export {
   type DeviceDriverOptions,
   type DevicePool,
+  type EvictionPluginOptions,
   type ReporterPlugin,
   type ReporterPluginOptions,
   serveDeviceDriver,
+  serveEvictionPlugin,
   serveReporterPlugin,
 } from "./serve.ts";
 export type { Plugin, PluginOptions } from "./served-plugin.ts";

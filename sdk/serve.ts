@@ -1,9 +1,12 @@
+import { EvictionPluginDefinition } from "../src/gen/evictionplugin/v1alpha1/api.ts";
 import {
   type DeepPartial,
   DeviceDriverDefinition,
   type Pool,
 } from "../src/gen/nodekeeper/devices/v1alpha1/api.ts";
 import { type ReportContent, ReporterPluginDefinition } from "../src/gen/reporterplugin/v1alpha1/api.ts";
+import { type EvictionAnswers, evictionService } from "./eviction-service.ts";
+import { reportingKind } from "./reporting-kind.ts";
 import type { Report } from "./run-report.ts";
 import { type Plugin, type PluginOptions, ServedPlugin } from "./served-plugin.ts";
 import { deviceService, reporterService } from "./services.ts";
@@ -20,13 +23,14 @@ export type ReporterPlugin = Plugin;
  * which is also how the agent asks for a new registration. Restarts `report` when it throws.
  */
 export function serveReporterPlugin(options: ReporterPluginOptions): ReporterPlugin {
-  return new ServedPlugin(options, {
+  const kind = reportingKind({
     type: "ReporterPlugin",
     versions: ["v1alpha1"],
     report: options.report,
     addService: (server, latest, stop) =>
       void server.add(ReporterPluginDefinition, reporterService(latest, stop)),
   });
+  return new ServedPlugin(options, kind);
 }
 
 /** A pool of devices in the shape of resource.k8s.io/v1; what is left out is empty. */
@@ -42,11 +46,32 @@ export interface DeviceDriverOptions extends PluginOptions {
  * name, a DNS subdomain of at most 63 characters; the driver needs no access to the API server.
  */
 export function serveDeviceDriver(options: DeviceDriverOptions): Plugin {
-  return new ServedPlugin(options, {
+  const kind = reportingKind({
     type: "DRAPlugin",
     versions: ["nodekeeper.devices.v1alpha1"],
     report: options.devices,
     addService: (server, latest, stop) =>
       void server.add(DeviceDriverDefinition, deviceService(latest, stop)),
+  });
+  return new ServedPlugin(options, kind);
+}
+
+export interface EvictionPluginOptions extends PluginOptions, EvictionAnswers {}
+
+// A few thousand pods of the size they have in the field.
+const MAX_OFFER_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Serves an eviction plugin on a unix socket: the agent asks it each round whether its threshold is met and which pods
+ * should go, decides, and evicts. The plugin needs no access to the API server. Which pods are offered is the agent's
+ * configuration; one that was not offered is refused.
+ */
+export function serveEvictionPlugin(options: EvictionPluginOptions): Plugin {
+  return new ServedPlugin(options, {
+    type: "EvictionPlugin",
+    versions: ["v1alpha1"],
+    maxRequestBytes: MAX_OFFER_BYTES,
+    addService: (server, { log, stop }) =>
+      void server.add(EvictionPluginDefinition, evictionService(options.name, options, stop, log)),
   });
 }

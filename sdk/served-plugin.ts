@@ -14,8 +14,6 @@ import {
   stopped,
   systemClock,
 } from "../src/lib/index.ts";
-import { LatestValue } from "./latest-value.ts";
-import { type Report, runReport } from "./run-report.ts";
 import { type RegistrationState, registrationService } from "./services.ts";
 
 /** What all plugins are served with. */
@@ -51,33 +49,42 @@ export interface Plugin {
   stop(): Promise<void>;
 }
 
+/** What a kind of plugin gets to work with. */
+export interface PluginParts {
+  clock: Clock;
+  log: Logger;
+  /** Aborts when the plugin stops. */
+  stop: AbortSignal;
+}
+
 /** What makes a plugin one of its type. */
-export interface PluginKind<T> {
+export interface PluginKind {
   /** As the registration says it. */
   type: string;
   versions: readonly string[];
-  /** Everything the plugin has to say, again each time it changes. */
-  report: Report<T>;
-  /** Adds the plugin's own service, which answers from the latest value. */
-  addService(server: Server, latest: LatestValue<T[]>, stop: AbortSignal): void;
+  /** The largest request it takes, bytes. Default: gRPC's, 4 MiB. */
+  maxRequestBytes?: number;
+  /** Adds the plugin's own service. Called again for each new socket. */
+  addService(server: Server, parts: PluginParts): void;
+  /** What it does beside answering, from the start until `stop` aborts. */
+  work?(parts: PluginParts): Promise<void>;
 }
 
 /** Serves again when the socket disappears, which is also how the agent asks for a new registration. */
-export class ServedPlugin<T> implements Plugin {
+export class ServedPlugin implements Plugin {
   readonly socketPath: string;
   readonly ready: Promise<void>;
   readonly closed: Promise<void>;
   registration: RegistrationState = { state: "waiting" };
   readonly #options: PluginOptions;
-  readonly #kind: PluginKind<T>;
+  readonly #kind: PluginKind;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #scope;
-  readonly #latest = new LatestValue<T[]>();
   #server: Server | undefined;
   #socket: OwnSocket | undefined;
 
-  constructor(options: PluginOptions, kind: PluginKind<T>) {
+  constructor(options: PluginOptions, kind: PluginKind) {
     this.#options = options;
     this.#kind = kind;
     this.#clock = options.clock ?? systemClock;
@@ -97,9 +104,13 @@ export class ServedPlugin<T> implements Plugin {
     await this.closed.catch(() => {});
   }
 
+  get #parts(): PluginParts {
+    return { clock: this.#clock, log: this.#log, stop: this.#scope.signal };
+  }
+
   async #run(ready: PromiseWithResolvers<void>): Promise<void> {
     const { signal } = this.#scope;
-    const reporting = runReport(this.#kind.report, this.#latest, this.#clock, this.#log, signal);
+    const work = this.#kind.work?.(this.#parts);
     try {
       checkPluginName(this.#options.name);
       await this.#serve();
@@ -113,19 +124,22 @@ export class ServedPlugin<T> implements Plugin {
       this.#scope.abort(stopped("plugin stopped"));
       this.#scope.release();
       await this.#close();
-      await reporting;
+      await work;
     }
   }
 
   async #serve(): Promise<void> {
     const { name } = this.#options;
     const previous = this.#server;
-    const server = createServer();
+    const { maxRequestBytes } = this.#kind;
+    const server = createServer(
+      maxRequestBytes === undefined ? {} : { "grpc.max_receive_message_length": maxRequestBytes },
+    );
     server.add(
       RegistrationDefinition,
       registrationService(name, this.#kind, (state) => this.#told(state)),
     );
-    this.#kind.addService(server, this.#latest, this.#scope.signal);
+    this.#kind.addService(server, this.#parts);
     // Random, since one process may serve several plugins in the directory.
     const hiddenName = `.${process.pid}-${randomBytes(4).toString("hex")}.sock`;
     try {

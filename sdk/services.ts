@@ -81,6 +81,6 @@ async function ending<T>(stop: AbortSignal, value: Promise<T>): Promise<T> {
   }
 }
 
-function stopping(): ServerError {
+export function stopping(): ServerError {
   return new ServerError(Status.UNAVAILABLE, "the plugin is stopping");
 }
