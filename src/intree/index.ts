@@ -1,2 +1,17 @@
 export { enabledPlugins, type KnownPlugin } from "./enabled-plugins.ts";
+export { type AllocatableOptions, customNodeResourceAllocatable } from "./eviction/allocatable.ts";
+export {
+  defaultInTreeEvictionSettings,
+  type InTreeEvictionSettings,
+  inTreeEvictionSources,
+} from "./eviction/in-tree-sources.ts";
+export { createInTreeEvictionMetrics, type InTreeEvictionMetrics } from "./eviction/missing-readings.ts";
+export { knownEvictionPlugins } from "./eviction/names.ts";
+export type { NumaMemorySettings } from "./eviction/numa-memory.ts";
+export type { EvictionPluginParts, ResourceListReader } from "./eviction/parts.ts";
+export { PodMemories, type PodMemoriesOptions, type PodMemory } from "./eviction/pod-memory.ts";
+export type { ReclaimedResourceSettings } from "./eviction/reclaimed-resources.ts";
+export type { RssOveruseSettings } from "./eviction/rss-overuse.ts";
+export type { SystemMemorySettings } from "./eviction/system-memory.ts";
+export { type RankingMetric, rankingMetrics } from "./eviction/victim-ranking.ts";
 export { SYSTEM_REPORTER_NAME, SystemReporter, type SystemReporterOptions } from "./system-reporter.ts";

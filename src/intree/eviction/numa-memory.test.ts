@@ -1,0 +1,198 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { NodeMemory } from "../../host/index.ts";
+import {
+  defaultNumaMemorySettings as defaults,
+  judgeNode,
+  type NumaMemorySettings,
+  watermarksOf,
+} from "./numa-memory.ts";
+import { numaMemoryPressurePlugin } from "./numa-memory-plugin.ts";
+import { Gi, Mi, never, TestMachine, testPod, topQuestion, uses } from "./testing/parts.ts";
+
+function node(id: number, freeBytes: number, more: Partial<NodeMemory> = {}): NodeMemory {
+  return {
+    id,
+    totalBytes: 128 * Gi,
+    freeBytes,
+    minBytes: 64 * Mi,
+    lowBytes: 128 * Mi,
+    inactiveFileBytes: 0,
+    ...more,
+  };
+}
+
+describe("watermarks", () => {
+  it.each([
+    ["with enough cache", {}, 4 * Gi, 64 * Mi + Gi, 128 * Mi + 256 * Mi, false],
+    ["with too little cache", {}, 4 * Gi - 1, 64 * Mi + Gi, 4 * Gi, true],
+    ["of a kernel that keeps much free", { lowBytes: 8 * Gi }, 4 * Gi, 64 * Mi + Gi, 9 * Gi + 256 * Mi, true],
+    [
+      "of a small machine: a tenth at most for each",
+      { totalBytes: 4 * Gi },
+      0,
+      64 * Mi + 0.4 * Gi,
+      128 * Mi + 256 * Mi + 0.4 * Gi,
+      true,
+    ],
+  ])("%s", (_, more, inactiveFileBytes, minBytes, lowBytes, isCacheShort) => {
+    expect(watermarksOf(node(0, 0, { ...more, inactiveFileBytes }), defaults)).toEqual({
+      minBytes,
+      lowBytes,
+      isCacheShort,
+    });
+  });
+});
+
+describe("a node", () => {
+  const watermarks = { minBytes: Gi, lowBytes: 4 * Gi, isCacheShort: true };
+  const judge = (before: number, freeBytes: number, more = watermarks) =>
+    judgeNode(before, node(0, freeBytes), more, defaults);
+
+  it.each([
+    ["above its watermarks", 0, 4 * Gi, { count: 0, severity: "none" }],
+    ["below low for the first time", 0, 4 * Gi - 1, { count: 1, severity: "none" }],
+    ["below low for the sixth time", 5, 4 * Gi - 1, { count: 6, severity: "none" }],
+    ["below low for the seventh time", 6, 4 * Gi - 1, { count: 7, severity: "reclaimed" }],
+    ["below low for the eleventh time", 10, 4 * Gi - 1, { count: 11, severity: "reclaimed" }],
+    ["below low for the twelfth time", 11, 4 * Gi - 1, { count: 12, severity: "all" }],
+    ["below low ever since", 12, 4 * Gi - 1, { count: 12, severity: "all" }],
+    ["far below low counts once at first", 1, 2 * Gi, { count: 2, severity: "none" }],
+    ["far below low counts twice later", 2, 2 * Gi, { count: 4, severity: "none" }],
+    ["by more than a gap counts twice", 2, 3 * Gi - 1, { count: 4, severity: "none" }],
+    ["a little below counts once", 2, 3 * Gi, { count: 3, severity: "none" }],
+    ["in danger at once", 0, Gi - 1, { count: 11, severity: "reclaimed" }],
+    ["in danger again, with nothing to give back", 11, Gi - 1, { count: 12, severity: "all" }],
+    ["recovered", 3, 4 * Gi, { count: 2, severity: "none" }],
+    ["recovered from the top", 12, 4 * Gi, { count: 6, severity: "none" }],
+  ] as const)("%s", (_, before, free, verdict) => expect(judge(before, free)).toEqual(verdict));
+
+  it("in danger with plenty of page cache never takes more than reclaimed pods", () => {
+    let count = 0;
+    for (let look = 0; look < 50; look++) {
+      const verdict = judge(count, Gi / 2, { ...watermarks, isCacheShort: false });
+      expect(verdict.severity).toBe("reclaimed");
+      ({ count } = verdict);
+    }
+  });
+
+  it("is not pressed when all is free, whatever happened before, and counts stay in their bounds", () => {
+    const looks = fc.array(fc.integer({ min: 0, max: 128 }), { maxLength: 60 });
+    fc.assert(
+      fc.property(looks, fc.boolean(), (looks, isCacheShort) => {
+        let count = 0;
+        for (const gibibytes of looks) {
+          const verdict = judge(count, gibibytes * Gi, { ...watermarks, isCacheShort });
+          expect(verdict.count).toBeGreaterThanOrEqual(0);
+          expect(verdict.count).toBeLessThanOrEqual(defaults.allCounts);
+          if (gibibytes >= 4) expect(verdict.severity).toBe("none");
+          ({ count } = verdict);
+        }
+      }),
+    );
+  });
+});
+
+describe("the plugin", () => {
+  const scope = "NumaMemory";
+  const pods = [
+    testPod("on-zero", { qosLevel: "reclaimed_cores" }),
+    testPod("on-one", { qosLevel: "reclaimed_cores" }),
+    testPod("shared-on-one", { priority: 1 }),
+    testPod("unknown", { qosLevel: "reclaimed_cores", priority: -9 }),
+  ];
+  const on = (zero: number, one: number) =>
+    uses(zero + one, {
+      nodeBytes: new Map([
+        [0, zero],
+        [1, one],
+      ]),
+    });
+
+  function setup(changes: Partial<NumaMemorySettings> = {}) {
+    const machine = new TestMachine();
+    machine.nodes = [node(0, 60 * Gi), node(1, Gi / 2)];
+    machine.pods = {
+      "on-zero": { memory: on(40 * Gi, 100 * Mi) },
+      "on-one": { memory: on(0, Gi) },
+      "shared-on-one": { memory: on(0, 50 * Gi) },
+      // Of this one it is not told where it is.
+      unknown: { memory: uses(20 * Gi) },
+    };
+    const plugin = numaMemoryPressurePlugin(machine.parts(), () => ({ ...defaults, ...changes }));
+    const look = async () => {
+      await machine.clock.step(5_000);
+      return await plugin.thresholdMet(pods, never);
+    };
+    const top = async (offered = pods, topN = 1) => {
+      const answer = await plugin.getTopEvictionPods(offered, topQuestion(plugin.name, scope, topN), never);
+      return { ...answer, pods: answer.pods.map(({ name }) => name) };
+    };
+    return { machine, plugin, look, top };
+  }
+
+  it("takes reclaimed pods of the node that is short at once, and anybody of it one look later", async () => {
+    const { look, top } = setup();
+    expect(await look()).toMatchObject({
+      metType: "hard",
+      scope,
+      thresholdValue: 4 * Gi,
+      observedValue: Gi / 2,
+      operator: "lessThan",
+      condition: null,
+    });
+    expect(await top()).toEqual({ pods: ["on-one"], gracePeriodSeconds: 1 });
+    expect((await top([pods[2]!])).pods).toEqual([]);
+    await look();
+    expect(await top(pods, 5)).toEqual({ pods: ["on-one", "shared-on-one"], gracePeriodSeconds: null });
+  });
+
+  it("leaves alone who uses less than a thousandth of the node", async () => {
+    const { look, top } = setup();
+    await look();
+    expect((await top([pods[0]!])).pods).toEqual([]);
+  });
+
+  it("counts one look once, however often it is handed out", async () => {
+    const { machine, plugin, look } = setup();
+    machine.nodes = [node(0, 3.5 * Gi)];
+    for (let call = 0; call < 20; call++) {
+      expect((await plugin.thresholdMet(pods, never)).metType).toBe("none");
+    }
+    for (let call = 0; call < 5; call++) expect((await look()).metType).toBe("none");
+    expect((await look()).metType).toBe("hard");
+  });
+
+  it("takes from the next node where the worst has nobody to give", async () => {
+    const { machine, look, top } = setup();
+    machine.nodes = [node(0, Gi / 2), node(1, Gi / 4)];
+    await look();
+    expect((await top()).pods).toEqual(["on-one"]);
+    expect((await top([pods[0]!, pods[3]!])).pods).toEqual(["on-zero"]);
+  });
+
+  it.each([
+    ["the nodes' memory", (machine: TestMachine) => (machine.nodes = undefined)],
+    ["the pods' memory", (machine: TestMachine) => (machine.pods = undefined)],
+    ["fresh figures of pods", (machine: TestMachine) => (machine.ageMs = 31_000)],
+  ])("evicts nobody without %s", async (_, spoil) => {
+    const { machine, look, top } = setup();
+    await look();
+    spoil(machine);
+    await look();
+    expect((await top()).pods).toEqual([]);
+    expect(await machine.registry.metrics()).toMatch(/nodekeeper_intree_missing_readings_total\{.*\} [1-9]/);
+  });
+
+  it("keeps its counts over a look that failed", async () => {
+    const { machine, look } = setup();
+    const { nodes } = machine;
+    machine.nodes = [node(0, 3.5 * Gi)];
+    for (let call = 0; call < 6; call++) await look();
+    machine.nodes = undefined;
+    expect((await look()).metType).toBe("none");
+    machine.nodes = [node(0, 3.5 * Gi)];
+    expect((await look()).metType).toBe("hard");
+    machine.nodes = nodes;
+  });
+});

@@ -1,0 +1,58 @@
+import type { ObservedPod } from "../../eviction/index.ts";
+import type { PodMemory } from "./pod-memory.ts";
+
+/**
+ * What pods are ranked by: reclaimed QoS level first, then lower priority first, or more memory first: as cgroups charge
+ * it, anonymous, without idle page cache, or on the NUMA node that is short of it.
+ */
+export type RankingMetric = "qosLevel" | "priority" | "usage" | "rss" | "workingSet" | "nodeUsage";
+
+/** All there are, for configuration. */
+export const rankingMetrics: readonly RankingMetric[] = [
+  "qosLevel",
+  "priority",
+  "usage",
+  "rss",
+  "workingSet",
+  "nodeUsage",
+];
+
+/** A pod with what it uses. */
+export interface MeasuredPod extends ObservedPod {
+  memory: PodMemory;
+  /** On the NUMA node in question, bytes. */
+  nodeBytes: number | undefined;
+}
+
+/**
+ * The pods in the order in which they should go. One of which a metric of the ranking is not known is left out: nobody
+ * is evicted for what could not be read (katalyst puts such pods first).
+ */
+export function rankVictims(pods: readonly MeasuredPod[], ranking: readonly RankingMetric[]): MeasuredPod[] {
+  const known = pods.filter((pod) => ranking.every((metric) => figureOf(pod, metric) !== undefined));
+  return known.sort((a, b) => {
+    for (const metric of ranking) {
+      const difference = figureOf(b, metric)! - figureOf(a, metric)!;
+      if (difference !== 0) return difference;
+    }
+    return a.pod.uid < b.pod.uid ? -1 : 1;
+  });
+}
+
+// Greater goes first.
+function figureOf({ pod, memory, nodeBytes }: MeasuredPod, metric: RankingMetric): number | undefined {
+  switch (metric) {
+    case "qosLevel":
+      return pod.qosLevel === "reclaimed_cores" ? 1 : 0;
+    case "priority":
+      return -pod.priority;
+    case "usage":
+      return memory.usageBytes;
+    case "rss":
+      return memory.rssBytes;
+    case "workingSet":
+      return memory.workingSetBytes;
+    case "nodeUsage":
+      return nodeBytes;
+  }
+}
