@@ -33,7 +33,13 @@ import {
 import type { PodLifecycleEventGenerator } from "./lifecycle/index.ts";
 import { PluginManager } from "./plugins/index.ts";
 import { createReportingMetrics, kindPolicies, Publisher, ReporterManager } from "./reporting/index.ts";
-import { createBaseMetrics, createStatusServer, type JsonRoute, listPlugins } from "./server/index.ts";
+import {
+  createBaseMetrics,
+  createStatusServer,
+  evictionRoutes,
+  type JsonRoute,
+  listPlugins,
+} from "./server/index.ts";
 import { ReporterStore, StateDatabase } from "./state/index.ts";
 
 // Under the five seconds in which a person who pressed Ctrl-C expects an end.
@@ -239,6 +245,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       handle: () => listPlugins(pluginManager.list(), reporters.status(), publisher.status()),
     },
     { path: "devices", summary: "Drivers, their devices and slices.", handle: () => devices.status() },
+    ...(eviction ? evictionRoutes(eviction.queries) : []),
     { path: "objects", summary: "What is published to the API server.", handle: () => publisher.status() },
     { path: "configuration", summary: "The configuration the agent runs with.", handle: () => configuration },
     {

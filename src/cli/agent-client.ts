@@ -1,5 +1,12 @@
 import { request } from "node:http";
-import { messageOf, NodekeeperError, systemClock, withDeadline } from "../lib/index.ts";
+import {
+  type ErrorCode,
+  errorCodes,
+  messageOf,
+  NodekeeperError,
+  systemClock,
+  withDeadline,
+} from "../lib/index.ts";
 
 const DEADLINE_MS = 10_000;
 const LONGEST_ANSWER = 16 * 1024 * 1024;
@@ -30,16 +37,22 @@ function fetchText(address: string, path: string, signal: AbortSignal): Promise<
       response.on("end", () => {
         const text = Buffer.concat(chunks).toString("utf8");
         if (response.statusCode === 200) resolve(text);
-        else
-          reject(
-            new NodekeeperError(
-              "unavailable",
-              `agent at ${address}: ${response.statusCode} ${text.slice(0, 300)}`,
-            ),
-          );
+        else reject(refusal(address, response.statusCode ?? 0, text));
       });
     });
     call.on("error", fail);
     call.end();
   });
+}
+
+// What the agent itself says, without the frame around it; anything else as it came.
+function refusal(address: string, status: number, text: string): NodekeeperError {
+  try {
+    const { error } = JSON.parse(text) as { error?: { code?: string; message?: string } };
+    const { code = "", message } = error ?? {};
+    if (code in errorCodes && message) return new NodekeeperError(code as ErrorCode, message);
+  } catch {
+    // Not the agent's JSON.
+  }
+  return new NodekeeperError("unavailable", `agent at ${address}: ${status} ${text.slice(0, 300)}`);
 }

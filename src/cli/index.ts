@@ -112,6 +112,52 @@ export async function runCli(argv: readonly string[], output: Output = standardO
       await devicesCommand({ server: options.server, format, driver }, output, Date.now());
     });
 
+  addServerOption(
+    program
+      .command("explain")
+      .description("why something happened")
+      .command("pod")
+      .argument("<namespace/name>", "the pod, or its UID; of several of one name the newest")
+      .description("why a pod was evicted, or was not: who asked, how the candidates ranked, what was done"),
+  )
+    .option("-o, --output <format>", "text or json", "text")
+    .action(async (pod, { server, output: given }) => {
+      const { explainPodCommand } = await import("./eviction/explain.ts");
+      const format = oneOf(given, ["text", "json"] as const, "--output");
+      await explainPodCommand(pod, { server, format }, output);
+    });
+
+  addServerOption(
+    program.command("rounds").description("the rounds of eviction in which something happened, oldest first"),
+  )
+    .option("-o, --output <format>", "text or json", "text")
+    .option("--since <duration>", "how long ago to begin", "1h")
+    .option("-f, --follow", "go on with those to come", false)
+    .option("--records", "print whole records as lines of JSON, for `replay --records`", false)
+    .action(async ({ server, output: given, since, follow, records }) => {
+      const { roundsCommand } = await import("./eviction/rounds.ts");
+      const format = oneOf(given, ["text", "json"] as const, "--output");
+      await roundsCommand({ server, format, since, follow, records }, output, Date.now(), await signals());
+    });
+
+  addServerOption(
+    program
+      .command("replay")
+      .description("decide recorded rounds anew under another configuration, and show what would differ"),
+  )
+    .requiredOption("--config <file>", "the other configuration (AgentConfiguration, YAML)")
+    .option("-o, --output <format>", "text or json", "text")
+    .option("--since <duration>", "how long ago to begin", "1h")
+    .option("--records <file>", "records that `rounds --records` wrote, in place of the agent's")
+    .action(async ({ server, output: given, since, config: file, records }) => {
+      const { replayCommand } = await import("./eviction/replay.ts");
+      const { hostname } = await import("node:os");
+      const format = oneOf(given, ["text", "json"] as const, "--output");
+      // The policy is in the file alone: no variable of this shell changes it.
+      const sources = { file, flags: {}, env: {}, hostname: hostname() };
+      await replayCommand({ server, format, since, records, sources }, output, Date.now());
+    });
+
   const config = program.command("config").description("look at configurations");
   config
     .command("default")
@@ -166,6 +212,14 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     process.stderr.write(`nodekeeper: ${messageOf(error)}\n`);
     return error instanceof NodekeeperError && error.code === "invalid" ? 2 : 1;
   }
+}
+
+function addServerOption(command: Command): Command {
+  return command.option(
+    "--server <host:port>",
+    "the agent's status server",
+    process.env.NODEKEEPER_SERVER_ADDRESS ?? DEFAULT_SERVER,
+  );
 }
 
 function addSocketOption(command: Command): Command {

@@ -50,7 +50,14 @@ export { defaultEvictionPolicy, type EvictionPolicy } from "./policy.ts";
 export { RecordQueries } from "./record-queries.ts";
 export { EvictionRecords, type EvictionRecordsOptions } from "./records.ts";
 export { type RefusalReason, refusalReasons } from "./refusals.ts";
-export { type Replay, type ReplayedRound, type ReplayedVictim, replay } from "./replay.ts";
+export {
+  addToReplay,
+  emptyReplay,
+  type Replay,
+  type ReplayedRound,
+  type ReplayedVictim,
+  replay,
+} from "./replay.ts";
 export type { DecideInput, EvictionOutcome, RoundInput } from "./round.ts";
 export { createEvictionRoundMetrics, type EvictionRoundMetrics } from "./round-metrics.ts";
 export type { RoundRecord } from "./round-record.ts";

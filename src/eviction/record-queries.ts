@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { NodekeeperError } from "../lib/index.ts";
 import { explain, type PodExplanation } from "./explain.ts";
+import { referenceTo } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
 import type { EvictionRecords } from "./records.ts";
 import { addToReplay, emptyReplay, type Replay } from "./replay.ts";
@@ -10,6 +11,7 @@ import { type RoundSummary, summaryOf } from "./round-summary.ts";
 // Unpacking a round of a thousand pods takes a few milliseconds, and the agent has other things to do.
 const ROUNDS_AT_ONCE = 10;
 const MOST_ROUNDS = 1_000;
+const LAST_ROUNDS = 20;
 
 /** What the API and the commands ask of the records. */
 export class RecordQueries {
@@ -22,10 +24,22 @@ export class RecordQueries {
   /** All that is known of a pod by its UID or "namespace/name", of several of a name the newest. Throws `notFound`. */
   explainPod(uidOrName: string): PodExplanation {
     const pod = this.#records.findPod(uidOrName);
-    if (pod === undefined) {
-      throw new NodekeeperError("notFound", `no recorded round was about the pod ${uidOrName.slice(0, 300)}`);
+    if (pod) return explain(pod, this.#records.roundsOfPod(pod.uid), this.#records.steps(pod.uid));
+    return this.#explainBystander(uidOrName);
+  }
+
+  // Nobody asked for it; the last round that saw it still tells where it stood, or why it is no candidate.
+  #explainBystander(uidOrName: string): PodExplanation {
+    for (const record of this.#records.lastRounds(LAST_ROUNDS).reverse()) {
+      const pod = record.input.pods.find(
+        ({ uid, namespace, name }) => uid === uidOrName || `${namespace}/${name}` === uidOrName,
+      );
+      if (pod) return explain(referenceTo(pod), [record], []);
     }
-    return explain(pod, this.#records.roundsOfPod(pod.uid), this.#records.steps(pod.uid));
+    throw new NodekeeperError(
+      "notFound",
+      `no recorded round was about the pod ${uidOrName.slice(0, 300)}, and the last ${LAST_ROUNDS} did not see it`,
+    );
   }
 
   /** Rounds since a time (wall milliseconds) with an id above `after`, oldest first, at most 1,000. */

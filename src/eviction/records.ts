@@ -128,6 +128,11 @@ export class EvictionRecords {
     return this.#options.store.roundsOfPod(uid).flatMap((stored) => read(stored) ?? []);
   }
 
+  /** The last few rounds, oldest first, whomever they were about. */
+  lastRounds(count: number): RoundRecord[] {
+    return this.page({ since: 0, after: this.nextId - 1 - count, limit: count }).records;
+  }
+
   steps(uid: string): EvictionStep[] {
     return this.#options.store.steps(uid);
   }
@@ -164,9 +169,11 @@ export class EvictionRecords {
 // Whom a page about a pod should be found by: whoever goes or was asked for.
 function podsOf({ input, decision }: RoundRecord): PodReference[] {
   const { victims, dryRunVictims, withdrawals, ranking, exclusions, refusals } = decision;
-  const known = new Map<string, PodReference>([...ranking, ...exclusions].map((pod) => [pod.uid, pod]));
+  // One that is gone is known from its eviction alone.
+  const all = [...input.state.pending, ...ranking, ...exclusions];
+  const known = new Map<string, PodReference>(all.map((pod) => [pod.uid, pod]));
   const ended = input.outcomes.flatMap(({ uid }) => known.get(uid) ?? []);
   const refused = refusals.flatMap(({ uid }) => known.get(uid) ?? []);
-  const all = [...victims, ...dryRunVictims, ...withdrawals, ...ended, ...refused];
-  return [...new Map(all.map((pod) => [pod.uid, pod])).values()];
+  const concerned = [...victims, ...dryRunVictims, ...withdrawals, ...ended, ...refused];
+  return [...new Map(concerned.map((pod) => [pod.uid, pod])).values()];
 }
