@@ -1,9 +1,10 @@
-import type {
-  EvictionStep,
-  ExplainedRound,
-  ExplainedThreshold,
-  Neighbour,
-  PodExplanation,
+import {
+  type EvictionStep,
+  type ExplainedRound,
+  type ExplainedThreshold,
+  type Neighbour,
+  type PodExplanation,
+  refusalReasons,
 } from "../../eviction/index.ts";
 import { age, type Output, paint, table } from "../output.ts";
 import { plainText } from "../plain-text.ts";
@@ -51,10 +52,17 @@ function whyNot(rounds: readonly Round[]): string {
   if (last.dryRunVictim) {
     return plainText(`Not evicted: ${last.dryRunVictim.plugin} asked for it and is in dry run`);
   }
-  if (last.exclusion) return plainText(`Not evicted: it is no candidate: ${last.exclusion.detail}`);
   const [refusal] = last.refusals;
-  if (refusal) return plainText(`Not evicted: ${refusal.plugin} asked for it: ${refusal.message}`);
+  const who = refusal ? `${refusal.plugin} asked for it, but ` : "";
+  if (last.exclusion) return plainText(`Not evicted: ${who}${exclusionText(last.exclusion)}`);
+  if (refusal) return plainText(`Not evicted: ${who}${refusal.message}`);
   return plainText(`Not evicted: ${last.place?.why ?? "nobody asked for it"}`);
+}
+
+// "pods with a critical priority are not evicted (priority 2000000000)"
+function exclusionText({ reason, detail }: { reason: string; detail: string }): string {
+  const rule = (refusalReasons as Readonly<Record<string, string>>)[reason] ?? reason;
+  return rule === detail ? rule : `${rule} (${detail})`;
 }
 
 function verdictColour(explanation: PodExplanation) {
@@ -73,7 +81,7 @@ function roundText(round: Round, output: Output): string {
     ...round.failures.map(({ plugin, call, failure }) => line("failed", `${call} of ${plugin}: ${failure}`)),
     ...askLines(round),
     ...round.refusals.map(({ plugin, message }) => line("refused", `to ${plugin}: ${message}`)),
-    ...(round.exclusion ? [line("candidate", `no: ${round.exclusion.detail}`)] : []),
+    ...(round.exclusion ? [line("candidate", `no: ${exclusionText(round.exclusion)}`)] : []),
     ...round.withdrawals.map(({ reason }) => line("withdrawn", reason)),
     ...(round.outcome ? [line("ended", `${round.outcome.result}: ${round.outcome.message}`)] : []),
     ranking(round, output),

@@ -1,0 +1,231 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { decide } from "../../eviction/decide.ts";
+import { EvictionRecords, RecordQueries, type RoundRecord } from "../../eviction/index.ts";
+import { evictPod, type TestPlugin, TestRounds, testPod } from "../../eviction/testing/rounds.ts";
+import { Registry, silentLogger, systemClock } from "../../lib/index.ts";
+import { createStatusServer, evictionRoutes } from "../../server/index.ts";
+import { EvictionStore, StateDatabase } from "../../state/index.ts";
+import { runCli } from "../index.ts";
+import { plainText } from "../plain-text.ts";
+
+// The commands against the routes over HTTP, on real records in SQLite.
+let directory: string;
+let records: EvictionRecords;
+let address: string;
+let stop: () => Promise<void>;
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), "nkc-"));
+  const common = { clock: systemClock, log: silentLogger };
+  const database = StateDatabase.open({ directory, ...common });
+  records = new EvictionRecords({
+    store: new EvictionStore(database),
+    settings: () => ({ maxAgeMs: 3_600_000, maxBytes: 64 * 1024 * 1024 }),
+    ...common,
+  });
+  const server = createStatusServer({
+    address: "127.0.0.1:0",
+    checks: [],
+    registry: new Registry(),
+    routes: evictionRoutes(new RecordQueries(records)),
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  const controller = new AbortController();
+  const running = server.run(controller.signal);
+  address = await server.whenListening();
+  stop = async () => {
+    controller.abort();
+    await running;
+    database.close();
+    rmSync(directory, { recursive: true });
+  };
+});
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await stop();
+});
+
+async function cli(...args: string[]) {
+  let out = "";
+  let err = "";
+  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+    err += text;
+    return true;
+  });
+  const write = (text: string) => {
+    out += text;
+  };
+  const output = { write, isTerminal: false, columns: 120 };
+  const status = await runCli(["node", "nodekeeper", ...args], output);
+  return { status, out, err };
+}
+
+const ask = (...args: string[]) => cli(...args, "--server", address);
+
+/** Plays a round ten seconds ago and writes it down, with steps of what was done since the round before. */
+function play(
+  rounds: TestRounds,
+  plugins: Record<string, TestPlugin>,
+  steps: [string, string][] = [],
+): RoundRecord {
+  rounds.now = Date.now() - 10_000;
+  const input = structuredClone(rounds.input(plugins));
+  const record = { id: records.nextId, input, decision: decide(input) };
+  rounds.state = record.decision.state;
+  rounds.outcomes = [];
+  records.save(
+    record,
+    steps.map(([uid, message]) => ({ uid, at: rounds.now, message })),
+  );
+  return record;
+}
+
+const hard: TestPlugin = {
+  threshold: { metType: "hard", observedValue: 0.97, thresholdValue: 0.8, scope: "memory" },
+  top: ["web"],
+};
+
+/** A pod that was evicted and is gone, beside one that stayed and one that is critical. */
+function playEviction(): void {
+  const rounds = new TestRounds([
+    testPod("web", { gracePeriodSeconds: 5 }),
+    testPod("db", { priority: 10 }),
+    testPod("critical", { priority: 2_000_000_000 }),
+  ]);
+  play(rounds, { pressure: hard, greedy: { pods: [evictPod("critical", { force: true })] } });
+  rounds.remove("web");
+  rounds.outcomes = [{ uid: "web", result: "gone", message: "gone from the API server" }];
+  play(rounds, {}, [
+    ["web", "POST eviction: accepted"],
+    ["web", "container app died, exit code 143"],
+    ["web", "gone from the API server"],
+  ]);
+}
+
+describe("explain pod", () => {
+  it("tells what became of an evicted pod, why, beside whom, and what was done", async () => {
+    playEviction();
+    const { out, status } = await ask("explain", "pod", "default/web");
+    expect(status).toBe(0);
+    expect(out).toMatch(
+      /^Pod default\/web {2}\(web\)\nshared_cores, BestEffort, priority 0, grace period 5 s\nEvicted at .* \(round 1\): pressure asked for it: memory is 0\.97, above the threshold of 0\.8\n/,
+    );
+    expect(out).toContain("met        pressure (hard): memory is 0.97, above 0.8, for 0s; named 1 pods\n");
+    expect(out).toMatch(/1 {6}default\/web .* victim .* goes as number 1, for pressure/);
+    expect(out).toMatch(/container app died, exit code 143\n/);
+    expect(out).toMatch(/ended {6}gone: gone from the API server/);
+    expect(out).not.toContain("default/critical");
+  });
+
+  it.each([
+    [
+      "refused",
+      "default/critical",
+      /Not evicted: greedy asked for it, but pods with a critical priority .*\(priority 2000000000\)/,
+    ],
+    ["by UID", "critical", /Not evicted: greedy asked for it/],
+    ["never asked for", "default/db", /Not evicted: no plugin asked for it/i],
+  ])("tells why a pod stays: %s", async (_name, pod, expected) => {
+    playEviction();
+    expect((await ask("explain", "pod", pod)).out).toMatch(expected);
+  });
+
+  it("gives everything as JSON", async () => {
+    playEviction();
+    const { out } = await ask("explain", "pod", "default/web", "-o", "json");
+    expect(JSON.parse(out)).toMatchObject({
+      name: "web",
+      rounds: [{ victim: { plugin: "pressure" } }, { outcome: { result: "gone" } }],
+    });
+  });
+
+  it("says plainly that nothing is known", async () => {
+    expect(await ask("explain", "pod", "default/nobody")).toMatchObject({
+      status: 1,
+      err: "nodekeeper: no recorded round was about the pod default/nobody, and the last 20 did not see it\n",
+    });
+    expect(await ask("explain", "pod", "x".repeat(700))).toMatchObject({ status: 2 });
+  });
+
+  it("does nothing to the terminal that a plugin wants", async () => {
+    const rounds = new TestRounds([testPod("web")]);
+    const reason = "\u001b]0;owned\u0007\u001b[2J\nEvicted at never\u202e";
+    play(rounds, { evil: { pods: [evictPod("web", { force: true, reason })] } });
+    const { out } = await ask("explain", "pod", "default/web");
+    for (const character of ["\u001b", "\u0007", "\u202e"]) expect(out).not.toContain(character);
+    expect(out).not.toMatch(/^Evicted at never/m);
+    expect(plainText("a".repeat(1_000))).toHaveLength(300);
+  });
+});
+
+describe("rounds", () => {
+  it("lists each in a line, and says when there is none", async () => {
+    expect((await ask("rounds")).out).toMatch(/^No round since .* in which anything happened\.\n$/);
+    playEviction();
+    const lines = (await ask("rounds")).out.split("\n");
+    expect(lines[0]).toMatch(
+      /round 1 {2}2 of 3 pods are candidates; met: pressure memory hard; evicts: default\/web; refused: 1 critical$/,
+    );
+    expect(lines[1]).toMatch(/round 2 .*ended gone: gone from the API server$/);
+    expect((await ask("rounds", "--since", "5s")).out).toMatch(/^No round/);
+    const [first] = (await ask("rounds", "-o", "json")).out.split("\n");
+    expect(JSON.parse(first!)).toMatchObject({ id: 1, victims: [{ name: "web" }] });
+  });
+
+  it("refuses bad queries", async () => {
+    expect(await ask("rounds", "--since", "yesterday")).toMatchObject({ status: 2 });
+    const { status } = await fetch(`http://${address}/api/v1/eviction/rounds?since=-1`);
+    expect(status).toBe(400);
+    expect((await fetch(`http://${address}/api/v1/eviction/explain`)).status).toBe(400);
+  });
+});
+
+describe("replay", () => {
+  const candidate = (text: string) => {
+    const file = join(directory, "candidate.yaml");
+    writeFileSync(file, `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n${text}`);
+    return file;
+  };
+
+  it("shows who would have been spared and who would have gone instead", async () => {
+    const rounds = new TestRounds([testPod("web", { labels: { "example.com/keep": "" } }), testPod("db")]);
+    play(rounds, { soft: { pods: [evictPod("web"), evictPod("db")] } });
+    expect((await ask("rounds")).out).toContain("evicts: default/db");
+    const keep = candidate("eviction:\n  dryRunPlugins: [soft]\n");
+    expect((await ask("replay", "--config", keep)).out).toMatch(
+      /^1 rounds replayed.*\nVictims then: 1; under this policy: 0\.\n1 rounds would have decided otherwise:\n\nRound 1 at .*\n {2}- spared {3}default\/db: the plugin is in dry run\n/,
+    );
+    const same = candidate("eviction:\n  burst: 5\n");
+    expect((await ask("replay", "--config", same)).out).toContain("No round would have decided otherwise.");
+  });
+
+  it("reads a file that rounds --records wrote, without an agent", async () => {
+    playEviction();
+    const file = join(directory, "records.jsonl");
+    writeFileSync(file, (await ask("rounds", "--records")).out);
+    const config = candidate("eviction:\n  dryRunPlugins: ['*']\n");
+    const { out } = await cli("replay", "--config", config, "--records", file, "-o", "json");
+    expect(JSON.parse(out)).toMatchObject({ rounds: 2, victimsBefore: 1, victimsAfter: 0 });
+    writeFileSync(file, "{}\n");
+    expect(await cli("replay", "--config", config, "--records", file)).toMatchObject({
+      status: 2,
+      err: expect.stringContaining("line 1: no recorded round"),
+    });
+    expect(await cli("replay", "--config", config, "--records", join(directory, "none"))).toMatchObject({
+      err: expect.stringContaining("no such file"),
+    });
+  });
+
+  it("refuses a wrong configuration as the agent would", async () => {
+    const file = candidate("eviction:\n  burst: many\n");
+    expect(await ask("replay", "--config", file)).toMatchObject({
+      status: 2,
+      err: expect.stringContaining("eviction.burst"),
+    });
+  });
+});
