@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import { FakeClock, systemClock } from "../lib/index.ts";
 import { Host, PodReadings, readingValue } from "./index.ts";
@@ -181,6 +183,15 @@ describe("what changes under the reader", () => {
     const reading = await machine(root).pods.pods();
     expect(readingValue(reading)?.pods.size).toBe(3);
     expect(reading).toMatchObject({ problems: [{ code: "exhausted" }] });
+  });
+
+  it("a pipe where a file should be hangs nobody", async () => {
+    const root = await changeable("one-socket-v2");
+    await rm(join(root, group, pod, "memory.stat"));
+    await promisify(execFile)("mkfifo", [join(root, group, pod, "memory.stat")]);
+    const state = readingValue(await machine(root).pods.pods())!;
+    expect(state.pods.get(burstable)?.memory.rssBytes).toBeUndefined();
+    expect(state.pods.get(guaranteed)?.memory.rssBytes).toBe(6 * Gi);
   });
 
   it("without cgroups nothing is known, which is not 'no pods'", async () => {
