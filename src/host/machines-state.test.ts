@@ -38,8 +38,12 @@ describe("one socket, cgroup v2, systemd", () => {
       totalBytes: 65_746_560 * 1024,
       freeBytes: 6 * Gi,
       availableBytes: 30_408_704 * 1024,
+      inactiveFileBytes: 11 * Gi,
       watermarkScaleFactor: 10,
     });
+    // Where it is not told.
+    const bare = machine(join(fixtures, "two-sockets-v1")).host;
+    expect(readingValue(await bare.memory())?.inactiveFileBytes).toBeUndefined();
     expect(readingValue(await host.nodeMemory())).toEqual([
       {
         id: 0,

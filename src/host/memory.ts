@@ -7,6 +7,8 @@ export interface MemoryState {
   freeBytes: number;
   /** What could be given out without swapping, as the kernel estimates it. */
   availableBytes: number | undefined;
+  /** Page cache that was not used lately. The kubelet's working set of a node is total - free - this. */
+  inactiveFileBytes: number | undefined;
   /** Distance between the kernel's watermarks, in ten-thousandths of the memory: vm.watermark_scale_factor. */
   watermarkScaleFactor: number | undefined;
 }
@@ -25,5 +27,11 @@ export async function readMemory(probe: Probe): Promise<MemoryState | undefined>
   const totalBytes = memoryLine(text, "MemTotal");
   const freeBytes = memoryLine(text, "MemFree");
   if (totalBytes === undefined || freeBytes === undefined) return undefined;
-  return { totalBytes, freeBytes, availableBytes: memoryLine(text, "MemAvailable"), watermarkScaleFactor };
+  return {
+    totalBytes,
+    freeBytes,
+    availableBytes: memoryLine(text, "MemAvailable"),
+    inactiveFileBytes: memoryLine(text, "Inactive\\(file\\)"),
+    watermarkScaleFactor,
+  };
 }

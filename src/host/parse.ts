@@ -30,7 +30,10 @@ export function parseCpuList(text: string): number[] {
   return [...found].sort((a, b) => a - b);
 }
 
-/** The bytes of a line such as "MemTotal: 16384 kB" (also "Node 0 MemTotal: …"), or undefined where there is none. */
+/**
+ * The bytes of a line such as "MemTotal: 16384 kB" (also "Node 0 MemTotal: …"), or undefined where there is none.
+ * @param key as a regular expression: "Inactive\\(file\\)"
+ */
 export function memoryLine(text: string, key: string): number | undefined {
   const match = new RegExp(`^(?:Node \\d+ )?${key}:\\s+(\\d{1,13}) kB$`, "m").exec(text);
   return match ? Number(match[1]) * 1024 : undefined;

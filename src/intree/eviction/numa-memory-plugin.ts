@@ -108,7 +108,12 @@ class NumaMemoryPressure implements EvictionSource {
     const pressed: PressedNode[] = [];
     for (const node of nodes) {
       const watermarks = watermarksOf(node, settings);
-      const { count, severity } = judgeNode(this.#counts.get(node.id) ?? 0, node, watermarks, settings);
+      const { count, severity } = judgeNode(
+        this.#counts.get(node.id) ?? 0,
+        node.freeBytes,
+        watermarks,
+        settings,
+      );
       counts.set(node.id, count);
       if (severity === "none") continue;
       pressed.push({ node, severity, lowBytes: Math.max(watermarks.lowBytes, watermarks.minBytes) });

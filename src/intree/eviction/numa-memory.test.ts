@@ -36,7 +36,7 @@ describe("watermarks", () => {
       true,
     ],
   ])("%s", (_, more, inactiveFileBytes, minBytes, lowBytes, isCacheShort) => {
-    expect(watermarksOf(node(0, 0, { ...more, inactiveFileBytes }), defaults)).toEqual({
+    expect(watermarksOf(node(0, 0, { ...more, inactiveFileBytes }), defaults)).toMatchObject({
       minBytes,
       lowBytes,
       isCacheShort,
@@ -45,9 +45,9 @@ describe("watermarks", () => {
 });
 
 describe("a node", () => {
-  const watermarks = { minBytes: Gi, lowBytes: 4 * Gi, isCacheShort: true };
+  const watermarks = { minBytes: Gi, lowBytes: 4 * Gi, gapBytes: Gi, isCacheShort: true };
   const judge = (before: number, freeBytes: number, more = watermarks) =>
-    judgeNode(before, node(0, freeBytes), more, defaults);
+    judgeNode(before, freeBytes, more, defaults);
 
   it.each([
     ["above its watermarks", 0, 4 * Gi, { count: 0, severity: "none" }],

@@ -47,6 +47,8 @@ const COUNTS_BEFORE_DOUBLE = 2;
 export interface Watermarks {
   minBytes: number;
   lowBytes: number;
+  /** By which a node below the low one is far below it. */
+  gapBytes: number;
   /** The page cache is nearly used up: nothing is left that the kernel could give back. */
   isCacheShort: boolean;
 }
@@ -55,12 +57,13 @@ export interface Watermarks {
 export function watermarksOf(node: NodeMemory, settings: NumaMemorySettings): Watermarks {
   const largest = settings.largestReserveShare * node.totalBytes;
   const guard = Math.min(settings.lowGuardBytes, largest);
-  const gap = Math.min(settings.minGapBytes, largest);
+  const gapBytes = Math.min(settings.minGapBytes, largest);
   const reserve = Math.min(settings.lowReserveBytes, largest);
-  const minBytes = node.minBytes + gap;
+  const minBytes = node.minBytes + gapBytes;
   const lowBytes = node.lowBytes + guard;
   const isCacheShort = node.inactiveFileBytes < Math.max(reserve, lowBytes);
-  return { minBytes, lowBytes: isCacheShort ? Math.max(reserve, lowBytes + gap) : lowBytes, isCacheShort };
+  const raised = isCacheShort ? Math.max(reserve, lowBytes + gapBytes) : lowBytes;
+  return { minBytes, lowBytes: raised, gapBytes, isCacheShort };
 }
 
 /** A node's verdict, and the count that the next look goes on from. */
@@ -75,8 +78,8 @@ export interface NodeVerdict {
  */
 export function judgeNode(
   before: number,
-  { freeBytes, totalBytes }: Pick<NodeMemory, "freeBytes" | "totalBytes">,
-  { minBytes, lowBytes, isCacheShort }: Watermarks,
+  freeBytes: number,
+  { minBytes, lowBytes, gapBytes, isCacheShort }: Watermarks,
   settings: NumaMemorySettings,
 ): NodeVerdict {
   const { reclaimedCounts, allCounts, dangerCounts } = settings;
@@ -86,9 +89,8 @@ export function judgeNode(
     return { count, severity: count >= allCounts ? "all" : "reclaimed" };
   }
   if (freeBytes < lowBytes) {
-    const gap = Math.min(settings.minGapBytes, settings.largestReserveShare * totalBytes);
     const isFarBelow =
-      freeBytes < (minBytes + lowBytes) / 2 || (lowBytes > gap && freeBytes < lowBytes - gap);
+      freeBytes < (minBytes + lowBytes) / 2 || (lowBytes > gapBytes && freeBytes < lowBytes - gapBytes);
     const step = isFarBelow && before + 1 > COUNTS_BEFORE_DOUBLE ? 2 : 1;
     const count = Math.min(before + step, allCounts);
     if (count >= allCounts) return { count, severity: "all" };

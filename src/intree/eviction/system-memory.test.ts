@@ -13,6 +13,7 @@ const memory = (freeBytes: number, watermarkScaleFactor?: number) => ({
   totalBytes: 100 * Gi,
   freeBytes,
   availableBytes: 0,
+  inactiveFileBytes: 0,
   watermarkScaleFactor,
 });
 

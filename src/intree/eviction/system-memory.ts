@@ -51,7 +51,7 @@ export interface MemoryVerdict {
   operator: "lessThan" | "greaterThan";
 }
 
-/** Judges free memory against the configured minimum and the kernel's own distance between watermarks. */
+/** Judges free memory against the configured minimum and, where it is told, the kernel's distance between watermarks. */
 export function judgeFreeMemory(
   { freeBytes, totalBytes, watermarkScaleFactor = 0 }: MemoryState,
   { freeMinimumBytes }: Pick<SystemMemorySettings, "freeMinimumBytes">,
