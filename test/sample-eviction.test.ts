@@ -1,0 +1,127 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { leakingPods } from "../examples/eviction/leaks.ts";
+import { type Plugin, serveEvictionPlugin } from "../sdk/index.ts";
+import { EvictionPlugins } from "../src/eviction/plugins.ts";
+import { observeJson } from "../src/eviction/pod-bytes.ts";
+import { PodOffer } from "../src/eviction/pod-offer.ts";
+import { createEvictionRoundMetrics } from "../src/eviction/round-metrics.ts";
+import { Registry, silentLogger, systemClock } from "../src/lib/index.ts";
+import { startScript } from "./support/processes.ts";
+
+const began = Date.UTC(2026, 0, 1);
+const { signal } = new AbortController();
+let folder: string;
+let now: number;
+let plugin: Plugin;
+let agent: EvictionPlugins;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "nk-sample-"));
+  now = began;
+  plugin = serveEvictionPlugin({
+    name: "sample",
+    socketDir: folder,
+    ...leakingPods({ limitMiB: 400, leakMiB: 10, now: () => now }),
+  });
+  await plugin.ready;
+  agent = new EvictionPlugins({
+    inTree: [],
+    settings: () => ({ callTimeoutMs: 5_000, syncPeriodMs: 5_000 }),
+    tokenCheck: () => undefined,
+    clock: systemClock,
+    log: silentLogger,
+    metrics: createEvictionRoundMetrics(new Registry()),
+  });
+  const socket = plugin.socketPath;
+  const registration = {
+    type: "EvictionPlugin",
+    name: "sample",
+    endpoint: socket,
+    registrationSocket: socket,
+  };
+  await agent.register({ ...registration, versions: ["v1alpha1"], generation: 1 }, signal);
+});
+
+afterEach(async () => {
+  agent.close();
+  await plugin.stop();
+  rmSync(folder, { recursive: true });
+});
+
+/** A pod that was started so many seconds after the beginning; undefined: not yet. */
+function pod(
+  name: string,
+  startedAfter: number | undefined,
+  labels: object = { "example.com/sample": "true" },
+) {
+  const startTime =
+    startedAfter === undefined ? undefined : new Date(began + startedAfter * 1_000).toISOString();
+  return observeJson({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { uid: name, name, namespace: "default", labels: labels as Record<string, string> },
+    spec: { nodeName: "node", containers: [{ name: "app", image: "app" }] },
+    status: { phase: "Running", startTime },
+  });
+}
+
+async function threshold(offer: PodOffer) {
+  const [answers] = await agent.ask(offer, signal);
+  return (answers!.threshold as { answer: object }).answer;
+}
+
+async function top(offer: PodOffer, topN: number): Promise<string[]> {
+  const question = { plugin: "sample", scope: "sample-memory", topN, candidateUids: null };
+  const [answers] = await agent.askTop(offer, [question], signal);
+  return (answers!.top as { answer: { pods: { uid: string }[] } }).answer.pods.map(({ uid }) => uid);
+}
+
+describe("the sample eviction plugin", () => {
+  it("sees the sample pods leak until they use more than the limit", async () => {
+    const offer = new PodOffer([pod("a", 0), pod("b", 0)]);
+    expect(await threshold(offer)).toMatchObject({
+      metType: "none",
+      observedValue: 128,
+      thresholdValue: 400,
+    });
+    now += 13_000;
+    expect(await threshold(offer)).toMatchObject({ metType: "none", observedValue: 388 });
+    now += 1_000;
+    expect(await threshold(offer)).toMatchObject({
+      metType: "hard",
+      scope: "sample-memory",
+      observedValue: 408,
+      operator: "greaterThan",
+      gracePeriodSeconds: 0,
+      condition: { target: "node", name: "SamplePressure", effects: ["NoSchedule"], met: true },
+    });
+  });
+
+  it("has enough with the pod that uses most, whose successor uses little", async () => {
+    now += 20_000;
+    const old = pod("old", 0);
+    const young = pod("young", 15);
+    expect(await top(new PodOffer([young, old]), 1)).toEqual(["old"]);
+    expect(await top(new PodOffer([young, old]), 0)).toEqual(["old", "young"]);
+    now += 20_000;
+    expect(await threshold(new PodOffer([young, old]))).toMatchObject({ metType: "hard" });
+    expect(await threshold(new PodOffer([young, pod("new", 40)]))).toMatchObject({ metType: "none" });
+  });
+
+  it("leaves other pods alone, and those that have not been started use no more", async () => {
+    now += 3_600_000;
+    const others = [pod("other", 0, {}), pod("no", 0, { "example.com/sample": "false" })];
+    const offer = new PodOffer([...others, pod("waiting", undefined)]);
+    expect(await threshold(offer)).toMatchObject({ metType: "none", observedValue: 64 });
+    expect(await top(offer, 0)).toEqual(["waiting"]);
+  });
+
+  it.each(["--limit=none", "--leak=0"])("as a process refuses %s", async (flag) => {
+    const script = startScript("examples/eviction/main.ts", ["--socket-dir", folder, flag]);
+    expect(await script.ended).toBe(2);
+    expect(script.output()).toContain("must be MiB");
+  });
+});
