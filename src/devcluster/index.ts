@@ -7,6 +7,8 @@ export type {
   ReceivedRequest,
   RequestInfo,
 } from "./apiserver/options.ts";
+export { DevKubelet, type DevKubeletOptions } from "./kubelet/dev-kubelet.ts";
+export { type Workload, WorkloadKeeper, type WorkloadKeeperOptions } from "./kubelet/workload-keeper.ts";
 export type { CallFault, RuntimeCall } from "./runtime/call-faults.ts";
 export { SimulatedCri, type SimulatedCriOptions } from "./runtime/cri-server.ts";
 export type { EventFaults, EventMode } from "./runtime/event-stream.ts";

@@ -224,8 +224,8 @@ describe("a pod that is deleted", () => {
     const uid = await addPod("db-0");
     await until("ready", () => isReady("db-0"));
     let successor = "";
-    fault = ({ method, query }) => {
-      if (method !== "DELETE" || query.has("asked") || successor !== "") return undefined;
+    fault = ({ method }) => {
+      if (method !== "DELETE" || successor !== "") return undefined;
       if (podNamed("db-0")?.metadata.deletionTimestamp === undefined) return undefined;
       // Just before the kubelet's word is heard, the pod is made anew.
       const old = podNamed("db-0")!;
