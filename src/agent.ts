@@ -143,7 +143,6 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
         client,
         database,
         events,
-        inTree: [],
         containers: runtime && lifecycle && { runtime, lifecycle },
         clock,
         log,

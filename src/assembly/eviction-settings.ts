@@ -1,5 +1,6 @@
 import type { AgentConfiguration } from "../config/index.ts";
 import type { EvictionPolicy, EvictionSettings, KillerTable } from "../eviction/index.ts";
+import type { InTreeEvictionSettings, RankingMetric } from "../intree/index.ts";
 
 /** What the operator has decided about eviction; the part that `replay` tries another of. */
 export function evictionPolicyOf({ eviction }: Pick<AgentConfiguration, "eviction">): EvictionPolicy {
@@ -36,6 +37,74 @@ export function evictionSettingsOf({ eviction }: Pick<AgentConfiguration, "evict
     callTimeoutMs: callTimeout,
     records: { maxAgeMs: records.maxAge, maxBytes: records.maxSize },
   };
+}
+
+/** Settings of the in-tree eviction plugins. */
+export function inTreeEvictionSettingsOf({
+  eviction,
+}: Pick<AgentConfiguration, "eviction">): InTreeEvictionSettings {
+  const { systemMemory, numaMemory, rssOveruse, reclaimedResources } = eviction;
+  return {
+    systemMemory: {
+      freeMinimumBytes: systemMemory.freeMinimum,
+      workloadPressurePercent: systemMemory.workloadPressure,
+      podPressurePercent: systemMemory.podPressure,
+      pressedPods: systemMemory.pressedPods,
+      meanPressurePercent: systemMemory.meanPressure,
+      pressureDurationMs: systemMemory.pressureDuration,
+      workloadCgroup: null,
+      detectionPeriodMs: systemMemory.detectionPeriod,
+      cooldownMs: systemMemory.cooldown,
+      victimMinimumShare: systemMemory.victimMinimumShare,
+      ...memoryOf(systemMemory),
+    },
+    numaMemory: {
+      lowGuardBytes: numaMemory.lowGuard,
+      minGapBytes: numaMemory.minGap,
+      lowReserveBytes: numaMemory.lowReserve,
+      largestReserveShare: numaMemory.largestReserveShare,
+      reclaimedCounts: numaMemory.reclaimedCounts,
+      allCounts: Math.max(numaMemory.allCounts, numaMemory.reclaimedCounts + 1),
+      dangerCounts: Math.min(numaMemory.dangerCounts, numaMemory.allCounts),
+      victimMinimumShare: numaMemory.victimMinimumShare,
+      ...memoryOf(numaMemory),
+    },
+    rssOveruse: {
+      rateThreshold: rssOveruse.rateThreshold,
+      labels: Object.fromEntries(rssOveruse.labels.map(pairOf)),
+    },
+    reclaimedResources: {
+      thresholds: numbersOf(reclaimedResources.thresholds),
+      softThresholds: numbersOf(reclaimedResources.softThresholds),
+      toleranceSeconds: Math.round(reclaimedResources.tolerance / 1000),
+      gracePeriodSeconds: graceOf(reclaimedResources.gracePeriod),
+      skipZeroResources: reclaimedResources.skipZeroResources,
+    },
+  };
+}
+
+type MemorySection = AgentConfiguration["eviction"]["systemMemory" | "numaMemory"];
+
+function memoryOf({ ranking, gracePeriod, reclaimedGracePeriod }: MemorySection) {
+  return {
+    ranking: [...new Set(ranking as RankingMetric[])],
+    gracePeriodSeconds: graceOf(gracePeriod),
+    reclaimedGracePeriodSeconds: graceOf(reclaimedGracePeriod),
+  };
+}
+
+// 0 is the pod's own; a part of a second is a whole one, for 0 would kill at once.
+function graceOf(ms: number): number | null {
+  return ms === 0 ? null : Math.max(1, Math.round(ms / 1000));
+}
+
+function numbersOf(list: readonly string[]): Record<string, number> {
+  return Object.fromEntries(list.map((text) => [pairOf(text)[0], Number(pairOf(text)[1])]));
+}
+
+function pairOf(text: string): [name: string, value: string] {
+  const at = text.lastIndexOf("=");
+  return [text.slice(0, at), text.slice(at + 1)];
 }
 
 /** Which killer takes which pods. */

@@ -12,7 +12,6 @@ import {
   EvictionPlugins,
   EvictionRecords,
   EvictionSender,
-  type EvictionSource,
   type Killer,
   NodeTainter,
   PodEvictor,
@@ -29,6 +28,7 @@ import type { ReporterSource } from "../reporting/index.ts";
 import type { CriRuntime, FoundRuntime } from "../runtime/index.ts";
 import { EvictionStore, type StateDatabase } from "../state/index.ts";
 import { evictionPolicyOf, evictionSettingsOf, killerTableOf } from "./eviction-settings.ts";
+import { inTreeEviction } from "./in-tree-eviction.ts";
 
 /** What eviction is built of. */
 export interface EvictionAssembly {
@@ -37,7 +37,6 @@ export interface EvictionAssembly {
   client: KubeApiClient;
   database: StateDatabase;
   events: EventRecorder;
-  inTree: readonly EvictionSource[];
   /** Where the container runtime is asked. */
   containers: { runtime: CriRuntime | FoundRuntime; lifecycle: PodLifecycleEventGenerator } | undefined;
   clock: Clock;
@@ -60,7 +59,7 @@ export interface EvictionParts {
 
 /** Builds eviction; the caller asks only where it is enabled. */
 export function evictionOf(assembly: EvictionAssembly): EvictionParts {
-  const { configuration, client, database, events, inTree, containers, clock, registry } = assembly;
+  const { configuration, client, database, events, containers, clock, registry } = assembly;
   const { nodeName } = configuration();
   const log = assembly.log.child({ room: "eviction" });
   const policy = () => evictionPolicyOf(configuration());
@@ -83,7 +82,7 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
   });
   const tokenCheck = reviewedTokens(client);
   const plugins = new EvictionPlugins({
-    inTree,
+    inTree: inTreeEviction({ ...assembly, pods, runtime: containers?.runtime }),
     settings,
     tokenCheck: () => (configuration().eviction.strict ? tokenCheck : undefined),
     metrics: roundMetrics,

@@ -30,7 +30,7 @@ function linesOf(section: Section, prefix: string): string[] {
       ];
     }
     const setting = settings.find(({ path }) => path === prefix + name)!;
-    return [...blank, ...describe(setting, indent), `${indent}${name}: ${written(setting.initial)}`];
+    return [...blank, ...describe(setting, indent), ...assignment(indent, name, setting.initial)];
   });
 }
 
@@ -41,6 +41,13 @@ function describe(setting: Setting, indent: string): string[] {
     ...comment(`Expected: ${expected}.${isLive ? " Live." : ""}`, indent),
     ...(flagName === undefined ? [] : comment([`--${flagName}`, ...envNames].join(", "), indent)),
   ];
+}
+
+// A list that is too long for a line has a line for each item.
+function assignment(indent: string, name: string, value: unknown): string[] {
+  const line = `${indent}${name}: ${written(value)}`;
+  if (!Array.isArray(value) || line.length <= WIDTH) return [line];
+  return [`${indent}${name}:`, ...value.map((item) => `${indent}  - ${written(item)}`)];
 }
 
 // JSON is YAML; plain words go without quotes.

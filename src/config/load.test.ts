@@ -83,6 +83,45 @@ describe("sources", () => {
         grace: { longest: 3_600_000, allowZero: false },
         killer: "evictionApi",
         killerRules: [],
+        inTreePlugins: ["*"],
+        systemMemory: {
+          freeMinimum: 0,
+          workloadPressure: 15,
+          podPressure: 1,
+          pressedPods: 3,
+          meanPressure: 4,
+          pressureDuration: 15_000,
+          detectionPeriod: 9_000,
+          cooldown: 35_000,
+          victimMinimumShare: 0.001,
+          ranking: ["qosLevel", "priority", "usage"],
+          gracePeriod: 0,
+          reclaimedGracePeriod: 1_000,
+        },
+        numaMemory: {
+          lowGuard: 256 * 2 ** 20,
+          minGap: 2 ** 30,
+          lowReserve: 4 * 2 ** 30,
+          largestReserveShare: 0.1,
+          reclaimedCounts: 6,
+          allCounts: 12,
+          dangerCounts: 1,
+          victimMinimumShare: 0.001,
+          ranking: ["qosLevel", "priority", "nodeUsage"],
+          gracePeriod: 0,
+          reclaimedGracePeriod: 1_000,
+        },
+        rssOveruse: { rateThreshold: 1.05, labels: [] },
+        reclaimedResources: {
+          thresholds: [
+            "resource.katalyst.kubewharf.io/reclaimed_millicpu=5",
+            "resource.katalyst.kubewharf.io/reclaimed_memory=5",
+          ],
+          softThresholds: [],
+          tolerance: 0,
+          gracePeriod: 60_000,
+          skipZeroResources: [],
+        },
         records: { maxAge: 7 * 24 * 3_600_000, maxSize: 64 * 1024 * 1024 },
       },
       plugins: {
@@ -280,13 +319,48 @@ maxPlugins: 3
   });
 });
 
+// Tuning of in-tree plugins: in the file alone.
+const tuning = [
+  "eviction.systemMemory.freeMinimum",
+  "eviction.systemMemory.workloadPressure",
+  "eviction.systemMemory.podPressure",
+  "eviction.systemMemory.pressedPods",
+  "eviction.systemMemory.meanPressure",
+  "eviction.systemMemory.pressureDuration",
+  "eviction.systemMemory.detectionPeriod",
+  "eviction.systemMemory.cooldown",
+  "eviction.systemMemory.victimMinimumShare",
+  "eviction.systemMemory.ranking",
+  "eviction.systemMemory.gracePeriod",
+  "eviction.systemMemory.reclaimedGracePeriod",
+  "eviction.numaMemory.lowGuard",
+  "eviction.numaMemory.minGap",
+  "eviction.numaMemory.lowReserve",
+  "eviction.numaMemory.largestReserveShare",
+  "eviction.numaMemory.reclaimedCounts",
+  "eviction.numaMemory.allCounts",
+  "eviction.numaMemory.dangerCounts",
+  "eviction.numaMemory.victimMinimumShare",
+  "eviction.numaMemory.ranking",
+  "eviction.numaMemory.gracePeriod",
+  "eviction.numaMemory.reclaimedGracePeriod",
+  "eviction.rssOveruse.rateThreshold",
+  "eviction.rssOveruse.labels",
+  "eviction.reclaimedResources.thresholds",
+  "eviction.reclaimedResources.softThresholds",
+  "eviction.reclaimedResources.tolerance",
+  "eviction.reclaimedResources.gracePeriod",
+  "eviction.reclaimedResources.skipZeroResources",
+];
+
 describe("the table", () => {
-  it("gives each setting but lists of objects a flag and a variable, each its own", () => {
+  it("gives each setting but lists of objects and tuning a flag and a variable, each its own", () => {
     const flags = settings.flatMap(({ flagName }) => flagName ?? []);
     const variables = settings.flatMap(({ envNames }) => envNames);
     expect(new Set(flags).size).toBe(flags.length);
     expect(new Set(variables).size).toBe(variables.length);
     expect(settings.filter(({ flagName }) => !flagName).map(({ path }) => path)).toEqual([
+      ...tuning,
       "reporting.additionalKinds",
     ]);
     // A Service called "nodekeeper" puts variables with these beginnings into every pod of its namespace.
@@ -318,6 +392,7 @@ describe("the table", () => {
       "eviction.grace.allowZero",
       "eviction.killer",
       "eviction.killerRules",
+      ...tuning,
       "eviction.records.maxAge",
       "eviction.records.maxSize",
       "reporting.collectInterval",

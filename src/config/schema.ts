@@ -1,3 +1,4 @@
+import { evictionPluginSections } from "./eviction-plugins.ts";
 import {
   boolean,
   byteSize,
@@ -346,6 +347,18 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
         applied: "live",
       },
     ),
+    inTreePlugins: textList(
+      ["*"],
+      {
+        pattern: /^(\*|-?[A-Za-z0-9][A-Za-z0-9._-]{0,252})$/,
+        expected: 'names: "*" for all that are on by default, "name" to add one, "-name" to leave one out',
+        placeholder: "<name,...>",
+        minItems: 0,
+        maxItems: 64,
+      },
+      { about: "The in-tree eviction plugins to run." },
+    ),
+    ...evictionPluginSections,
     records: section("What is kept of rounds, for explain, rounds and replay.", {
       maxAge: duration("168h", "1h", "2160h", { about: "How long rounds are kept.", applied: "live" }),
       maxSize: byteSize("64Mi", "1Mi", "1Gi", {

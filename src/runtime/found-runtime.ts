@@ -1,6 +1,7 @@
 import { NodekeeperError, stopped } from "../lib/index.ts";
 import { CriRuntime, type CriRuntimeOptions } from "./cri-runtime.ts";
 import { findRuntimeEndpoint } from "./endpoint.ts";
+import type { PodStats } from "./stats.ts";
 import type { Pod, PodStatus, Runtime, RuntimeHint, RuntimeVersion } from "./types.ts";
 
 export interface FoundRuntimeOptions extends Omit<CriRuntimeOptions, "endpoint"> {
@@ -42,6 +43,11 @@ export class FoundRuntime implements Runtime, Disposable {
 
   async *hints(signal: AbortSignal): AsyncGenerator<RuntimeHint> {
     yield* (await this.runtime()).hints(signal);
+  }
+
+  /** As `CriRuntime.stats`, of pods alone. */
+  async podStats(signal: AbortSignal): Promise<PodStats[]> {
+    return await (await this.runtime()).stats.pods(signal);
   }
 
   connections(): number {

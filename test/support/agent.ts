@@ -37,6 +37,8 @@ export function agentFlags(cluster: TestCluster): Record<string, string> {
     reportingMinWriteInterval: "50ms",
     reportingInTreePlugins: "-system-reporter-plugin",
     evictionSyncPeriod: "1s",
+    // Only what a test brings along.
+    evictionInTreePlugins: "-rss-overuse-eviction-plugin",
   };
 }
 
