@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { leakingPods } from "../examples/eviction/leaks.ts";
+import { ActivePod } from "../sdk/active-pod.ts";
 import { type Plugin, serveEvictionPlugin } from "../sdk/index.ts";
 import { EvictionPlugins } from "../src/eviction/plugins.ts";
 import { observeJson } from "../src/eviction/pod-bytes.ts";
@@ -96,7 +97,7 @@ describe("the sample eviction plugin", () => {
       observedValue: 408,
       operator: "greaterThan",
       gracePeriodSeconds: 0,
-      condition: { target: "node", name: "SamplePressure", effects: ["NoSchedule"], met: true },
+      condition: { target: "node", name: "SamplePressure", effects: ["PreferNoSchedule"], met: true },
     });
   });
 
@@ -119,9 +120,34 @@ describe("the sample eviction plugin", () => {
     expect(await top(offer, 0)).toEqual(["waiting"]);
   });
 
-  it.each(["--limit=none", "--leak=0"])("as a process refuses %s", async (flag) => {
+  it("takes the first pods to have leaked before, where the first pressure is to come soon", async () => {
+    const { thresholdMet } = leakingPods({
+      limitMiB: 1_600,
+      leakMiB: 10,
+      firstPressureMs: 10_000,
+      now: () => now,
+    });
+    const ask = async (...pods: ReturnType<typeof pod>[]) => {
+      const seen = pods.map(({ bytes }) => new ActivePod(bytes));
+      return (await thresholdMet(seen, { signal }))?.metType;
+    };
+    const pods = [pod("a", 0), pod("b", 0), pod("c", 0)];
+    expect(await ask(pod("waiting", undefined))).toBe("none");
+    expect(await ask(...pods)).toBe("none");
+    now += 9_000;
+    expect(await ask(...pods)).toBe("none");
+    now += 2_000;
+    expect(await ask(...pods)).toBe("hard");
+    expect(await ask(pods[0]!, pods[1]!, pod("successor", 11))).toBe("none");
+  });
+
+  it.each([
+    ["--limit=none", "must be MiB"],
+    ["--leak=0", "must be MiB"],
+    ["--first-pressure=soon", "must be 0s to 9999s"],
+  ])("as a process refuses %s", async (flag, message) => {
     const script = startScript("examples/eviction/main.ts", ["--socket-dir", folder, flag]);
     expect(await script.ended).toBe(2);
-    expect(script.output()).toContain("must be MiB");
+    expect(script.output()).toContain(message);
   });
 });

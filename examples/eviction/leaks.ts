@@ -9,6 +9,11 @@ export interface LeakOptions {
   limitMiB: number;
   /** How much every sample pod uses more with each second, MiB. */
   leakMiB: number;
+  /**
+   * When the first pod has to go, milliseconds after sample pods are first seen: those are taken to have leaked before.
+   * Default: when they have leaked enough.
+   */
+  firstPressureMs?: number;
   /** Milliseconds since the epoch. */
   now?: () => number;
 }
@@ -21,21 +26,36 @@ export interface LeakOptions {
 export function leakingPods({
   limitMiB,
   leakMiB,
+  firstPressureMs,
   now = Date.now,
 }: LeakOptions): Required<Pick<EvictionPluginOptions, "thresholdMet" | "getTopEvictionPods">> {
-  const use = (pod: ActivePod): number => {
-    const seconds = pod.startedAt === undefined ? 0 : Math.max(0, now() - pod.startedAt) / 1_000;
-    return FIRST_USE_MIB + Math.round(leakMiB * seconds);
+  const earlier = new Map<string, number>();
+  let isFirstLook = firstPressureMs !== undefined;
+  const leaked = (pod: ActivePod, at: number): number =>
+    pod.startedAt === undefined ? 0 : (leakMiB * Math.max(0, at - pod.startedAt)) / 1_000;
+  const use = (pod: ActivePod, at = now()): number =>
+    FIRST_USE_MIB + Math.round(leaked(pod, at) + (earlier.get(pod.uid) ?? 0));
+  const total = (pods: readonly ActivePod[], at: number) => pods.reduce((sum, pod) => sum + use(pod, at), 0);
+
+  // Makes up what the first pods leaked before, so that the limit is reached in time.
+  const look = (pods: readonly ActivePod[]): void => {
+    const running = pods.filter(({ startedAt }) => startedAt !== undefined);
+    if (!isFirstLook || running.length === 0) return;
+    isFirstLook = false;
+    const missing = limitMiB - total(running, now() + (firstPressureMs ?? 0));
+    for (const { uid } of running) earlier.set(uid, Math.max(0, missing / running.length));
   };
   return {
     thresholdMet(pods) {
-      const observedValue = samplesOf(pods).reduce((sum, pod) => sum + use(pod), 0);
+      const samples = samplesOf(pods);
+      look(samples);
+      const observedValue = total(samples, now());
       return {
         metType: observedValue > limitMiB ? "hard" : "none",
         scope: "sample-memory",
         observedValue,
         thresholdValue: limitMiB,
-        condition: { name: "SamplePressure", effects: ["NoSchedule"] },
+        condition: { name: "SamplePressure", effects: ["PreferNoSchedule"] },
       };
     },
     getTopEvictionPods: (pods) => samplesOf(pods).sort((a, b) => use(b) - use(a)),

@@ -8,6 +8,7 @@ const { values: flags } = parseArgs({
     name: { type: "string", default: "example-eviction" },
     limit: { type: "string", default: "1600" },
     leak: { type: "string", default: "8" },
+    "first-pressure": { type: "string" },
     "exit-with-parent": { type: "boolean", default: false },
   },
 });
@@ -27,10 +28,16 @@ if (![limitMiB, leakMiB].every((value) => value > 0 && value <= 1_000_000)) {
   );
   process.exit(2);
 }
+const firstPressure = flags["first-pressure"];
+const seconds = Number(/^(\d{1,4})s$/.exec(firstPressure ?? "0s")?.[1]);
+if (Number.isNaN(seconds)) {
+  log.error({ firstPressure }, "--first-pressure must be 0s to 9999s");
+  process.exit(2);
+}
 const plugin = serveEvictionPlugin({
   name: flags.name,
   socketDir: flags["socket-dir"],
-  ...leakingPods({ limitMiB, leakMiB }),
+  ...leakingPods({ limitMiB, leakMiB, ...(firstPressure ? { firstPressureMs: seconds * 1_000 } : {}) }),
   logger: log,
   signal: stop.signal,
 });
