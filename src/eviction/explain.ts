@@ -48,30 +48,39 @@ export interface ExplainedRound {
 export interface PodExplanation extends PodReference {
   /** Rounds that were about the pod, oldest first; of equal ones in a row the first, with how often it came. */
   rounds: (ExplainedRound & { times: number; until: number })[];
+  /** How many such rounds there were besides, older than the newest or without consequence. */
+  omitted: number;
   steps: EvictionStep[];
+  /** UIDs of other recorded pods of this name, the newest first; at most 10. Empty where one UID was asked for. */
+  otherUids: string[];
+  /** Wall milliseconds of the oldest recorded round of all; null where there is none. */
+  recordsSince: number | null;
 }
 
 const MOST_OTHERS = 20;
+// A page for a person; and what flaps for days must not fill the answer.
+const MOST_EXPLAINED_ROUNDS = 50;
 
-/** Makes the explanation of a pod from its recorded rounds and steps. Pure. */
-export function explain(
-  pod: PodReference,
-  records: readonly RoundRecord[],
-  steps: readonly EvictionStep[],
-): PodExplanation {
-  const rounds: PodExplanation["rounds"] = [];
-  for (const record of records) {
-    const round = explainRound(pod.uid, record);
-    const last = rounds.at(-1);
-    if (last && gist(last) === gist(round)) {
-      last.times++;
-      last.until = round.at;
-    } else {
-      rounds.push({ ...round, times: 1, until: round.at });
-    }
+/** An explanation that tells nothing yet. */
+export function emptyExplanation({ uid, namespace, name }: PodReference): PodExplanation {
+  return { uid, namespace, name, rounds: [], omitted: 0, steps: [], otherUids: [], recordsSince: null };
+}
+
+/** Adds what one more round, a later one, meant for the pod. */
+export function addToExplanation(explanation: PodExplanation, record: RoundRecord): void {
+  const { uid, rounds } = explanation;
+  const round = explainRound(uid, record);
+  const last = rounds.at(-1);
+  if (last && gist(last) === gist(round)) {
+    last.times++;
+    last.until = round.at;
+    return;
   }
-  const { uid, namespace, name } = pod;
-  return { uid, namespace, name, rounds, steps: [...steps] };
+  rounds.push({ ...round, times: 1, until: round.at });
+  if (rounds.length <= MOST_EXPLAINED_ROUNDS) return;
+  const least = rounds.findIndex(({ victim, outcome }) => victim === null && outcome === null);
+  rounds.splice(Math.max(least, 0), 1);
+  explanation.omitted++;
 }
 
 /** What one round meant for the pod with this UID. Pure. */

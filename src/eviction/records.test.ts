@@ -210,7 +210,7 @@ function quiet(rounds: TestRounds): RoundRecord {
 }
 
 describe("queries", () => {
-  it("explain a pod: what was met, who ranked where, why this one, and what followed", () => {
+  it("explain a pod: what was met, who ranked where, why this one, and what followed", async () => {
     const rounds = new TestRounds([testPod("low"), testPod("high", { priority: 100 })]);
     const plugins = {
       memory: { threshold: { metType: "hard" as const, observedValue: 0.97 }, top: ["low"] },
@@ -218,7 +218,7 @@ describe("queries", () => {
     play(rounds, plugins);
     const at = clock.now();
     records.save(quiet(rounds), [{ uid: "low", at, message: "POST eviction: 201" }]);
-    const page = new RecordQueries(records).explainPod("default/low");
+    const page = await new RecordQueries(records).explainPod("default/low", signal);
     expect(page).toMatchObject({
       uid: "low",
       rounds: [
@@ -231,20 +231,72 @@ describe("queries", () => {
       ],
       steps: [{ at, message: "POST eviction: 201" }],
     });
-    expect(new RecordQueries(records).explainPod("low").uid).toBe("low");
-    expect(() => new RecordQueries(records).explainPod("default/nobody")).toThrow(/default\/nobody/);
+    expect((await new RecordQueries(records).explainPod("low", signal)).uid).toBe("low");
+    await expect(new RecordQueries(records).explainPod("default/nobody", signal)).rejects.toThrow(
+      /default\/nobody; the records go back to 20/,
+    );
   });
 
-  it("explain why a pod stays, once for many rounds of the same", () => {
+  it("explain why a pod stays, once for many rounds of the same", async () => {
     const rounds = new TestRounds([testPod("a"), testPod("critical", { priority: 2_000_000_001 })]);
     for (let count = 0; count < 10; count++) play(rounds, forcing("critical"));
-    const { rounds: told } = new RecordQueries(records).explainPod("default/critical");
+    const queries = new RecordQueries(records);
+    const { rounds: told } = await queries.explainPod("default/critical", signal);
     expect(told).toHaveLength(1);
     expect(told[0]).toMatchObject({
       times: 10,
       exclusion: { reason: "critical" },
       refusals: [{ plugin: "forcing", reason: "critical" }],
     });
+  });
+
+  it("keep a page short where a pod's fate changes all the time, and keep what had consequences", async () => {
+    const rounds = new TestRounds([testPod("a"), testPod("b", { priority: 1 })]);
+    const soft = (...names: string[]) => ({ soft: { pods: names.map((name) => evictPod(name)) } });
+    play(rounds, soft("b"));
+    rounds.outcomes = [{ uid: "b", result: "failed", message: "the budget allows none" }];
+    rounds.policy.dryRunPlugins = ["soft"];
+    for (let count = 0; count < 70; count++) {
+      clock.jump(5_000);
+      const metType = count % 2 === 0 ? "none" : "hard";
+      play(rounds, { ...soft("b"), flapping: { threshold: { metType } } });
+    }
+    const told = await new RecordQueries(records).explainPod("b", signal);
+    expect(told.rounds).toHaveLength(50);
+    expect(told.omitted).toBe(71 - 50);
+    expect(told.rounds[0]).toMatchObject({ id: 1, victim: { name: "b" } });
+    expect(told.rounds[1]).toMatchObject({ id: 2, outcome: { result: "failed" } });
+    expect(told.rounds.at(-1)).toMatchObject({ id: 71 });
+  });
+
+  it("find the newest pod of a name, and tell of the others", async () => {
+    play(new TestRounds([testPod("web-1-old", { name: "web-1" })]), {
+      forcing: {
+        pods: [
+          evictPod("web-1", { pod: { uid: "web-1-old", namespace: "default", name: "web-1" }, force: true }),
+        ],
+      },
+    });
+    play(new TestRounds([testPod("web-1-new", { name: "web-1" })]), {
+      forcing: {
+        pods: [
+          evictPod("web-1", { pod: { uid: "web-1-new", namespace: "default", name: "web-1" }, force: true }),
+        ],
+      },
+    });
+    const queries = new RecordQueries(records);
+    expect(await queries.explainPod("default/web-1", signal)).toMatchObject({
+      uid: "web-1-new",
+      otherUids: ["web-1-old"],
+    });
+    expect(await queries.explainPod("web-1-old", signal)).toMatchObject({ uid: "web-1-old", otherUids: [] });
+  });
+
+  it("stop explaining when nobody waits any more", async () => {
+    const rounds = new TestRounds([testPod("critical", { priority: 2_000_000_001 })]);
+    for (let count = 0; count < 20; count++) play(rounds, forcing("critical"));
+    const stop = AbortSignal.abort(new Error("gone away"));
+    await expect(new RecordQueries(records).explainPod("critical", stop)).rejects.toThrow();
   });
 
   it("tell what another policy would have done", async () => {

@@ -122,10 +122,20 @@ export class EvictionRecords {
     return { records: stored.flatMap((round) => read(round) ?? []), last: stored.at(-1)?.id };
   }
 
-  /** The rounds that were about a pod, oldest first. */
-  roundsOfPod(uid: string): RoundRecord[] {
+  /** The rounds that were about a pod, oldest first, each read when it is asked for: together they may be large. */
+  *roundsOfPod(uid: string): IterableIterator<RoundRecord> {
+    const { store } = this.#options;
     const read = this.#reader();
-    return this.#options.store.roundsOfPod(uid).flatMap((stored) => read(stored) ?? []);
+    for (const id of store.roundIdsOfPod(uid)) {
+      const stored = store.round(id);
+      const record = stored && read(stored);
+      if (record) yield record;
+    }
+  }
+
+  /** When the oldest recorded round was, wall milliseconds; undefined where there is none. */
+  oldestAt(): number | undefined {
+    return this.#options.store.oldestRoundAt();
   }
 
   /** The last few rounds, oldest first, whomever they were about. */
@@ -137,11 +147,12 @@ export class EvictionRecords {
     return this.#options.store.steps(uid);
   }
 
-  /** The recorded pod of a UID or "namespace/name", of several the newest; undefined where none is known. */
-  findPod(uidOrName: string): PodReference | undefined {
+  /** The recorded pods of a UID or "namespace/name", the newest first. */
+  findPods(uidOrName: string): PodReference[] {
     const [namespace = "", name] = uidOrName.split("/");
-    if (name === undefined) return this.#options.store.podOfUid(uidOrName);
-    return this.#options.store.podsNamed(namespace, name)[0];
+    if (name !== undefined) return this.#options.store.podsNamed(namespace, name);
+    const pod = this.#options.store.podOfUid(uidOrName);
+    return pod ? [pod] : [];
   }
 
   // Rounds of one base follow each other, so one base at a time is at hand.

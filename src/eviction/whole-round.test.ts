@@ -85,7 +85,8 @@ it("evicts the pod that a plugin on a socket names, beside one that hangs, also 
   await until(() => agent.evictor.begun.length > 0);
   expect(namesOf(agent.evictor.begun)).toEqual(["low"]);
   expect([...new Set(offered)].sort()).toEqual(["high", "low"]);
-  const { rounds } = new RecordQueries(agent.records).explainPod("default/low");
+  const { signal } = new AbortController();
+  const { rounds } = await new RecordQueries(agent.records).explainPod("default/low", signal);
   expect(rounds[0]).toMatchObject({
     victim: { plugin: "good", reason: expect.stringContaining("memory is 3") },
     failures: [

@@ -20,7 +20,7 @@ export function evictionRoutes(queries: RecordQueries): JsonRoute[] {
     {
       path: "eviction/explain",
       summary: "Why a pod was evicted, or was not: ?pod=<namespace>/<name> or ?pod=<uid>.",
-      handle: (query) => queries.explainPod(podOf(query)),
+      handle: (query, signal) => queries.explainPod(podOf(query), signal),
     },
     {
       path: "eviction/rounds",

@@ -129,15 +129,24 @@ export class EvictionStore {
     for (const row of rows) yield roundOf(row);
   }
 
-  /** The rounds that were about a pod, oldest first: of the newest `limit`. */
-  roundsOfPod(uid: string, limit = 1_000): StoredRound[] {
+  /** The ids of the rounds that were about a pod, oldest first: of the newest `limit`. */
+  roundIdsOfPod(uid: string, limit = 1_000): number[] {
     const rows = this.#database.connection
-      .prepare(
-        `SELECT eviction_round.* FROM eviction_pod JOIN eviction_round ON eviction_round.id = eviction_pod.round
-         WHERE eviction_pod.uid = ? ORDER BY eviction_round.id DESC LIMIT ?`,
-      )
+      .prepare("SELECT round FROM eviction_pod WHERE uid = ? ORDER BY round DESC LIMIT ?")
       .all(uid, limit);
-    return rows.map(roundOf).reverse();
+    return rows.map((row) => row.round as number).reverse();
+  }
+
+  /** One round; undefined where it is no longer kept. */
+  round(id: number): StoredRound | undefined {
+    const row = this.#database.connection.prepare("SELECT * FROM eviction_round WHERE id = ?").get(id);
+    return row && roundOf(row);
+  }
+
+  /** When the oldest round that is still kept was, wall milliseconds; undefined where there is none. */
+  oldestRoundAt(): number | undefined {
+    const row = this.#database.connection.prepare("SELECT at FROM eviction_round ORDER BY id LIMIT 1").get();
+    return row?.at as number | undefined;
   }
 
   /** The bytes that rounds of one base share; undefined where they are missing. */

@@ -147,8 +147,12 @@ describe("explain pod", () => {
   it("says plainly that nothing is known", async () => {
     expect(await ask("explain", "pod", "default/nobody")).toMatchObject({
       status: 1,
-      err: "nodekeeper: no recorded round was about the pod default/nobody, and the last 20 did not see it\n",
+      err: "nodekeeper: no recorded round was about the pod default/nobody; there are no records: nothing has happened yet, or they have expired\n",
     });
+    playEviction();
+    expect((await ask("explain", "pod", "default/nobody")).err).toMatch(
+      /^nodekeeper: no recorded round .*; the records go back to 20.*Z, and the last 20 rounds in them did not see it either\n$/,
+    );
     expect(await ask("explain", "pod", "x".repeat(700))).toMatchObject({ status: 2 });
   });
 
