@@ -260,6 +260,7 @@ describe("queries", () => {
       clock.jump(5_000);
       const metType = count % 2 === 0 ? "none" : "hard";
       play(rounds, { ...soft("b"), flapping: { threshold: { metType } } });
+      rounds.outcomes = [];
     }
     const told = await new RecordQueries(records).explainPod("b", signal);
     expect(told.rounds).toHaveLength(50);
