@@ -241,7 +241,8 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     {
       path: "plugins",
       summary: "Plugins: how they stand with the agent, and what they report.",
-      handle: () => listPlugins(pluginManager.list(), reporters.status(), publisher.status()),
+      handle: () =>
+        listPlugins(pluginManager.list(), reporters.status(), publisher.status(), eviction?.plugins.status()),
     },
     { path: "devices", summary: "Drivers, their devices and slices.", handle: () => devices.status() },
     ...(eviction ? evictionRoutes(eviction.queries) : []),

@@ -38,12 +38,12 @@ export type {
   Neighbour,
   PodExplanation,
 } from "./explain.ts";
-export { type Killer, type KillerName, type KillerTable, killerNames } from "./killer.ts";
+export type { Killer, KillerName, KillerTable } from "./killer.ts";
 export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
 export { NodeTainter, type NodeTainterOptions } from "./node-tainter.ts";
 export type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
 export { EvictionPlugins, type EvictionPluginsOptions } from "./plugins.ts";
-export { type ObservedPod, observeBytes, observeEnvelope, observeJson } from "./pod-bytes.ts";
+export { type ObservedPod, observeJson } from "./pod-bytes.ts";
 export { PodWatch, type PodWatchOptions } from "./pod-watch.ts";
 export type { EvictionPod, PodOwner, PodReference, QosClass, QosLevel } from "./pods.ts";
 export { defaultEvictionPolicy, type EvictionPolicy } from "./policy.ts";
@@ -56,7 +56,6 @@ export {
   type Replay,
   type ReplayedRound,
   type ReplayedVictim,
-  replay,
 } from "./replay.ts";
 export type { DecideInput, EvictionOutcome, RoundInput } from "./round.ts";
 export { createEvictionRoundMetrics, type EvictionRoundMetrics } from "./round-metrics.ts";

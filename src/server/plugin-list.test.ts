@@ -33,3 +33,20 @@ it("shows a reporter that is registered once", () => {
     { type: "ReporterPlugin", state: "registered", contentBytes: 3 },
   ]);
 });
+
+it("shows eviction plugins inside the agent, and what the last call of one behind a socket said", () => {
+  const plugin = { endpoint: undefined, answeredAt: undefined };
+  const rows = listPlugins(
+    [registered("EvictionPlugin")],
+    [],
+    [],
+    [
+      { ...plugin, name: "gpu", inTree: false, lastError: "ThresholdMet: no answer" },
+      { ...plugin, name: "memory", inTree: true, lastError: undefined },
+    ],
+  );
+  expect(rows.map(({ name, state, error }) => [name, state, error])).toEqual([
+    ["gpu", "registered", "ThresholdMet: no answer"],
+    ["memory", "in-tree", undefined],
+  ]);
+});

@@ -1,3 +1,4 @@
+import type { EvictionPluginStatus } from "../eviction/index.ts";
 import type { PluginStatus } from "../plugins/index.ts";
 import type { ObjectStatus, ReporterStatus } from "../reporting/index.ts";
 
@@ -23,19 +24,22 @@ export interface PluginRow {
 }
 
 const REPORTER = "ReporterPlugin";
+const EVICTION = "EvictionPlugin";
 
 /**
- * Joins the sockets that registered, or failed to, with the reporters that have content and with what the API server
- * refuses of it. Sorted by name.
+ * Joins the sockets that registered, or failed to, with the reporters that have content, with what the API server
+ * refuses of it, and with the eviction plugins that are asked. Sorted by name.
  */
 export function listPlugins(
   sockets: readonly PluginStatus[],
   reporters: readonly ReporterStatus[],
   objects: readonly Pick<ObjectStatus, "object" | "quarantined">[] = [],
+  evictionPlugins: readonly EvictionPluginStatus[] = [],
 ): PluginRow[] {
   const rows = sockets.map((socket): PluginRow => {
-    const isServed = socket.state === "registered" && socket.type === REPORTER;
-    const reporter = isServed ? reporters.find(({ name }) => name === socket.name) : undefined;
+    const isNamed = ({ name }: { name: string }) => socket.state === "registered" && name === socket.name;
+    const reporter = socket.type === REPORTER ? reporters.find(isNamed) : undefined;
+    const evictionPlugin = socket.type === EVICTION ? evictionPlugins.find(isNamed) : undefined;
     return {
       name: socket.name ?? "",
       type: socket.type ?? "",
@@ -46,9 +50,12 @@ export function listPlugins(
       since: socket.since,
       attempts: socket.attempts,
       ...contentOf(reporter, objects),
-      error: socket.reason ?? reporter?.lastError,
+      error: socket.reason ?? reporter?.lastError ?? evictionPlugin?.lastError,
     };
   });
+  for (const { name, inTree, lastError } of evictionPlugins) {
+    if (inTree) rows.push(inTreeRow(name, EVICTION, lastError));
+  }
   for (const reporter of reporters) {
     if (rows.some((row) => row.state === "registered" && row.type === REPORTER && row.name === reporter.name))
       continue;
@@ -67,6 +74,21 @@ export function listPlugins(
     });
   }
   return rows.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+}
+
+function inTreeRow(name: string, type: string, error: string | undefined): PluginRow {
+  return {
+    name,
+    type,
+    state: "in-tree",
+    endpoint: undefined,
+    registrationSocket: undefined,
+    versions: [],
+    since: undefined,
+    attempts: 0,
+    ...contentOf(undefined, []),
+    error,
+  };
 }
 
 function contentOf(

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { type AgentConfiguration, loadConfiguration } from "../config/index.ts";
+import { defaultEvictionPolicy, defaultEvictionSettings } from "../eviction/index.ts";
+import { defaultInTreeEvictionSettings, knownEvictionPlugins, rankingMetrics } from "../intree/index.ts";
+import {
+  evictionPolicyOf,
+  evictionSettingsOf,
+  inTreeEvictionSettingsOf,
+  killerTableOf,
+} from "./eviction-settings.ts";
+import { evictionPolicyOf as exported } from "./index.ts";
+
+async function configured(flags: Record<string, string> = {}): Promise<AgentConfiguration> {
+  return (await loadConfiguration({ flags, env: {}, hostname: "node-1" })).configuration;
+}
+
+describe("the configuration's defaults", () => {
+  it("are those of the rooms they are for", async () => {
+    const configuration = await configured();
+    expect(exported(configuration)).toEqual(defaultEvictionPolicy);
+    expect(evictionSettingsOf(configuration)).toEqual(defaultEvictionSettings);
+    expect(inTreeEvictionSettingsOf(configuration)).toEqual(defaultInTreeEvictionSettings);
+    expect(killerTableOf(configuration)).toEqual({ default: "evictionApi", byQosLevel: {}, byQosClass: {} });
+  });
+});
+
+describe("what an operator sets", () => {
+  it("arrives: limits of 0 are none, times in the units of each room", async () => {
+    const policy = evictionPolicyOf(
+      await configured({
+        evictionBurst: "-1",
+        evictionLimitsPerOwner: "2",
+        evictionGraceLongest: "90s",
+        evictionSkipDaemonSets: "false",
+        evictionSkipLabels: "example.com/keep",
+      }),
+    );
+    expect(policy).toMatchObject({
+      burst: -1,
+      limits: { perNamespace: null, perOwner: 2 },
+      grace: { longestSeconds: 90 },
+      skip: { evictDaemonSetPods: true, labelKeys: ["example.com/keep"] },
+    });
+  });
+
+  it("chooses killers by QoS level and class", async () => {
+    const rules = "reclaimed_cores=deletion,BestEffort=containerStop";
+    expect(killerTableOf(await configured({ evictionKillerRules: rules }))).toEqual({
+      default: "evictionApi",
+      byQosLevel: { reclaimed_cores: "deletion" },
+      byQosClass: { BestEffort: "containerStop" },
+    });
+    await expect(configured({ evictionKillerRules: "system_cores=deletion" })).rejects.toMatchObject({
+      code: "invalid",
+    });
+  });
+
+  it("may rank by every metric there is, and enable every plugin", async () => {
+    const { eviction, ...rest } = await configured();
+    const systemMemory = {
+      ...eviction.systemMemory,
+      ranking: [...rankingMetrics, "usage"],
+      gracePeriod: 400,
+    };
+    const settings = inTreeEvictionSettingsOf({ ...rest, eviction: { ...eviction, systemMemory } });
+    expect(settings.systemMemory.ranking).toEqual(rankingMetrics);
+    // Never 0: that would kill at once.
+    expect(settings.systemMemory.gracePeriodSeconds).toBe(1);
+    const names = knownEvictionPlugins.map(({ name }) => name);
+    expect((await configured({ evictionInTreePlugins: names.join(",") })).eviction.inTreePlugins).toEqual(
+      names,
+    );
+  });
+});
