@@ -1,6 +1,4 @@
-import { createWriteStream, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { createWriteStream, rmSync } from "node:fs";
 import { type Agent, createAgent } from "../agent.ts";
 import { loadConfiguration } from "../config/index.ts";
 import {
@@ -21,42 +19,18 @@ import {
   systemClock,
 } from "../lib/index.ts";
 import { ChildProcess } from "./child-process.ts";
+import { type DevOptions, makePlace, type Place } from "./dev-place.ts";
+import { devPods, KEEP_LABEL } from "./dev-pods.ts";
+import { tellDev } from "./dev-text.ts";
 import { LiveLine } from "./live-line.ts";
-import { type Output, paint } from "./output.ts";
+import type { Output } from "./output.ts";
 import { onHangup } from "./run.ts";
 import { stopOnSignals } from "./stop-on-signals.ts";
 import { packageVersion } from "./version.ts";
 
-export interface DevOptions {
-  dataDir?: string;
-  apiPort?: string;
-  server?: string;
-  nodeName: string;
-  agent: boolean;
-  plugin: boolean;
-  /** Whether a container runtime is simulated; else the machine's own is looked for. */
-  simulatedRuntime: boolean;
-  logLevel: string;
-  verbose?: boolean;
-}
-
 const STOP_DEADLINE_MS = 4_500;
 
-interface Place {
-  folder: string;
-  plugins: string;
-  state: string;
-  kubeconfig: string;
-  /** Socket of the simulated runtime. */
-  runtime: string;
-  /** Socket of the agent's API. */
-  api: string;
-  log: string;
-  /** Whether the folder goes when the command ends. */
-  isTemporary: boolean;
-}
-
-/** `nodekeeper dev`: an API server in memory, the agent, and a sample plugin as a process of its own, until Ctrl-C. */
+/** `nodekeeper dev`: an API server in memory, the agent, and sample plugins as processes of their own, until Ctrl-C. */
 export async function devCommand(options: DevOptions, output: Output): Promise<void> {
   const signal = stopOnSignals();
   const place = makePlace(options.dataDir);
@@ -67,6 +41,8 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
     clock: systemClock,
     logger: log.child({ room: "devcluster" }),
     port: checkPort(options.apiPort),
+    // With a runtime there is a kubelet, which ends pods itself.
+    removePodsAfterGrace: !options.simulatedRuntime,
     ...(options.dataDir ? { dataDir: place.folder } : {}),
   });
   try {
@@ -75,16 +51,20 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
       apiServer.seedNode(options.nodeName);
     }
     await apiServer.writeKubeconfig(place.kubeconfig);
-    const scenarios = options.simulatedRuntime ? await startRuntime(place) : undefined;
+    const simulated = options.simulatedRuntime ? await startSimulated(options, place, log) : [];
     const agent = options.agent ? await makeAgent(options, place, log, (to) => (log.level = to)) : undefined;
     const plugin = options.plugin ? sample("reporter", place, log) : undefined;
     const driver = options.plugin ? sample("driver", place, log) : undefined;
+    const eviction = options.plugin
+      ? sample("eviction", place, log, "--first-pressure", options.firstPressure)
+      : undefined;
     const parts: Runnable[] = [
       apiServerPart(apiServer),
-      ...(scenarios ? [scenarios] : []),
+      ...simulated,
       ...(agent ? [agent] : []),
       ...(plugin ? [plugin] : []),
       ...(driver ? [driver] : []),
+      ...(eviction ? [eviction] : []),
     ];
     // Told before anything runs, so that a failure below appears under it.
     const running = runInOrder(parts, { clock: systemClock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);
@@ -92,7 +72,16 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
       ? await Promise.race([agent.listening(), running.then(() => undefined)])
       : undefined;
     if (address || !agent)
-      tell({ options, place, url, address, pluginPid: plugin?.pid, driverPid: driver?.pid, output });
+      tellDev({
+        options,
+        place,
+        url,
+        address,
+        pluginPid: plugin?.pid,
+        driverPid: driver?.pid,
+        evictionPid: eviction?.pid,
+        output,
+      });
     const live =
       options.verbose || !agent ? undefined : new LiveLine(output, systemClock, () => agent.summary());
     live?.start();
@@ -107,22 +96,6 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
     logFile?.end();
     if (place.isTemporary) rmSync(place.folder, { recursive: true, force: true });
   }
-}
-
-function makePlace(dataDir: string | undefined): Place {
-  const folder = dataDir ? resolve(dataDir) : mkdtempSync(join(tmpdir(), "nodekeeper-"));
-  const plugins = join(folder, "plugins_registry");
-  mkdirSync(plugins, { recursive: true, mode: 0o700 });
-  return {
-    folder,
-    plugins,
-    state: join(folder, "state"),
-    kubeconfig: join(folder, "kubeconfig"),
-    runtime: join(folder, "runtime.sock"),
-    api: join(folder, "nodekeeper.sock"),
-    log: join(folder, "nodekeeper.log"),
-    isTemporary: dataDir === undefined,
-  };
 }
 
 async function makeAgent(
@@ -151,19 +124,24 @@ function agentFlags(options: DevOptions, place: Place): Record<string, string> {
     stateDir: place.state,
     pluginDirectories: place.plugins,
     apiSocket: place.api,
+    evictionSkipLabels: KEEP_LABEL,
     ...(options.simulatedRuntime ? { runtimeEndpoint: place.runtime } : {}),
     serverAddress: options.server ?? "127.0.0.1:0",
     logLevel: options.logLevel,
   };
 }
 
-/** The simulated runtime serves when this resolves; the part that is given plays what happens on it. */
-async function startRuntime(place: Place): Promise<Runnable> {
+/** The simulated runtime serves when this resolves; the parts that are given play what happens on it. */
+async function startSimulated(
+  { nodeName }: DevOptions,
+  { runtime: socket, kubeconfig }: Place,
+  log: Logger,
+): Promise<Runnable[]> {
   const runtime = new SimulatedRuntime({ clock: systemClock });
-  const server = new SimulatedCri({ runtime, socket: place.runtime, clock: systemClock });
+  const server = new SimulatedCri({ runtime, socket, clock: systemClock });
   await server.start();
   const player = new ScenarioPlayer({ runtime, scenarios: everyday, clock: systemClock, seed: Date.now() });
-  return {
+  const scenarios: Runnable = {
     name: "simulated runtime",
     async run(signal) {
       try {
@@ -173,15 +151,22 @@ async function startRuntime(place: Place): Promise<Runnable> {
       }
     },
   };
+  const pods = await devPods({ runtime, kubeconfig, nodeName, log: log.child({ room: "devcluster" }) });
+  return [scenarios, ...pods];
 }
 
-function sample(name: "reporter" | "driver", place: Place, log: Logger): ChildProcess {
+function sample(
+  name: "reporter" | "driver" | "eviction",
+  place: Place,
+  log: Logger,
+  ...more: string[]
+): ChildProcess {
   const isSource = import.meta.url.endsWith(".ts");
   const script = new URL(
     isSource ? `../../examples/${name}/main.ts` : `./example-${name}.js`,
     import.meta.url,
   );
-  const args = ["--socket-dir", place.plugins, "--exit-with-parent"];
+  const args = ["--socket-dir", place.plugins, "--exit-with-parent", ...more];
   return new ChildProcess({ name: `sample ${name}`, script, args, clock: systemClock, log });
 }
 
@@ -193,57 +178,6 @@ function apiServerPart(server: DevApiServer): Runnable {
       await server.stop();
     },
   };
-}
-
-interface Told {
-  options: DevOptions;
-  place: Place;
-  url: string;
-  address: string | undefined;
-  pluginPid: number | undefined;
-  driverPid: number | undefined;
-  output: Output;
-}
-
-function tell({ options, place, url, address, pluginPid, driverPid, output }: Told): void {
-  const bold = (text: string) => paint(output, "bold", text);
-  const command = (text: string) => `  ${paint(output, "cyan", text)}`;
-  const runFlags = `--node-name ${options.nodeName} --kubeconfig ${place.kubeconfig} --state-dir ${place.state} --plugin-directories ${place.plugins} --api-socket ${place.api}${options.simulatedRuntime ? ` --runtime-endpoint ${place.runtime}` : ""}`;
-  const self = process.env.npm_lifecycle_event ? "npx nodekeeper" : "nodekeeper";
-  const run = import.meta.url.endsWith(".ts") ? "npm run -s nodekeeper --" : self;
-  const lines = [
-    bold(`nodekeeper ${packageVersion()}: development cluster (a tool for development and tests)`),
-    `  API server     ${url}  (in memory, this machine only)`,
-    `  kubeconfig     ${place.kubeconfig}`,
-    ...(address ? [`  agent          http://${address}  (/readyz?verbose, /metrics, /api/v1)`] : []),
-    `  plugin sockets ${place.plugins}`,
-    ...(options.simulatedRuntime
-      ? [`  runtime        ${place.runtime}  (simulated: pods without processes)`]
-      : []),
-    ...(pluginPid ? [`  sample plugin  process ${pluginPid}`] : []),
-    ...(driverPid ? [`  sample driver  process ${driverPid}`] : []),
-    ...(options.verbose ? [] : [`  log            ${place.log}`]),
-    "",
-    bold("Try, in another terminal:"),
-    command(`kubectl --kubeconfig ${place.kubeconfig} get cnr ${options.nodeName} -o yaml`),
-    command(`kubectl --kubeconfig ${place.kubeconfig} get cnr -w`),
-    ...(address ? [command(`${run} plugins list --server ${address}`)] : []),
-    ...(address ? [command(`${run} devices --server ${address}`)] : []),
-    ...(driverPid ? [command(`kubectl --kubeconfig ${place.kubeconfig} get resourceslices`)] : []),
-    command(`${run} pods --socket ${place.api}`),
-    command(`${run} events --follow --socket ${place.api}`),
-    ...(pluginPid
-      ? [
-          command(`kill -9 ${pluginPid}`) +
-            paint(output, "dim", "   # the plugin dies: its content stays for the grace period"),
-        ]
-      : []),
-    ...(options.agent ? [] : [command(`${run} run ${runFlags}`)]),
-    "",
-    paint(output, "dim", "Ctrl-C stops everything."),
-    "",
-  ];
-  output.write(`${lines.join("\n")}\n`);
 }
 
 function checkLevel(level: string): LogLevel {

@@ -29,7 +29,7 @@ export async function runCli(argv: readonly string[], output: Output = standardO
   program
     .command("dev")
     .description(
-      "run a development cluster: an embedded API server, a simulated container runtime, the agent, a sample plugin and a sample driver",
+      "run a development cluster: an embedded API server, a simulated container runtime with pods, the agent and sample plugins",
     )
     .option(
       "--data-dir <path>",
@@ -42,7 +42,8 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     )
     .option("--node-name <name>", "name of the node", "dev-node")
     .option("--no-agent", "without the agent: run it yourself with the command printed")
-    .option("--no-plugin", "without the sample plugin")
+    .option("--no-plugin", "without the sample plugins")
+    .option("--first-pressure <time>", "when the sample eviction plugin first has a pod go", "10s")
     .option(
       "--no-simulated-runtime",
       "without the simulated container runtime: the machine's own is looked for",
