@@ -1,18 +1,24 @@
 import type { RecordQueries, RoundRecord } from "../eviction/index.ts";
 import { NodekeeperError } from "../lib/index.ts";
 import type { JsonRoute } from "./api.ts";
+import { checkParameters, wholeNumber } from "./query.ts";
 
 /** A page of whole rounds, oldest first. */
 export interface RecordPage {
   records: RoundRecord[];
-  /** The id to go on after; undefined at the end. */
-  next: number | undefined;
+  /** Rounds that were left out, since one alone is larger than an answer may be: 12 MiB. */
+  tooLarge: { id: number; bytes: number }[];
+  /** The id to go on after; absent at the end. */
+  next?: number;
 }
 
 // A round of a thousand pods is about half a megabyte of JSON.
-const MOST_PAGE_BYTES = 4 * 1024 * 1024;
+const PAGE_BYTES = 4 * 1024 * 1024;
+// Together with a page that is nearly full, what a client should be ready to read.
+const MOST_RECORD_BYTES = 12 * 1024 * 1024;
 const MOST_PAGE_ROUNDS = 100;
-const LONGEST_POD = 600;
+// Two names of the longest, and a slash.
+const LONGEST_POD = 2 * 253 + 1;
 
 /** What the agent's HTTP API tells of eviction's records. */
 export function evictionRoutes(queries: RecordQueries): JsonRoute[] {
@@ -20,48 +26,66 @@ export function evictionRoutes(queries: RecordQueries): JsonRoute[] {
     {
       path: "eviction/explain",
       summary: "Why a pod was evicted, or was not: ?pod=<namespace>/<name> or ?pod=<uid>.",
-      handle: (query, signal) => queries.explainPod(podOf(query), signal),
+      handle(query, signal) {
+        checkParameters(query, ["pod"]);
+        return queries.explainPod(podOf(query), signal);
+      },
     },
     {
       path: "eviction/rounds",
-      summary: "Rounds in which something happened, a line each: ?since=<wall ms>&after=<id>.",
-      handle: (query, signal) => queries.rounds(numberOf(query, "since"), numberOf(query, "after"), signal),
+      summary:
+        "Rounds in which something happened, a line each, some at once: ?since=<wall ms>&after=<id of the last one had>.",
+      handle(query, signal) {
+        checkParameters(query, ["since", "after"]);
+        return queries.rounds(wholeNumber(query, "since"), wholeNumber(query, "after"), signal);
+      },
     },
     {
       path: "eviction/records",
-      summary: "The same rounds with their whole input and decision, in pages: ?since=<wall ms>&after=<id>.",
-      handle: (query, signal) =>
-        recordPage(queries, numberOf(query, "since"), numberOf(query, "after"), signal),
+      summary:
+        "The same rounds with their whole input and decision, in pages: ?since=<wall ms>&after=<id>&limit=<1 to 100>.",
+      handle(query, signal) {
+        checkParameters(query, ["since", "after", "limit"]);
+        const limit = wholeNumber(query, "limit", {
+          fallback: MOST_PAGE_ROUNDS,
+          least: 1,
+          most: MOST_PAGE_ROUNDS,
+        });
+        const [since, after] = [wholeNumber(query, "since"), wholeNumber(query, "after")];
+        return pageOf(queries.records(since, after, signal), limit);
+      },
     },
   ];
 }
 
-async function recordPage(
-  queries: RecordQueries,
-  since: number,
-  after: number,
-  signal: AbortSignal,
+/** As many rounds as fit a page. */
+export async function pageOf(
+  rounds: AsyncIterable<RoundRecord> | Iterable<RoundRecord>,
+  limit: number,
 ): Promise<RecordPage> {
-  const records: RoundRecord[] = [];
-  let bytes = 0;
-  for await (const record of queries.records(since, after, signal)) {
-    records.push(record);
-    bytes += JSON.stringify(record).length;
-    if (bytes >= MOST_PAGE_BYTES || records.length >= MOST_PAGE_ROUNDS) {
-      return { records, next: record.id };
+  const page: RecordPage = { records: [], tooLarge: [] };
+  let pageBytes = 0;
+  for await (const record of rounds) {
+    const bytes = Buffer.byteLength(JSON.stringify(record));
+    const last = page.records.at(-1);
+    if (bytes > MOST_RECORD_BYTES) {
+      page.tooLarge.push({ id: record.id, bytes });
+    } else if (last && pageBytes + bytes > PAGE_BYTES) {
+      return page;
+    } else {
+      page.records.push(record);
+      pageBytes += bytes;
     }
+    page.next = record.id;
+    if (page.records.length + page.tooLarge.length >= limit) return page;
   }
-  return { records, next: undefined };
+  const { next: _end, ...whole } = page;
+  return whole;
 }
 
 function podOf(query: URLSearchParams): string {
   const pod = query.get("pod") ?? "";
-  if (pod !== "" && pod.length <= LONGEST_POD) return pod;
+  const parts = pod.split("/");
+  if (pod.length <= LONGEST_POD && parts.length <= 2 && parts.every((part) => part !== "")) return pod;
   throw new NodekeeperError("invalid", "the query needs pod=<namespace>/<name> or pod=<uid>");
-}
-
-function numberOf(query: URLSearchParams, name: string): number {
-  const text = query.get(name) ?? "0";
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new NodekeeperError("invalid", `${name} takes a whole number`);
 }
