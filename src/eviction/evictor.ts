@@ -116,7 +116,7 @@ export class PodEvictor implements Evictor, Runnable {
 
   /** Fails while the agent may not evict, or an eviction waits to be taken for longer than a minute. */
   healthCheck(): HealthCheck {
-    return { name: "eviction-killer", kind: "ready", check: () => this.#check() };
+    return { name: "EvictionKillerReady", kind: "ready", check: () => this.#check() };
   }
 
   #add(task: EvictionTask, message: string): void {
@@ -167,7 +167,7 @@ export class PodEvictor implements Evictor, Runnable {
     task: EvictionTask,
     { message, retryAfterMs, graceSeconds }: Extract<NextStep, { kind: "again" }>,
   ): void {
-    const { clock } = this.#options;
+    const { clock, log } = this.#options;
     task.phase = "waiting";
     const delay = Math.max(retryAfterMs ?? 0, delayAfter(task.tries++, BACKOFF));
     // Of a pod that was not even read the grace period is not known.
@@ -177,6 +177,8 @@ export class PodEvictor implements Evictor, Runnable {
       return;
     }
     this.#step(task, `${message}; tried again in ${delay / 1000} s`);
+    const { pod, tries } = task;
+    log[tries === 1 ? "warn" : "debug"]({ pod, tries, message, retryInMs: delay }, "eviction is tried again");
     this.#queue.addAfter(task.pod.uid, delay);
   }
 

@@ -94,7 +94,7 @@ export class EvictionManager implements Runnable {
 
   /** Fails while rounds do not come to an end, are skipped, fail, or can't be written down. */
   healthCheck(): HealthCheck {
-    return { name: "eviction-rounds", kind: "ready", check: () => this.#check() };
+    return { name: "EvictionRoundsReady", kind: "ready", check: () => this.#check() };
   }
 
   /** What the last round left for the next. */

@@ -102,7 +102,7 @@ export class NodeTainter implements Runnable {
 
   /** Fails when the Node's taints have not been what they should be for a minute. */
   healthCheck(): HealthCheck {
-    return { name: this.name, kind: "ready", check: () => this.#check() };
+    return { name: "EvictionTaintsPublished", kind: "ready", check: () => this.#check() };
   }
 
   #seen(node: KubeObject | undefined): void {

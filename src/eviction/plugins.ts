@@ -159,7 +159,7 @@ export class EvictionPlugins implements PluginHandler {
   /** Fails while a call to any plugin failed in the last round. */
   healthCheck(): HealthCheck {
     return {
-      name: "eviction-plugins",
+      name: "EvictionPluginsReady",
       kind: "ready",
       check: () => {
         const failing = this.status().filter((plugin) => plugin.lastError !== undefined);

@@ -96,7 +96,7 @@ export class PodWatch implements NodePods, Runnable {
 
   /** Fails until the first list, and while the watch is forbidden or away for long. */
   healthCheck(): HealthCheck {
-    return { ...this.#watcher.healthCheck(), name: this.name };
+    return { ...this.#watcher.healthCheck(), name: "EvictionPodsKnown" };
   }
 
   // The list is emptied on the way, so that the objects, ten times what is kept of them, can go as they are read.

@@ -11,6 +11,7 @@ import {
   spec,
   status,
 } from "../../sdk/index.ts";
+import { startEvictionPlugin } from "../support/eviction-plugin.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { rightOf } from "./support/audit-log.ts";
@@ -32,9 +33,11 @@ interface Rule {
 
 const roles: ApiObject[] = parseAllDocuments(readFileSync(rbacFile, "utf8"))
   .map((document) => document.toJS())
-  .filter(({ kind }) => kind === "ClusterRole" || kind === "Role");
-const clusterRules: Rule[] = roles.find(({ kind }) => kind === "ClusterRole")!.rules;
-const eventRules: Rule[] = roles.find(({ kind }) => kind === "Role")!.rules;
+  .filter(({ kind }) => kind === "ClusterRole");
+const rulesOf = (name: string): Rule[] => roles.find(({ metadata }) => metadata.name === name)!.rules;
+const clusterRules = rulesOf("nodekeeper");
+const eventRules = rulesOf("nodekeeper-events");
+const pods = "/api/v1/namespaces/default/pods";
 
 /** One slice, then two, then one again. */
 async function* togglingDevices(signal: AbortSignal): AsyncGenerator<DevicePool[]> {
@@ -65,11 +68,22 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
 
   async function startAgent(nodeName: string): Promise<{ agent: AgentProcess; plugin: SteeredPlugin }> {
     await cluster.addNode(nodeName);
-    const flags = { "reporting-plugin-grace-period": "1s" };
+    const flags = {
+      "reporting-plugin-grace-period": "1s",
+      "eviction-sync-period": "1s",
+      "eviction-failed-eviction-pause": "2s",
+      "eviction-in-tree-plugins": "-rss-overuse-eviction-plugin",
+    };
     const agent = await AgentProcess.start(cluster, { nodeName, flags });
     ends.push(() => agent.child.stop());
     const plugin = new SteeredPlugin(agent, "everything", everything());
     ends.push(() => plugin.stop());
+    const evictor = await startEvictionPlugin(agent.pluginFolder, "everybody");
+    ends.push(() => evictor.stop());
+    evictor.evictPods = (_offered, offers) => ({
+      evictPods: offers.map((pod) => ({ pod, reason: "everybody goes", forceEvict: true })),
+    });
+    await addPod(nodeName);
     const driver = serveDeviceDriver({
       name: "toggling.example.com",
       socketDir: agent.pluginFolder,
@@ -77,6 +91,16 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
     });
     ends.push(() => driver.stop());
     return { agent, plugin };
+  }
+
+  /** A pod that wants to be evicted; nobody ends it, as where the kubelet is away. */
+  async function addPod(nodeName: string): Promise<void> {
+    await cluster.admin.create(pods, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: nodeName },
+      spec: { nodeName, containers: [{ name: "app", image: "app" }] },
+    });
   }
 
   it("are all used, and suffice", async () => {
@@ -90,7 +114,8 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
       await plugin.stop();
       await eventually(async () => {
         const { items } = await cluster.admin.get("/api/v1/namespaces/default/events");
-        expect(items.map(({ count }: ApiObject) => count)).toEqual([round]);
+        const ofNode = items.filter(({ involvedObject }: ApiObject) => involvedObject.kind === "Node");
+        expect(ofNode.map(({ count }: ApiObject) => count)).toEqual([round]);
       });
       if (round === 1) {
         const again = new SteeredPlugin(agent, "everything", everything());
@@ -106,6 +131,7 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
         .map(rightOf);
       expect(rights).toContain("delete resourceslices");
       expect(rights).toContain("update resourceslices");
+      expect(rights).toContain("create pods/eviction");
     });
     const requests = cluster.audit.requests({ user: agent.user });
     expect(requests.filter(({ responseStatus }) => responseStatus?.code === 403)).toEqual([]);
@@ -133,7 +159,9 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
         expect(ok).toBe(false);
       });
       await eventually(() => {
-        const errors = agent.logged().map(({ err }) => (err as { message?: string } | undefined)?.message);
+        const errors = agent
+          .logged()
+          .map(({ err, message }) => (err as { message?: string } | undefined)?.message ?? message);
         expect(errors).toContainEqual(expect.stringContaining(refusal));
       });
       await cluster.admin.patch(clusterRolePath, { rules: clusterRules });
@@ -143,7 +171,7 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
   );
 
   it("without the rights to Events, the log names them, and the agent is as ready as before", async () => {
-    const rolePath = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/nodekeeper-events";
+    const rolePath = "/apis/rbac.authorization.k8s.io/v1/clusterroles/nodekeeper-events";
     await cluster.admin.patch(rolePath, { rules: [] });
     const { agent, plugin } = await startAgent("worker-silent");
     await agent.ready();
