@@ -14,4 +14,14 @@ export type { ReclaimedResourceSettings } from "./eviction/reclaimed-resources.t
 export type { RssOveruseSettings } from "./eviction/rss-overuse.ts";
 export type { SystemMemorySettings } from "./eviction/system-memory.ts";
 export { type RankingMetric, rankingMetrics } from "./eviction/victim-ranking.ts";
+export { HostNodeReadings, type HostNodeReadingsOptions, podUsageOf } from "./policy/host-node-readings.ts";
+export {
+  describeProblem,
+  type LoadedPolicies,
+  loadPolicies,
+  type PolicyProblem,
+} from "./policy/load-policies.ts";
+export type { Policy } from "./policy/policy.ts";
+export { createPolicyMetrics, type PolicyMetrics } from "./policy/policy-metrics.ts";
+export { type PolicyParts, policySources } from "./policy/policy-sources.ts";
 export { SYSTEM_REPORTER_NAME, SystemReporter, type SystemReporterOptions } from "./system-reporter.ts";

@@ -1,0 +1,114 @@
+import {
+  type CpuUse,
+  type FilesystemState,
+  type HostReadings,
+  type MemoryState,
+  type NodeMemory,
+  type PidState,
+  type Pressure,
+  type Reading,
+  readingProblem,
+} from "../../host/index.ts";
+import type { PodMemories, PodMemory } from "../eviction/pod-memory.ts";
+import type {
+  CpuPart,
+  FilesystemPart,
+  MemoryPart,
+  NodeReadings,
+  NodeSnapshot,
+  Part,
+  PidsPart,
+  PressurePart,
+} from "./node-snapshot.ts";
+import type { PodUsage, PodUsageReader } from "./pod-variable.ts";
+
+export interface HostNodeReadingsOptions {
+  readings: Pick<HostReadings, "memory" | "nodeMemory" | "cpu" | "pids" | "pressure" | "filesystem">;
+  /** Where the kubelet keeps what is not images: "/var/lib/kubelet". */
+  nodefsPath: string;
+  /** Where the runtime keeps images and writable layers; undefined where nobody said so: it is missing then. */
+  imagefsPath: string | undefined;
+}
+
+/** The machine's readings as policies see them; the policies of a round share them. */
+export class HostNodeReadings implements NodeReadings {
+  readonly #options: HostNodeReadingsOptions;
+
+  constructor(options: HostNodeReadingsOptions) {
+    this.#options = options;
+  }
+
+  async read(signal: AbortSignal): Promise<NodeSnapshot> {
+    const { readings, nodefsPath, imagefsPath } = this.#options;
+    const pressure = async (resource: "memory" | "cpu" | "io") =>
+      partOf(await readings.pressure(resource, signal), pressurePart);
+    const filesystem = async (path: string) =>
+      partOf(await readings.filesystem(path, signal), filesystemPart);
+    const [memory, zones, cpu, pids, memoryPressure, cpuPressure, ioPressure, nodefs, imagefs] =
+      await Promise.all([
+        readings.memory(signal),
+        readings.nodeMemory(signal),
+        readings.cpu(signal),
+        readings.pids(signal),
+        pressure("memory"),
+        pressure("cpu"),
+        pressure("io"),
+        filesystem(nodefsPath),
+        imagefsPath === undefined ? noImagefs : filesystem(imagefsPath),
+      ]);
+    return {
+      memory: partOf(memory, (state) => memoryPart(state, zones)),
+      psi: { memory: memoryPressure, cpu: cpuPressure, io: ioPressure },
+      cpu: partOf(cpu, cpuPart),
+      nodefs,
+      imagefs,
+      pids: partOf(pids, pidsPart),
+    };
+  }
+}
+
+const noImagefs: Part<FilesystemPart> = { missing: "the path of the runtime's images is not configured" };
+
+/** What pods use by the readings that other plugins use as well. Nobody reads the CPUs of pods yet. */
+export function podUsageOf(memories: Pick<PodMemories, "of">): PodUsageReader {
+  return async (pods, signal) =>
+    partOf(
+      await memories.of(pods, signal),
+      (found) => new Map([...found].map(([uid, memory]) => [uid, usageOf(memory)])),
+    );
+}
+
+function usageOf({ usageBytes, workingSetBytes, rssBytes }: PodMemory): PodUsage {
+  return { memory: usageBytes, workingSet: workingSetBytes, rss: rssBytes };
+}
+
+function partOf<T, U>(reading: Reading<T>, turn: (value: T) => U): Part<U> {
+  if (reading.state === "read") return { value: turn(reading.value), at: reading.at };
+  return { missing: readingProblem(reading) ?? "is not read" };
+}
+
+// As the kubelet counts: what is in use, less the page cache that was not used lately.
+function memoryPart(state: MemoryState, zones: Reading<NodeMemory[]>): MemoryPart {
+  const { totalBytes: total, freeBytes: free, availableBytes: available } = state;
+  if (zones.state !== "read") return { total, free, available };
+  const idleCache = zones.value.reduce((sum, { inactiveFileBytes }) => sum + inactiveFileBytes, 0);
+  return { total, free, available, workingSet: Math.max(total - free - idleCache, 0) };
+}
+
+function pressurePart({ some, full }: Pressure): PressurePart {
+  return { some, full };
+}
+
+function cpuPart({ share, cpus }: CpuUse): CpuPart {
+  return { usage: share, cores: cpus };
+}
+
+// A file system that makes inodes as it needs them says 0 of them.
+function filesystemPart(state: FilesystemState): FilesystemPart {
+  const space = { capacity: state.sizeBytes, available: state.availableBytes };
+  return state.inodes > 0 ? { ...space, inodes: state.inodes, inodesFree: state.inodesFree } : space;
+}
+
+function pidsPart({ max, current }: PidState): PidsPart {
+  return { max, current };
+}

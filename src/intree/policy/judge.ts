@@ -1,0 +1,64 @@
+import type { Expression } from "./expression.ts";
+import { type NodeSnapshot, nodeVariable } from "./node-snapshot.ts";
+import { nodeReadsOf, type Policy } from "./policy.ts";
+
+/** What a policy makes of the node. */
+export interface Verdict {
+  /** `unknown`: something that the policy reads is not known; there is no pressure then. */
+  state: "met" | "notMet" | "unknown";
+  /** Met only because what was over is not back by the minimum reclaim. */
+  isHeld: boolean;
+  observed: number | null;
+  threshold: number | null;
+  problems: string[];
+}
+
+/** How old a reading may be that a policy goes by, milliseconds. */
+export const OLDEST_READING_MS = 30_000;
+
+/**
+ * Whether there is pressure. Never throws. Where any field that the policy reads is missing or stale there is none,
+ * whatever the others say.
+ * @param wasMet whether there was pressure before: it holds until the minimum reclaim is reached
+ */
+export function judge(policy: Policy, snapshot: NodeSnapshot, now: number, wasMet: boolean): Verdict {
+  const { node, problems } = nodeVariable(snapshot, nodeReadsOf(policy), now, OLDEST_READING_MS);
+  const unknown: Verdict = { state: "unknown", isHeld: false, observed: null, threshold: null, problems };
+  if (problems.length > 0) return unknown;
+  const number = (field: "observed" | "threshold" | "minimumReclaim") => {
+    return resultOf(field, policy[field], node, problems);
+  };
+  const observed = number("observed");
+  const threshold = number("threshold");
+  const isOver = policy.when
+    ? resultOf("when", policy.when, node, problems)
+    : observed !== null && threshold !== null && isBeyond(policy.operator, observed, threshold);
+  const reclaim = isOver || !wasMet ? null : number("minimumReclaim");
+  if (isOver === null || problems.length > 0) return { ...unknown, observed, threshold };
+  const isHeld =
+    reclaim !== null && isBeyond(policy.operator, observed!, backFrom(policy.operator, threshold!, reclaim));
+  return { state: isOver || isHeld ? "met" : "notMet", isHeld, observed, threshold, problems };
+}
+
+function resultOf<T>(
+  field: string,
+  expression: Expression<T> | null,
+  node: unknown,
+  problems: string[],
+): T | null {
+  if (expression === null) return null;
+  const result = expression.evaluate({ node });
+  if ("value" in result) return result.value;
+  problems.push(`${field}: ${result.problem}`);
+  return null;
+}
+
+function isBeyond(operator: Policy["operator"], observed: number, threshold: number): boolean {
+  return operator === "lessThan" ? observed < threshold : observed > threshold;
+}
+
+// A negative reclaim would end pressure that is still there.
+function backFrom(operator: Policy["operator"], threshold: number, reclaim: number): number {
+  const distance = Math.max(reclaim, 0);
+  return operator === "lessThan" ? threshold + distance : threshold - distance;
+}

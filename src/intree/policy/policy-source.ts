@@ -1,0 +1,147 @@
+import type {
+  ConditionAnswer,
+  EvictionSource,
+  EvictPodsAnswer,
+  ObservedPod,
+  ThresholdAnswer,
+  TopAnswer,
+  TopQuestion,
+} from "../../eviction/index.ts";
+import { type Clock, checkPluginName, type Logger } from "../../lib/index.ts";
+import { noPods } from "../eviction/answers.ts";
+import type { WholePods } from "../eviction/pod-resources.ts";
+import { judge, type Verdict } from "./judge.ts";
+import type { NodeReadings } from "./node-snapshot.ts";
+import type { PodUsageReader } from "./pod-variable.ts";
+import { type Policy, podReadsOf } from "./policy.ts";
+import type { PolicyMetrics } from "./policy-metrics.ts";
+import { rankPods } from "./rank-pods.ts";
+
+export interface PolicySourceOptions {
+  policy: Policy;
+  readings: NodeReadings;
+  /** Asked where the policy reads what pods use. */
+  podUsage: PodUsageReader;
+  /** Shared by all policies, so that a pod is decoded once. */
+  wholePods: WholePods;
+  clock: Clock;
+  log: Logger;
+  metrics: PolicyMetrics;
+}
+
+// Names of pods in one line of the log.
+const MOST_NAMED = 5;
+
+/**
+ * One policy of an operator as an eviction plugin of its own, with its own threshold, grace period and condition.
+ * Whatever can't be read evicts nobody.
+ */
+export class PolicySource implements EvictionSource {
+  readonly name: string;
+  readonly #options: PolicySourceOptions;
+  #wasMet = false;
+  // What is wrong is logged when it begins, changes and ends, not each round.
+  #problem = "";
+
+  constructor(options: PolicySourceOptions) {
+    this.name = policyPluginName(options.policy.name);
+    this.#options = options;
+  }
+
+  async getEvictPods(): Promise<EvictPodsAnswer> {
+    return noPods;
+  }
+
+  async thresholdMet(_pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer> {
+    const { policy, readings, clock, metrics } = this.#options;
+    const snapshot = await readings.read(signal);
+    const verdict = judge(policy, snapshot, clock.now(), this.#wasMet);
+    // While nothing is known, what was over may still be: it holds when it can be read again.
+    if (verdict.state !== "unknown") this.#wasMet = verdict.state === "met";
+    metrics.met.set({ policy: policy.name }, verdict.state === "met" ? 1 : 0);
+    this.#tell(verdict.problems);
+    return answerOf(policy, verdict);
+  }
+
+  async getTopEvictionPods(
+    pods: readonly ObservedPod[],
+    { topN }: TopQuestion,
+    signal: AbortSignal,
+  ): Promise<TopAnswer> {
+    const { policy, podUsage, wholePods, clock, log, metrics } = this.#options;
+    const readsUsage = podReadsOf(policy).some((path) => path.startsWith("pod.usage."));
+    const usages = readsUsage ? await podUsage(pods, signal) : { missing: "is not read" };
+    const { ranked, excluded } = await rankPods(policy, pods, {
+      usages,
+      wholePods,
+      clock,
+      signal,
+    });
+    const unknown = excluded.filter(({ kind }) => kind === "unknown");
+    if (unknown.length > 0) {
+      metrics.problems.inc({ policy: policy.name, problem: "pods" });
+      const named = unknown.slice(0, MOST_NAMED).map(({ pod: { pod }, why }) => {
+        return { namespace: pod.namespace, name: pod.name, why };
+      });
+      log.warn(
+        {
+          policy: policy.name,
+          count: unknown.length,
+          pods: named,
+          usage: "missing" in usages ? usages.missing : undefined,
+        },
+        "eviction policy leaves out pods that it can't judge",
+      );
+    }
+    const { terminationGracePeriodMs } = policy;
+    return {
+      pods: ranked.slice(0, topN).map(({ pod: { pod } }) => {
+        return { uid: pod.uid, namespace: pod.namespace, name: pod.name };
+      }),
+      gracePeriodSeconds:
+        terminationGracePeriodMs === null ? null : Math.ceil(terminationGracePeriodMs / 1000),
+    };
+  }
+
+  #tell(problems: readonly string[]): void {
+    const { policy, log, metrics } = this.#options;
+    const problem = problems.join("; ");
+    if (problem !== "") metrics.problems.inc({ policy: policy.name, problem: "node" });
+    // Ages differ from round to round.
+    const kind = problem.replace(/\d+/g, "0");
+    if (kind === this.#problem) return;
+    this.#problem = kind;
+    if (problem === "") log.info({ policy: policy.name }, "eviction policy can judge the node again");
+    else
+      log.warn(
+        { policy: policy.name, problem },
+        "eviction policy can't judge the node, it evicts nobody for it",
+      );
+  }
+}
+
+/** The name of a policy's plugin. Throws `invalid` for one that is no plugin's name. */
+export function policyPluginName(policy: string): string {
+  const name = `policy-${policy}`;
+  checkPluginName(name);
+  return name;
+}
+
+function answerOf(policy: Policy, { state, observed, threshold }: Verdict): ThresholdAnswer {
+  const isMet = state === "met";
+  return {
+    metType: isMet ? policy.type : "none",
+    scope: policy.scope,
+    thresholdValue: threshold,
+    observedValue: observed,
+    operator: policy.operator,
+    // The policy's filter has its say when pods are ranked.
+    candidateUids: [],
+    gracePeriodSeconds: policy.gracePeriodMs / 1000,
+    condition: conditionOf(policy, isMet),
+  };
+}
+
+function conditionOf({ condition }: Policy, met: boolean): ConditionAnswer | null {
+  return condition && { ...condition, effects: [...condition.effects], met };
+}

@@ -1,0 +1,122 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ObservedPod } from "../../eviction/index.ts";
+import { type Clock, NodekeeperError } from "../../lib/index.ts";
+import type { WholePods } from "../eviction/pod-resources.ts";
+import type { Part } from "./node-snapshot.ts";
+import { type PodUsage, podVariable } from "./pod-variable.ts";
+import { type Policy, podReadsOf } from "./policy.ts";
+
+/** A pod that may go, and the values that say how soon. */
+export interface RankedPod {
+  pod: ObservedPod;
+  values: number[];
+}
+
+/** A pod that does not go for a policy. */
+export interface ExcludedPod {
+  pod: ObservedPod;
+  /** `filtered`: the policy's filter does not take it. `unknown`: what the policy reads of it is not known, or makes no sense. */
+  kind: "filtered" | "unknown";
+  why: string;
+}
+
+export interface PodRanking {
+  /** Who goes first is first. */
+  ranked: RankedPod[];
+  /** Sorted by UID. */
+  excluded: ExcludedPod[];
+}
+
+export interface RankingContext {
+  usages: Part<ReadonlyMap<string, PodUsage>>;
+  wholePods: WholePods;
+  clock: Clock;
+  signal: AbortSignal;
+}
+
+// So long may others wait for their turn, milliseconds.
+const SLICE_MS = 5;
+/** Time on this thread that one ranking may take in all, milliseconds. */
+const LONGEST_MS = 200;
+
+/**
+ * Filters and ranks pods; their order does not matter, equal ones go by UID. Others have their turn in between. Throws
+ * `exhausted` when it takes more than 200 ms of this thread, and the signal's reason.
+ */
+export async function rankPods(
+  policy: Policy,
+  pods: readonly ObservedPod[],
+  { usages, wholePods, clock, signal }: RankingContext,
+): Promise<PodRanking> {
+  const reads = podReadsOf(policy);
+  const now = clock.now();
+  const ranking: PodRanking = { ranked: [], excluded: [] };
+  let spentMs = 0;
+  let startedAt = clock.monotonic();
+  for (const pod of pods) {
+    const sliceMs = clock.monotonic() - startedAt;
+    if (spentMs + sliceMs > LONGEST_MS) throw tooSlow(policy, ranking, pods.length);
+    if (sliceMs > SLICE_MS) {
+      spentMs += sliceMs;
+      await nextTurn();
+      signal.throwIfAborted();
+      startedAt = clock.monotonic();
+    }
+    const usage = "value" in usages ? (usages.value.get(pod.pod.uid) ?? {}) : {};
+    place(policy, pod, podVariable(pod, reads, { usage, wholePods, now }), ranking);
+  }
+  ranking.ranked.sort(compareRanked);
+  ranking.excluded.sort((a, b) => compareUids(a.pod, b.pod));
+  return ranking;
+}
+
+function place(
+  { pods: filter, rank }: Policy,
+  pod: ObservedPod,
+  variable: ReturnType<typeof podVariable>,
+  { ranked, excluded }: PodRanking,
+): void {
+  const exclude = (kind: ExcludedPod["kind"], why: string) => excluded.push({ pod, kind, why });
+  if ("unknown" in variable) {
+    exclude("unknown", variable.unknown);
+    return;
+  }
+  const taken = filter?.evaluate(variable) ?? { value: true };
+  if ("problem" in taken) {
+    exclude("unknown", `the filter: ${taken.problem}`);
+    return;
+  }
+  if (!taken.value) {
+    exclude("filtered", "the filter does not take it");
+    return;
+  }
+  const values: number[] = [];
+  for (const [index, formula] of rank.entries()) {
+    const value = formula.evaluate(variable);
+    if ("problem" in value) {
+      exclude("unknown", `rank[${index}]: ${value.problem}`);
+      return;
+    }
+    values.push(value.value);
+  }
+  ranked.push({ pod, values });
+}
+
+function compareRanked(a: RankedPod, b: RankedPod): number {
+  for (const [index, value] of a.values.entries()) {
+    const difference = b.values[index]! - value;
+    if (difference !== 0) return difference;
+  }
+  return compareUids(a.pod, b.pod);
+}
+
+function compareUids({ pod: a }: ObservedPod, { pod: b }: ObservedPod): number {
+  if (a.uid === b.uid) return 0;
+  return a.uid < b.uid ? -1 : 1;
+}
+
+function tooSlow(policy: Policy, { ranked, excluded }: PodRanking, pods: number): NodekeeperError {
+  const done = ranked.length + excluded.length;
+  const message = `policy ${policy.name} takes more than ${LONGEST_MS} ms: ${done} of ${pods} pods were ranked`;
+  return new NodekeeperError("exhausted", message);
+}

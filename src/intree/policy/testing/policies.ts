@@ -1,0 +1,74 @@
+import type { ObservedPod } from "../../../eviction/index.ts";
+import { FakeClock, Registry, silentLogger } from "../../../lib/index.ts";
+import { WholePods } from "../../eviction/pod-resources.ts";
+import { describeProblem, loadPolicies } from "../load-policies.ts";
+import type { NodeReadings, NodeSnapshot, Part } from "../node-snapshot.ts";
+import type { PodUsage } from "../pod-variable.ts";
+import type { Policy } from "../policy.ts";
+import { createPolicyMetrics } from "../policy-metrics.ts";
+import { PolicySource } from "../policy-source.ts";
+
+export const Mi = 2 ** 20;
+export const Gi = 2 ** 30;
+
+/** The only policy of a YAML text; its fields are given without the list around it. */
+export function policyOf(fields: string): Policy {
+  const text = `policies:\n  - ${fields.trim().replaceAll("\n", "\n    ")}\n`;
+  const { policies, problems } = loadPolicies("test.yaml", text);
+  if (problems.length > 0) throw new Error(problems.map(describeProblem).join("\n"));
+  return policies[0]!;
+}
+
+/** A node at ease, all of it read now. */
+export function snapshotAt(at: number): NodeSnapshot {
+  const read = <T>(value: T): Part<T> => ({ value, at });
+  const calm = { avg10: 0, avg60: 0, avg300: 0 };
+  const pressure = () => read({ some: { ...calm }, full: { ...calm } });
+  const filesystem = () =>
+    read({ capacity: 100 * Gi, available: 60 * Gi, inodes: 1_000_000, inodesFree: 900_000 });
+  return {
+    memory: read({ total: 16 * Gi, available: 8 * Gi, free: 2 * Gi, workingSet: 7 * Gi }),
+    psi: { memory: pressure(), cpu: pressure(), io: pressure() },
+    cpu: read({ usage: 0.25, cores: 8 }),
+    nodefs: filesystem(),
+    imagefs: filesystem(),
+    pids: read({ max: 32_768, current: 500 }),
+  };
+}
+
+/** A node of which a test says what is read, and the policies on it. */
+export class TestNode implements NodeReadings {
+  readonly clock = new FakeClock();
+  readonly registry = new Registry();
+  readonly logged: { level: string; message: string; fields: Record<string, unknown> }[] = [];
+  snapshot: NodeSnapshot = snapshotAt(this.clock.now());
+  usages: Record<string, PodUsage> = {};
+  usageReads = 0;
+  readonly #metrics = createPolicyMetrics(this.registry);
+
+  async read(): Promise<NodeSnapshot> {
+    return this.snapshot;
+  }
+
+  /** Memory in bytes that is available, read now. */
+  setAvailable(available: number | undefined): void {
+    this.snapshot.memory = { value: { total: 16 * Gi, available }, at: this.clock.now() };
+  }
+
+  source(policy: Policy): PolicySource {
+    const log = (level: string) => (fields: Record<string, unknown>, message: string) =>
+      void this.logged.push({ level, message, fields });
+    return new PolicySource({
+      policy,
+      readings: this,
+      podUsage: async (_pods: readonly ObservedPod[]) => {
+        this.usageReads++;
+        return { value: new Map(Object.entries(this.usages)), at: this.clock.now() };
+      },
+      wholePods: new WholePods(),
+      clock: this.clock,
+      log: { ...silentLogger, info: log("info"), warn: log("warn") } as typeof silentLogger,
+      metrics: this.#metrics,
+    });
+  }
+}
