@@ -123,6 +123,33 @@ describe("a pod that goes has a successor of another name", () => {
   });
 });
 
+describe("a pod that goes before the answer to its making is read", () => {
+  // Each at the time the pod is stored: the watch tells of it before the answer is there.
+  it.each([
+    ["ended", (pod: JsonPod) => void server.store.put({ ...pod, status: { phase: "Failed" } })],
+    [
+      "was removed",
+      ({ metadata }: JsonPod) => void server.store.delete("pods", metadata.name!, metadata.namespace),
+    ],
+  ])("has a successor: it %s", async (_what, go) => {
+    const create = client.create.bind(client);
+    let isFirst = true;
+    let made: string | undefined;
+    client.create = async (...given) => {
+      const pod = await create(...given);
+      if (!isFirst) return pod;
+      isFirst = false;
+      made = pod.metadata.name!;
+      go(pods().find(({ metadata }) => metadata.name === made)!);
+      // The answer is slow, the watch is not.
+      await settled();
+      return pod;
+    };
+    keep({ ...web, replicas: 1 });
+    await until("the successor", () => names().some((name) => name !== made) && made !== undefined);
+  });
+});
+
 describe("an API server that fails", () => {
   it("is asked again", async () => {
     let failures = 0;

@@ -41,6 +41,8 @@ export class WorkloadKeeper implements Runnable {
   readonly #queue: WorkQueue;
   /** By UID. */
   readonly #pods = new Map<string, JsonPod>();
+  /** UIDs of which the watch told since the last create began. */
+  readonly #told = new Set<string>();
 
   constructor(options: WorkloadKeeperOptions) {
     const { client, clock, log, kubeMetrics, workloads } = options;
@@ -76,11 +78,13 @@ export class WorkloadKeeper implements Runnable {
   }
 
   #upsert(pod: KubeObject): void {
+    this.#told.add(pod.metadata.uid!);
     this.#pods.set(pod.metadata.uid!, pod);
     this.#changed(pod);
   }
 
   #delete(pod: KubeObject): void {
+    this.#told.add(pod.metadata.uid!);
     this.#pods.delete(pod.metadata.uid!);
     this.#changed(pod);
   }
@@ -94,9 +98,10 @@ export class WorkloadKeeper implements Runnable {
     const workload = this.#workloads.get(name)!;
     const { client, nodeName } = this.#options;
     while (this.#alive(name) < workload.replicas) {
+      this.#told.clear();
       const made = await client.create(PODS, podOf(workload, nodeName), { signal });
-      // Known before the watch tells, so that nobody makes it twice.
-      this.#pods.set(made.metadata.uid!, made);
+      // Known before the watch tells, so that nobody makes it twice; what the watch has told already is newer.
+      if (!this.#told.has(made.metadata.uid!)) this.#pods.set(made.metadata.uid!, made);
     }
   }
 
