@@ -12,6 +12,7 @@ import {
   thresholdMessage,
   topMessage,
 } from "./eviction-answers.ts";
+import { type EvictionRecord, readRecord } from "./eviction-record.ts";
 import { stopping } from "./services.ts";
 
 /** What is known about one question of the agent. */
@@ -26,6 +27,8 @@ export interface TopPodsCall extends EvictionCall {
   topN: number;
   /** As `thresholdMet` said. */
   scope: string;
+  /** What the agent tells of former evictions around the pods; Nodekeeper tells of none. */
+  records: readonly EvictionRecord[];
 }
 
 type Maybe<T> = T | undefined | Promise<T | undefined>;
@@ -80,9 +83,10 @@ export function evictionService(
       answering("thresholdMet", context, async (signal) =>
         thresholdMessage(await answers.thresholdMet?.(podsOf(activePods), { signal })),
       ),
-    getTopEvictionPods: ({ activePods, topN, evictionScope: scope }, context) =>
+    getTopEvictionPods: ({ activePods, topN, evictionScope: scope, candidateEvictionRecords }, context) =>
       answering("getTopEvictionPods", context, async (signal) => {
-        const call = { topN: Number(topN), scope, signal };
+        const records = candidateEvictionRecords.map(readRecord);
+        const call = { topN: Number(topN), scope, records, signal };
         return topMessage(await answers.getTopEvictionPods?.(podsOf(activePods), call), call.topN);
       }),
     getEvictPods: ({ activePods }, context) =>

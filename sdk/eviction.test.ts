@@ -1,7 +1,10 @@
+import { createClient } from "nice-grpc";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { observeJson } from "../src/eviction/pod-bytes.ts";
 import { PodOffer } from "../src/eviction/pod-offer.ts";
 import { type SocketCalls, socketCalls } from "../src/eviction/socket-calls.ts";
+import { EvictionPluginDefinition } from "../src/gen/evictionplugin/v1alpha1/api.ts";
+import { dialUnix } from "../src/grpc/index.ts";
 import type { KubeObject } from "../src/kube/index.ts";
 import {
   RecordingHandler,
@@ -165,6 +168,46 @@ describe("answers", () => {
     const answer = await agentCalls.getTopEvictionPods(offerOf("a", "b", "c"), { ...question, topN }, signal);
     expect(asked).toEqual([[topN, "memory"]]);
     expect(answer).toEqual({ pods: expected.map(named), gracePeriodSeconds: null });
+  });
+
+  it("top pods, told of former evictions by an agent that knows of them", async () => {
+    const told: unknown[] = [];
+    await serve({ getTopEvictionPods: (_pods, { records }) => void told.push(...records) });
+    const channel = dialUnix(plugin!.socketPath, { maxReceiveBytes: 4_096 });
+    await createClient(EvictionPluginDefinition, channel).getTopEvictionPods({
+      candidateEvictionRecords: [
+        {
+          uid: "a",
+          hasPdb: true,
+          disruptionsAllowed: 1,
+          currentHealthy: 3,
+          desiredHealthy: 2,
+          expectedPods: 4,
+          buckets: { list: [{ time: 5n, duration: 60n, count: 2n }] },
+        },
+        { uid: "b" },
+      ],
+    });
+    channel.close();
+    const none = {
+      disruptionsAllowed: 0,
+      currentHealthy: 0,
+      desiredHealthy: 0,
+      expectedPods: 0,
+      buckets: [],
+    };
+    expect(told).toEqual([
+      {
+        uid: "a",
+        hasDisruptionBudget: true,
+        disruptionsAllowed: 1,
+        currentHealthy: 3,
+        desiredHealthy: 2,
+        expectedPods: 4,
+        buckets: [{ time: 5, duration: 60, count: 2 }],
+      },
+      { uid: "b", hasDisruptionBudget: false, ...none },
+    ]);
   });
 
   it("top pods with a grace period", async () => {

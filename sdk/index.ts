@@ -10,6 +10,7 @@ export type {
   ThresholdState,
   TopPods,
 } from "./eviction-answers.ts";
+export type { EvictionRecord } from "./eviction-record.ts";
 export type { EvictionCall, TopPodsCall } from "./eviction-service.ts";
 export {
   defaultAgentSocket,
