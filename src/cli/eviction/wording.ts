@@ -1,0 +1,39 @@
+import { refusalReasons } from "../../eviction/index.ts";
+import { plainText } from "../plain-text.ts";
+
+/** "1 round", "3 rounds". */
+export function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+/** Wall milliseconds as "2026-11-21T04:00:10.000Z". */
+export function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** How long after something else: "+0.4 s", "+14.9 s"; "-2.0 s" where the clock was set back in between. */
+export function offsetOf(ms: number): string {
+  return `${ms < 0 ? "-" : "+"}${secondsOf(Math.abs(ms))}`;
+}
+
+/** "14.9 s" */
+export function secondsOf(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+/** A line of a page: what it is about, and a text that may come from a plugin. */
+export function labelled(label: string, text: string): string {
+  return `  ${label.padEnd(10)} ${plainText(text, 500)}\n`;
+}
+
+/** A reason with what is special about the case: "pods with a critical priority are not evicted (priority 2000000000)". */
+export function reasonText(reason: string, detail: string): string {
+  const rule = (refusalReasons as Readonly<Record<string, string>>)[reason] ?? reason;
+  return detail.startsWith(rule) ? detail : `${rule} (${detail})`;
+}
+
+/** A victim's grace period; `own` is the pod's, undefined where it is not known. */
+export function graceText(seconds: number | null, own?: number): string {
+  if (seconds !== null) return `${seconds} s`;
+  return own === undefined ? "its own" : `its own, ${own} s`;
+}
