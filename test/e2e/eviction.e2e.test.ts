@@ -65,6 +65,7 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
         "eviction-in-tree-plugins": "-rss-overuse-eviction-plugin",
         "eviction-failed-eviction-pause": "4s",
         "eviction-release-margin": "10s",
+        "eviction-killer-rules": "reclaimed_cores=containerStop",
         "eviction-condition-transition-period": "2s",
       },
     });
@@ -180,6 +181,24 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
       const logged = agent.logged().find(({ msg }) => msg === "evicted pod is gone");
       expect(logged).toMatchObject({ pod: { name: "big" }, plugin: NAME });
     });
+
+    // The steps come with the next round's record.
+    await eventually(async () => {
+      const page = await agent.command("explain", "pod", "default/big");
+      if (process.env.SHOW_EXPLAIN) console.log(page);
+      expect(page).toContain("memory is 0.93, above");
+      expect(page).toMatch(
+        /POST eviction: accepted.*container app died, exit code \d+.*gone from the API server/s,
+      );
+    });
+    const candidate = join(cluster.folder, "candidate.yaml");
+    writeFileSync(
+      candidate,
+      "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction:\n  dryRunPlugins: [go-eviction]\n",
+    );
+    const replayed = await agent.command("replay", "--config", candidate);
+    if (process.env.SHOW_EXPLAIN) console.log(replayed);
+    expect(replayed).toMatch(/spared +default\/big: the plugin is in dry run/);
   });
 
   it("a budget that forbids: the next victim goes; one that allows lets the pod go", async () => {
@@ -234,6 +253,20 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
     expect(metadata.uid).toBe(second);
     expect(metadata.deletionTimestamp).toBeUndefined();
     expect(evictionsOf("web-0")).toHaveLength(1);
+  });
+
+  it("containers are stopped past the API server where the configuration says so", async () => {
+    await addPod("stopped", "64Mi", {
+      metadata: { annotations: { "katalyst.kubewharf.io/qos_level": "reclaimed_cores" } },
+    });
+    say(pressure);
+    await eventually(async () => {
+      const page = await agent.command("explain", "pod", "default/stopped");
+      expect(page).toMatch(/StopContainer of app, 5 s.*container app died.*stopped app/s);
+    }, 30_000);
+    say({});
+    // The pod is put down, not deleted.
+    expect(await namesThere()).toEqual(["stopped"]);
   });
 
   it("no critical pod goes, whatever the plugin wants", async () => {

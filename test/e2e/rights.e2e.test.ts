@@ -17,7 +17,7 @@ import { AgentProcess } from "./support/agent-process.ts";
 import { rightOf } from "./support/audit-log.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { eventually } from "./support/eventually.ts";
-import { rbacFile } from "./support/nodekeeper-install.ts";
+import { optionalRbacFile, rbacFile } from "./support/nodekeeper-install.ts";
 import { missingParts } from "./support/parts.ts";
 import { SteeredPlugin } from "./support/steered-plugin.ts";
 
@@ -66,13 +66,17 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
     await cluster?.stop();
   });
 
-  async function startAgent(nodeName: string): Promise<{ agent: AgentProcess; plugin: SteeredPlugin }> {
+  async function startAgent(
+    nodeName: string,
+    more: Record<string, string> = {},
+  ): Promise<{ agent: AgentProcess; plugin: SteeredPlugin }> {
     await cluster.addNode(nodeName);
     const flags = {
       "reporting-plugin-grace-period": "1s",
       "eviction-sync-period": "1s",
       "eviction-failed-eviction-pause": "2s",
       "eviction-in-tree-plugins": "-rss-overuse-eviction-plugin",
+      ...more,
     };
     const agent = await AgentProcess.start(cluster, { nodeName, flags });
     ends.push(() => agent.child.stop());
@@ -169,6 +173,54 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
       await agent.child.stop();
     },
   );
+
+  it("those that only some settings need are all used: strict registration, and deletion of pods", async () => {
+    const { agent } = await startAgent("worker-strict", {
+      "eviction-strict": "true",
+      "eviction-killer": "deletion",
+    });
+    const optional = parseAllDocuments(readFileSync(optionalRbacFile, "utf8"))
+      .map((document) => document.toJS() as ApiObject)
+      .filter(({ kind }) => kind === "ClusterRole");
+    const account = await cluster.admin.create("/api/v1/namespaces/default/serviceaccounts", {
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { name: "pressure" },
+    });
+    const owner = { namespace: "default", name: "pressure", uid: account.metadata.uid };
+    // Without the rights nothing can be reviewed, so no plugin counts.
+    await eventually(() => expect(agent.child.log).toContain("everybody has no token"));
+    const plugin = await startEvictionPlugin(agent.pluginFolder, "known");
+    ends.push(() => plugin.stop());
+    plugin.token = cluster.tokens.sign(owner, 3_600);
+    await eventually(() => expect(plugin.refusal).toContain('cannot create resource "tokenreviews"'));
+
+    await cluster.kubectl.run("apply", "-f", optionalRbacFile);
+    // It is reviewed, and known to have no right to evict.
+    await eventually(() => expect(plugin.refusal).toContain("may not create pods/eviction"), 60_000);
+    expect(plugin.registered).toBe(false);
+    await cluster.kubectl.run(
+      "create",
+      "clusterrolebinding",
+      "pressure",
+      "--clusterrole=nodekeeper",
+      "--serviceaccount=default:pressure",
+    );
+    await eventually(() => expect(plugin.registered).toBe(true), 60_000);
+    plugin.evictPods = (_offered, offers) => ({
+      evictPods: offers.map((pod) => ({ pod, reason: "it may", forceEvict: true })),
+    });
+    await eventually(async () =>
+      expect((await cluster.admin.get(`${pods}/worker-strict`)).metadata.deletionTimestamp).toBeDefined(),
+    );
+    const used = cluster.audit
+      .requests({ user: agent.user })
+      .filter(({ responseStatus, objectRef }) => objectRef && (responseStatus?.code ?? 500) < 300)
+      .map(rightOf);
+    for (const right of rightsOf(optional.flatMap(({ rules }) => rules as Rule[])))
+      expect(used).toContain(right);
+    await agent.child.stop();
+  });
 
   it("without the rights to Events, the log names them, and the agent is as ready as before", async () => {
     const rolePath = "/apis/rbac.authorization.k8s.io/v1/clusterroles/nodekeeper-events";

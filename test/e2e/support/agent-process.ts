@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { Child } from "./child.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { freePort } from "./free-port.ts";
@@ -28,6 +30,7 @@ export interface Health {
 }
 
 const main = join(import.meta.dirname, "../../../src/main.ts");
+const execute = promisify(execFile);
 const HOUR_S = 3_600;
 
 /** `nodekeeper run` as a process of its own, with the rights of deploy/rbac.yaml. */
@@ -85,6 +88,14 @@ export class AgentProcess {
     });
     child.start();
     return new AgentProcess(folder, child, address, newToken);
+  }
+
+  /** Runs a command that asks the agent's status server; gives what it printed. */
+  async command(...args: readonly string[]): Promise<string> {
+    const { stdout } = await execute(process.execPath, [main, ...args, "--server", this.#address], {
+      timeout: 20_000,
+    });
+    return stdout;
   }
 
   async readiness(): Promise<Health> {
