@@ -245,3 +245,17 @@ describe("registration", () => {
     expect(plugins.names).toEqual(["good", "inner"]);
   });
 });
+
+it("replaces in-tree plugins, and takes no other's name", async () => {
+  await serve("outer");
+  plugins.replaceInTree([], [sourceOf("policy-a"), sourceOf("policy-b")]);
+  expect(plugins.names).toEqual(["inner", "outer", "policy-a", "policy-b"]);
+  plugins.replaceInTree(["policy-a", "policy-b"], [sourceOf("policy-b"), sourceOf("policy-c")]);
+  expect(plugins.names).toEqual(["inner", "outer", "policy-b", "policy-c"]);
+  expect(() => plugins.replaceInTree(["policy-b"], [sourceOf("outer")])).toThrow(/another eviction plugin/);
+  expect(plugins.names).toContain("policy-b");
+  // Nor is its own name taken from outside.
+  expect(() => plugins.validate(registrationOf("policy-c", "/x"))).toThrow(/in-tree/);
+  const answers = await plugins.ask(offer, signal);
+  expect(answers.map(({ plugin }) => plugin).sort()).toEqual(["inner", "outer", "policy-b", "policy-c"]);
+});

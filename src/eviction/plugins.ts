@@ -51,13 +51,30 @@ export class EvictionPlugins implements PluginHandler {
     options.metrics.plugins.set(this.#served.size);
   }
 
+  /**
+   * Puts in-tree plugins in the place of others, for those that are made of files: asked from the next round on.
+   * Throws `conflict` for a name that another plugin has; nothing is changed then.
+   */
+  replaceInTree(names: readonly string[], sources: readonly EvictionSource[]): void {
+    const taken = sources.find(({ name }) => this.#served.has(name) && !names.includes(name));
+    if (taken) throw new NodekeeperError("conflict", `${taken.name} is the name of another eviction plugin`);
+    for (const name of names) {
+      this.#served.delete(name);
+      forgetPlugin(this.#options.metrics, name);
+    }
+    for (const source of sources) {
+      this.#served.set(source.name, newServedPlugin(source.name, undefined, inTreeCalls(source)));
+    }
+    this.#options.metrics.plugins.set(this.#served.size);
+  }
+
   /** The plugins that are asked now, sorted. */
   get names(): string[] {
     return [...this.#served.keys()].sort();
   }
 
   validate({ name, versions }: Omit<PluginRegistration, "generation">): void {
-    if (this.#options.inTree.some((source) => source.name === name)) {
+    if (this.#inTreeNames().includes(name)) {
       throw new NodekeeperError("conflict", `${name} is the name of an in-tree eviction plugin`);
     }
     if (versions.some((version) => VERSIONS.includes(version))) return;
@@ -168,6 +185,10 @@ export class EvictionPlugins implements PluginHandler {
         return { ok: false, message: texts.join("; ").slice(0, 2_000) };
       },
     };
+  }
+
+  #inTreeNames(): string[] {
+    return [...this.#served.values()].flatMap(({ name, registration }) => (registration ? [] : [name]));
   }
 
   #stop(name: string, reason: string): void {

@@ -306,7 +306,7 @@ describe("queries", () => {
     const queries = new RecordQueries(records);
     const policy = testPolicy({ dryRunPlugins: ["soft"] });
     const { differing, ...rest } = await queries.replay(0, policy, signal);
-    expect(rest).toEqual({ rounds: 1, victimsBefore: 1, victimsAfter: 0 });
+    expect(rest).toEqual({ rounds: 1, uncertain: 0, victimsBefore: 1, victimsAfter: 0 });
     expect(differing).toMatchObject([
       { id: 1, spared: [{ name: "a", why: "the plugin is in dry run" }], refusals: { dryRun: [0, 1] } },
     ]);

@@ -3,13 +3,14 @@ import type { Decision, Victim } from "./decision.ts";
 import type { PodReference } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
 import type { RefusalReason } from "./refusals.ts";
+import { type OpenQuestions, openQuestions } from "./replay-questions.ts";
 import type { RoundRecord } from "./round-record.ts";
 
 /** A victim as a comparison shows it. */
 export type ReplayedVictim = PodReference & Pick<Victim, "plugin" | "reason" | "gracePeriodSeconds">;
 
 /** What one recorded round would have decided under another policy. */
-export interface ReplayedRound {
+export interface ReplayedRound extends OpenQuestions {
   id: number;
   /** Wall milliseconds. */
   at: number;
@@ -24,8 +25,6 @@ export interface ReplayedRound {
   refusals: Partial<Record<RefusalReason, [number, number]>>;
   /** Keys and effects of taints: those that would not have been, and those that would have been besides. */
   taints: { missing: string[]; added: string[] };
-  /** Plugins whose top pods the other policy would have asked for: what they would have answered is not known. */
-  unasked: string[];
 }
 
 /** What all recorded rounds together would have been. */
@@ -33,6 +32,8 @@ export interface Replay {
   rounds: number;
   /** Rounds that differ in anything. */
   differing: ReplayedRound[];
+  /** Rounds that don't, but in which a plugin would have been asked what it was not: whether they would is not known. */
+  uncertain: number;
   victimsBefore: number;
   victimsAfter: number;
 }
@@ -48,7 +49,7 @@ export function replay(records: Iterable<RoundRecord>, policy: EvictionPolicy): 
 }
 
 export function emptyReplay(): Replay {
-  return { rounds: 0, differing: [], victimsBefore: 0, victimsAfter: 0 };
+  return { rounds: 0, differing: [], uncertain: 0, victimsBefore: 0, victimsAfter: 0 };
 }
 
 /** Replays one more round into a result. */
@@ -57,11 +58,14 @@ export function addToReplay(result: Replay, record: RoundRecord, policy: Evictio
   result.rounds++;
   result.victimsBefore += record.decision.victims.length;
   result.victimsAfter += after.victims.length;
-  const round = compare(record, after);
+  const round = { ...compare(record, after), ...openQuestions(record.input, policy) };
   if (differs(round)) result.differing.push(round);
+  else if (round.unasked.length + round.otherOffer.length > 0) result.uncertain++;
 }
 
-function compare({ id, input, decision }: RoundRecord, after: Decision): ReplayedRound {
+type Comparison = Omit<ReplayedRound, keyof OpenQuestions>;
+
+function compare({ id, input, decision }: RoundRecord, after: Decision): Comparison {
   const before = new Map(decision.victims.map((victim) => [victim.uid, victim]));
   const now = new Map(after.victims.map((victim) => [victim.uid, victim]));
   const why = whyIn(after);
@@ -80,11 +84,10 @@ function compare({ id, input, decision }: RoundRecord, after: Decision): Replaye
     }),
     refusals: differentCounts(decision.refusalCounts, after.refusalCounts),
     taints: compareTaints(decision, after),
-    unasked: unaskedOf(input.tops, after),
   };
 }
 
-function differs(round: ReplayedRound): boolean {
+function differs(round: Comparison): boolean {
   const { spared, added, graceChanged, refusals, taints } = round;
   const lists = [spared, added, graceChanged, Object.keys(refusals), taints.missing, taints.added];
   return lists.some((list) => list.length > 0) || orderOf(round.before) !== orderOf(round.after);
@@ -125,13 +128,6 @@ function taintNames({ taints }: Decision): Set<string> {
   const node = taints.node.map(({ key, effect }) => `${key}:${effect}`);
   const custom = taints.customNodeResource.map(({ qosLevel, key, effect }) => `${qosLevel} ${key}:${effect}`);
   return new Set([...node, ...custom]);
-}
-
-// A confirmed threshold whose plugin was not asked then, since there was nobody to choose from.
-function unaskedOf(tops: RoundRecord["input"]["tops"], { thresholds, ranking }: Decision): string[] {
-  if (ranking.length === 0) return [];
-  const asked = new Set(tops.map(({ plugin }) => plugin));
-  return thresholds.flatMap(({ plugin, confirmed }) => (confirmed && !asked.has(plugin) ? [plugin] : []));
 }
 
 function shown({ uid, namespace, name, plugin, reason, gracePeriodSeconds }: Victim): ReplayedVictim {

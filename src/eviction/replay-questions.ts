@@ -1,0 +1,33 @@
+import { askTop } from "./ask-top.ts";
+import { selectCandidates } from "./candidates.ts";
+import type { TopQuestion } from "./decision.ts";
+import type { EvictionPolicy } from "./policy.ts";
+import type { DecideInput } from "./round.ts";
+
+/** What plugins were not asked in a recorded round and would be under another policy: their answers are not known. */
+export interface OpenQuestions {
+  /** Plugins whose top pods nobody asked for then. */
+  unasked: string[];
+  /** Plugins that were asked, but would have had other pods to choose from: they might have answered otherwise. */
+  otherOffer: string[];
+}
+
+/** Compares whom a round asked for top pods with whom it would ask under another policy. */
+export function openQuestions(input: DecideInput, policy: EvictionPolicy): OpenQuestions {
+  const [then, now] = [offersOf(input), offersOf({ ...input, policy })];
+  const asked = new Set(input.tops.map(({ plugin }) => plugin));
+  const plugins = [...now.keys()];
+  return {
+    unasked: plugins.filter((plugin) => !asked.has(plugin)),
+    otherOffer: plugins.filter((plugin) => asked.has(plugin) && then.get(plugin) !== now.get(plugin)),
+  };
+}
+
+// The pods that each plugin is offered, as a text to compare.
+function offersOf(input: DecideInput): Map<string, string> {
+  const questions: TopQuestion[] = askTop(input);
+  if (questions.length === 0) return new Map();
+  const { candidates } = selectCandidates(input.pods, input.nodeName, input.policy.skip);
+  const all = candidates.map(({ uid }) => uid).join(" ");
+  return new Map(questions.map(({ plugin, candidateUids }) => [plugin, candidateUids?.join(" ") ?? all]));
+}
