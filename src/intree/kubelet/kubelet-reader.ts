@@ -1,0 +1,61 @@
+import type { Host } from "../../host/index.ts";
+import { messageOf } from "../../lib/index.ts";
+import { MachineReader } from "./machine.ts";
+import { PodResources } from "./pod-resources.ts";
+import type { PodUidLookup } from "./pod-uids.ts";
+import type { KubeletReporterSettings } from "./settings.ts";
+import { readTopologyManager, topologyPolicy } from "./topology-policy.ts";
+import { topologyZones, type ZoneOutput } from "./topology-zones.ts";
+
+export interface KubeletReading extends ZoneOutput {
+  /** As the CustomNodeResource has it; undefined where it is not known. */
+  readonly policy: string | undefined;
+}
+
+/** Reads the machine, the kubelet and its configuration file, and puts together what they say. */
+export class KubeletReader {
+  readonly #settings: KubeletReporterSettings;
+  readonly #podUids: () => PodUidLookup;
+  readonly #machine: MachineReader;
+  #lastPolicy: string | undefined;
+
+  /** @param podUids gives the pods that run, as of when it is called */
+  constructor(settings: KubeletReporterSettings, host: Host, podUids: () => PodUidLookup) {
+    this.#settings = settings;
+    this.#podUids = podUids;
+    this.#machine = new MachineReader(host);
+  }
+
+  /**
+   * Reads everything anew. Throws where the machine or the kubelet can't be read: half a reading would look as if
+   * something had gone. A policy that can't be read stays what it was, and is named among the problems.
+   */
+  async read(signal: AbortSignal): Promise<KubeletReading> {
+    const { podResourcesSocket, maxAnswerBytes, deviceZones } = this.#settings;
+    // A connection for each reading: none is left over from a kubelet that was restarted.
+    const podResources = new PodResources(podResourcesSocket, maxAnswerBytes);
+    try {
+      const [machine, policyProblem, answer] = await Promise.all([
+        this.#machine.read(signal),
+        this.#readPolicy(),
+        podResources.read(signal),
+      ]);
+      const output = topologyZones({ machine, answer, deviceZones, podUid: this.#podUids() });
+      const problems = policyProblem === undefined ? output.problems : [...output.problems, policyProblem];
+      return { ...output, problems, policy: this.#lastPolicy };
+    } finally {
+      podResources.close();
+    }
+  }
+
+  async #readPolicy(): Promise<string | undefined> {
+    const { configFile, topologyManager } = this.#settings;
+    if (!topologyManager && configFile === "") return undefined;
+    try {
+      this.#lastPolicy = topologyPolicy(topologyManager ?? (await readTopologyManager(configFile)));
+      return undefined;
+    } catch (error) {
+      return `topology policy: ${messageOf(error)}`;
+    }
+  }
+}

@@ -1,0 +1,156 @@
+import { FieldType, type GetReportContentResponse } from "../../gen/reporterplugin/v1alpha1/api.ts";
+import type { Host } from "../../host/index.ts";
+import { type Clock, childScope, codeOf, type Logger, withDeadline } from "../../lib/index.ts";
+import { customNodeResource, type ReporterSource } from "../../reporting/index.ts";
+import { Alarm } from "./alarm.ts";
+import { KubeletReader, type KubeletReading } from "./kubelet-reader.ts";
+import type { KubeletReporterMetrics } from "./metrics.ts";
+import type { PodUidLookup } from "./pod-uids.ts";
+import type { KubeletReporterSettings } from "./settings.ts";
+import { SharedWork } from "./shared-work.ts";
+
+/** The name under which katalyst's kubelet reporter is known, and ours beside it. */
+export const KUBELET_REPORTER_NAME = "kubelet-reporter-plugin";
+
+export interface KubeletReporterOptions {
+  settings: KubeletReporterSettings;
+  host: Host;
+  clock: Clock;
+  logger: Logger;
+  metrics: KubeletReporterMetrics;
+  /** The pods that run, as of when it is called: the kubelet does not tell UIDs. */
+  podUids: () => PodUidLookup;
+  /** Gives an item, whatever it is, each time something happened to a pod from now on, until the signal aborts. */
+  changes: (signal: AbortSignal) => AsyncIterable<unknown>;
+}
+
+interface Content {
+  readonly zones: string;
+  readonly policy: string | undefined;
+}
+
+/**
+ * Reports the machine's sockets, NUMA nodes and devices, who holds what of them, and the kubelet's topology policy, as
+ * status of the CustomNodeResource. While the kubelet is away nothing is reported, so that the last content stays.
+ */
+export class KubeletReporter implements ReporterSource {
+  readonly name = KUBELET_REPORTER_NAME;
+  readonly #options: KubeletReporterOptions;
+  readonly #reader: KubeletReader;
+  readonly #readings = new SharedWork((signal) => this.#read(signal));
+  readonly #encoder = new TextEncoder();
+  #watches = 0;
+  #isAway = false;
+  #last: { content: Content; at: number } | undefined;
+  #lastProblems = "";
+
+  constructor(options: KubeletReporterOptions) {
+    this.#options = options;
+    this.#reader = new KubeletReader(options.settings, options.host, options.podUids);
+  }
+
+  /**
+   * What the kubelet says; while the content is watched, what it said at the last reading. Throws `unavailable`,
+   * `deadline`, `exhausted` or `corrupt` when it can't be read.
+   */
+  async getReportContent(signal: AbortSignal): Promise<GetReportContentResponse> {
+    const { clock, settings } = this.#options;
+    const isRecent = this.#last && clock.monotonic() - this.#last.at < settings.resyncIntervalMs;
+    // A watch reads after each event: asking the kubelet again in between finds nothing new.
+    if (this.#last && isRecent && this.#watches > 0 && !this.#isAway) {
+      signal.throwIfAborted();
+      return this.#response(this.#last.content);
+    }
+    return this.#response(await this.#readings.join(signal));
+  }
+
+  /**
+   * The content now, and again whenever a reading finds it changed. The kubelet is read a little after something
+   * happened to a pod, and from time to time. Ends when the signal aborts, by throwing its reason.
+   */
+  async *listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse> {
+    const { clock, settings } = this.#options;
+    using scope = childScope(signal);
+    const alarm = new Alarm();
+    const following = this.#follow(alarm, scope.signal);
+    this.#watches++;
+    try {
+      let last: Content | undefined;
+      for (;;) {
+        alarm.clear();
+        const content = await this.#readings.fresh(signal).catch(() => undefined);
+        signal.throwIfAborted();
+        if (content && !sameContent(content, last)) {
+          last = content;
+          yield this.#response(content);
+        }
+        const waitMs = content ? settings.resyncIntervalMs : settings.retryIntervalMs;
+        // What happens to one pod comes as several events.
+        if (await alarm.wait(clock, waitMs, signal)) await clock.sleep(settings.debounceMs, signal);
+      }
+    } finally {
+      this.#watches--;
+      scope.abort();
+      await following;
+    }
+  }
+
+  async #follow(alarm: Alarm, signal: AbortSignal): Promise<void> {
+    try {
+      for await (const _ of this.#options.changes(signal)) alarm.ring();
+    } catch (err) {
+      if (signal.aborted) return;
+      this.#options.logger.warn({ plugin: this.name, err }, "Pods can't be followed; asking by time alone");
+    }
+  }
+
+  async #read(signal: AbortSignal): Promise<Content> {
+    const { clock, logger, metrics, settings } = this.#options;
+    const what = `kubelet at ${settings.podResourcesSocket}`;
+    try {
+      const reading = await withDeadline(clock, settings.timeoutMs, what, signal, (each) =>
+        this.#reader.read(each),
+      );
+      metrics.readings.inc({ result: "ok" });
+      metrics.unknownPods.set(reading.unknownPods.length);
+      if (this.#isAway) logger.info({ plugin: this.name }, "Kubelet is read again");
+      this.#isAway = false;
+      this.#logChange(reading);
+      const content = { zones: JSON.stringify(reading.zones), policy: reading.policy };
+      this.#last = { content, at: clock.monotonic() };
+      return content;
+    } catch (err) {
+      // Nobody waits for it any more: that says nothing of the kubelet.
+      if (signal.aborted) throw err;
+      metrics.readings.inc({ result: codeOf(err) });
+      if (!this.#isAway)
+        logger.warn({ plugin: this.name, err }, "Kubelet can't be read; the last content stays");
+      this.#isAway = true;
+      throw err;
+    }
+  }
+
+  // Problems last for many readings: one line when they begin, change or end.
+  #logChange({ problems }: KubeletReading): void {
+    const current = problems.join("; ");
+    if (current === this.#lastProblems) return;
+    this.#lastProblems = current;
+    const { logger } = this.#options;
+    if (current === "") logger.info({ plugin: this.name }, "Everything the kubelet says is reported again");
+    else logger.warn({ plugin: this.name, problems }, "Part of what the kubelet says can't be reported");
+  }
+
+  #response({ zones, policy }: Content): GetReportContentResponse {
+    const field = [this.#field("TopologyZone", zones)];
+    if (policy !== undefined) field.push(this.#field("TopologyPolicy", JSON.stringify(policy)));
+    return { content: [{ groupVersionKind: { ...customNodeResource }, field }] };
+  }
+
+  #field(fieldName: string, json: string) {
+    return { fieldType: FieldType.Status, fieldName, value: this.#encoder.encode(json) };
+  }
+}
+
+function sameContent(a: Content, b: Content | undefined): boolean {
+  return a.zones === b?.zones && a.policy === b.policy;
+}
