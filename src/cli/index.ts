@@ -43,7 +43,7 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     .option("--node-name <name>", "name of the node", "dev-node")
     .option("--no-agent", "without the agent: run it yourself with the command printed")
     .option("--no-plugin", "without the sample plugins")
-    .option("--first-pressure <time>", "when the sample eviction plugin first has a pod go", "10s")
+    .option("--first-pressure <time>", "when the sample eviction plugin first has a pod go", "5s")
     .option(
       "--no-simulated-runtime",
       "without the simulated container runtime: the machine's own is looked for",
@@ -159,6 +159,31 @@ export async function runCli(argv: readonly string[], output: Output = standardO
       await replayCommand({ server, format, since, records, sources }, output, Date.now());
     });
 
+  program
+    .command("policy")
+    .description("eviction policies in CEL")
+    .command("test")
+    .argument("<file>", "the policies (YAML)")
+    .description(
+      "say what policies would do with a node and its pods: who is over, who goes first, who stays and why",
+    )
+    .requiredOption(
+      "--against <file>",
+      "a YAML or JSON file of `node` and `pods`, or what `rounds --records` wrote",
+    )
+    .option("--readings <file>", "`node` and `pods` for what recorded rounds do not hold")
+    .option("--last <count>", "how many of the last recorded rounds", "1")
+    .option("--round <id>", "one recorded round")
+    .option("--under-pressure", "as though there had been pressure before", false)
+    .option("-o, --output <format>", "text or json", "text")
+    .action(async (policies, { against, readings, last, round, underPressure, output: given }) => {
+      const { policyTestCommand } = await import("./policy.ts");
+      const format = oneOf(given, ["text", "json"] as const, "--output");
+      const rounds = { last: countOf(last, "--last"), round: round && countOf(round, "--round") };
+      const options = { policies, against, readings, underPressure, format, ...rounds };
+      if (!(await policyTestCommand(options, output, Date.now(), await signals()))) status = 1;
+    });
+
   const config = program.command("config").description("look at configurations");
   config
     .command("default")
@@ -233,6 +258,11 @@ function addSocketOption(command: Command): Command {
 
 async function signals(): Promise<AbortSignal> {
   return (await import("./stop-on-signals.ts")).stopWithReader();
+}
+
+function countOf(text: string, option: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new NodekeeperError("invalid", `${option} must be a number from 1; got "${text}"`);
 }
 
 function oneOf<const W extends string>(given: string, words: readonly W[], option: string): W {

@@ -24,4 +24,8 @@ export {
 export type { Policy } from "./policy/policy.ts";
 export { createPolicyMetrics, type PolicyMetrics } from "./policy/policy-metrics.ts";
 export { type PolicyParts, policySources } from "./policy/policy-sources.ts";
+export type { Scene } from "./policy/scene.ts";
+export { readSceneFile, type SceneFile, sceneOfFile } from "./policy/scene-file.ts";
+export { sceneOfRecord } from "./policy/scene-of-record.ts";
+export { type PolicyTrial, tryPolicy } from "./policy/try-policy.ts";
 export { SYSTEM_REPORTER_NAME, SystemReporter, type SystemReporterOptions } from "./system-reporter.ts";

@@ -152,11 +152,12 @@ describe("a file", () => {
 
   test.each([
     ["", "p.yaml:1:1: must be a mapping"],
-    ["policies:", "p.yaml:1:10: policies: must be a list of policies"],
+    ["policies:", "p.yaml:1:10: policies: must be a list"],
+    ["{}", "p.yaml:1:1: policies: there must be a list of policies"],
     ["rules: []", 'p.yaml:1:1: there is no field "rules"; there are: policies'],
     ["policies: [", "p.yaml:1:12: "],
     ["policies: [*nobody]", "p.yaml:1:12: "],
-    [`policies: [${"{},".repeat(65)}]`, "p.yaml:1:11: policies: has 65 policies, more than 64"],
+    [`policies: [${"{},".repeat(65)}]`, "p.yaml:1:11: policies: has 65 items, more than 64"],
     [" ".repeat(300_000), "p.yaml: has 300000 characters, more than 262144"],
   ])("%j is refused", (text, problem) => {
     expect(problemsOf(text)[0]).toContain(problem);

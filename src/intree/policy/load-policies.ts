@@ -1,9 +1,9 @@
-import { isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import { isMap, isScalar } from "yaml";
 import { checkPluginName, messageOf, NodekeeperError, parseDuration, quote } from "../../lib/index.ts";
 import { Compiler } from "./expression.ts";
 import { nodeFields, podFields } from "./fields.ts";
 import type { Policy, PolicyCondition } from "./policy.ts";
-import { PlacedError, placeOf, type SourceText, YamlFields } from "./yaml-fields.ts";
+import { PlacedError, parseYaml, placeOf, type SourceText, YamlFields } from "./yaml-fields.ts";
 
 /** Why a policy, or the whole file, is refused. */
 export interface PolicyProblem {
@@ -55,10 +55,11 @@ export function loadPolicies(file: string, text: string): LoadedPolicies {
   const refuse = (policy: string, thrown: unknown) => problems.push(problemOf(file, policy, thrown));
   const policies: Policy[] = [];
   try {
-    const lines = new LineCounter();
-    const source = { text, lines };
+    const { fields, source } = parseYaml(text, LONGEST_FILE, ["policies"]);
+    const nodes = fields.items("policies", MOST_POLICIES);
+    if (!nodes) throw fields.error("policies", "there must be a list of policies");
     const compilers = { node: new Compiler({ node: nodeFields }), pod: new Compiler({ pod: podFields }) };
-    for (const node of policyNodes(source)) {
+    for (const node of nodes) {
       const name = nameOf(node);
       try {
         const policy = readPolicy(node, source, compilers);
@@ -87,21 +88,6 @@ export function describeProblem({ file, policy, field, line, column, message }: 
 interface Compilers {
   node: Compiler;
   pod: Compiler;
-}
-
-function policyNodes(source: SourceText): unknown[] {
-  const { text, lines } = source;
-  if (text.length > LONGEST_FILE) {
-    throw new NodekeeperError("invalid", `has ${text.length} characters, more than ${LONGEST_FILE}`);
-  }
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const [error] = document.errors;
-  if (error) throw new PlacedError("", lines.linePos(error.pos[0]), error.message);
-  const fields = new YamlFields(document.contents, source, "", ["policies"]);
-  const list = isMap(document.contents) ? document.contents.get("policies", true) : undefined;
-  if (!isSeq(list)) throw fields.error("policies", "must be a list of policies");
-  if (list.items.length <= MOST_POLICIES) return list.items;
-  throw fields.error("policies", `has ${list.items.length} policies, more than ${MOST_POLICIES}`);
 }
 
 function readPolicy(node: unknown, source: SourceText, { node: ofNode, pod: ofPod }: Compilers): Policy {

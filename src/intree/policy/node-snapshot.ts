@@ -19,9 +19,9 @@ export interface MemoryPart {
 
 /** Shares of time in which tasks stood still, percent (0 to 100). */
 export interface StallPart {
-  avg10: number;
-  avg60: number;
-  avg300: number;
+  avg10?: number | undefined;
+  avg60?: number | undefined;
+  avg300?: number | undefined;
 }
 
 export interface PressurePart {

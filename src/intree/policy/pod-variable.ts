@@ -26,7 +26,7 @@ export type PodUsageReader = (
 export interface PodContext {
   usage: PodUsage;
   /** Asked where an expression reads requests. */
-  wholePods: WholePods;
+  wholePods: Pick<WholePods, "of">;
   /** Milliseconds since the epoch. */
   now: number;
 }

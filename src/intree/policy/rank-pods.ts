@@ -3,8 +3,8 @@ import type { ObservedPod } from "../../eviction/index.ts";
 import { type Clock, NodekeeperError } from "../../lib/index.ts";
 import type { WholePods } from "../eviction/pod-resources.ts";
 import type { Part } from "./node-snapshot.ts";
-import { type PodUsage, podVariable } from "./pod-variable.ts";
-import { type Policy, podReadsOf } from "./policy.ts";
+import { type PodContext, type PodUsage, podVariable } from "./pod-variable.ts";
+import type { Policy } from "./policy.ts";
 
 /** A pod that may go, and the values that say how soon. */
 export interface RankedPod {
@@ -29,7 +29,7 @@ export interface PodRanking {
 
 export interface RankingContext {
   usages: Part<ReadonlyMap<string, PodUsage>>;
-  wholePods: WholePods;
+  wholePods: Pick<WholePods, "of">;
   clock: Clock;
   signal: AbortSignal;
 }
@@ -48,7 +48,6 @@ export async function rankPods(
   pods: readonly ObservedPod[],
   { usages, wholePods, clock, signal }: RankingContext,
 ): Promise<PodRanking> {
-  const reads = podReadsOf(policy);
   const now = clock.now();
   const ranking: PodRanking = { ranked: [], excluded: [] };
   let spentMs = 0;
@@ -63,40 +62,36 @@ export async function rankPods(
       startedAt = clock.monotonic();
     }
     const usage = "value" in usages ? (usages.value.get(pod.pod.uid) ?? {}) : {};
-    place(policy, pod, podVariable(pod, reads, { usage, wholePods, now }), ranking);
+    place(policy, pod, { usage, wholePods, now }, ranking);
   }
   ranking.ranked.sort(compareRanked);
   ranking.excluded.sort((a, b) => compareUids(a.pod, b.pod));
   return ranking;
 }
 
+// What the filter does not take need not be known well enough to be ranked.
 function place(
   { pods: filter, rank }: Policy,
   pod: ObservedPod,
-  variable: ReturnType<typeof podVariable>,
-  { ranked, excluded }: PodRanking,
+  context: PodContext,
+  ranking: PodRanking,
 ): void {
-  const exclude = (kind: ExcludedPod["kind"], why: string) => excluded.push({ pod, kind, why });
-  if ("unknown" in variable) {
-    exclude("unknown", variable.unknown);
-    return;
-  }
-  const taken = filter?.evaluate(variable) ?? { value: true };
-  if ("problem" in taken) {
-    exclude("unknown", `the filter: ${taken.problem}`);
-    return;
-  }
-  if (!taken.value) {
-    exclude("filtered", "the filter does not take it");
-    return;
+  const { ranked, excluded } = ranking;
+  const unknown = (why: string) => void excluded.push({ pod, kind: "unknown", why });
+  if (filter) {
+    const variable = podVariable(pod, filter.reads, context);
+    if ("unknown" in variable) return unknown(variable.unknown);
+    const taken = filter.evaluate(variable);
+    if ("problem" in taken) return unknown(`the filter: ${taken.problem}`);
+    if (!taken.value)
+      return void excluded.push({ pod, kind: "filtered", why: "the filter does not take it" });
   }
   const values: number[] = [];
   for (const [index, formula] of rank.entries()) {
+    const variable = podVariable(pod, formula.reads, context);
+    if ("unknown" in variable) return unknown(variable.unknown);
     const value = formula.evaluate(variable);
-    if ("problem" in value) {
-      exclude("unknown", `rank[${index}]: ${value.problem}`);
-      return;
-    }
+    if ("problem" in value) return unknown(`rank[${index}]: ${value.problem}`);
     values.push(value.value);
   }
   ranked.push({ pod, values });

@@ -1,4 +1,13 @@
-import { isMap, isScalar, isSeq, type LineCounter, type Node, type Scalar, type YAMLMap } from "yaml";
+import {
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  type Scalar,
+  type YAMLMap,
+} from "yaml";
 import { NodekeeperError, quote } from "../../lib/index.ts";
 import { ExpressionError } from "./expression-error.ts";
 
@@ -21,6 +30,23 @@ export class PlacedError extends NodekeeperError {
 export interface SourceText {
   text: string;
   lines: LineCounter;
+}
+
+/** Parses a YAML text of one mapping, of at most so many characters. Throws `invalid`. @param known its fields */
+export function parseYaml(
+  text: string,
+  longest: number,
+  known: readonly string[],
+): { fields: YamlFields; source: SourceText } {
+  if (text.length > longest) {
+    throw new NodekeeperError("invalid", `has ${text.length} characters, more than ${longest}`);
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const [error] = document.errors;
+  if (error) throw new PlacedError("", lines.linePos(error.pos[0]), error.message);
+  const source = { text, lines };
+  return { fields: new YamlFields(document.contents, source, "", known), source };
 }
 
 /** Reads the fields of one mapping; a wrong one is told with its place. */
@@ -70,21 +96,47 @@ export class YamlFields {
 
   /** The same for each item of a list. */
   parsedList<T>(name: string, most: number, read: (text: string) => T): T[] | undefined {
-    const list = this.#map.get(name, true) as Node | undefined;
-    if (list === undefined) return undefined;
-    if (!isSeq(list)) throw this.error(name, "must be a list");
-    if (list.items.length > most) throw this.error(name, `has ${list.items.length} items, more than ${most}`);
-    return list.items.map((item, index) => {
+    return this.items(name, most)?.map((item, index) => {
       const field = `${name}[${index}]`;
       if (isScalar(item)) return this.#parse(field, item, read);
       throw new PlacedError(this.#in(field), placeOf(item, this.#source), "must be a text");
     });
   }
 
+  /** Texts by name; undefined where the field is absent. */
+  texts(name: string): Record<string, string> | undefined {
+    const node = this.#map.get(name, true);
+    if (node === undefined) return undefined;
+    if (!isMap(node)) throw this.error(name, "must be a mapping");
+    const entries = node.items.map(({ key, value }) => {
+      const isText = isScalar(key) && isScalar(value) && typeof value.value === "string";
+      if (isText) return [String(key.value), value.value as string];
+      const place = placeOf(value ?? key, this.#source);
+      throw new PlacedError(this.#in(name), place, "must have texts alone; numbers need quotes");
+    });
+    return Object.fromEntries(entries);
+  }
+
+  /** The mappings of a list in this one; undefined where the field is absent. */
+  fieldsList(name: string, most: number, known: readonly string[]): YamlFields[] | undefined {
+    return this.items(name, most)?.map(
+      (item, index) => new YamlFields(item, this.#source, this.#in(`${name}[${index}]`), known),
+    );
+  }
+
   /** A mapping in this one; undefined where the field is absent. */
   fields(name: string, known: readonly string[]): YamlFields | undefined {
     const node = this.#map.get(name, true);
     return node === undefined ? undefined : new YamlFields(node, this.#source, this.#in(name), known);
+  }
+
+  /** The items of a list as they are; undefined where the field is absent. */
+  items(name: string, most: number): unknown[] | undefined {
+    const list = this.#map.get(name, true);
+    if (list === undefined) return undefined;
+    if (!isSeq(list)) throw this.error(name, "must be a list");
+    if (list.items.length <= most) return list.items;
+    throw this.error(name, `has ${list.items.length} items, more than ${most}`);
   }
 
   /** An error at the field, or at the mapping where it is absent. */
