@@ -1,0 +1,97 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { readTopologyManager, topologyManagerOf, topologyPolicy } from "./topology-policy.ts";
+
+describe("topologyPolicy", () => {
+  it.each([
+    ["none", "container", "None"],
+    ["none", "pod", "None"],
+    ["best-effort", "container", "BestEffortContainerLevel"],
+    ["best-effort", "pod", "BestEffortPodLevel"],
+    ["restricted", "container", "RestrictedContainerLevel"],
+    ["restricted", "pod", "RestrictedPodLevel"],
+    ["single-numa-node", "container", "SingleNUMANodeContainerLevel"],
+    ["single-numa-node", "pod", "SingleNUMANodePodLevel"],
+  ])("%s by %s is %s", (policy, scope, expected) => {
+    expect(topologyPolicy({ policy, scope })).toBe(expected);
+  });
+
+  it.each([
+    ["Restricted", "pod", /"Restricted" is no policy/],
+    ["constructor", "pod", /is no policy/],
+    ["restricted", "node", /"node" is no scope/],
+  ])("%s by %s is refused", (policy, scope, message) => {
+    expect(() => topologyPolicy({ policy, scope })).toThrow(message);
+  });
+});
+
+const header = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+
+describe("topologyManagerOf", () => {
+  it.each([
+    ["nothing", header, "none", "container"],
+    [
+      "a policy",
+      `${header}topologyManagerPolicy: restricted\ncpuManagerPolicy: static\n`,
+      "restricted",
+      "container",
+    ],
+    [
+      "both",
+      `${header}topologyManagerPolicy: best-effort\ntopologyManagerScope: pod\n`,
+      "best-effort",
+      "pod",
+    ],
+    ["empty words", `${header}topologyManagerPolicy: ""\ntopologyManagerScope:\n`, "none", "container"],
+    [
+      "JSON",
+      '{"kind":"KubeletConfiguration","topologyManagerPolicy":"restricted"}',
+      "restricted",
+      "container",
+    ],
+  ])("takes what the kubelet has where the file says %s", (_, text, policy, scope) => {
+    expect(topologyManagerOf(text)).toEqual({ policy, scope });
+  });
+
+  it.each([
+    ["another kind", "kind: KubeProxyConfiguration", /"KubeProxyConfiguration", not KubeletConfiguration/],
+    ["a list", "- a", /no map/],
+    ["nothing at all", "", /no map/],
+    ["no YAML", "a: [", /no YAML/],
+    ["a number for a policy", `${header}topologyManagerPolicy: 3`, /topologyManagerPolicy is no text/],
+    ["a bomb of aliases", bomb(), /no YAML/],
+  ])("refuses %s", (_, text, message) => {
+    expect(() => topologyManagerOf(text)).toThrow(message);
+  });
+});
+
+describe("readTopologyManager", () => {
+  it("names the file that is missing, too large or wrong", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "nodekeeper-policy-"));
+    try {
+      const path = join(folder, "config.yaml");
+      await expect(readTopologyManager(path)).rejects.toMatchObject({ code: "notFound" });
+      await writeFile(path, "#".repeat(1024 * 1024 + 1));
+      await expect(readTopologyManager(path)).rejects.toMatchObject({ code: "exhausted" });
+      await writeFile(path, "kind: Pod");
+      await expect(readTopologyManager(path)).rejects.toMatchObject({
+        code: "invalid",
+        message: `kubelet configuration ${path}`,
+      });
+      await writeFile(path, `${header}topologyManagerScope: pod`);
+      await expect(readTopologyManager(path)).resolves.toEqual({ policy: "none", scope: "pod" });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+function bomb(): string {
+  const lines = ["a0: &a0 [x]"];
+  for (let at = 1; at < 10; at++) {
+    lines.push(`a${at}: &a${at} [${Array.from({ length: 10 }, () => `*a${at - 1}`).join(", ")}]`);
+  }
+  return lines.join("\n");
+}
