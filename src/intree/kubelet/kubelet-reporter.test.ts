@@ -1,0 +1,340 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { machineTree, twoSockets, writeMachine } from "../../../test/fixtures/machines.ts";
+import { until } from "../../../test/support/until.ts";
+import type { GetReportContentResponse } from "../../gen/reporterplugin/v1alpha1/api.ts";
+import { Host } from "../../host/index.ts";
+import { FakeClock, Registry, silentLogger } from "../../lib/index.ts";
+import { KubeletReporter } from "./kubelet-reporter.ts";
+import { createKubeletReporterMetrics } from "./metrics.ts";
+import { defaultKubeletReporterSettings, type KubeletReporterSettings } from "./settings.ts";
+import { FakeKubelet } from "./testing/fake-kubelet.ts";
+import type { TopologyZone } from "./zones.ts";
+
+const { resyncIntervalMs, retryIntervalMs, debounceMs, timeoutMs } = defaultKubeletReporterSettings;
+const cleanups: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** Items that a test gives when it likes. */
+class Changes {
+  readers = 0;
+  #wake: (() => void)[] = [];
+
+  happen(): void {
+    for (const wake of this.#wake.splice(0)) wake();
+  }
+
+  async *read(signal: AbortSignal): AsyncIterable<undefined> {
+    this.readers++;
+    try {
+      for (;;) {
+        await new Promise<void>((resolve, reject) => {
+          this.#wake.push(resolve);
+          signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        });
+        yield undefined;
+      }
+    } finally {
+      this.readers--;
+    }
+  }
+}
+
+async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
+  const machine = await writeMachine(machineTree(twoSockets));
+  cleanups.push(machine.remove);
+  const kubelet = await FakeKubelet.make();
+  cleanups.push(() => kubelet[Symbol.asyncDispose]());
+  kubelet.pods = [holding("web", 1n)];
+  const clock = new FakeClock();
+  const logger = { ...silentLogger, warn: vi.fn(), info: vi.fn() };
+  const changes = new Changes();
+  const registry = new Registry();
+  const uids = new Map([["web", "u-web"]]);
+  const reporter = new KubeletReporter({
+    settings: {
+      ...defaultKubeletReporterSettings,
+      podResourcesSocket: kubelet.socket,
+      configFile: "",
+      ...changed,
+    },
+    // The host keeps the real clock: its deadline bounds real reads.
+    host: new Host({ root: machine.root }),
+    clock,
+    logger,
+    metrics: createKubeletReporterMetrics(registry),
+    podUids: () => (_, name) => uids.get(name),
+    changes: (signal) => changes.read(signal),
+  });
+  const metric = async (name: string) => (await registry.getSingleMetricAsString(name)).split("\n").slice(2);
+  return { kubelet, clock, logger, changes, reporter, uids, metric };
+}
+
+const holding = (name: string, cpu: bigint) => ({
+  namespace: "default",
+  name,
+  containers: [{ name: "main", cpuIds: [cpu] }],
+});
+
+const noAbort = new AbortController().signal;
+
+function fields({ content }: GetReportContentResponse): Record<string, unknown> {
+  expect(content).toHaveLength(1);
+  expect(content[0]?.groupVersionKind?.kind).toBe("CustomNodeResource");
+  return Object.fromEntries(
+    content[0]!.field.map(({ fieldType, fieldName, value }) => {
+      expect(fieldType).toBe(1);
+      return [fieldName, JSON.parse(new TextDecoder().decode(value))];
+    }),
+  );
+}
+
+/** "consumer: CPUs" of each NUMA node. */
+function holdings(response: GetReportContentResponse): string[][] {
+  const zones = fields(response).TopologyZone as TopologyZone[];
+  return zones
+    .flatMap(({ children }) => children ?? [])
+    .map(({ allocations = [] }) =>
+      allocations.map(({ consumer, requests }) => `${consumer}: ${requests.cpu}`),
+    );
+}
+
+/** Watches in the background; `seen` are the contents so far. */
+function watch(reporter: KubeletReporter) {
+  const controller = new AbortController();
+  const seen: string[][][] = [];
+  const ended = (async () => {
+    for await (const response of reporter.listAndWatch(controller.signal)) seen.push(holdings(response));
+  })().catch((error: unknown) => error);
+  const stop = async () => {
+    controller.abort(new Error("test ends"));
+    return await ended;
+  };
+  cleanups.push(async () => void (await stop()));
+  return { seen, stop };
+}
+
+const web = [["default/web/u-web: 1"], []];
+
+describe("getReportContent", () => {
+  it("is the zones, and the policy where it is known", async () => {
+    const { kubelet, reporter } = await setUp({ topologyManager: { policy: "restricted", scope: "pod" } });
+    await kubelet.start();
+    const response = await reporter.getReportContent(noAbort);
+    expect(holdings(response)).toEqual(web);
+    expect(fields(response).TopologyPolicy).toBe("RestrictedPodLevel");
+  });
+
+  it("follows the kubelet's configuration file, and keeps the policy when it can't be read", async () => {
+    const { kubelet, reporter, logger } = await setUp();
+    const configFile = join(kubelet.folder, "config.yaml");
+    const other = await setUp({ podResourcesSocket: kubelet.socket, configFile });
+    await kubelet.start();
+    const policy = async () => fields(await other.reporter.getReportContent(noAbort)).TopologyPolicy;
+    expect(await policy()).toBeUndefined();
+    expect(other.logger.warn).toHaveBeenCalledTimes(1);
+    await writeFile(configFile, "kind: KubeletConfiguration\ntopologyManagerPolicy: single-numa-node\n");
+    expect(await policy()).toBe("SingleNUMANodeContainerLevel");
+    await writeFile(configFile, "kind: KubeletConf");
+    expect(await policy()).toBe("SingleNUMANodeContainerLevel");
+    expect(other.logger.warn).toHaveBeenCalledTimes(2);
+
+    expect(fields(await reporter.getReportContent(noAbort)).TopologyPolicy).toBeUndefined();
+    expect(logger.warn).not.toHaveBeenCalled();
+  });
+
+  it("fails while the kubelet is away, which is said once, and so is its return", async () => {
+    const { kubelet, reporter, logger, metric } = await setUp();
+    for (const _ of [1, 2]) {
+      await expect(reporter.getReportContent(noAbort)).rejects.toMatchObject({ code: "unavailable" });
+    }
+    expect(logger.warn).toHaveBeenCalledTimes(1);
+    await kubelet.start();
+    await reporter.getReportContent(noAbort);
+    expect(logger.info.mock.calls.map(([, message]) => message)).toEqual(["Kubelet is read again"]);
+    expect(await metric("nodekeeper_intree_kubelet_readings_total")).toEqual([
+      'nodekeeper_intree_kubelet_readings_total{result="unavailable"} 2',
+      'nodekeeper_intree_kubelet_readings_total{result="ok"} 1',
+    ]);
+  });
+
+  it("fails at its own deadline when the kubelet hangs, whatever the caller's", async () => {
+    const { kubelet, reporter, clock } = await setUp();
+    kubelet.answerList = () => new Promise(() => {});
+    await kubelet.start();
+    const asked = expect(reporter.getReportContent(noAbort)).rejects.toMatchObject({
+      code: "deadline",
+      message: expect.stringContaining(kubelet.socket),
+    });
+    await until("the kubelet is asked", () => kubelet.lists === 1);
+    await clock.step(timeoutMs);
+    await asked;
+    expect(clock.timers).toBe(0);
+  });
+
+  it("counts a caller that leaves as no failure of the kubelet", async () => {
+    const { kubelet, reporter, clock, logger } = await setUp();
+    kubelet.answerList = () => new Promise(() => {});
+    await kubelet.start();
+    const controller = new AbortController();
+    const asked = reporter.getReportContent(controller.signal);
+    await until("the kubelet is asked", () => kubelet.lists === 1);
+    controller.abort(new Error("enough"));
+    await expect(asked).rejects.toThrow("enough");
+    await until("the reading has ended", () => clock.timers === 0);
+    expect(logger.warn).not.toHaveBeenCalled();
+  });
+
+  it("leaves out a pod that does not run, and counts it", async () => {
+    const { kubelet, reporter, metric } = await setUp();
+    kubelet.pods = [holding("web", 1n), holding("gone", 2n)];
+    await kubelet.start();
+    expect(holdings(await reporter.getReportContent(noAbort))).toEqual(web);
+    expect(await metric("nodekeeper_intree_kubelet_unknown_pods")).toEqual([
+      "nodekeeper_intree_kubelet_unknown_pods 1",
+    ]);
+  });
+
+  it("says once what can't be reported, and once that it can again", async () => {
+    const { kubelet, reporter, logger } = await setUp();
+    kubelet.allocatable = { cpuIds: [1n, 77n] };
+    await kubelet.start();
+    await reporter.getReportContent(noAbort);
+    await reporter.getReportContent(noAbort);
+    expect(logger.warn.mock.calls).toEqual([
+      [expect.objectContaining({ problems: ["CPU 77 is not online"] }), expect.any(String)],
+    ]);
+    kubelet.allocatable = { cpuIds: [1n] };
+    await reporter.getReportContent(noAbort);
+    expect(logger.info).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe("listAndWatch", () => {
+  it("gives the content at once, and the next a little after something happened", async () => {
+    const { kubelet, reporter, clock, changes, uids } = await setUp();
+    await kubelet.start();
+    const { seen } = watch(reporter);
+    await until("the first content", () => seen.length === 1);
+    expect(seen[0]).toEqual(web);
+
+    kubelet.pods = [holding("web", 1n), holding("job", 4n)];
+    uids.set("job", "u-job");
+    changes.happen();
+    await clock.step(debounceMs - 1);
+    expect(kubelet.lists).toBe(1);
+    await clock.step(1);
+    await until("the second content", () => seen.length === 2);
+    expect(seen[1]).toEqual([["default/web/u-web: 1"], ["default/job/u-job: 1"]]);
+  });
+
+  it("asks once for many events, and again for those that come while it asks", async () => {
+    const { kubelet, reporter, clock, changes } = await setUp();
+    await kubelet.start();
+    const { seen } = watch(reporter);
+    await until("the first content", () => seen.length === 1);
+    for (let at = 0; at < 10; at++) {
+      changes.happen();
+      await clock.step(debounceMs / 20);
+    }
+    await clock.step(debounceMs);
+    await until("the kubelet is asked", () => kubelet.lists === 2);
+    await until("it waits", () => clock.timers === 1);
+
+    const { promise, resolve } = Promise.withResolvers<Uint8Array>();
+    kubelet.answerList = () => promise;
+    changes.happen();
+    await clock.step(debounceMs);
+    await until("the kubelet is asked", () => kubelet.lists === 3);
+    changes.happen();
+    kubelet.answerList = undefined;
+    resolve(new Uint8Array());
+    await until("its content has gone", () => seen.length === 2);
+    await clock.step(debounceMs);
+    await until("the kubelet is asked again", () => kubelet.lists === 4);
+    await until("what it says", () => seen.length === 3);
+    expect(seen).toEqual([web, [[], []], web]);
+  });
+
+  it("says nothing while nothing changes, and asks from time to time", async () => {
+    const { kubelet, reporter, clock } = await setUp();
+    await kubelet.start();
+    const { seen } = watch(reporter);
+    await until("the first content", () => seen.length === 1);
+    for (let round = 2; round < 5; round++) {
+      await until("it waits", () => clock.timers === 1);
+      await clock.step(resyncIntervalMs);
+      await until("the kubelet is asked", () => kubelet.lists === round);
+    }
+    expect(seen).toHaveLength(1);
+  });
+
+  it("tries again soon while the kubelet is away, and goes on where it was", async () => {
+    const { kubelet, reporter, clock, logger } = await setUp();
+    await kubelet.start();
+    const { seen } = watch(reporter);
+    await until("the first content", () => seen.length === 1);
+    await kubelet.stop();
+    await until("it waits", () => clock.timers === 1);
+    await clock.step(resyncIntervalMs);
+    await until("it is said", () => logger.warn.mock.calls.length === 1);
+    await until("it waits", () => clock.timers === 1);
+    await clock.step(retryIntervalMs);
+    kubelet.pods = [holding("web", 2n)];
+    await kubelet.start();
+    await until("it waits", () => clock.timers === 1);
+    await clock.step(retryIntervalMs);
+    await until("it is said", () => logger.info.mock.calls.length === 1);
+    expect(logger.warn).toHaveBeenCalledTimes(1);
+    expect(seen).toHaveLength(1);
+  });
+
+  it("serves the fetcher from its last reading, but not while the kubelet is away", async () => {
+    const { kubelet, reporter, clock, changes } = await setUp();
+    await kubelet.start();
+    const { seen, stop } = watch(reporter);
+    await until("the first content", () => seen.length === 1);
+    expect(holdings(await reporter.getReportContent(noAbort))).toEqual(web);
+    expect(kubelet.lists).toBe(1);
+    await kubelet.stop();
+    await until("it waits", () => clock.timers === 1);
+    changes.happen();
+    await clock.step(debounceMs);
+    await until("it waits", () => clock.timers === 1);
+    await expect(reporter.getReportContent(noAbort)).rejects.toMatchObject({ code: "unavailable" });
+    await kubelet.start();
+    await stop();
+    await reporter.getReportContent(noAbort);
+    await reporter.getReportContent(noAbort);
+    expect(kubelet.lists).toBe(3);
+  });
+
+  it("ends with the signal's reason and leaves nothing behind", async () => {
+    const { kubelet, reporter, clock, changes } = await setUp();
+    await kubelet.start();
+    const { seen, stop } = watch(reporter);
+    await until("the first content", () => seen.length === 1);
+    await until("it waits", () => clock.timers === 1);
+    expect(changes.readers).toBe(1);
+    expect(await stop()).toMatchObject({ message: "test ends" });
+    expect(changes.readers).toBe(0);
+    expect(clock.timers).toBe(0);
+  });
+
+  it("goes by time alone where changes can't be followed", async () => {
+    const { kubelet, reporter, clock, changes, logger } = await setUp();
+    vi.spyOn(changes, "read").mockImplementation(() => {
+      throw new Error("no log");
+    });
+    await kubelet.start();
+    const { seen } = watch(reporter);
+    await until("the first content", () => seen.length === 1);
+    expect(logger.warn).toHaveBeenCalledTimes(1);
+    await until("it waits", () => clock.timers === 1);
+    await clock.step(resyncIntervalMs);
+    await until("the kubelet is asked", () => kubelet.lists === 2);
+  });
+});
