@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { messageOf, NodekeeperError } from "../lib/index.ts";
+import { messageOf, NodekeeperError, systemClock } from "../lib/index.ts";
 import { keepProcessSmall } from "./memory.ts";
 import { type Output, standardOutput } from "./output.ts";
 import { addConfigurationOptions } from "./settings-options.ts";
@@ -138,7 +138,7 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     .action(async ({ server, output: given, since, follow, records }) => {
       const { roundsCommand } = await import("./eviction/rounds.ts");
       const format = oneOf(given, ["text", "json"] as const, "--output");
-      await roundsCommand({ server, format, since, follow, records }, output, Date.now(), await signals());
+      await roundsCommand({ server, format, since, follow, records }, output, systemClock, await signals());
     });
 
   addServerOption(
@@ -148,7 +148,10 @@ export async function runCli(argv: readonly string[], output: Output = standardO
   )
     .requiredOption("--config <file>", "the other configuration (AgentConfiguration, YAML)")
     .option("-o, --output <format>", "text or json", "text")
-    .option("--since <duration>", "how long ago to begin", "1h")
+    .option(
+      "--since <duration>",
+      "how long ago to begin (default: 1h of the agent's rounds, all of a file's)",
+    )
     .option("--records <file>", "records that `rounds --records` wrote, in place of the agent's")
     .action(async ({ server, output: given, since, config: file, records }) => {
       const { replayCommand } = await import("./eviction/replay.ts");

@@ -174,16 +174,26 @@ describe("rounds", () => {
     playEviction();
     const lines = (await ask("rounds")).out.split("\n");
     expect(lines[0]).toMatch(
-      /round 1 {2}2 of 3 pods are candidates; met: pressure memory hard; evicts: default\/web; refused: 1 critical$/,
+      /round 1 {2}2 of 3 pods are candidates; met: pressure memory hard 0\.97 > 0\.8; evicts: default\/web; refused: 1 critical$/,
     );
-    expect(lines[1]).toMatch(/round 2 .*ended gone: gone from the API server$/);
+    expect(lines[1]).toMatch(/round 2 .*; default\/web gone: gone from the API server$/);
     expect((await ask("rounds", "--since", "5s")).out).toMatch(/^No round/);
     const [first] = (await ask("rounds", "-o", "json")).out.split("\n");
     expect(JSON.parse(first!)).toMatchObject({ id: 1, victims: [{ name: "web" }] });
   });
 
   it("refuses bad queries", async () => {
-    expect(await ask("rounds", "--since", "yesterday")).toMatchObject({ status: 2 });
+    expect(await ask("rounds", "--since", "yesterday")).toMatchObject({
+      status: 2,
+      err: expect.stringContaining('--since takes how long ago, such as "90s" or "24h"; got "yesterday"'),
+    });
+    expect(await ask("rounds", "--since", "-5m")).toMatchObject({ status: 2 });
+    expect(await ask("rounds", "--records", "--follow")).toMatchObject({ status: 2 });
+    expect(await cli("rounds", "--server", "127.0.0.1:1")).toMatchObject({
+      status: 1,
+      err: expect.stringContaining("no agent answers at 127.0.0.1:1"),
+    });
+    expect(await cli("rounds", "--follow", "--server", "127.0.0.1:1")).toMatchObject({ status: 1 });
     const { status } = await fetch(`http://${address}/api/v1/eviction/rounds?since=-1`);
     expect(status).toBe(400);
     expect((await fetch(`http://${address}/api/v1/eviction/explain`)).status).toBe(400);
@@ -203,7 +213,7 @@ describe("replay", () => {
     expect((await ask("rounds")).out).toContain("evicts: default/db");
     const keep = candidate("eviction:\n  dryRunPlugins: [soft]\n");
     expect((await ask("replay", "--config", keep)).out).toMatch(
-      /^1 rounds replayed.*\nVictims then: 1; under this policy: 0\.\n1 rounds would have decided otherwise:\n\nRound 1 at .*\n {2}- spared {3}default\/db: the plugin is in dry run\n/,
+      /^1 round since .* replayed: 1 victim then, 0 under this policy\.\n1 round would have decided otherwise\. .*\n\nRound 1 at .*\n {2}- spared {3}default\/db: the plugin is in dry run\n/,
     );
     const same = candidate("eviction:\n  burst: 5\n");
     expect((await ask("replay", "--config", same)).out).toContain("No round would have decided otherwise.");
@@ -222,8 +232,34 @@ describe("replay", () => {
       err: expect.stringContaining("line 1: no recorded round"),
     });
     expect(await cli("replay", "--config", config, "--records", join(directory, "none"))).toMatchObject({
+      status: 2,
       err: expect.stringContaining("no such file"),
     });
+    writeFileSync(file, "nonsense\n");
+    expect((await cli("replay", "--config", config, "--records", file)).err).toContain("line 1: not JSON");
+    const whole = { plugins: [], tops: [], outcomes: [] };
+    const broken = { id: 7, input: { now: 1, pods: [null], ...whole }, decision: { victims: [] } };
+    writeFileSync(file, `\n${JSON.stringify(broken)}\n`);
+    expect(await cli("replay", "--config", config, "--records", file)).toMatchObject({
+      status: 2,
+      err: expect.stringContaining("round 7 is no whole record"),
+    });
+  });
+
+  it("takes all of a file unless told since when", async () => {
+    playEviction();
+    const file = join(directory, "records.jsonl");
+    writeFileSync(file, (await ask("rounds", "--records")).out);
+    const args = ["replay", "--config", candidate(""), "--records", file];
+    expect((await cli(...args)).out).toMatch(/^2 rounds replayed: 1 victim then, 1 under this policy\.\n/);
+    expect((await cli(...args, "--since", "5s")).out).toMatch(
+      /^No recorded round since .*: nothing to replay\.\n$/,
+    );
+    writeFileSync(file, "");
+    expect((await cli(...args)).out).toBe("No recorded round: nothing to replay.\n");
+    expect((await ask("replay", "--config", candidate(""), "--since", "5s")).out).toMatch(
+      /^No recorded round since/,
+    );
   });
 
   it("refuses a wrong configuration as the agent would", async () => {

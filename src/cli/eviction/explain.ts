@@ -1,6 +1,7 @@
 import type { PodExplanation } from "../../eviction/index.ts";
 import { askAgent } from "../agent-client.ts";
 import type { Output } from "../output.ts";
+import { plainJson } from "../plain-text.ts";
 import { explanationPage } from "./explanation-page.ts";
 
 export interface ExplainOptions {
@@ -17,6 +18,6 @@ export async function explainPodCommand(
 ): Promise<void> {
   const path = `/api/v1/eviction/explain?pod=${encodeURIComponent(pod)}`;
   const explanation = await askAgent<PodExplanation>(server, path);
-  if (format === "json") output.write(`${JSON.stringify(explanation, null, 2)}\n`);
+  if (format === "json") output.write(`${plainJson(explanation, 2)}\n`);
   else output.write(explanationPage(explanation, output));
 }

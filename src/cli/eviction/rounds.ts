@@ -1,9 +1,11 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { RoundSummary } from "../../eviction/index.ts";
+import { type Clock, codeOf, messageOf, NodekeeperError } from "../../lib/index.ts";
 import { askAgent } from "../agent-client.ts";
-import { type Output, paint } from "../output.ts";
-import { plainText } from "../plain-text.ts";
+import type { Output } from "../output.ts";
+import { plainJson } from "../plain-text.ts";
 import { recordsOfAgent, sinceOf } from "./record-source.ts";
+import { roundLine } from "./round-line.ts";
+import { timeOf } from "./wording.ts";
 
 export interface RoundsOptions {
   /** "host:port" of the agent's status server. */
@@ -12,7 +14,7 @@ export interface RoundsOptions {
   /** How long ago to begin: "1h". */
   since: string;
   follow: boolean;
-  /** Whole records as lines of JSON, for `replay` and `policy test` elsewhere. */
+  /** Whole records as lines of JSON, for `replay` elsewhere. */
   records: boolean;
 }
 
@@ -22,52 +24,71 @@ const POLL_MS = 1_000;
 export async function roundsCommand(
   options: RoundsOptions,
   output: Output,
-  now: number,
+  clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
   const { server, format, follow } = options;
-  const since = sinceOf(options.since, now);
+  const since = sinceOf(options.since, clock.now());
   if (options.records) {
+    if (follow) throw new NodekeeperError("invalid", "--records and --follow don't go together");
     for await (const record of recordsOfAgent(server, since)) {
       signal.throwIfAborted();
-      output.write(`${JSON.stringify(record)}\n`);
+      output.write(`${plainJson(record)}\n`);
     }
     return;
   }
-  let last = 0;
   let shown = 0;
-  while (!signal.aborted) {
-    const path = `/api/v1/eviction/rounds?since=${since}&after=${last}`;
-    const rounds = await askAgent<RoundSummary[]>(server, path);
-    for (const round of rounds)
-      output.write(format === "json" ? `${JSON.stringify(round)}\n` : roundLine(round, output));
-    shown += rounds.length;
-    last = rounds.at(-1)?.id ?? last;
-    // The agent gives a thousand at most at once.
-    if (rounds.length > 0) continue;
-    if (!follow) break;
-    await sleep(POLL_MS, undefined, { signal }).catch(() => {});
+  const source = follow ? followedRounds(server, since, clock, signal) : roundsOfAgent(server, since, signal);
+  for await (const round of source) {
+    output.write(format === "json" ? `${plainJson(round)}\n` : roundLine(round, output));
+    shown++;
   }
   if (shown === 0 && format === "text" && !signal.aborted) {
-    output.write(`No round since ${new Date(since).toISOString()} in which anything happened.\n`);
+    output.write(`No round since ${timeOf(since)} in which anything happened.\n`);
   }
 }
 
-/** One round in a line. */
-export function roundLine(round: RoundSummary, output: Output): string {
-  const { at, id, candidates, pods, victims, dryRunVictims, met, failures, outcomes, withdrawals } = round;
-  const refusals = Object.entries(round.refusals).map(([reason, count]) => `${count} ${reason}`);
-  const names = (list: readonly { namespace: string; name: string }[]) =>
-    list.map(({ namespace, name }) => `${namespace}/${name}`).join(", ");
-  const parts = [
-    met.length > 0 ? paint(output, "yellow", plainText(`met: ${met.join(", ")}`)) : "",
-    victims.length > 0 ? paint(output, "red", plainText(`evicts: ${names(victims)}`, 1_000)) : "",
-    dryRunVictims.length > 0 ? plainText(`would evict (dry run): ${names(dryRunVictims)}`, 1_000) : "",
-    refusals.length > 0 ? `refused: ${refusals.join(", ")}` : "",
-    withdrawals > 0 ? `withdrawn: ${withdrawals}` : "",
-    ...outcomes.map(({ result, message }) => plainText(`ended ${result}: ${message}`)),
-    failures.length > 0 ? paint(output, "red", plainText(`failed: ${failures.join(", ")}`)) : "",
-  ].filter((part) => part !== "");
-  const head = `${new Date(at).toISOString()}  round ${id}  ${candidates} of ${pods} pods are candidates`;
-  return `${[head, ...parts].join("; ")}\n`;
+/** Rounds that the agent has now, oldest first; it gives some at once. */
+async function* roundsOfAgent(
+  server: string,
+  since: number,
+  signal: AbortSignal,
+  after = 0,
+): AsyncGenerator<RoundSummary> {
+  for (let last = after; !signal.aborted; ) {
+    const path = `/api/v1/eviction/rounds?since=${since}&after=${last}`;
+    const rounds = await askAgent<RoundSummary[]>(server, path);
+    yield* rounds;
+    const newest = rounds.at(-1);
+    if (newest === undefined) return;
+    last = newest.id;
+  }
+}
+
+/** The same and those to come, until aborted. Once the agent has answered, it may go away and come back. */
+async function* followedRounds(
+  server: string,
+  since: number,
+  clock: Clock,
+  signal: AbortSignal,
+): AsyncGenerator<RoundSummary> {
+  let last = 0;
+  let hasAnswered = false;
+  let isAway = false;
+  while (!signal.aborted) {
+    try {
+      for await (const round of roundsOfAgent(server, since, signal, last)) {
+        last = round.id;
+        yield round;
+      }
+      hasAnswered = true;
+      isAway = false;
+    } catch (error) {
+      const mayComeBack = ["unavailable", "deadline", "stopped"].includes(codeOf(error));
+      if (!hasAnswered || !mayComeBack) throw error;
+      if (!isAway) process.stderr.write(`nodekeeper: ${messageOf(error)}; trying again\n`);
+      isAway = true;
+    }
+    await clock.sleep(POLL_MS, signal).catch(() => {});
+  }
 }

@@ -1,0 +1,96 @@
+import { describe, expect, it } from "vitest";
+import type { Replay, ReplayedRound } from "../../eviction/index.ts";
+import type { Output } from "../output.ts";
+import { replayPage } from "./replay-page.ts";
+
+const plain: Output = { write() {}, isTerminal: false, columns: 120 };
+const START = Date.parse("2026-03-01T12:00:00Z");
+const pod = (name: string) => ({ uid: name, namespace: "shop", name });
+const victim = (name: string) => ({ ...pod(name), plugin: "p", reason: "because", gracePeriodSeconds: null });
+
+const round = (changes: Partial<ReplayedRound>): ReplayedRound => ({
+  id: 7,
+  at: START,
+  before: [],
+  after: [],
+  spared: [],
+  added: [],
+  graceChanged: [],
+  refusals: {},
+  taints: { missing: [], added: [] },
+  unasked: [],
+  otherOffer: [],
+  ...changes,
+});
+const replay = (changes: Partial<Replay>): Replay => ({
+  rounds: 12,
+  differing: [],
+  uncertain: 0,
+  victimsBefore: 3,
+  victimsAfter: 3,
+  ...changes,
+});
+
+describe("the page of replay", () => {
+  it("says that nothing differs, or that there is nothing", () => {
+    expect(replayPage(replay({}), START, plain)).toBe(
+      "12 rounds since 2026-03-01T12:00:00.000Z replayed: 3 victims then, 3 under this policy.\nNo round would have decided otherwise.\n",
+    );
+    expect(replayPage(replay({ uncertain: 2 }), undefined, plain)).toBe(
+      "12 rounds replayed: 3 victims then, 3 under this policy.\nNo round would have decided otherwise.\nOf 2 rounds more it is not known: a plugin would have been asked what it was not asked then.\n",
+    );
+    expect(replayPage(replay({ rounds: 0 }), START, plain)).toBe(
+      "No recorded round since 2026-03-01T12:00:00.000Z: nothing to replay.\n",
+    );
+  });
+
+  it("shows all that differs, and what is not known", () => {
+    const differing = [
+      round({
+        spared: [{ ...pod("web"), why: "no candidate: label example.com/keep" }],
+        added: [{ ...pod("db"), why: "goes as number 1, for p: because" }],
+        graceChanged: [
+          { ...pod("job"), before: 600, after: 60 },
+          { ...pod("old"), before: null, after: 0 },
+        ],
+        refusals: { skipLabel: [0, 1], notLeastImportant: [2, 1] },
+        taints: { missing: ["nodekeeper.dev/Memory:NoSchedule"], added: ["example.com/Memory:NoSchedule"] },
+        unasked: ["disk"],
+        otherOffer: ["memory"],
+      }),
+    ];
+    expect(replayPage(replay({ differing, victimsAfter: 4 }), undefined, plain)).toBe(`\
+12 rounds replayed: 3 victims then, 4 under this policy.
+1 round would have decided otherwise. Each is replayed on its own recorded state: what an earlier difference would have led to is not known.
+
+Round 7 at 2026-03-01T12:00:00.000Z
+  - spared   shop/web: no candidate: label example.com/keep
+  + evicted  shop/db: goes as number 1, for p: because
+  ~ grace    shop/job: 60 s in place of 600 s
+  ~ grace    shop/old: 0 s in place of its own
+  ~ refused  skipLabel: 1 in place of 0
+  ~ refused  notLeastImportant: 1 in place of 2
+  - taint    nodekeeper.dev/Memory:NoSchedule
+  + taint    example.com/Memory:NoSchedule
+  ? unasked  disk would have been asked for its top pods: its answer is not known
+  ? offered  memory would have had other pods to choose from: its answer might differ
+`);
+  });
+
+  it("shows another order only where it alone differs", () => {
+    const [web, db] = [victim("web"), victim("db")];
+    const page = (changes: Partial<ReplayedRound>) =>
+      replayPage(replay({ differing: [round(changes)] }), undefined, plain);
+    expect(page({ before: [web, db], after: [db, web] })).toContain("  ~ order    shop/db, shop/web\n");
+    expect(page({ before: [web], after: [db], spared: [{ ...web, why: "x" }] })).not.toContain("~ order");
+  });
+
+  it("does nothing to the terminal that a plugin wants", () => {
+    const nasty = "\u001b[2J\n\u009b";
+    const differing = [round({ spared: [{ ...pod(nasty), why: nasty }], unasked: [nasty] })];
+    const text = replayPage(replay({ differing }), undefined, plain);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not come out
+    expect(text.replaceAll("\n", "")).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
+    expect(text.split("\n")).toHaveLength(7);
+  });
+});

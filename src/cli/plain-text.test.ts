@@ -1,0 +1,35 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { plainJson, plainText } from "./plain-text.ts";
+
+const nasty = "\u001b[2J\u009b31m\u0007\u202e\u2066\u2028\u200b\ufeff\r\n\u0000\u007f";
+
+describe("plain text", () => {
+  it("keeps what can be read, and takes the rest out", () => {
+    expect(plainText("grüße, 世界 🙂\t!")).toBe("grüße, 世界 🙂 !");
+    expect(plainText(nasty).replaceAll(" ", "")).toBe("[2J31m");
+  });
+
+  it("is cut to a length", () => {
+    expect(plainText("a".repeat(300))).toBe("a".repeat(300));
+    expect(plainText("a".repeat(301))).toBe(`${"a".repeat(297)}...`);
+    expect(plainText("abcdef", 5)).toBe("ab...");
+  });
+});
+
+describe("plain JSON", () => {
+  it("reads back as it was, and holds no character that does anything to a terminal", () => {
+    for (const indent of [0, 2]) {
+      const text = plainJson({ reason: nasty, list: [nasty] }, indent);
+      expect(JSON.parse(text)).toEqual({ reason: nasty, list: [nasty] });
+      expect(text.replaceAll("\n", "")).toMatch(/^[\u0020-\u007e]*$/);
+    }
+    expect(plainJson({ a: 1 }, 2)).toBe('{\n  "a": 1\n}');
+    fc.assert(
+      fc.property(fc.json({ stringUnit: "binary" }), (json) => {
+        const value = JSON.parse(json);
+        expect(JSON.parse(plainJson(value, 2))).toEqual(value);
+      }),
+    );
+  });
+});
