@@ -56,7 +56,7 @@ export async function policyTestCommand(
   now: number,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { policies, problems } = loadPolicies(options.policies, await read(options.policies));
+  const { policies, problems } = await loadPolicies(options.policies, await read(options.policies));
   const test: PolicyTest = { problems, scenes: [] };
   for (const { round, scene } of await scenesOf(options, now)) {
     const trials: PolicyTrial[] = [];

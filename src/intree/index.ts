@@ -15,14 +15,10 @@ export type { RssOveruseSettings } from "./eviction/rss-overuse.ts";
 export type { SystemMemorySettings } from "./eviction/system-memory.ts";
 export { type RankingMetric, rankingMetrics } from "./eviction/victim-ranking.ts";
 export { HostNodeReadings, type HostNodeReadingsOptions, podUsageOf } from "./policy/host-node-readings.ts";
-export {
-  describeProblem,
-  type LoadedPolicies,
-  loadPolicies,
-  type PolicyProblem,
-} from "./policy/load-policies.ts";
+export { loadPolicies } from "./policy/load-policies.ts";
 export type { Policy } from "./policy/policy.ts";
 export { createPolicyMetrics, type PolicyMetrics } from "./policy/policy-metrics.ts";
+export { describeProblem, type LoadedPolicies, type PolicyProblem } from "./policy/policy-problem.ts";
 export { type PolicyParts, policySources } from "./policy/policy-sources.ts";
 export type { Scene } from "./policy/scene.ts";
 export { readSceneFile, type SceneFile, sceneOfFile } from "./policy/scene-file.ts";

@@ -62,7 +62,9 @@ export async function rankPods(
       startedAt = clock.monotonic();
     }
     const usage = "value" in usages ? (usages.value.get(pod.pod.uid) ?? {}) : {};
-    place(policy, pod, { usage, wholePods, now }, ranking);
+    const fate = fateOf(policy, pod, { usage, wholePods, now });
+    if ("values" in fate) ranking.ranked.push(fate);
+    else ranking.excluded.push(fate);
   }
   ranking.ranked.sort(compareRanked);
   ranking.excluded.sort((a, b) => compareUids(a.pod, b.pod));
@@ -70,21 +72,18 @@ export async function rankPods(
 }
 
 // What the filter does not take need not be known well enough to be ranked.
-function place(
+function fateOf(
   { pods: filter, rank }: Policy,
   pod: ObservedPod,
   context: PodContext,
-  ranking: PodRanking,
-): void {
-  const { ranked, excluded } = ranking;
-  const unknown = (why: string) => void excluded.push({ pod, kind: "unknown", why });
+): RankedPod | ExcludedPod {
+  const unknown = (why: string): ExcludedPod => ({ pod, kind: "unknown", why });
   if (filter) {
     const variable = podVariable(pod, filter.reads, context);
     if ("unknown" in variable) return unknown(variable.unknown);
     const taken = filter.evaluate(variable);
     if ("problem" in taken) return unknown(`the filter: ${taken.problem}`);
-    if (!taken.value)
-      return void excluded.push({ pod, kind: "filtered", why: "the filter does not take it" });
+    if (!taken.value) return { pod, kind: "filtered", why: "the filter does not take it" };
   }
   const values: number[] = [];
   for (const [index, formula] of rank.entries()) {
@@ -94,7 +93,7 @@ function place(
     if ("problem" in value) return unknown(`rank[${index}]: ${value.problem}`);
     values.push(value.value);
   }
-  ranked.push({ pod, values });
+  return { pod, values };
 }
 
 function compareRanked(a: RankedPod, b: RankedPod): number {

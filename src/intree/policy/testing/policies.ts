@@ -1,12 +1,13 @@
 import type { ObservedPod } from "../../../eviction/index.ts";
 import { FakeClock, Registry, silentLogger } from "../../../lib/index.ts";
 import { WholePods } from "../../eviction/pod-resources.ts";
-import { describeProblem, loadPolicies } from "../load-policies.ts";
 import type { NodeReadings, NodeSnapshot, Part } from "../node-snapshot.ts";
 import type { PodUsage } from "../pod-variable.ts";
 import type { Policy } from "../policy.ts";
 import { createPolicyMetrics } from "../policy-metrics.ts";
+import { describeProblem } from "../policy-problem.ts";
 import { PolicySource } from "../policy-source.ts";
+import { readPolicies } from "../read-policies.ts";
 
 export const Mi = 2 ** 20;
 export const Gi = 2 ** 30;
@@ -14,7 +15,7 @@ export const Gi = 2 ** 30;
 /** The only policy of a YAML text; its fields are given without the list around it. */
 export function policyOf(fields: string): Policy {
   const text = `policies:\n  - ${fields.trim().replaceAll("\n", "\n    ")}\n`;
-  const { policies, problems } = loadPolicies("test.yaml", text);
+  const { policies, problems } = readPolicies("test.yaml", text);
   if (problems.length > 0) throw new Error(problems.map(describeProblem).join("\n"));
   return policies[0]!;
 }

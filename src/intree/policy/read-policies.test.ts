@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { describeProblem, loadPolicies } from "./load-policies.ts";
+import { describeProblem } from "./policy-problem.ts";
+import { readPolicies } from "./read-policies.ts";
 import { policyOf } from "./testing/policies.ts";
 
 const simple = "name: a\ntype: hard\nwhen: node.cpu.usage > 0.9\nrank: [-pod.priority]";
 
 function problemsOf(text: string): string[] {
-  return loadPolicies("p.yaml", text).problems.map(describeProblem);
+  return readPolicies("p.yaml", text).problems.map(describeProblem);
 }
 
 describe("a policy", () => {
@@ -141,7 +142,7 @@ describe("a file", () => {
   - {name: first, type: hard, when: "true", rank: [1]}
   - {name: last, type: hard, when: "true", rank: [1]}
 `;
-    const { policies, problems } = loadPolicies("p.yaml", text);
+    const { policies, problems } = readPolicies("p.yaml", text);
     expect(policies.map(({ name }) => name)).toEqual(["first", "last"]);
     expect(problems.map(describeProblem)).toEqual([
       'p.yaml:3:38: policy "wrong": when: Unknown variable: tru',
@@ -165,7 +166,7 @@ describe("a file", () => {
 
   test.each(["kubelet-signals", "psi"])("deploy/policies/%s.yaml is right", (name) => {
     const file = new URL(`../../../deploy/policies/${name}.yaml`, import.meta.url);
-    const { policies, problems } = loadPolicies(name, readFileSync(file, "utf8"));
+    const { policies, problems } = readPolicies(name, readFileSync(file, "utf8"));
     expect(problems).toEqual([]);
     expect(policies.length).toBeGreaterThan(3);
   });
@@ -239,7 +240,7 @@ describe("whatever the text is, nothing is thrown", () => {
         const yaml = isExpression
           ? `policies:\n- {name: a, type: hard, when: ${JSON.stringify(text)}, rank: [1]}`
           : text;
-        const { policies, problems } = loadPolicies("p.yaml", yaml);
+        const { policies, problems } = readPolicies("p.yaml", yaml);
         expect(policies.length + problems.length).toBeGreaterThan(0);
         for (const problem of problems) expect(describeProblem(problem)).toMatch(/^p\.yaml/);
       }),
@@ -250,8 +251,8 @@ describe("whatever the text is, nothing is thrown", () => {
   test("any characters", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => {
-        loadPolicies("p.yaml", text);
-        loadPolicies(
+        readPolicies("p.yaml", text);
+        readPolicies(
           "p.yaml",
           `policies:\n- {name: a, type: hard, when: ${JSON.stringify(text)}, rank: [1]}`,
         );
