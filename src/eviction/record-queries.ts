@@ -9,7 +9,7 @@ import type { RoundRecord } from "./round-record.ts";
 import { type RoundSummary, summaryOf } from "./round-summary.ts";
 
 // Unpacking a round of a thousand pods takes a few milliseconds, and the agent has other things to do.
-const ROUNDS_AT_ONCE = 10;
+const ROUNDS_AT_ONCE = 3;
 const MOST_ROUNDS = 250;
 const MOST_SUMMARIES_LENGTH = 2 * 1024 * 1024;
 const LAST_ROUNDS = 20;
@@ -41,7 +41,7 @@ export class RecordQueries {
 
   // Nobody asked for it; the last round that saw it still tells where it stood, or why it is no candidate.
   #explainBystander(uidOrName: string): PodExplanation {
-    for (const record of this.#records.lastRounds(LAST_ROUNDS).reverse()) {
+    for (const record of this.#records.lastRounds(LAST_ROUNDS)) {
       const pod = record.input.pods.find(
         ({ uid, namespace, name }) => uid === uidOrName || `${namespace}/${name}` === uidOrName,
       );
@@ -90,12 +90,10 @@ export class RecordQueries {
 
   /** Whole rounds, oldest first, for a file that `replay` can be run on elsewhere; lets others have their turn between. */
   async *records(since: number, after: number, signal: AbortSignal): AsyncGenerator<RoundRecord> {
-    for (let from = after; ; ) {
-      const { records, last } = this.#records.page({ since, after: from, limit: ROUNDS_AT_ONCE });
-      yield* records;
-      if (last === undefined) return;
-      from = last;
-      await setImmediate(undefined, { signal });
+    let read = 0;
+    for (const record of this.#records.roundsOneByOne({ since, after })) {
+      yield record;
+      if (++read % ROUNDS_AT_ONCE === 0) await setImmediate(undefined, { signal });
     }
   }
 }

@@ -293,6 +293,19 @@ describe("queries", () => {
     expect(await queries.explainPod("web-1-old", signal)).toMatchObject({ uid: "web-1-old", otherUids: [] });
   });
 
+  it("go on with what is left where rounds are written and trimmed meanwhile", async () => {
+    const rounds = new TestRounds(manyPods(30));
+    for (let count = 0; count < 10; count++) play(rounds, forcing(`pod-${count}`));
+    const told: number[] = [];
+    for await (const { id } of new RecordQueries(records).records(0, 0, signal)) {
+      told.push(id);
+      if (id !== 4) continue;
+      clock.jump(2 * bounds.maxAgeMs);
+      play(rounds, forcing("pod-20"));
+    }
+    expect(told).toEqual([1, 2, 3, 4, 11]);
+  });
+
   it("stop explaining when nobody waits any more", async () => {
     const rounds = new TestRounds([testPod("critical", { priority: 2_000_000_001 })]);
     for (let count = 0; count < 20; count++) play(rounds, forcing("critical"));

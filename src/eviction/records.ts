@@ -112,22 +112,27 @@ export class EvictionRecords {
     }
   }
 
-  /** The same in pages, for who must not hold up others; `last` is the id to go on after, undefined at the end. */
-  page(selection: { since: number; after: number; limit: number }): {
-    records: RoundRecord[];
-    last: number | undefined;
-  } {
+  /** The same, each read when it is asked for, however long that takes: what is written and trimmed meanwhile counts. */
+  *roundsOneByOne({ since, after }: { since: number; after: number }): IterableIterator<RoundRecord> {
     const read = this.#reader();
-    const stored = [...this.#options.store.rounds(selection)];
-    return { records: stored.flatMap((round) => read(round) ?? []), last: stored.at(-1)?.id };
+    for (let last = after; ; ) {
+      const [stored] = this.#options.store.rounds({ since, after: last, limit: 1 });
+      if (!stored) return;
+      last = stored.id;
+      const record = read(stored);
+      if (record) yield record;
+    }
   }
 
   /** The rounds that were about a pod, oldest first, each read when it is asked for: together they may be large. */
   *roundsOfPod(uid: string): IterableIterator<RoundRecord> {
-    const { store } = this.#options;
+    yield* this.#roundsWithIds(this.#options.store.roundIdsOfPod(uid));
+  }
+
+  *#roundsWithIds(ids: readonly number[]): IterableIterator<RoundRecord> {
     const read = this.#reader();
-    for (const id of store.roundIdsOfPod(uid)) {
-      const stored = store.round(id);
+    for (const id of ids) {
+      const stored = this.#options.store.round(id);
       const record = stored && read(stored);
       if (record) yield record;
     }
@@ -138,9 +143,10 @@ export class EvictionRecords {
     return this.#options.store.oldestRoundAt();
   }
 
-  /** The last few rounds, oldest first, whomever they were about. */
-  lastRounds(count: number): RoundRecord[] {
-    return this.page({ since: 0, after: this.nextId - 1 - count, limit: count }).records;
+  /** The last few rounds, newest first, whomever they were about. */
+  *lastRounds(count: number): IterableIterator<RoundRecord> {
+    const newest = this.nextId - 1;
+    yield* this.#roundsWithIds(Array.from({ length: count }, (_, back) => newest - back));
   }
 
   steps(uid: string): EvictionStep[] {

@@ -13,7 +13,7 @@ export interface RecordPage {
 }
 
 // A round of a thousand pods is about half a megabyte of JSON.
-const PAGE_BYTES = 4 * 1024 * 1024;
+const PAGE_BYTES = 2 * 1024 * 1024;
 // Together with a page that is nearly full, what a client should be ready to read.
 const MOST_RECORD_BYTES = 12 * 1024 * 1024;
 const MOST_PAGE_ROUNDS = 100;
