@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { RoundSummary } from "../../eviction/index.ts";
-import { Registry, silentLogger, systemClock } from "../../lib/index.ts";
+import { NodekeeperError, Registry, silentLogger, systemClock } from "../../lib/index.ts";
 import { createStatusServer } from "../../server/index.ts";
 import type { Output } from "../output.ts";
 import { roundLine } from "./round-line.ts";
@@ -64,9 +64,11 @@ describe("rounds --follow", () => {
   let out: string[];
   let errors: string[];
   let asked: string[];
+  let failing = false;
 
   beforeEach(() => {
     [rounds, out, errors, asked] = [[], [], [], []];
+    failing = false;
     vi.spyOn(process.stderr, "write").mockImplementation((text) => {
       errors.push(String(text));
       return true;
@@ -87,7 +89,9 @@ describe("rounds --follow", () => {
           summary: "two at once",
           handle(query) {
             asked.push(String(query));
-            return rounds.filter(({ id }) => id > Number(query.get("after"))).slice(0, 2);
+            if (failing) throw new NodekeeperError("unavailable", "the database is away");
+            const [since, after] = [Number(query.get("since")), Number(query.get("after"))];
+            return rounds.filter(({ id, at }) => id > after && at >= since).slice(0, 2);
           },
         },
       ],
@@ -133,9 +137,42 @@ describe("rounds --follow", () => {
     expect(out.map((line) => JSON.parse(line).id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
     expect(between).toEqual([]);
     expect(errors).toEqual([expect.stringMatching(/^nodekeeper: no agent answers at .*; trying again\n$/)]);
-    expect(new Set(asked.map((query) => new URLSearchParams(query).get("since")))).toEqual(
-      new Set([String(summary(0).at)]),
-    );
+    const [first, ...later] = asked.map((query) => new URLSearchParams(query).get("since"));
+    expect(first).toBe(String(summary(0).at));
+    expect(later.at(-1)).toBe(String(summary(6).at + 1));
+  });
+
+  it("goes on where the agent comes back with a new database", async () => {
+    rounds = [summary(1_000), summary(1_001)];
+    const server = await serve("127.0.0.1:0");
+    const stop = new AbortController();
+    const between = [
+      () => {
+        failing = true;
+      },
+      () => {
+        failing = false;
+        rounds = [summary(1, { at: summary(1_002).at }), summary(2, { at: summary(1_003).at })];
+      },
+      () => void rounds.push(summary(3, { at: summary(1_004).at })),
+      () => stop.abort(),
+    ];
+    const clock = {
+      ...systemClock,
+      now: () => summary(1_000).at + 1_000,
+      sleep: async () => between.shift()?.(),
+    };
+    const output = { ...plain, write: (text: string) => void out.push(text) };
+    const options = {
+      server: server.address,
+      format: "json",
+      since: "1h",
+      follow: true,
+      records: false,
+    } as const;
+    await roundsCommand(options, output, clock, stop.signal);
+    await server.stop();
+    expect(out.map((line) => JSON.parse(line).id)).toEqual([1_000, 1_001, 1, 2, 3]);
   });
 
   it("gives up at once where no agent has answered yet", async () => {

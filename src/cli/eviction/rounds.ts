@@ -72,13 +72,15 @@ async function* followedRounds(
   clock: Clock,
   signal: AbortSignal,
 ): AsyncGenerator<RoundSummary> {
-  let last = 0;
+  let from = { since, after: 0 };
+  let newestAt = since - 1;
   let hasAnswered = false;
   let isAway = false;
   while (!signal.aborted) {
     try {
-      for await (const round of roundsOfAgent(server, since, signal, last)) {
-        last = round.id;
+      for await (const round of roundsOfAgent(server, from.since, signal, from.after)) {
+        from.after = round.id;
+        newestAt = round.at;
         yield round;
       }
       hasAnswered = true;
@@ -88,6 +90,8 @@ async function* followedRounds(
       if (!hasAnswered || !mayComeBack) throw error;
       if (!isAway) process.stderr.write(`nodekeeper: ${messageOf(error)}; trying again\n`);
       isAway = true;
+      // It may come back with another database, whose ids begin anew.
+      from = { since: newestAt + 1, after: 0 };
     }
     await clock.sleep(POLL_MS, signal).catch(() => {});
   }
