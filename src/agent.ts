@@ -158,7 +158,10 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const reporters: ReporterManager = new ReporterManager({
     store,
     policies,
-    inTree: [...inTreeReporters(configuration, clock, log), ...(eviction ? [eviction.reporter] : [])],
+    inTree: [
+      ...inTreeReporters(configuration, lifecycle, clock, log, registry),
+      ...(eviction ? [eviction.reporter] : []),
+    ],
     settings: () => configuration.reporting,
     maxLost: plugins.maxPlugins,
     maxContentBytes: reporting.maxContentSize,

@@ -32,7 +32,7 @@ function contents(name: string, value: number) {
 }
 
 function startRealAgent(): ScriptProcess {
-  const flags = { ...agentFlags(cluster), reportingInTreePlugins: "*" };
+  const flags = { ...agentFlags(cluster), reportingInTreePlugins: "system-reporter-plugin" };
   return startScript("src/main.ts", ["run", ...argumentsOf(flags)]);
 }
 

@@ -57,7 +57,7 @@ const refused: [string, Partial<PluginInfo>, RegExp][] = [
 it.each(refused)("%s is refused, told to the plugin and shown", async (what, info, reason) => {
   const isReserved = info.name === "system-reporter-plugin";
   const own = isReserved ? await startCluster() : undefined;
-  const host = own ? await startAgent(own, { reportingInTreePlugins: "*" }) : agent;
+  const host = own ? await startAgent(own, { reportingInTreePlugins: "system-reporter-plugin" }) : agent;
   const socketName = `bad-${refused.findIndex(([each]) => each === what)}`;
   const plugin = await startBarePlugin(host.pluginDir, socketName, constantly(widgets("bad", 1)), info);
   try {

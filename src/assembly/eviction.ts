@@ -29,6 +29,7 @@ import type { CriRuntime, FoundRuntime } from "../runtime/index.ts";
 import { EvictionStore, type StateDatabase } from "../state/index.ts";
 import { evictionPolicyOf, evictionSettingsOf, killerTableOf } from "./eviction-settings.ts";
 import { inTreeEviction } from "./in-tree-eviction.ts";
+import { PolicyFiles } from "./policy-files.ts";
 
 /** What eviction is built of. */
 export interface EvictionAssembly {
@@ -81,11 +82,18 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
     ...common,
   });
   const tokenCheck = reviewedTokens(client);
+  const inTree = inTreeEviction({ ...assembly, pods, runtime: containers?.runtime });
   const plugins = new EvictionPlugins({
-    inTree: inTreeEviction({ ...assembly, pods, runtime: containers?.runtime }),
+    inTree: inTree.sources,
     settings,
     tokenCheck: () => (configuration().eviction.strict ? tokenCheck : undefined),
     metrics: roundMetrics,
+    ...common,
+  });
+  const policyFiles = new PolicyFiles({
+    files: () => configuration().eviction.policies.files,
+    plugins,
+    sourcesOf: inTree.ofPolicies,
     ...common,
   });
   const marginMs = () => policy().releaseMarginMs;
@@ -151,8 +159,8 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
     ...common,
   });
   return {
-    parts: [pods, nodeTainter, evictor, manager],
-    checks: [pods, plugins, manager, evictor, nodeTainter].map((part) => part.healthCheck()),
+    parts: [pods, policyFiles, nodeTainter, evictor, manager],
+    checks: [pods, policyFiles, plugins, manager, evictor, nodeTainter].map((part) => part.healthCheck()),
     plugins,
     reporter: conditions,
     queries: new RecordQueries(records),

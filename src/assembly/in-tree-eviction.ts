@@ -3,9 +3,14 @@ import type { EvictionSource, NodePods } from "../eviction/index.ts";
 import { Host, HostReadings, PodReadings } from "../host/index.ts";
 import {
   createInTreeEvictionMetrics,
+  createPolicyMetrics,
   customNodeResourceAllocatable,
+  HostNodeReadings,
   inTreeEvictionSources,
   PodMemories,
+  type Policy,
+  podUsageOf,
+  policySources,
 } from "../intree/index.ts";
 import type { KubeApiClient } from "../kube/index.ts";
 import type { Clock, Logger, Registry } from "../lib/index.ts";
@@ -25,8 +30,16 @@ export interface InTreeEvictionAssembly {
   registry: Registry;
 }
 
-/** The in-tree eviction plugins that are enabled. Throws for a name that nobody has. */
-export function inTreeEviction(assembly: InTreeEvictionAssembly): EvictionSource[] {
+/** Eviction plugins inside the agent. */
+export interface InTreeEviction {
+  /** Those that are enabled by name. */
+  sources: EvictionSource[];
+  /** Makes a plugin of each policy; they share readings with the others. */
+  ofPolicies: (policies: readonly Policy[]) => EvictionSource[];
+}
+
+/** The in-tree eviction plugins. Throws for a name that nobody has. */
+export function inTreeEviction(assembly: InTreeEvictionAssembly): InTreeEviction {
   const { configuration, client, pods, runtime, clock, log, registry } = assembly;
   const { hostRoot, nodeName, eviction } = configuration();
   const readings = new HostReadings({
@@ -36,18 +49,30 @@ export function inTreeEviction(assembly: InTreeEvictionAssembly): EvictionSource
     // All plugins of a round share a reading, and no round gets the last one's.
     maxAgeMs: () => configuration().eviction.syncPeriod / 2,
   });
+  const memories = new PodMemories({ readings, runtimeStats: runtime && statsOf(runtime), clock });
+  const intreeLog = log.child({ room: "intree" });
   const parts = {
     readings,
-    memories: new PodMemories({ readings, runtimeStats: runtime && statsOf(runtime), clock }),
+    memories,
     nodePods: () => pods.list(),
     allocatable: customNodeResourceAllocatable({ client, nodeName, clock }),
     clock,
-    log: log.child({ room: "intree" }),
+    log: intreeLog,
     metrics: createInTreeEvictionMetrics(registry),
   };
-  return inTreeEvictionSources(eviction.inTreePlugins, parts, () =>
-    inTreeEvictionSettingsOf(configuration()),
-  );
+  const { nodefsPath, imagefsPath } = eviction.policies;
+  const policyParts = {
+    readings: new HostNodeReadings({ readings, nodefsPath, imagefsPath: imagefsPath || undefined }),
+    podUsage: podUsageOf(memories),
+    clock,
+    log: intreeLog,
+    metrics: createPolicyMetrics(registry),
+  };
+  const settings = () => inTreeEvictionSettingsOf(configuration());
+  return {
+    sources: inTreeEvictionSources(eviction.inTreePlugins, parts, settings),
+    ofPolicies: (policies) => policySources(policies, policyParts),
+  };
 }
 
 function statsOf(runtime: CriRuntime | FoundRuntime): Pick<RuntimeStats, "pods"> {

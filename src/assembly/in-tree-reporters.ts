@@ -1,22 +1,49 @@
 import type { AgentConfiguration } from "../config/index.ts";
 import { Host } from "../host/index.ts";
-import { enabledPlugins, SYSTEM_REPORTER_NAME, SystemReporter } from "../intree/index.ts";
-import { type Clock, type Logger, NodekeeperError } from "../lib/index.ts";
+import {
+  createKubeletReporterMetrics,
+  defaultKubeletReporterSettings,
+  enabledPlugins,
+  KUBELET_REPORTER_NAME,
+  KubeletReporter,
+  type KubeletReporterSettings,
+  parseDeviceZones,
+  podUidLookup,
+  SYSTEM_REPORTER_NAME,
+  SystemReporter,
+} from "../intree/index.ts";
+import { type Clock, type Logger, NodekeeperError, type Registry } from "../lib/index.ts";
+import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import type { ReporterSource } from "../reporting/index.ts";
 
 /** The in-tree reporters that are enabled. Throws for a name that nobody has. */
 export function inTreeReporters(
-  { hostRoot, reporting }: AgentConfiguration,
+  configuration: AgentConfiguration,
+  lifecycle: PodLifecycleEventGenerator | undefined,
   clock: Clock,
   log: Logger,
+  registry: Registry,
 ): ReporterSource[] {
+  const { hostRoot, reporting } = configuration;
+  const host = new Host({ root: hostRoot, clock });
   const makers: Record<string, () => ReporterSource> = {
     [SYSTEM_REPORTER_NAME]: () =>
       new SystemReporter({
-        host: new Host({ root: hostRoot, clock }),
+        host,
         clock,
         logger: log.child({ plugin: SYSTEM_REPORTER_NAME }),
         reportCpuFlags: reporting.system.reportCPUFlags,
+      }),
+    [KUBELET_REPORTER_NAME]: () =>
+      new KubeletReporter({
+        settings: kubeletReporterSettingsOf(configuration),
+        host,
+        clock,
+        logger: log.child({ plugin: KUBELET_REPORTER_NAME }),
+        metrics: createKubeletReporterMetrics(registry),
+        podUids: () => podUidLookup(lifecycle?.events.snapshot() ?? []),
+        changes: (signal) =>
+          lifecycle ? lifecycle.events.read({ after: lifecycle.events.position }, signal) : nothing(),
       }),
   };
   return enabledPlugins(Object.keys(makers), reporting.inTreePlugins).map((name) => {
@@ -25,3 +52,20 @@ export function inTreeReporters(
     return make();
   });
 }
+
+/** Settings of the kubelet reporter. */
+export function kubeletReporterSettingsOf({
+  reporting: { kubelet },
+}: Pick<AgentConfiguration, "reporting">): KubeletReporterSettings {
+  return {
+    ...defaultKubeletReporterSettings,
+    podResourcesSocket: kubelet.podResourcesSocket,
+    resyncIntervalMs: kubelet.resyncInterval,
+    debounceMs: kubelet.debounce,
+    deviceZones: parseDeviceZones(kubelet.deviceZones),
+    configFile: kubelet.configFile,
+  };
+}
+
+// Without a container runtime nobody tells what happens to pods: the period alone counts.
+async function* nothing(): AsyncGenerator<never> {}

@@ -112,6 +112,7 @@ describe("sources", () => {
           reclaimedGracePeriod: 1_000,
         },
         rssOveruse: { rateThreshold: 1.05, labels: [] },
+        policies: { files: [], nodefsPath: "/var/lib/kubelet", imagefsPath: "" },
         reclaimedResources: {
           thresholds: [
             "resource.katalyst.kubewharf.io/reclaimed_millicpu=5",
@@ -142,6 +143,13 @@ describe("sources", () => {
         inTreePlugins: ["*"],
         additionalKinds: [],
         managedTaintPrefixes: ["node.katalyst.kubewharf.io/", "nodekeeper.dev/"],
+        kubelet: {
+          podResourcesSocket: "/var/lib/kubelet/pod-resources/kubelet.sock",
+          resyncInterval: 30_000,
+          debounce: 500,
+          deviceZones: [],
+          configFile: "/var/lib/kubelet/config.yaml",
+        },
         system: { reportCPUFlags: false },
       },
     });
@@ -393,6 +401,7 @@ describe("the table", () => {
       "eviction.killer",
       "eviction.killerRules",
       ...tuning,
+      "eviction.policies.files",
       "eviction.records.maxAge",
       "eviction.records.maxSize",
       "reporting.collectInterval",

@@ -359,6 +359,29 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       { about: "The in-tree eviction plugins to run." },
     ),
     ...evictionPluginSections,
+    policies: section("Eviction policies in CEL, a plugin for each.", {
+      files: textList(
+        [],
+        {
+          pattern: absolutePath,
+          expected: "absolute paths",
+          placeholder: "<path,...>",
+          minItems: 0,
+          maxItems: 16,
+        },
+        { about: "Files of policies. They are read again when they change.", applied: "live" },
+      ),
+      nodefsPath: text(
+        "/var/lib/kubelet",
+        { pattern: absolutePath, expected: "an absolute path", placeholder: "<path>" },
+        { about: "What policies know as nodefs: where the kubelet keeps what is not images." },
+      ),
+      imagefsPath: text(
+        "",
+        { pattern: /^(\/[^\0]*)?$/, expected: "an absolute path, or nothing", placeholder: "<path>" },
+        { about: "What policies know as imagefs: where the runtime keeps images. Empty: it is missing." },
+      ),
+    }),
     records: section("What is kept of rounds, for explain, rounds and replay.", {
       maxAge: duration("168h", "1h", "2160h", { about: "How long rounds are kept.", applied: "live" }),
       maxSize: byteSize("64Mi", "1Mi", "1Gi", {
@@ -426,6 +449,39 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       },
       { about: "Taints whose keys begin so belong to the agent; it never touches others." },
     ),
+    kubelet: section("The in-tree reporter of the kubelet's devices, CPUs and memory by NUMA node.", {
+      podResourcesSocket: text(
+        "/var/lib/kubelet/pod-resources/kubelet.sock",
+        {
+          pattern: /^\/[^\0]{1,106}$/,
+          expected: "an absolute path of at most 107 bytes",
+          placeholder: "<path>",
+        },
+        { about: "The socket of the kubelet's PodResources API." },
+      ),
+      resyncInterval: duration("30s", "1s", "1h", {
+        about: "How often the kubelet is asked although nothing happened.",
+      }),
+      debounce: duration("500ms", "0s", "1m", {
+        about: "How long it is waited after a pod's event for others that come with it.",
+      }),
+      deviceZones: textList(
+        [],
+        {
+          pattern: /^[^\s=]{1,316}=(?!(?:Socket|Numa)$)[A-Za-z][A-Za-z0-9_.-]{0,62}$/,
+          expected: 'resources and zone types, such as "nvidia.com/gpu=GPU"',
+          placeholder: "<resource=type,...>",
+          minItems: 0,
+          maxItems: 64,
+        },
+        { about: "Resources whose devices are zones of their own." },
+      ),
+      configFile: text(
+        "/var/lib/kubelet/config.yaml",
+        { pattern: /^(\/[^\0]*)?$/, expected: "an absolute path, or nothing", placeholder: "<path>" },
+        { about: "The kubelet's configuration, for its topology policy. Empty: the policy is not reported." },
+      ),
+    }),
     system: section("The in-tree reporter of the machine's properties.", {
       reportCPUFlags: boolean(false, { about: "Whether the CPU's flags, some hundred words, are reported." }),
     }),

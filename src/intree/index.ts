@@ -14,6 +14,18 @@ export type { ReclaimedResourceSettings } from "./eviction/reclaimed-resources.t
 export type { RssOveruseSettings } from "./eviction/rss-overuse.ts";
 export type { SystemMemorySettings } from "./eviction/system-memory.ts";
 export { type RankingMetric, rankingMetrics } from "./eviction/victim-ranking.ts";
+export {
+  KUBELET_REPORTER_NAME,
+  KubeletReporter,
+  type KubeletReporterOptions,
+} from "./kubelet/kubelet-reporter.ts";
+export { createKubeletReporterMetrics } from "./kubelet/metrics.ts";
+export { podUidLookup } from "./kubelet/pod-uids.ts";
+export {
+  defaultKubeletReporterSettings,
+  type KubeletReporterSettings,
+  parseDeviceZones,
+} from "./kubelet/settings.ts";
 export { HostNodeReadings, type HostNodeReadingsOptions, podUsageOf } from "./policy/host-node-readings.ts";
 export { loadPolicies } from "./policy/load-policies.ts";
 export type { Policy } from "./policy/policy.ts";

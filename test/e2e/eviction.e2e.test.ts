@@ -61,8 +61,6 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
       flags: {
         "runtime-endpoint": `unix://${containerd.socket}`,
         "eviction-sync-period": "1s",
-        // Only the Go plugin.
-        "eviction-in-tree-plugins": "-rss-overuse-eviction-plugin",
         "eviction-failed-eviction-pause": "4s",
         "eviction-release-margin": "10s",
         "eviction-killer-rules": "reclaimed_cores=containerStop",

@@ -75,7 +75,6 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
       "reporting-plugin-grace-period": "1s",
       "eviction-sync-period": "1s",
       "eviction-failed-eviction-pause": "2s",
-      "eviction-in-tree-plugins": "-rss-overuse-eviction-plugin",
       ...more,
     };
     const agent = await AgentProcess.start(cluster, { nodeName, flags });

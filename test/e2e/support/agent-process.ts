@@ -77,6 +77,9 @@ export class AgentProcess {
       "api-socket": join(folder, "agent.sock"),
       // Where a case gives no runtime there is none to be found.
       lifecycle: String(flags["runtime-endpoint"] !== undefined),
+      // No kubelet runs here, and in-tree eviction plugins look at this machine: a case asks for those it is about.
+      "reporting-in-tree-plugins": "*,-kubelet-reporter-plugin",
+      "eviction-in-tree-plugins": "-rss-overuse-eviction-plugin",
       ...flags,
     };
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
