@@ -18,6 +18,7 @@ const tools = join(import.meta.dirname, "tools");
 const oldTools = join(import.meta.dirname, "tools-1.30");
 const plugins = join(import.meta.dirname, "goplugins");
 const driver = join(plugins, "dra-driver");
+const podResources = join(plugins, "podresources");
 
 mkdirSync(cacheFolder, { recursive: true });
 const katalyst = requiredVersion(plugins, CNR_MODULE);
@@ -36,6 +37,12 @@ const parts: Parts = {
     module: driver,
     package: ".",
     version: requiredVersion(driver, "k8s.io/kubelet"),
+  }),
+  goPodResources: await buildGo({
+    name: "podresources",
+    module: podResources,
+    package: ".",
+    version: requiredVersion(podResources, "k8s.io/kubelet"),
   }),
   // 1.6 tells of no container events; 1.7 does. The newer runc needs a newer libc than an older machine has.
   oldContainerd: await fromPackage({ packageName: "containerd", file: CONTAINERD, release: "bookworm" }),

@@ -16,6 +16,7 @@ export const partNames = [
   "goReporter",
   "goEviction",
   "goDriver",
+  "goPodResources",
   "oldContainerd",
   "containerd",
   "runc",
