@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, it } from "vitest";
 import { MOST_STEPS } from "./cost.ts";
 import { Compiler, LONGEST_EXPRESSION } from "./expression.ts";
 import { ExpressionError } from "./expression-error.ts";
@@ -44,13 +44,13 @@ function leavesOf(tree: FieldTree, path: string): string[] {
 }
 
 describe("what expressions read", () => {
-  test.each(leavesOf(nodeFields, "node"))("%s is a number", (path) => {
+  it.each(leavesOf(nodeFields, "node"))("%s is a number", (path) => {
     const formula = ofNode.formula(path);
     expect(formula.reads).toEqual([path]);
     expect(formula.evaluate({ node })).toEqual({ value: expect.any(Number) });
   });
 
-  test.each([
+  it.each([
     ["pod.name", '"web-1"'],
     ["pod.namespace", '"shop"'],
     ["pod.labels.app", '"web"'],
@@ -72,7 +72,7 @@ describe("what expressions read", () => {
     expect(ofPod.condition(`${field} != ${value}`).evaluate({ pod })).toEqual({ value: false });
   });
 
-  test("all fields are known before it runs, also those it may not come to", () => {
+  it("all fields are known before it runs, also those it may not come to", () => {
     const text = "node.cpu.usage > 2 && (node.psi.memory.some.avg10 > 1 || node.pids.max < 5)";
     expect(ofNode.condition(text).reads).toEqual([
       "node.cpu.usage",
@@ -81,13 +81,13 @@ describe("what expressions read", () => {
     ]);
   });
 
-  test("a name in brackets is a field like one behind a point", () => {
+  it("a name in brackets is a field like one behind a point", () => {
     expect(ofNode.formula('node["memory"]["total"]').reads).toEqual(["node.memory.total"]);
   });
 });
 
 describe("functions", () => {
-  test.each<[string, number]>([
+  it.each<[string, number]>([
     ['quantity("100Mi")', 104_857_600],
     ['quantity("500m")', 0.5],
     ["percent(10, 50)", 5],
@@ -105,7 +105,7 @@ describe("functions", () => {
     expect(ofPod.formula(text).evaluate({ pod })).toEqual({ value });
   });
 
-  test.each<[string, boolean]>([
+  it.each<[string, boolean]>([
     ['pod.name.startsWith("web")', true],
     ['pod.name.endsWith("web")', false],
     ['pod.name.contains("b-")', true],
@@ -126,7 +126,7 @@ describe("functions", () => {
 });
 
 describe("wrong expressions are refused, with the place", () => {
-  test.each<[string, number, string]>([
+  it.each<[string, number, string]>([
     ["", 0, "is empty"],
     ["node.memory.total >", 19, "EOF"],
     ["node.memory.total > 1 node", 22, "Unexpected"],
@@ -151,7 +151,7 @@ describe("wrong expressions are refused, with the place", () => {
     expect(error.offset).toBe(offset);
   });
 
-  test("a formula must be a number", () => {
+  it("a formula must be a number", () => {
     expect(errorOf(() => ofNode.formula("node.cpu.usage > 1")).message).toBe(
       "must be a number, and is of type bool",
     );
@@ -160,7 +160,7 @@ describe("wrong expressions are refused, with the place", () => {
 });
 
 describe("what goes wrong when it runs is told", () => {
-  test.each([
+  it.each([
     ["1 / 0", "division by zero"],
     ["pod.priority / 0", "is Infinity"],
     ["0.0 / 0.0", "is NaN"],
@@ -171,7 +171,7 @@ describe("what goes wrong when it runs is told", () => {
     expect(ofPod.formula(text).evaluate({ pod })).toEqual({ problem: expect.stringContaining(problem) });
   });
 
-  test("a label named like a property of objects is absent", () => {
+  it("a label named like a property of objects is absent", () => {
     expect(
       ofPod.condition('"toString" in pod.labels || has(pod.labels.constructor)').evaluate({ pod }),
     ).toEqual({
@@ -181,7 +181,7 @@ describe("what goes wrong when it runs is told", () => {
 });
 
 describe("cost", () => {
-  test.each([
+  it.each([
     "pod.annotationKeys.all(a, pod.annotationKeys.all(b, pod.annotationKeys.all(c, a == b || b == c)))",
     "pod.labels.all(a, pod.labels.all(b, a in pod.labels))",
     `[${"1,".repeat(63)}1].all(a, [${"1,".repeat(63)}1].all(b, [${"1,".repeat(63)}1].all(c, a == b)))`,
@@ -193,7 +193,7 @@ describe("cost", () => {
     );
   });
 
-  test("long texts, deep ones and long lists are refused", () => {
+  it("long texts, deep ones and long lists are refused", () => {
     const long = `pod.age > 1${" ".repeat(LONGEST_EXPRESSION)}`;
     expect(errorOf(() => ofPod.condition(long)).message).toContain("characters, more than 2000");
     expect(() => ofPod.condition(`${"!(".repeat(200)}true${")".repeat(200)}`)).toThrow(ExpressionError);
@@ -201,12 +201,12 @@ describe("cost", () => {
     expect(() => ofPod.formula(Array(300).fill("1").join("+"))).toThrow(ExpressionError);
   });
 
-  test("one loop over what a pod has costs far less than the limit", () => {
+  it("one loop over what a pod has costs far less than the limit", () => {
     const { steps } = ofPod.condition('pod.annotationKeys.exists(key, key.startsWith("example.com/"))');
     expect(steps).toBeLessThan(MOST_STEPS / 50);
   });
 
-  test("the worst that is let through takes well below a tenth of a second", () => {
+  it("the worst that is let through takes well below a tenth of a second", () => {
     const keys = Array.from({ length: 128 }, (_, at) => `${"k".repeat(300)}${at}`);
     const worst = ofPod.condition("pod.annotationKeys.all(a, a in pod.annotationKeys)");
     expect(worst.steps).toBeGreaterThan(MOST_STEPS / 4);
@@ -217,7 +217,7 @@ describe("cost", () => {
 });
 
 describe("patterns", () => {
-  test("regular expressions are refused, whatever they look like", () => {
+  it("regular expressions are refused, whatever they look like", () => {
     const error = errorOf(() => ofPod.condition('pod.name.matches("(a+)+$")'));
     expect(error.message).toBe(
       'matches() is not offered, for the time that a regular expression takes has no bound; glob("web-*") is',
@@ -225,7 +225,7 @@ describe("patterns", () => {
     expect(error.offset).toBe(9);
   });
 
-  test("no glob takes long", () => {
+  it("no glob takes long", () => {
     const name = `${"a".repeat(252)}b`;
     const startedAt = performance.now();
     for (const pattern of ["(a+)+$", `${"a*".repeat(120)}c`, `${"*a".repeat(120)}c`, "*".repeat(250)]) {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, it } from "vitest";
 import { never, testPod, topQuestion } from "../eviction/testing/parts.ts";
 import type { NodeSnapshot } from "./node-snapshot.ts";
 import { Gi, Mi, policyOf, snapshotAt, TestNode } from "./testing/policies.ts";
@@ -14,7 +14,7 @@ condition: { name: MemoryPressure, effects: [NoSchedule] }
 rank: [-pod.priority]`;
 
 describe("the threshold", () => {
-  test("is met below it, and tells all that a round wants", async () => {
+  it("is met below it, and tells all that a round wants", async () => {
     const node = new TestNode();
     const source = node.source(policyOf(lowMemory));
     expect(source.name).toBe("policy-low");
@@ -41,7 +41,7 @@ describe("the threshold", () => {
     expect(await source.getEvictPods()).toEqual({ pods: [], condition: null });
   });
 
-  test("`when` decides where it is there", async () => {
+  it("`when` decides where it is there", async () => {
     const node = new TestNode();
     const source = node.source(
       policyOf(`
@@ -60,7 +60,7 @@ rank: [1]`),
     });
   });
 
-  test("a policy without numbers tells none", async () => {
+  it("a policy without numbers tells none", async () => {
     const source = new TestNode().source(policyOf("name: a\ntype: soft\nwhen: true\nrank: [1]"));
     expect(await source.thresholdMet([], never)).toMatchObject({ observedValue: null, thresholdValue: null });
   });
@@ -72,7 +72,7 @@ describe("the minimum reclaim", () => {
     return (await source.thresholdMet([], never)).metType;
   };
 
-  test("holds the pressure until so much is back", async () => {
+  it("holds the pressure until so much is back", async () => {
     const node = new TestNode();
     const source = node.source(policyOf(`${lowMemory}\nminimumReclaim: quantity("50Mi")`));
     const met = [];
@@ -81,7 +81,7 @@ describe("the minimum reclaim", () => {
     expect(met).toEqual(["none", "hard", "hard", "hard", "none", "none", "hard", "none"]);
   });
 
-  test("holds over readings that are missing, while nobody goes for it", async () => {
+  it("holds over readings that are missing, while nobody goes for it", async () => {
     const node = new TestNode();
     const source = node.source(policyOf(`${lowMemory}\nminimumReclaim: quantity("50Mi")`));
     const met = [];
@@ -91,7 +91,7 @@ describe("the minimum reclaim", () => {
     expect(met).toEqual(["hard", "none", "hard", "none", "none", "none"]);
   });
 
-  test("goes the other way for what must not grow; a negative one holds nothing", async () => {
+  it("goes the other way for what must not grow; a negative one holds nothing", async () => {
     for (const [reclaim, expected] of [
       ["5", ["none", "soft", "soft", "none"]],
       ["-5", ["none", "soft", "none", "none"]],
@@ -118,7 +118,7 @@ describe("a reading that is missing", () => {
   const noNumber = { some: { avg10: Number.NaN, avg60: 0, avg300: 0 } };
   const calm = { some: { avg10: 0, avg60: 0, avg300: 0 } };
 
-  test.each<[string, NodeSnapshot["psi"]["memory"], string]>([
+  it.each<[string, NodeSnapshot["psi"]["memory"], string]>([
     ["a part", missing, "the kernel measures no pressure"],
     ["a field", { value: {}, at: now }, "the machine does not tell it"],
     ["a stale part", { value: calm, at: now - 30_001 }, "read 30001 ms ago, more than 30000 ms"],
@@ -146,13 +146,13 @@ describe("a reading that is missing", () => {
     expect(metrics).toContain('nodekeeper_intree_policy_met{policy="a"} 1');
   });
 
-  test("that no expression reads is nobody's business", async () => {
+  it("that no expression reads is nobody's business", async () => {
     const node = new TestNode();
     node.snapshot.imagefs = missing;
     expect((await node.source(policy).thresholdMet([], never)).metType).toBe("hard");
   });
 
-  test("an expression that makes no sense evicts nobody either", async () => {
+  it("an expression that makes no sense evicts nobody either", async () => {
     const node = new TestNode();
     const text = `name: a\ntype: hard\nwhen: true\nobserved: 1 / 0\noperator: lessThan\nthreshold: 1\nrank: [1]`;
     expect((await node.source(policyOf(text)).thresholdMet([], never)).metType).toBe("none");
@@ -167,24 +167,24 @@ describe("who goes", () => {
       .source(policyOf(`${lowMemory}\n${fields}`))
       .getTopEvictionPods(pods, topQuestion("policy-low", "low", topN), never);
 
-  test("as many as are asked for, who goes first is first", async () => {
+  it("as many as are asked for, who goes first is first", async () => {
     const reference = (name: string) => ({ uid: name, namespace: "default", name });
     expect(await ask("", 1)).toEqual({ pods: [reference("a")], gracePeriodSeconds: null });
     expect(await ask("", 5)).toEqual({ pods: ["a", "b", "c"].map(reference), gracePeriodSeconds: null });
     expect(await ask("", 0)).toEqual({ pods: [], gracePeriodSeconds: null });
   });
 
-  test("nobody that the filter does not take", async () => {
+  it("nobody that the filter does not take", async () => {
     expect((await ask("pods: pod.priority > 1", 5)).pods.map(({ name }) => name)).toEqual(["c"]);
     expect((await ask("pods: pod.priority > 2", 5)).pods).toEqual([]);
   });
 
-  test("with the grace period that the policy gives them, in whole seconds", async () => {
+  it("with the grace period that the policy gives them, in whole seconds", async () => {
     expect((await ask("terminationGracePeriod: 1500ms", 1)).gracePeriodSeconds).toBe(2);
     expect((await ask("terminationGracePeriod: 0s", 1)).gracePeriodSeconds).toBe(0);
   });
 
-  test("what pods use is read where it matters only; who is not known is left out and told", async () => {
+  it("what pods use is read where it matters only; who is not known is left out and told", async () => {
     const node = new TestNode();
     node.usages = { b: { rss: 5 } };
     await ask("", 1, node);

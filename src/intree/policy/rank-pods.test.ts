@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type ObservedPod, observeJson } from "../../eviction/index.ts";
 import { FakeClock, systemClock } from "../../lib/index.ts";
 import { WholePods } from "../eviction/pod-resources.ts";
@@ -39,7 +39,7 @@ const shop = [
 ];
 
 describe("the filter", () => {
-  test.each([
+  it.each([
     ['pod.name == "web"', ["web"]],
     ['pod.namespace == "default"', ["db", "job", "web"]],
     ['"app" in pod.labels && pod.labels.app == "job"', ["job"]],
@@ -62,7 +62,7 @@ describe("the filter", () => {
     );
   });
 
-  test("by age and owner", async () => {
+  it("by age and owner", async () => {
     const old = observeJson({
       metadata: {
         uid: "old",
@@ -85,7 +85,7 @@ describe("the filter", () => {
 });
 
 describe("the ranking", () => {
-  test.each<[string, string[]]>([
+  it.each<[string, string[]]>([
     ["[pod.priority]", ["db", "web", "job"]],
     ["[-pod.priority]", ["job", "web", "db"]],
     ["['pod.priority > 0 ? 1 : 0', -pod.requests.memory]", ["web", "db", "job"]],
@@ -94,7 +94,7 @@ describe("the ranking", () => {
     expect(names(await ranking(rank, shop))).toEqual(expected);
   });
 
-  test("tells the values", async () => {
+  it("tells the values", async () => {
     const { ranked } = await ranking("[-pod.priority, pod.requests.memory]", shop);
     expect(ranked.map(({ values }) => values)).toEqual([
       [-0, 0],
@@ -103,7 +103,7 @@ describe("the ranking", () => {
     ]);
   });
 
-  test("leaves out who can't be ranked, and says why", async () => {
+  it("leaves out who can't be ranked, and says why", async () => {
     const usages = { web: { rss: 5 }, db: { rss: undefined } };
     const result = await ranking("[pod.usage.rss]", shop, { usages });
     expect(names(result)).toEqual(["web"]);
@@ -121,14 +121,14 @@ describe("the ranking", () => {
     ]);
   });
 
-  test("a pod whose bytes are broken is left out, where they are read", async () => {
+  it("a pod whose bytes are broken is left out, where they are read", async () => {
     const broken = { pod: testPod("broken").pod, bytes: new Uint8Array([255, 255, 255]) };
     expect(names(await ranking("[pod.priority]", [broken]))).toEqual(["broken"]);
     const { excluded } = await ranking("[pod.requests.memory]", [broken]);
     expect(excluded[0]?.why).toContain("its requests can't be read");
   });
 
-  test("a pod with more labels or annotations than are looked at is left out, where they are read", async () => {
+  it("a pod with more labels or annotations than are looked at is left out, where they are read", async () => {
     const many = Object.fromEntries(Array.from({ length: 129 }, (_, at) => [`l${at}`, ""]));
     const pods = [testPod("many", { labels: many })];
     expect(names(await ranking("[1]", pods))).toEqual(["many"]);
@@ -136,7 +136,7 @@ describe("the ranking", () => {
     expect(excluded[0]?.why).toBe("pod.labels has 129 entries, more than 128");
   });
 
-  test("the order of pods never matters", async () => {
+  it("the order of pods never matters", async () => {
     const pod = fc.record({
       priority: fc.constantFrom(0, 1, 100),
       memory: fc.constantFrom("0", "1k", "2k"),
@@ -178,7 +178,7 @@ describe("cost", () => {
   );
   const nested = "pod.annotationKeys.all(a, a in pod.annotationKeys)";
 
-  test("a loop in a loop over 1,000 pods gives others their turn every few milliseconds", async () => {
+  it("a loop in a loop over 1,000 pods gives others their turn every few milliseconds", async () => {
     const policy = policyOf(`name: a\ntype: hard\nwhen: true\npods: ${nested}\nrank: [1]`);
     let turns = 0;
     const timer = setInterval(() => turns++, 1);
@@ -198,7 +198,7 @@ describe("cost", () => {
     }
   });
 
-  test("a ranking that takes too long is given up, and says so", async () => {
+  it("a ranking that takes too long is given up, and says so", async () => {
     // Each look at the clock finds that a millisecond has gone by.
     let elapsed = 0;
     const clock = Object.assign(new FakeClock(now), { monotonic: () => elapsed++ });
@@ -216,7 +216,7 @@ describe("cost", () => {
     expect(elapsed).toBeLessThan(400);
   });
 
-  test("stops when it is told to", async () => {
+  it("stops when it is told to", async () => {
     let elapsed = 0;
     const clock = Object.assign(new FakeClock(now), { monotonic: () => (elapsed += 3) });
     const reason = new Error("stop");

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, it } from "vitest";
 import { describeProblem } from "./policy-problem.ts";
 import { readPolicies } from "./read-policies.ts";
 import { policyOf } from "./testing/policies.ts";
@@ -12,7 +12,7 @@ function problemsOf(text: string): string[] {
 }
 
 describe("a policy", () => {
-  test("with all of its fields", () => {
+  it("with all of its fields", () => {
     const policy = policyOf(`
 name: memory
 description: When memory runs out.
@@ -41,7 +41,7 @@ terminationGracePeriod: 2s`);
     expect(policy.rank.map(({ text }) => text)).toEqual(["-pod.priority", "pod.usage.rss", "5"]);
   });
 
-  test("with what it can leave out left out", () => {
+  it("with what it can leave out left out", () => {
     expect(policyOf(simple)).toMatchObject({
       scope: "a",
       condition: null,
@@ -54,7 +54,7 @@ terminationGracePeriod: 2s`);
     });
   });
 
-  test("may compare instead of `when`", () => {
+  it("may compare instead of `when`", () => {
     const policy = policyOf(
       "name: a\ntype: hard\nobserved: node.pids.current\noperator: greaterThan\nthreshold: 100\nrank: [1]",
     );
@@ -65,7 +65,7 @@ terminationGracePeriod: 2s`);
 describe("a wrong field is refused, with file, policy, field and place", () => {
   const wrong = (fields: string) => problemsOf(`policies:\n  - ${fields.replaceAll("\n", "\n    ")}\n`);
 
-  test.each([
+  it.each([
     ["name: A!", simple, "2:11", "name", '"A!" must have 1 to 63 characters'],
     ["type: hardish", simple, "3:11", "type", '"hardish" is none of hard, soft'],
     ["when: node.cpu.usage", simple, "4:11", "when", "must be true or false, and is of type double"],
@@ -85,7 +85,7 @@ describe("a wrong field is refused, with file, policy, field and place", () => {
     expect(problem).toContain(`": ${name}: ${message}`);
   });
 
-  test.each([
+  it.each([
     ["gracePeriod: soon", "gracePeriod", '"soon" is not a duration'],
     ["gracePeriod: -5s", "gracePeriod", "must not be negative"],
     ["terminationGracePeriod: -5s", "terminationGracePeriod", "must not be negative"],
@@ -112,13 +112,13 @@ describe("a wrong field is refused, with file, policy, field and place", () => {
     expect(problem).toContain(message);
   });
 
-  test("needs something to go by", () => {
+  it("needs something to go by", () => {
     expect(wrong("name: a\ntype: hard\nrank: [1]")[0]).toContain("there must be `when`, or both");
   });
 });
 
 describe("an expression's place in the file", () => {
-  test.each([
+  it.each([
     ["plain", "when: node.cpu.usage > node.cpu.coers", "4:35"],
     ["in quotes", 'when: "node.cpu.usage > node.cpu.coers"', "4:36"],
     ["in single quotes", "when: 'node.cpu.usage > node.cpu.coers'", "4:36"],
@@ -134,7 +134,7 @@ describe("an expression's place in the file", () => {
 });
 
 describe("a file", () => {
-  test("goes on with the policies that are right", () => {
+  it("goes on with the policies that are right", () => {
     const text = `policies:
   - {name: first, type: hard, when: "true", rank: [1]}
   - {name: wrong, type: hard, when: "tru", rank: [1]}
@@ -151,7 +151,7 @@ describe("a file", () => {
     ]);
   });
 
-  test.each([
+  it.each([
     ["", "p.yaml:1:1: must be a mapping"],
     ["policies:", "p.yaml:1:10: policies: must be a list"],
     ["{}", "p.yaml:1:1: policies: there must be a list of policies"],
@@ -164,7 +164,7 @@ describe("a file", () => {
     expect(problemsOf(text)[0]).toContain(problem);
   });
 
-  test.each(["kubelet-signals", "psi"])("deploy/policies/%s.yaml is right", (name) => {
+  it.each(["kubelet-signals", "psi"])("deploy/policies/%s.yaml is right", (name) => {
     const file = new URL(`../../../deploy/policies/${name}.yaml`, import.meta.url);
     const { policies, problems } = readPolicies(name, readFileSync(file, "utf8"));
     expect(problems).toEqual([]);
@@ -233,7 +233,7 @@ describe("whatever the text is, nothing is thrown", () => {
     ],
   );
 
-  test("any words", () => {
+  it("any words", () => {
     fc.assert(
       fc.property(fc.array(word, { maxLength: 40 }), fc.boolean(), (words, isExpression) => {
         const text = words.join(isExpression ? "" : " ");
@@ -248,7 +248,7 @@ describe("whatever the text is, nothing is thrown", () => {
     );
   });
 
-  test("any characters", () => {
+  it("any characters", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => {
         readPolicies("p.yaml", text);

@@ -6,7 +6,7 @@ import type { PodUsage } from "../pod-variable.ts";
 import type { Policy } from "../policy.ts";
 import { createPolicyMetrics } from "../policy-metrics.ts";
 import { describeProblem } from "../policy-problem.ts";
-import { PolicySource } from "../policy-source.ts";
+import { PolicySource, type PolicySourceOptions } from "../policy-source.ts";
 import { readPolicies } from "../read-policies.ts";
 
 export const Mi = 2 ** 20;
@@ -56,7 +56,10 @@ export class TestNode implements NodeReadings {
     this.snapshot.memory = { value: { total: 16 * Gi, available }, at: this.clock.now() };
   }
 
-  source(policy: Policy): PolicySource {
+  source(
+    policy: Policy,
+    others: Partial<Pick<PolicySourceOptions, "readings" | "podUsage">> = {},
+  ): PolicySource {
     const log = (level: string) => (fields: Record<string, unknown>, message: string) =>
       void this.logged.push({ level, message, fields });
     return new PolicySource({
@@ -70,6 +73,7 @@ export class TestNode implements NodeReadings {
       clock: this.clock,
       log: { ...silentLogger, info: log("info"), warn: log("warn") } as typeof silentLogger,
       metrics: this.#metrics,
+      ...others,
     });
   }
 }
