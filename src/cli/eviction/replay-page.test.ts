@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { Replay, ReplayedRound } from "../../eviction/index.ts";
+import { defaultEvictionPolicy, type ReplayedRound } from "../../eviction/index.ts";
 import type { Output } from "../output.ts";
-import { replayPage } from "./replay-page.ts";
+import { policyDifferences } from "./policy-differences.ts";
+import { replayPage, type ShownReplay } from "./replay-page.ts";
 
 const plain: Output = { write() {}, isTerminal: false, columns: 120 };
 const START = Date.parse("2026-03-01T12:00:00Z");
@@ -22,22 +23,23 @@ const round = (changes: Partial<ReplayedRound>): ReplayedRound => ({
   otherOffer: [],
   ...changes,
 });
-const replay = (changes: Partial<Replay>): Replay => ({
+const replay = (changes: Partial<ShownReplay>): ShownReplay => ({
   rounds: 12,
   differing: [],
   uncertain: 0,
   victimsBefore: 3,
   victimsAfter: 3,
+  policy: [],
   ...changes,
 });
 
 describe("the page of replay", () => {
   it("says that nothing differs, or that there is nothing", () => {
     expect(replayPage(replay({}), START, plain)).toBe(
-      "12 rounds since 2026-03-01T12:00:00.000Z replayed: 3 victims then, 3 under this policy.\nNo round would have decided otherwise.\n",
+      "The policy is the one of the last of these rounds.\n\n12 rounds since 2026-03-01T12:00:00.000Z replayed: 3 victims then, 3 under this policy.\nNo round would have decided otherwise.\n",
     );
     expect(replayPage(replay({ uncertain: 2 }), undefined, plain)).toBe(
-      "12 rounds replayed: 3 victims then, 3 under this policy.\nNo round would have decided otherwise.\nOf 2 rounds more it is not known: a plugin would have been asked what it was not asked then.\n",
+      "The policy is the one of the last of these rounds.\n\n12 rounds replayed: 3 victims then, 3 under this policy.\nNo round would have decided otherwise.\nOf 2 rounds more it is not known: a plugin would have been asked what it was not asked then.\n",
     );
     expect(replayPage(replay({ rounds: 0 }), START, plain)).toBe(
       "No recorded round since 2026-03-01T12:00:00.000Z: nothing to replay.\n",
@@ -59,7 +61,15 @@ describe("the page of replay", () => {
         otherOffer: ["memory"],
       }),
     ];
-    expect(replayPage(replay({ differing, victimsAfter: 4 }), undefined, plain)).toBe(`\
+    const recorded = { ...defaultEvictionPolicy, burst: 1 };
+    const skip = { ...defaultEvictionPolicy.skip, labelKeys: ["example.com/keep"] };
+    const policy = policyDifferences(recorded, { ...defaultEvictionPolicy, dryRunPlugins: ["*"], skip });
+    expect(replayPage(replay({ differing, victimsAfter: 4, policy }), undefined, plain)).toBe(`\
+The policy differs from that of the last of these rounds:
+  burst      3 in place of 1
+  dryRunPlugins ["*"] in place of []
+  skip.labelKeys ["example.com/keep"] in place of []
+
 12 rounds replayed: 3 victims then, 4 under this policy.
 1 round would have decided otherwise. Each is replayed on its own recorded state: what an earlier difference would have led to is not known.
 
@@ -77,6 +87,15 @@ Round 7 at 2026-03-01T12:00:00.000Z
 `);
   });
 
+  it("compares policies of other versions of the agent too", () => {
+    const older = { burst: 3, limits: { perOwner: null } };
+    const newer = { burst: 3, limits: { perOwner: null, perNode: 5 }, pace: "slow" };
+    expect(policyDifferences(older as never, newer as never)).toEqual([
+      { field: "limits.perNode", recorded: undefined, replayed: 5 },
+      { field: "pace", recorded: undefined, replayed: "slow" },
+    ]);
+  });
+
   it("shows another order only where it alone differs", () => {
     const [web, db] = [victim("web"), victim("db")];
     const page = (changes: Partial<ReplayedRound>) =>
@@ -91,6 +110,6 @@ Round 7 at 2026-03-01T12:00:00.000Z
     const text = replayPage(replay({ differing }), undefined, plain);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not come out
     expect(text.replaceAll("\n", "")).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
-    expect(text.split("\n")).toHaveLength(7);
+    expect(text.split("\n")).toHaveLength(9);
   });
 });

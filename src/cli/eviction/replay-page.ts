@@ -1,25 +1,40 @@
 import type { PodReference, Replay, ReplayedRound } from "../../eviction/index.ts";
 import { type Output, paint } from "../output.ts";
+import type { PolicyDifference } from "./policy-differences.ts";
 import { roundsSince } from "./record-source.ts";
 import { counted, graceText, labelled, timeOf } from "./wording.ts";
 
+/** A replay, and in what the policies differ. */
+export interface ShownReplay extends Replay {
+  policy: PolicyDifference[];
+}
+
 /** The page of `nodekeeper replay`. @param since wall milliseconds from which on rounds were taken; undefined for all */
-export function replayPage(replay: Replay, since: number | undefined, output: Output): string {
-  const { rounds, differing, uncertain, victimsBefore, victimsAfter } = replay;
-  if (rounds === 0)
+export function replayPage(replay: ShownReplay, since: number | undefined, output: Output): string {
+  const { rounds, differing, uncertain, policy } = replay;
+  if (rounds === 0) {
     return `No recorded ${since === undefined ? "round" : `round since ${timeOf(since)}`}: nothing to replay.\n`;
-  const head = [
-    `${roundsSince(rounds, since)} replayed: ${counted(victimsBefore, "victim")} then, ${victimsAfter} under this policy.`,
+  }
+  return [
+    policy.length === 0
+      ? "The policy is the one of the last of these rounds.\n"
+      : "The policy differs from that of the last of these rounds:\n",
+    ...policy.map(({ field, recorded, replayed }) =>
+      labelled(
+        field,
+        `${JSON.stringify(replayed) ?? "nothing"} in place of ${JSON.stringify(recorded) ?? "nothing"}`,
+      ),
+    ),
+    "\n",
+    `${roundsSince(rounds, since)} replayed: ${counted(replay.victimsBefore, "victim")} then, ${replay.victimsAfter} under this policy.\n`,
     differing.length === 0
-      ? "No round would have decided otherwise."
-      : `${counted(differing.length, "round")} would have decided otherwise. Each is replayed on its own recorded state: what an earlier difference would have led to is not known.`,
-    ...(uncertain > 0
-      ? [
-          `Of ${counted(uncertain, "round")} more it is not known: a plugin would have been asked what it was not asked then.`,
-        ]
-      : []),
-  ];
-  return `${head.join("\n")}\n${differing.map((round) => `\n${roundText(round, output)}`).join("")}`;
+      ? "No round would have decided otherwise.\n"
+      : `${counted(differing.length, "round")} would have decided otherwise. Each is replayed on its own recorded state: what an earlier difference would have led to is not known.\n`,
+    uncertain > 0
+      ? `Of ${counted(uncertain, "round")} more it is not known: a plugin would have been asked what it was not asked then.\n`
+      : "",
+    ...differing.map((round) => `\n${roundText(round, output)}`),
+  ].join("");
 }
 
 function roundText(round: ReplayedRound, output: Output): string {

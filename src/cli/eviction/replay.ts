@@ -1,8 +1,9 @@
 import { evictionPolicyOf } from "../../assembly/index.ts";
 import { type ConfigurationSources, loadConfiguration } from "../../config/index.ts";
-import { addToReplay, emptyReplay } from "../../eviction/index.ts";
+import { addToReplay, type EvictionPolicy, emptyReplay } from "../../eviction/index.ts";
 import type { Output } from "../output.ts";
 import { plainJson } from "../plain-text.ts";
+import { policyDifferences } from "./policy-differences.ts";
 import { recordsOfAgent, recordsOfFile, sinceOf, withRound } from "./record-source.ts";
 import { replayPage } from "./replay-page.ts";
 
@@ -30,9 +31,13 @@ export async function replayCommand(options: ReplayOptions, output: Output, now:
   const since = text === undefined ? undefined : sinceOf(text, now);
   const records = file === undefined ? recordsOfAgent(server, since ?? 0) : recordsOfFile(file);
   const result = emptyReplay();
+  let recorded: EvictionPolicy | undefined;
   for await (const record of records) {
     if (record.input.now < (since ?? 0)) continue;
     withRound(record, () => addToReplay(result, record, policy));
+    recorded = record.input.policy;
   }
-  output.write(format === "json" ? `${plainJson(result, 2)}\n` : replayPage(result, since, output));
+  // The policy may have changed on the way: the newest is the one that an operator would change now.
+  const shown = { ...result, policy: recorded ? policyDifferences(recorded, policy) : [] };
+  output.write(format === "json" ? `${plainJson(shown, 2)}\n` : replayPage(shown, since, output));
 }
