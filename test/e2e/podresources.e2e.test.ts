@@ -116,6 +116,7 @@ describe.skipIf(missing)("the kubelet's PodResources on a real kube-apiserver", 
       flags: {
         "runtime-endpoint": `unix://${containerd.socket}`,
         "host-root": machine.root,
+        "reporting-in-tree-plugins": "*",
         "reporting-kubelet-pod-resources-socket": socket,
         "reporting-kubelet-config-file": files.kubelet,
         "reporting-kubelet-device-zones": `${GPU}=GPU`,
