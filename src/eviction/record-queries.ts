@@ -55,9 +55,10 @@ export class RecordQueries {
       since === undefined
         ? "there are no records: nothing has happened yet, or they have expired"
         : `the records go back to ${new Date(since).toISOString()}, and the last ${LAST_ROUNDS} rounds in them did not see it either`;
+    const taken = uidOrName.includes("/") ? "" : " (taken for a UID: a name needs its namespace)";
     throw new NodekeeperError(
       "notFound",
-      `no recorded round was about the pod ${uidOrName.slice(0, 300)}; ${held}`,
+      `no recorded round was about the pod ${uidOrName.slice(0, 300)}${taken}; ${held}`,
     );
   }
 

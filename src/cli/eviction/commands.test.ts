@@ -107,6 +107,26 @@ function playEviction(): void {
   ]);
 }
 
+describe("help", () => {
+  it.each([
+    [
+      ["explain", "pod"],
+      ["<namespace/name>", "--server", "--output"],
+    ],
+    [["rounds"], ["--since", "--follow", "--records", "--server", "--output"]],
+    [["replay"], ["--config", "--since", "--records", "--server", "--output"]],
+  ])("of %j names its options", async (command, options) => {
+    let help = "";
+    vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+      help += text;
+      return true;
+    });
+    expect(await cli(...command, "--help")).toMatchObject({ status: 0 });
+    for (const option of options) expect(help).toContain(option);
+    expect(await cli(...command, "--nonsense")).toMatchObject({ status: 2 });
+  });
+});
+
 describe("explain pod", () => {
   it("tells what became of an evicted pod, why, beside whom, and what was done", async () => {
     playEviction();
@@ -153,6 +173,9 @@ describe("explain pod", () => {
     playEviction();
     expect((await ask("explain", "pod", "default/nobody")).err).toMatch(
       /^nodekeeper: no recorded round .*; the records go back to 20.*Z, and the last 20 rounds in them did not see it either\n$/,
+    );
+    expect((await ask("explain", "pod", "nobody")).err).toContain(
+      "taken for a UID: a name needs its namespace",
     );
     expect(await ask("explain", "pod", "x".repeat(700))).toMatchObject({ status: 2 });
   });
