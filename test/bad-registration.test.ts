@@ -39,7 +39,7 @@ const refused: [string, Partial<PluginInfo>, RegExp][] = [
   [
     "an unknown type",
     { type: "TeapotPlugin" },
-    /"TeapotPlugin" is not known; accepted: DRAPlugin, ReporterPlugin/,
+    /"TeapotPlugin" is not known; accepted: DRAPlugin, EvictionPlugin, ReporterPlugin/,
   ],
   [
     "versions nobody knows",

@@ -54,6 +54,7 @@ export class EvictionManager implements Runnable {
   /** Monotonic: the end of the last round, or the start. */
   #lastDone = 0;
   #isRunning = false;
+  #hasDone = false;
   #trouble: string | undefined;
   #recordError: string | undefined;
 
@@ -72,7 +73,9 @@ export class EvictionManager implements Runnable {
       const startedAt = clock.monotonic();
       await this.#contained(signal);
       if (signal.aborted) break;
-      const rest = startedAt + settings().syncPeriodMs - clock.monotonic();
+      // The first list of pods is there in a moment: its round need not wait for a whole period.
+      const periodMs = this.#hasDone ? settings().syncPeriodMs : FIRST_LOOK_MS;
+      const rest = startedAt + periodMs - clock.monotonic();
       // After a round that took longer than the period, other work gets its turn first.
       await clock.sleep(Math.max(rest, 0), signal).catch(() => {});
     }
@@ -122,11 +125,13 @@ export class EvictionManager implements Runnable {
     try {
       const skipped = await this.#round(signal);
       metrics.rounds.inc({ result: skipped === undefined ? "done" : "skipped" });
-      if (skipped !== undefined && this.#trouble !== skipped) log.warn({ reason: skipped }, "round skipped");
+      if (skipped === undefined) this.#hasDone = true;
+      else if (this.#trouble !== skipped && this.#hasDone) log.warn({ reason: skipped }, "round skipped");
       this.#trouble = skipped;
       this.#lastDone = clock.monotonic();
     } catch (err) {
       if (signal.aborted) return;
+      this.#hasDone = true;
       metrics.rounds.inc({ result: "failed" });
       this.#trouble = `the last round failed: ${messageOf(err)}`;
       log.error({ err }, "round failed");
@@ -258,4 +263,5 @@ export class EvictionManager implements Runnable {
   }
 }
 
+const FIRST_LOOK_MS = 200;
 const MOST_WAITING_STEPS = 1_000;
