@@ -57,8 +57,6 @@ function isBeyond(operator: Policy["operator"], observed: number, threshold: num
   return operator === "lessThan" ? observed < threshold : observed > threshold;
 }
 
-// A negative reclaim would end pressure that is still there.
 function backFrom(operator: Policy["operator"], threshold: number, reclaim: number): number {
-  const distance = Math.max(reclaim, 0);
-  return operator === "lessThan" ? threshold + distance : threshold - distance;
+  return operator === "lessThan" ? threshold + reclaim : threshold - reclaim;
 }

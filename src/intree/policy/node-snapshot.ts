@@ -103,7 +103,7 @@ function problemOf(
   if (!part) return "is not read";
   if ("missing" in part) return part.missing;
   const ageMs = Math.abs(now - part.at);
-  if (ageMs > maxAgeMs) return `read ${ageMs} ms ago, more than ${maxAgeMs} ms`;
+  if (ageMs > maxAgeMs) return `its time is ${ageMs} ms from now, more than ${maxAgeMs} ms`;
   let value: unknown = part.value;
   for (const field of fields) value = isObject(value) ? value[field] : undefined;
   return typeof value === "number" && Number.isFinite(value) ? undefined : "the machine does not tell it";

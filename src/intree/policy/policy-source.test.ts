@@ -121,7 +121,12 @@ describe("a reading that is missing", () => {
   it.each<[string, NodeSnapshot["psi"]["memory"], string]>([
     ["a part", missing, "the kernel measures no pressure"],
     ["a field", { value: {}, at: now }, "the machine does not tell it"],
-    ["a stale part", { value: calm, at: now - 30_001 }, "read 30001 ms ago, more than 30000 ms"],
+    ["a stale part", { value: calm, at: now - 30_001 }, "its time is 30001 ms from now, more than 30000 ms"],
+    [
+      "one from the future",
+      { value: calm, at: now + 30_001 },
+      "its time is 30001 ms from now, more than 30000 ms",
+    ],
     ["no number", { value: noNumber, at: now }, "the machine does not tell it"],
   ])("%s evicts nobody, even where the rest would do, and is told once", async (_what, memory, problem) => {
     const node = new TestNode();
@@ -144,6 +149,12 @@ describe("a reading that is missing", () => {
     const metrics = await node.registry.metrics();
     expect(metrics).toContain('nodekeeper_intree_policy_problems_total{policy="a",problem="node"} 3');
     expect(metrics).toContain('nodekeeper_intree_policy_met{policy="a"} 1');
+  });
+
+  it("may be as old as half a minute", async () => {
+    const node = new TestNode();
+    node.snapshot.psi.memory = { value: calm, at: now - 30_000 };
+    expect((await node.source(policy).thresholdMet([], never)).metType).toBe("hard");
   });
 
   it("that no expression reads is nobody's business", async () => {

@@ -77,6 +77,8 @@ describe("the filter", () => {
     });
     const filter = 'pod.age == 90 && pod.ownerKind == "ReplicaSet"';
     expect(names(await ranking("[1]", [old], { filter }))).toEqual(["old"]);
+    const future = { ...old, pod: { ...old.pod, startTime: now + 5_000 } };
+    expect(names(await ranking("[1]", [future], { filter: "pod.age == 0" }))).toEqual(["old"]);
     const unborn = await ranking("[pod.age]", shop);
     expect(unborn.excluded.map(({ kind, why }) => [kind, why])).toEqual(
       Array(3).fill(["unknown", "pod.age is not known"]),

@@ -112,6 +112,14 @@ describe("a wrong field is refused, with file, policy, field and place", () => {
     expect(problem).toContain(message);
   });
 
+  it("takes no more steps for one pod than one expression may", () => {
+    const loop = "pod.annotationKeys.exists(a, a in pod.annotationKeys)";
+    const twice = `${simple.replace("rank: [-pod.priority]", `rank: ['${loop} ? 1 : 0', '${loop} ? 0 : 1']`)}\npods: ${loop}`;
+    expect(wrong(twice)[0]).toContain(
+      "rank: takes up to 299536 steps with `pods`, more than 200000 for one pod",
+    );
+  });
+
   it("needs something to go by", () => {
     expect(wrong("name: a\ntype: hard\nrank: [1]")[0]).toContain("there must be `when`, or both");
   });

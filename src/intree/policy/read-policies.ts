@@ -1,5 +1,6 @@
 import { isMap, isScalar } from "yaml";
 import { checkPluginName, messageOf, NodekeeperError, parseDuration, quote } from "../../lib/index.ts";
+import { MOST_STEPS } from "./cost.ts";
 import { Compiler } from "./expression.ts";
 import { nodeFields, podFields } from "./fields.ts";
 import type { Policy, PolicyCondition } from "./policy.ts";
@@ -87,6 +88,14 @@ function readPolicy(node: unknown, source: SourceText, { node: ofNode, pod: ofPo
   }
   const rank = fields.parsedList("rank", MOST_RANKS, (text) => ofPod.formula(text)) ?? [];
   if (rank.length === 0) throw fields.error("rank", "must say who goes first: a list of numbers of a pod");
+  const pods = fields.parsed("pods", (text) => ofPod.condition(text)) ?? null;
+  const steps = [pods, ...rank].reduce((sum, expression) => sum + (expression?.steps ?? 0), 0);
+  if (steps > MOST_STEPS) {
+    throw fields.error(
+      "rank",
+      `takes up to ${steps} steps with \`pods\`, more than ${MOST_STEPS} for one pod`,
+    );
+  }
   return {
     name,
     description: fields.text("description", "").slice(0, LONGEST_DESCRIPTION),
@@ -99,7 +108,7 @@ function readPolicy(node: unknown, source: SourceText, { node: ofNode, pod: ofPo
     gracePeriodMs: readDuration(fields, "gracePeriod") ?? 0,
     scope: fields.parsed("scope", (text) => checked(text, checkPluginName)) ?? name,
     condition: readCondition(fields.fields("condition", ["target", "name", "effects"])),
-    pods: fields.parsed("pods", (text) => ofPod.condition(text)) ?? null,
+    pods,
     rank,
     terminationGracePeriodMs: readDuration(fields, "terminationGracePeriod") ?? null,
   };
