@@ -5,7 +5,8 @@ export default defineConfig({
     include: ["src/**/*.test.ts", "sdk/**/*.test.ts", "test/**/*.test.ts"],
     exclude: ["test/e2e/**", "node_modules/**"],
     pool: "forks",
-    maxWorkers: 2,
+    // Most tests wait more than they work.
+    maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 20_000,
   },

@@ -64,7 +64,7 @@ it("killed between the decision and the call: the next agent evicts the pod, onc
 });
 
 it("killed between the call and its record: the next agent does not evict again", async () => {
-  cluster.addPod("web", { spec: { terminationGracePeriodSeconds: 8 } });
+  cluster.addPod("web", { spec: { terminationGracePeriodSeconds: 5 } });
   cluster.admit = ({ method, path }) => {
     if (method === "POST" && path.endsWith("/eviction")) agent.kill("SIGKILL");
     return undefined;
