@@ -72,6 +72,21 @@ terminationGracePeriod: 3s`),
   });
 });
 
+it("a soft policy has its own ranking followed, and eviction's among equals", async () => {
+  const node = new TestNode();
+  const soft = (rank: string) => node.source(policyOf(`name: soft\ntype: soft\nwhen: true\nrank: ${rank}`));
+  for (const [rank, expected] of [
+    ["[pod.priority]", "c"],
+    ["['pod.priority > 1 ? 1 : 0']", "b"],
+  ]) {
+    using agent = new TestAgent(directory, podsWith({ a: 1, b: 2, c: 3 }), [soft(rank!)], node.clock);
+    await agent.round();
+    expect(agent.evictor.begun.map(({ name, kind }) => [name, kind])).toEqual([[expected, "soft"]]);
+    rmSync(directory, { recursive: true });
+    directory = mkdtempSync(join(tmpdir(), "nkp-"));
+  }
+});
+
 it("a ranking that is given up fails that call alone", async () => {
   const node = new TestNode();
   const broken = node.source(policyOf("name: broken\ntype: hard\nwhen: true\nrank: [pod.usage.rss]"), {

@@ -182,7 +182,21 @@ describe("who goes", () => {
     const reference = (name: string) => ({ uid: name, namespace: "default", name });
     expect(await ask("", 1)).toEqual({ pods: [reference("a")], gracePeriodSeconds: null });
     expect(await ask("", 5)).toEqual({ pods: ["a", "b", "c"].map(reference), gracePeriodSeconds: null });
-    expect(await ask("", 0)).toEqual({ pods: [], gracePeriodSeconds: null });
+  });
+
+  it("without a limit, those whom the ranking puts first, and no others: among them eviction chooses", async () => {
+    const softly = async (rank: string) => {
+      const policy = policyOf(`name: a\ntype: soft\nwhen: true\nrank: ${rank}`);
+      const answer = await new TestNode()
+        .source(policy)
+        .getTopEvictionPods(pods, topQuestion("policy-a", "a", 0), never);
+      return answer.pods.map(({ name }) => name);
+    };
+    expect(await softly("[pod.priority]")).toEqual(["c"]);
+    expect(await softly("['pod.priority > 0 ? 1 : 0']")).toEqual(["b", "c"]);
+    expect(await softly("['pod.priority > 0 ? 1 : 0', -pod.priority]")).toEqual(["b"]);
+    expect(await softly("[1]")).toEqual(["a", "b", "c"]);
+    expect(await softly("[pod.usage.rss]")).toEqual([]);
   });
 
   it("nobody that the filter does not take", async () => {

@@ -15,7 +15,7 @@ import type { NodeReadings } from "./node-snapshot.ts";
 import type { PodUsageReader } from "./pod-variable.ts";
 import { type Policy, podReadsOf } from "./policy.ts";
 import type { PolicyMetrics } from "./policy-metrics.ts";
-import { rankPods } from "./rank-pods.ts";
+import { type RankedPod, rankPods } from "./rank-pods.ts";
 
 export interface PolicySourceOptions {
   policy: Policy;
@@ -95,7 +95,7 @@ export class PolicySource implements EvictionSource {
     }
     const { terminationGracePeriodMs } = policy;
     return {
-      pods: ranked.slice(0, topN).map(({ pod: { pod } }) => {
+      pods: first(ranked, topN).map(({ pod: { pod } }) => {
         return { uid: pod.uid, namespace: pod.namespace, name: pod.name };
       }),
       gracePeriodSeconds:
@@ -118,6 +118,13 @@ export class PolicySource implements EvictionSource {
         "eviction policy can't judge the node, it evicts nobody for it",
       );
   }
+}
+
+// Of all that a soft plugin names, eviction takes the least important by its own order: so that the policy's ranking
+// counts, none is named but those it puts first.
+function first(ranked: readonly RankedPod[], topN: number): readonly RankedPod[] {
+  if (topN > 0) return ranked.slice(0, topN);
+  return ranked.filter(({ values }) => values.every((value, index) => value === ranked[0]!.values[index]));
 }
 
 /** The name of a policy's plugin. Throws `invalid` for one that is no plugin's name. */

@@ -180,6 +180,13 @@ describe("a file", () => {
   });
 });
 
+it("docs/policies.md shows policies that are right", () => {
+  const page = readFileSync(new URL("../../../docs/policies.md", import.meta.url), "utf8");
+  const shown = [...page.matchAll(/```yaml\n(# \S+\npolicies:.*?)```/gs)].map(([, text]) => text!);
+  expect(shown).toHaveLength(1);
+  expect(problemsOf(shown[0]!)).toEqual([]);
+});
+
 describe("whatever the text is, nothing is thrown", () => {
   const word = fc.constantFrom(
     ...[
