@@ -9,6 +9,7 @@ import {
   type KubeletReporterSettings,
   parseDeviceZones,
   podUidLookup,
+  type RunningPods,
   SYSTEM_REPORTER_NAME,
   SystemReporter,
 } from "../intree/index.ts";
@@ -41,9 +42,7 @@ export function inTreeReporters(
         clock,
         logger: log.child({ plugin: KUBELET_REPORTER_NAME }),
         metrics: createKubeletReporterMetrics(registry),
-        podUids: () => podUidLookup(lifecycle?.events.snapshot() ?? []),
-        changes: (signal) =>
-          lifecycle ? lifecycle.events.read({ after: lifecycle.events.position }, signal) : nothing(),
+        pods: runningPods(lifecycle),
       }),
   };
   return enabledPlugins(Object.keys(makers), reporting.inTreePlugins).map((name) => {
@@ -67,5 +66,17 @@ export function kubeletReporterSettingsOf({
   };
 }
 
-// Without a container runtime nobody tells what happens to pods: the period alone counts.
+function runningPods(lifecycle: PodLifecycleEventGenerator | undefined): RunningPods {
+  if (!lifecycle) {
+    // Nobody knows who holds what: zones without it would say that everything is free.
+    const problem = new NodekeeperError("unavailable", "lifecycle is off, and pods' UIDs come from it");
+    return { listed: () => Promise.reject(problem), uids: () => podUidLookup([]), changes: nothing };
+  }
+  return {
+    listed: (signal) => lifecycle.listed(signal),
+    uids: () => podUidLookup(lifecycle.events.snapshot()),
+    changes: (signal) => lifecycle.events.read({ after: lifecycle.events.position }, signal),
+  };
+}
+
 async function* nothing(): AsyncGenerator<never> {}

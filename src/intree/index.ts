@@ -20,7 +20,7 @@ export {
   type KubeletReporterOptions,
 } from "./kubelet/kubelet-reporter.ts";
 export { createKubeletReporterMetrics } from "./kubelet/metrics.ts";
-export { podUidLookup } from "./kubelet/pod-uids.ts";
+export { podUidLookup, type RunningPods } from "./kubelet/pod-uids.ts";
 export {
   defaultKubeletReporterSettings,
   type KubeletReporterSettings,

@@ -47,6 +47,30 @@ describe("relist", () => {
     await harness.stop();
   });
 
+  it("tells who waits for it that all pods were read", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    const controller = new AbortController();
+    const given = generator.listed(controller.signal).catch((error: unknown) => error);
+    controller.abort(new Error("enough"));
+    expect(await given).toMatchObject({ message: "enough" });
+    runtime.addPod("a");
+    runtime.before = () => {
+      throw unavailable();
+    };
+    let seen: number | undefined;
+    void generator.listed(live).then(() => {
+      seen = generator.events.snapshot().length;
+    });
+    await harness.start();
+    expect(seen).toBeUndefined();
+    runtime.before = () => undefined;
+    await clock.step(1_000);
+    expect(seen).toBe(1);
+    await generator.listed(live);
+    await harness.stop();
+  });
+
   it("waits the period from the end of a relist, and never runs two", async () => {
     const harness = createHarness();
     const { runtime, clock } = harness;

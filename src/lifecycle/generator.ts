@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import {
+  abortable,
   type Clock,
   childScope,
   codeOf,
@@ -61,6 +62,7 @@ export class PodLifecycleEventGenerator implements Runnable {
   readonly #hints: HintStream;
   readonly #misses: HintMisses;
   readonly #pacing: RelistPacing;
+  readonly #listedOnce = Promise.withResolvers<void>();
   #restored: boolean | undefined;
   #relistFailedWith: string | undefined;
   #startedAt: number | undefined;
@@ -185,6 +187,14 @@ export class PodLifecycleEventGenerator implements Runnable {
     }
   }
 
+  /**
+   * Resolves once all pods have been read since the start: until then the log's snapshot is empty, or of an earlier run.
+   * Rejects with the signal's reason.
+   */
+  listed(signal: AbortSignal): Promise<void> {
+    return abortable(this.#listedOnce.promise, signal);
+  }
+
   /** Has one pod read at once. Nothing is lost when too many ask: a relist of all pods stands in then. */
   requestRelist(podUid: string): void {
     if (this.#requests.add(podUid, this.#clock.monotonic())) return;
@@ -245,6 +255,7 @@ export class PodLifecycleEventGenerator implements Runnable {
   }
 
   #relistSucceeded(): void {
+    this.#listedOnce.resolve();
     if (this.#relistFailedWith === undefined) return;
     this.#logger.info({}, "pods are listed again");
     if (this.#relistFailedWith === "unavailable") this.#hints.runtimeRestarted();

@@ -2,7 +2,7 @@ import type { Host } from "../../host/index.ts";
 import { messageOf } from "../../lib/index.ts";
 import { MachineReader } from "./machine.ts";
 import { PodResources } from "./pod-resources.ts";
-import type { PodUidLookup } from "./pod-uids.ts";
+import type { RunningPods } from "./pod-uids.ts";
 import type { KubeletReporterSettings } from "./settings.ts";
 import { readTopologyManager, topologyPolicy } from "./topology-policy.ts";
 import { topologyZones, type ZoneOutput } from "./topology-zones.ts";
@@ -15,14 +15,13 @@ export interface KubeletReading extends ZoneOutput {
 /** Reads the machine, the kubelet and its configuration file, and puts together what they say. */
 export class KubeletReader {
   readonly #settings: KubeletReporterSettings;
-  readonly #podUids: () => PodUidLookup;
+  readonly #pods: RunningPods;
   readonly #machine: MachineReader;
   #lastPolicy: string | undefined;
 
-  /** @param podUids gives the pods that run, as of when it is called */
-  constructor(settings: KubeletReporterSettings, host: Host, podUids: () => PodUidLookup) {
+  constructor(settings: KubeletReporterSettings, host: Host, pods: RunningPods) {
     this.#settings = settings;
-    this.#podUids = podUids;
+    this.#pods = pods;
     this.#machine = new MachineReader(host);
   }
 
@@ -40,7 +39,7 @@ export class KubeletReader {
         this.#readPolicy(),
         podResources.read(signal),
       ]);
-      const output = topologyZones({ machine, answer, deviceZones, podUid: this.#podUids() });
+      const output = topologyZones({ machine, answer, deviceZones, podUid: this.#pods.uids() });
       const problems = policyProblem === undefined ? output.problems : [...output.problems, policyProblem];
       return { ...output, problems, policy: this.#lastPolicy };
     } finally {

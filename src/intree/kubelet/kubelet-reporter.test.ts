@@ -8,6 +8,7 @@ import { Host } from "../../host/index.ts";
 import { FakeClock, Registry, silentLogger } from "../../lib/index.ts";
 import { KubeletReporter } from "./kubelet-reporter.ts";
 import { createKubeletReporterMetrics } from "./metrics.ts";
+import type { PodUidLookup, RunningPods } from "./pod-uids.ts";
 import { defaultKubeletReporterSettings, type KubeletReporterSettings } from "./settings.ts";
 import { FakeKubelet } from "./testing/fake-kubelet.ts";
 import type { TopologyZone } from "./zones.ts";
@@ -18,16 +19,26 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** Items that a test gives when it likes. */
-class Changes {
+/** Pods of a runtime that says what a test likes. */
+class Pods implements RunningPods {
+  readonly byName = new Map([["web", "u-web"]]);
   readers = 0;
+  isListed = Promise.resolve();
   #wake: (() => void)[] = [];
 
   happen(): void {
     for (const wake of this.#wake.splice(0)) wake();
   }
 
-  async *read(signal: AbortSignal): AsyncIterable<undefined> {
+  listed(): Promise<void> {
+    return this.isListed;
+  }
+
+  uids(): PodUidLookup {
+    return (_, name) => this.byName.get(name);
+  }
+
+  async *changes(signal: AbortSignal): AsyncIterable<undefined> {
     this.readers++;
     try {
       for (;;) {
@@ -51,9 +62,9 @@ async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
   kubelet.pods = [holding("web", 1n)];
   const clock = new FakeClock();
   const logger = { ...silentLogger, warn: vi.fn(), info: vi.fn() };
-  const changes = new Changes();
+  const pods = new Pods();
   const registry = new Registry();
-  const uids = new Map([["web", "u-web"]]);
+  const metrics = createKubeletReporterMetrics(registry);
   const reporter = new KubeletReporter({
     settings: {
       ...defaultKubeletReporterSettings,
@@ -65,12 +76,20 @@ async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
     host: new Host({ root: machine.root }),
     clock,
     logger,
-    metrics: createKubeletReporterMetrics(registry),
-    podUids: () => (_, name) => uids.get(name),
-    changes: (signal) => changes.read(signal),
+    metrics,
+    pods,
   });
   const metric = async (name: string) => (await registry.getSingleMetricAsString(name)).split("\n").slice(2);
-  return { kubelet, clock, logger, changes, reporter, uids, metric };
+  /** Waits until so many readings have ended, well or not, and until the watch waits for its time. */
+  const ended = async (readings: number) => {
+    await until(`reading ${readings} has ended`, async () => {
+      const { values } = await metrics.readings.get();
+      return values.reduce((sum, { value }) => sum + value, 0) === readings;
+    });
+    await clock.step(0);
+    expect(clock.timers).toBe(1);
+  };
+  return { kubelet, clock, logger, pods, reporter, metric, ended };
 }
 
 const holding = (name: string, cpu: bigint) => ({
@@ -154,7 +173,9 @@ describe("getReportContent", () => {
     expect(logger.warn).toHaveBeenCalledTimes(1);
     await kubelet.start();
     await reporter.getReportContent(noAbort);
-    expect(logger.info.mock.calls.map(([, message]) => message)).toEqual(["Kubelet is read again"]);
+    expect(logger.info.mock.calls.map(([, message]) => message)).toEqual([
+      "Kubelet's resources are reported again",
+    ]);
     expect(await metric("nodekeeper_intree_kubelet_readings_total")).toEqual([
       'nodekeeper_intree_kubelet_readings_total{result="unavailable"} 2',
       'nodekeeper_intree_kubelet_readings_total{result="ok"} 1',
@@ -188,6 +209,24 @@ describe("getReportContent", () => {
     expect(logger.warn).not.toHaveBeenCalled();
   });
 
+  it("waits for the runtime's pods: without them nobody would hold anything", async () => {
+    const { kubelet, reporter, clock, pods } = await setUp();
+    await kubelet.start();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    pods.isListed = promise;
+    const asked = reporter.getReportContent(noAbort);
+    const failed = expect(asked).rejects.toMatchObject({
+      code: "deadline",
+      message: expect.stringContaining("runtime's pods"),
+    });
+    await clock.step(timeoutMs);
+    await failed;
+    expect(kubelet.lists).toBe(0);
+    const again = reporter.getReportContent(noAbort);
+    resolve();
+    expect(holdings(await again)).toEqual(web);
+  });
+
   it("leaves out a pod that does not run, and counts it", async () => {
     const { kubelet, reporter, metric } = await setUp();
     kubelet.pods = [holding("web", 1n), holding("gone", 2n)];
@@ -215,15 +254,15 @@ describe("getReportContent", () => {
 
 describe("listAndWatch", () => {
   it("gives the content at once, and the next a little after something happened", async () => {
-    const { kubelet, reporter, clock, changes, uids } = await setUp();
+    const { kubelet, reporter, clock, pods, ended } = await setUp();
     await kubelet.start();
     const { seen } = watch(reporter);
-    await until("the first content", () => seen.length === 1);
-    expect(seen[0]).toEqual(web);
+    await ended(1);
+    expect(seen).toEqual([web]);
 
     kubelet.pods = [holding("web", 1n), holding("job", 4n)];
-    uids.set("job", "u-job");
-    changes.happen();
+    pods.byName.set("job", "u-job");
+    pods.happen();
     await clock.step(debounceMs - 1);
     expect(kubelet.lists).toBe(1);
     await clock.step(1);
@@ -232,40 +271,39 @@ describe("listAndWatch", () => {
   });
 
   it("asks once for many events, and again for those that come while it asks", async () => {
-    const { kubelet, reporter, clock, changes } = await setUp();
+    const { kubelet, reporter, clock, pods, ended } = await setUp();
     await kubelet.start();
     const { seen } = watch(reporter);
-    await until("the first content", () => seen.length === 1);
+    await ended(1);
     for (let at = 0; at < 10; at++) {
-      changes.happen();
+      pods.happen();
       await clock.step(debounceMs / 20);
     }
     await clock.step(debounceMs);
-    await until("the kubelet is asked", () => kubelet.lists === 2);
-    await until("it waits", () => clock.timers === 1);
+    await ended(2);
+    expect(kubelet.lists).toBe(2);
 
     const { promise, resolve } = Promise.withResolvers<Uint8Array>();
     kubelet.answerList = () => promise;
-    changes.happen();
+    pods.happen();
     await clock.step(debounceMs);
     await until("the kubelet is asked", () => kubelet.lists === 3);
-    changes.happen();
+    pods.happen();
     kubelet.answerList = undefined;
     resolve(new Uint8Array());
-    await until("its content has gone", () => seen.length === 2);
+    await ended(3);
     await clock.step(debounceMs);
-    await until("the kubelet is asked again", () => kubelet.lists === 4);
-    await until("what it says", () => seen.length === 3);
+    await ended(4);
     expect(seen).toEqual([web, [[], []], web]);
   });
 
   it("says nothing while nothing changes, and asks from time to time", async () => {
-    const { kubelet, reporter, clock } = await setUp();
+    const { kubelet, reporter, clock, ended } = await setUp();
     await kubelet.start();
     const { seen } = watch(reporter);
     await until("the first content", () => seen.length === 1);
     for (let round = 2; round < 5; round++) {
-      await until("it waits", () => clock.timers === 1);
+      await ended(round - 1);
       await clock.step(resyncIntervalMs);
       await until("the kubelet is asked", () => kubelet.lists === round);
     }
@@ -273,37 +311,37 @@ describe("listAndWatch", () => {
   });
 
   it("tries again soon while the kubelet is away, and goes on where it was", async () => {
-    const { kubelet, reporter, clock, logger } = await setUp();
+    const { kubelet, reporter, clock, logger, ended } = await setUp();
     await kubelet.start();
     const { seen } = watch(reporter);
     await until("the first content", () => seen.length === 1);
+    await ended(1);
     await kubelet.stop();
-    await until("it waits", () => clock.timers === 1);
     await clock.step(resyncIntervalMs);
-    await until("it is said", () => logger.warn.mock.calls.length === 1);
-    await until("it waits", () => clock.timers === 1);
+    await ended(2);
     await clock.step(retryIntervalMs);
-    kubelet.pods = [holding("web", 2n)];
+    await ended(3);
+    expect(logger.warn).toHaveBeenCalledTimes(1);
     await kubelet.start();
-    await until("it waits", () => clock.timers === 1);
     await clock.step(retryIntervalMs);
-    await until("it is said", () => logger.info.mock.calls.length === 1);
+    await ended(4);
+    expect(logger.info).toHaveBeenCalledTimes(1);
     expect(logger.warn).toHaveBeenCalledTimes(1);
     expect(seen).toHaveLength(1);
   });
 
   it("serves the fetcher from its last reading, but not while the kubelet is away", async () => {
-    const { kubelet, reporter, clock, changes } = await setUp();
+    const { kubelet, reporter, clock, pods, ended } = await setUp();
     await kubelet.start();
     const { seen, stop } = watch(reporter);
     await until("the first content", () => seen.length === 1);
     expect(holdings(await reporter.getReportContent(noAbort))).toEqual(web);
     expect(kubelet.lists).toBe(1);
+    await ended(1);
     await kubelet.stop();
-    await until("it waits", () => clock.timers === 1);
-    changes.happen();
+    pods.happen();
     await clock.step(debounceMs);
-    await until("it waits", () => clock.timers === 1);
+    await ended(2);
     await expect(reporter.getReportContent(noAbort)).rejects.toMatchObject({ code: "unavailable" });
     await kubelet.start();
     await stop();
@@ -313,27 +351,27 @@ describe("listAndWatch", () => {
   });
 
   it("ends with the signal's reason and leaves nothing behind", async () => {
-    const { kubelet, reporter, clock, changes } = await setUp();
+    const { kubelet, reporter, clock, pods, ended } = await setUp();
     await kubelet.start();
     const { seen, stop } = watch(reporter);
     await until("the first content", () => seen.length === 1);
-    await until("it waits", () => clock.timers === 1);
-    expect(changes.readers).toBe(1);
+    await ended(1);
+    expect(pods.readers).toBe(1);
     expect(await stop()).toMatchObject({ message: "test ends" });
-    expect(changes.readers).toBe(0);
+    expect(pods.readers).toBe(0);
     expect(clock.timers).toBe(0);
   });
 
   it("goes by time alone where changes can't be followed", async () => {
-    const { kubelet, reporter, clock, changes, logger } = await setUp();
-    vi.spyOn(changes, "read").mockImplementation(() => {
+    const { kubelet, reporter, clock, pods, logger, ended } = await setUp();
+    vi.spyOn(pods, "changes").mockImplementation(() => {
       throw new Error("no log");
     });
     await kubelet.start();
     const { seen } = watch(reporter);
     await until("the first content", () => seen.length === 1);
     expect(logger.warn).toHaveBeenCalledTimes(1);
-    await until("it waits", () => clock.timers === 1);
+    await ended(1);
     await clock.step(resyncIntervalMs);
     await until("the kubelet is asked", () => kubelet.lists === 2);
   });

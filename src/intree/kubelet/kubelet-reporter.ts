@@ -5,7 +5,7 @@ import { customNodeResource, type ReporterSource } from "../../reporting/index.t
 import { Alarm } from "./alarm.ts";
 import { KubeletReader, type KubeletReading } from "./kubelet-reader.ts";
 import type { KubeletReporterMetrics } from "./metrics.ts";
-import type { PodUidLookup } from "./pod-uids.ts";
+import type { RunningPods } from "./pod-uids.ts";
 import type { KubeletReporterSettings } from "./settings.ts";
 import { SharedWork } from "./shared-work.ts";
 
@@ -18,10 +18,8 @@ export interface KubeletReporterOptions {
   clock: Clock;
   logger: Logger;
   metrics: KubeletReporterMetrics;
-  /** The pods that run, as of when it is called: the kubelet does not tell UIDs. */
-  podUids: () => PodUidLookup;
-  /** Gives an item, whatever it is, each time something happened to a pod from now on, until the signal aborts. */
-  changes: (signal: AbortSignal) => AsyncIterable<unknown>;
+  /** The kubelet does not tell UIDs, nor when something changes. */
+  pods: RunningPods;
 }
 
 interface Content {
@@ -46,7 +44,7 @@ export class KubeletReporter implements ReporterSource {
 
   constructor(options: KubeletReporterOptions) {
     this.#options = options;
-    this.#reader = new KubeletReader(options.settings, options.host, options.podUids);
+    this.#reader = new KubeletReader(options.settings, options.host, options.pods);
   }
 
   /**
@@ -97,7 +95,7 @@ export class KubeletReporter implements ReporterSource {
 
   async #follow(alarm: Alarm, signal: AbortSignal): Promise<void> {
     try {
-      for await (const _ of this.#options.changes(signal)) alarm.ring();
+      for await (const _ of this.#options.pods.changes(signal)) alarm.ring();
     } catch (err) {
       if (signal.aborted) return;
       this.#options.logger.warn({ plugin: this.name, err }, "Pods can't be followed; asking by time alone");
@@ -105,15 +103,18 @@ export class KubeletReporter implements ReporterSource {
   }
 
   async #read(signal: AbortSignal): Promise<Content> {
-    const { clock, logger, metrics, settings } = this.#options;
+    const { clock, logger, metrics, pods, settings } = this.#options;
     const what = `kubelet at ${settings.podResourcesSocket}`;
     try {
+      await withDeadline(clock, settings.timeoutMs, "first list of the runtime's pods", signal, (each) =>
+        pods.listed(each),
+      );
       const reading = await withDeadline(clock, settings.timeoutMs, what, signal, (each) =>
         this.#reader.read(each),
       );
       metrics.readings.inc({ result: "ok" });
       metrics.unknownPods.set(reading.unknownPods.length);
-      if (this.#isAway) logger.info({ plugin: this.name }, "Kubelet is read again");
+      if (this.#isAway) logger.info({ plugin: this.name }, "Kubelet's resources are reported again");
       this.#isAway = false;
       this.#logChange(reading);
       const content = { zones: JSON.stringify(reading.zones), policy: reading.policy };
@@ -124,7 +125,10 @@ export class KubeletReporter implements ReporterSource {
       if (signal.aborted) throw err;
       metrics.readings.inc({ result: codeOf(err) });
       if (!this.#isAway)
-        logger.warn({ plugin: this.name, err }, "Kubelet can't be read; the last content stays");
+        logger.warn(
+          { plugin: this.name, err },
+          "Kubelet's resources can't be reported; the last content stays",
+        );
       this.#isAway = true;
       throw err;
     }
