@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { never, testPod, topQuestion } from "../eviction/testing/parts.ts";
 import type { NodeSnapshot } from "./node-snapshot.ts";
+import { policySources } from "./policy-sources.ts";
 import { Gi, Mi, policyOf, snapshotAt, TestNode } from "./testing/policies.ts";
 
 const lowMemory = `
@@ -12,6 +13,15 @@ threshold: quantity("100Mi")
 gracePeriod: 30s
 condition: { name: MemoryPressure, effects: [NoSchedule] }
 rank: [-pod.priority]`;
+
+it("each policy is a plugin, and no two have one name", () => {
+  const node = new TestNode();
+  const policies = ["a", "b"].map((name) => policyOf(`name: ${name}\ntype: soft\nwhen: true\nrank: [1]`));
+  expect(policySources(policies, node.parts).map(({ name }) => name)).toEqual(["policy-a", "policy-b"]);
+  expect(() => policySources([...policies, policies[0]!], node.parts)).toThrow(
+    'two policies of the name "a"',
+  );
+});
 
 describe("the threshold", () => {
   it("is met below it, and tells all that a round wants", async () => {

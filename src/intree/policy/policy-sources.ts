@@ -1,4 +1,5 @@
 import type { EvictionSource } from "../../eviction/index.ts";
+import { NodekeeperError, quote } from "../../lib/index.ts";
 import { WholePods } from "../eviction/pod-resources.ts";
 import type { Policy } from "./policy.ts";
 import { PolicySource, type PolicySourceOptions } from "./policy-source.ts";
@@ -6,8 +7,18 @@ import { PolicySource, type PolicySourceOptions } from "./policy-source.ts";
 /** What policies are made of. */
 export type PolicyParts = Omit<PolicySourceOptions, "policy" | "wholePods">;
 
-/** A plugin for each policy. A pod is decoded once for all of them. */
+/**
+ * A plugin for each policy, of however many files. A pod is decoded once for all of them. Throws `invalid` where two
+ * have one name.
+ */
 export function policySources(policies: readonly Policy[], parts: PolicyParts): EvictionSource[] {
   const wholePods = new WholePods();
-  return policies.map((policy) => new PolicySource({ ...parts, policy, wholePods }));
+  const names = new Set<string>();
+  return policies.map((policy) => {
+    if (names.has(policy.name)) {
+      throw new NodekeeperError("invalid", `there are two policies of the name ${quote(policy.name)}`);
+    }
+    names.add(policy.name);
+    return new PolicySource({ ...parts, policy, wholePods });
+  });
 }

@@ -7,6 +7,7 @@ import type { Policy } from "../policy.ts";
 import { createPolicyMetrics } from "../policy-metrics.ts";
 import { describeProblem } from "../policy-problem.ts";
 import { PolicySource, type PolicySourceOptions } from "../policy-source.ts";
+import type { PolicyParts } from "../policy-sources.ts";
 import { readPolicies } from "../read-policies.ts";
 
 export const Mi = 2 ** 20;
@@ -60,20 +61,21 @@ export class TestNode implements NodeReadings {
     policy: Policy,
     others: Partial<Pick<PolicySourceOptions, "readings" | "podUsage">> = {},
   ): PolicySource {
+    return new PolicySource({ ...this.parts, policy, wholePods: new WholePods(), ...others });
+  }
+
+  get parts(): PolicyParts {
     const log = (level: string) => (fields: Record<string, unknown>, message: string) =>
       void this.logged.push({ level, message, fields });
-    return new PolicySource({
-      policy,
+    return {
       readings: this,
       podUsage: async (_pods: readonly ObservedPod[]) => {
         this.usageReads++;
         return { value: new Map(Object.entries(this.usages)), at: this.clock.now() };
       },
-      wholePods: new WholePods(),
       clock: this.clock,
       log: { ...silentLogger, info: log("info"), warn: log("warn") } as typeof silentLogger,
       metrics: this.#metrics,
-      ...others,
-    });
+    };
   }
 }
