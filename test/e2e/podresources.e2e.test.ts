@@ -183,7 +183,7 @@ describe.skipIf(missing)("the kubelet's PodResources on a real kube-apiserver", 
     expect((await zone("Socket/0", "Numa/0"))?.allocations).toBeUndefined();
   });
 
-  it("stay as they were while the kubelet is killed, hangs and comes back, and then follow it", async () => {
+  it("stay as they were while the kubelet is killed and hangs, over a restart of the agent, and then follow it", async () => {
     await kubelet.kill();
     // Something happens, so that the kubelet is asked.
     const other = await cri.runPodSandbox({ uid: "uid-other", name: "other", namespace: "default" });
@@ -195,11 +195,21 @@ describe.skipIf(missing)("the kubelet's PodResources on a real kube-apiserver", 
     );
     expect(await consumers()).toEqual(["default/train/uid-train"]);
 
+    // Also over a restart of the agent, which then knows nothing but what it kept.
+    await agent.child.kill();
+    agent.child.start();
+    await eventually(async () => {
+      const labels = '{result="unavailable"}';
+      expect(await agent.metric("nodekeeper_intree_kubelet_readings_total", labels)).toBeGreaterThan(1);
+    });
+    expect(await consumers()).toEqual(["default/train/uid-train"]);
+
     say({ hang: true });
     kubelet.start();
     await eventually(() => expect(kubelet.log).toContain("cancelled"), 30_000);
     expect(await consumers()).toEqual(["default/train/uid-train"]);
-    expect(logged("can't be reported; the last")).toBe(1);
+    // Once by each run of the agent.
+    expect(logged("can't be reported; the last")).toBe(2);
 
     writeFileSync(files.kubelet, "kind: KubeletConfiguration\ntopologyManagerPolicy: none\n");
     say({

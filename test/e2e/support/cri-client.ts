@@ -9,6 +9,8 @@ export interface PodSpec {
   uid: string;
   name: string;
   namespace: string;
+  /** Where the kubelet would put it: "/kubepods/burstable/pod<uid>". */
+  cgroupParent?: string;
 }
 
 /** A container as a test wants it. */
@@ -47,11 +49,12 @@ export class CriClient {
       });
       writer.uint32(26).string(`/tmp/nodekeeper-e2e-logs/${spec.uid}`);
       labels(writer, 6, podLabels(spec));
-      message(writer, 8, (linux) =>
+      message(writer, 8, (linux) => {
+        if (spec.cgroupParent) linux.uint32(10).string(spec.cgroupParent);
         message(linux, 2, (security) =>
           message(security, 1, (options) => options.uint32(8).int32(NETWORK_OF_NODE)),
-        ),
-      );
+        );
+      });
     };
     const id = await this.#call("RunPodSandbox", (writer) => message(writer, 1, config));
     this.#sandboxes.set(id, { spec, config });

@@ -73,7 +73,8 @@ export class TestKubelet {
 
   async #start(pod: ApiObject): Promise<void> {
     const { uid, name, namespace } = pod.metadata;
-    const sandbox = await this.#cri.runPodSandbox({ uid, name, namespace });
+    const cgroupParent = `/kubepods/burstable/pod${uid}`;
+    const sandbox = await this.#cri.runPodSandbox({ uid, name, namespace, cgroupParent });
     const running: RunningPod = { sandbox, containers: new Map() };
     this.#running.set(uid, running);
     for (const container of pod.spec.containers as ApiObject[]) {
