@@ -38,8 +38,8 @@ describe("the node", () => {
         total: 65_746_560 * kibi,
         free: 6_291_456 * kibi,
         available: 30_408_704 * kibi,
-        // Without the Normal zone's 2,882,584 pages of idle page cache.
-        workingSet: (65_746_560 - 6_291_456 - 2_882_584 * 4) * kibi,
+        // Without 11 GiB of idle page cache.
+        workingSet: (65_746_560 - 6_291_456 - 11_534_336) * kibi,
       },
     });
     expect(snapshot.psi.memory).toMatchObject({
@@ -63,6 +63,15 @@ describe("the node", () => {
     expect(unset).toEqual({ missing: "the path of the runtime's images is not configured" });
   });
 
+  it("has no working set where the machine does not tell the idle page cache", async () => {
+    const value = { totalBytes: 100, freeBytes: 40, availableBytes: undefined, inactiveFileBytes: undefined };
+    const memory = async () =>
+      ({ state: "read", at: 5, problems: [], value: { ...value, watermarkScaleFactor: undefined } }) as const;
+    const readings = { ...readingsOfNothing, memory };
+    const snapshot = await new HostNodeReadings({ readings, nodefsPath: "/", imagefsPath: "/" }).read(never);
+    expect(snapshot.memory).toEqual({ at: 5, value: { total: 100, free: 40, available: undefined } });
+  });
+
   it("has no inodes where the file system makes them as it needs them", async () => {
     const filesystem = async (path: string) =>
       ({
@@ -82,7 +91,6 @@ describe("the node", () => {
 const nothing = async () => ({ state: "missing", at: 0, message: "not there" }) as const;
 const readingsOfNothing = {
   memory: nothing,
-  nodeMemory: nothing,
   cpu: nothing,
   pids: nothing,
   pressure: nothing,

@@ -3,7 +3,6 @@ import {
   type FilesystemState,
   type HostReadings,
   type MemoryState,
-  type NodeMemory,
   type PidState,
   type Pressure,
   type Reading,
@@ -23,7 +22,7 @@ import type {
 import type { PodUsage, PodUsageReader } from "./pod-variable.ts";
 
 export interface HostNodeReadingsOptions {
-  readings: Pick<HostReadings, "memory" | "nodeMemory" | "cpu" | "pids" | "pressure" | "filesystem">;
+  readings: Pick<HostReadings, "memory" | "cpu" | "pids" | "pressure" | "filesystem">;
   /** Where the kubelet keeps what is not images: "/var/lib/kubelet". */
   nodefsPath: string;
   /** Where the runtime keeps images and writable layers; undefined where nobody said so: it is missing then. */
@@ -44,20 +43,18 @@ export class HostNodeReadings implements NodeReadings {
       partOf(await readings.pressure(resource, signal), pressurePart);
     const filesystem = async (path: string) =>
       partOf(await readings.filesystem(path, signal), filesystemPart);
-    const [memory, zones, cpu, pids, memoryPressure, cpuPressure, ioPressure, nodefs, imagefs] =
-      await Promise.all([
-        readings.memory(signal),
-        readings.nodeMemory(signal),
-        readings.cpu(signal),
-        readings.pids(signal),
-        pressure("memory"),
-        pressure("cpu"),
-        pressure("io"),
-        filesystem(nodefsPath),
-        imagefsPath === undefined ? noImagefs : filesystem(imagefsPath),
-      ]);
+    const [memory, cpu, pids, memoryPressure, cpuPressure, ioPressure, nodefs, imagefs] = await Promise.all([
+      readings.memory(signal),
+      readings.cpu(signal),
+      readings.pids(signal),
+      pressure("memory"),
+      pressure("cpu"),
+      pressure("io"),
+      filesystem(nodefsPath),
+      imagefsPath === undefined ? noImagefs : filesystem(imagefsPath),
+    ]);
     return {
-      memory: partOf(memory, (state) => memoryPart(state, zones)),
+      memory: partOf(memory, memoryPart),
       psi: { memory: memoryPressure, cpu: cpuPressure, io: ioPressure },
       cpu: partOf(cpu, cpuPart),
       nodefs,
@@ -88,11 +85,10 @@ function partOf<T, U>(reading: Reading<T>, turn: (value: T) => U): Part<U> {
 }
 
 // As the kubelet counts: what is in use, less the page cache that was not used lately.
-function memoryPart(state: MemoryState, zones: Reading<NodeMemory[]>): MemoryPart {
-  const { totalBytes: total, freeBytes: free, availableBytes: available } = state;
-  if (zones.state !== "read") return { total, free, available };
-  const idleCache = zones.value.reduce((sum, { inactiveFileBytes }) => sum + inactiveFileBytes, 0);
-  return { total, free, available, workingSet: Math.max(total - free - idleCache, 0) };
+function memoryPart(state: MemoryState): MemoryPart {
+  const { totalBytes: total, freeBytes: free, availableBytes: available, inactiveFileBytes } = state;
+  if (inactiveFileBytes === undefined) return { total, free, available };
+  return { total, free, available, workingSet: Math.max(total - free - inactiveFileBytes, 0) };
 }
 
 function pressurePart({ some, full }: Pressure): PressurePart {
