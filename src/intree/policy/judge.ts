@@ -1,5 +1,5 @@
 import type { Expression } from "./expression.ts";
-import { type NodeSnapshot, nodeVariable } from "./node-snapshot.ts";
+import { type NodeSnapshot, nodeVariable, OLDEST_READING_MS } from "./node-snapshot.ts";
 import { nodeReadsOf, type Policy } from "./policy.ts";
 
 /** What a policy makes of the node. */
@@ -12,9 +12,6 @@ export interface Verdict {
   threshold: number | null;
   problems: string[];
 }
-
-/** How old a reading may be that a policy goes by, milliseconds. */
-export const OLDEST_READING_MS = 30_000;
 
 /**
  * Whether there is pressure. Never throws. Where any field that the policy reads is missing or stale there is none,

@@ -1,3 +1,6 @@
+/** How old a reading may be that a policy goes by, milliseconds. */
+export const OLDEST_READING_MS = 30_000;
+
 /** A part of the node's state and when it was read, or why it is not known. */
 export type Part<T> =
   | {

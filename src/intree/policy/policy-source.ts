@@ -15,7 +15,7 @@ import type { NodeReadings } from "./node-snapshot.ts";
 import type { PodUsageReader } from "./pod-variable.ts";
 import { type Policy, podReadsOf } from "./policy.ts";
 import type { PolicyMetrics } from "./policy-metrics.ts";
-import { type RankedPod, rankPods } from "./rank-pods.ts";
+import { type ExcludedPod, type RankedPod, rankPods } from "./rank-pods.ts";
 
 export interface PolicySourceOptions {
   policy: Policy;
@@ -42,6 +42,7 @@ export class PolicySource implements EvictionSource {
   #wasMet = false;
   // What is wrong is logged when it begins, changes and ends, not each round.
   #problem = "";
+  #leftOut = "";
 
   constructor(options: PolicySourceOptions) {
     this.name = policyPluginName(options.policy.name);
@@ -68,7 +69,7 @@ export class PolicySource implements EvictionSource {
     { topN }: TopQuestion,
     signal: AbortSignal,
   ): Promise<TopAnswer> {
-    const { policy, podUsage, wholePods, clock, log, metrics } = this.#options;
+    const { policy, podUsage, wholePods, clock } = this.#options;
     const readsUsage = podReadsOf(policy).some((path) => path.startsWith("pod.usage."));
     const usages = readsUsage ? await podUsage(pods, signal) : { missing: "is not read" };
     const { ranked, excluded } = await rankPods(policy, pods, {
@@ -77,22 +78,10 @@ export class PolicySource implements EvictionSource {
       clock,
       signal,
     });
-    const unknown = excluded.filter(({ kind }) => kind === "unknown");
-    if (unknown.length > 0) {
-      metrics.problems.inc({ policy: policy.name, problem: "pods" });
-      const named = unknown.slice(0, MOST_NAMED).map(({ pod: { pod }, why }) => {
-        return { namespace: pod.namespace, name: pod.name, why };
-      });
-      log.warn(
-        {
-          policy: policy.name,
-          count: unknown.length,
-          pods: named,
-          usage: "missing" in usages ? usages.missing : undefined,
-        },
-        "eviction policy leaves out pods that it can't judge",
-      );
-    }
+    this.#tellLeftOut(
+      excluded.filter(({ kind }) => kind === "unknown"),
+      "missing" in usages ? usages.missing : undefined,
+    );
     const { terminationGracePeriodMs } = policy;
     return {
       pods: first(ranked, topN).map(({ pod: { pod } }) => {
@@ -101,6 +90,22 @@ export class PolicySource implements EvictionSource {
       gracePeriodSeconds:
         terminationGracePeriodMs === null ? null : Math.ceil(terminationGracePeriodMs / 1000),
     };
+  }
+
+  #tellLeftOut(leftOut: readonly ExcludedPod[], usageProblem: string | undefined): void {
+    const { policy, log, metrics } = this.#options;
+    if (leftOut.length > 0) metrics.problems.inc({ policy: policy.name, problem: "pods" });
+    const kind = leftOut.map(({ pod, why }) => `${pod.pod.uid} ${why}`).join();
+    if (kind === this.#leftOut) return;
+    this.#leftOut = kind;
+    if (leftOut.length === 0) return;
+    const pods = leftOut.slice(0, MOST_NAMED).map(({ pod: { pod }, why }) => {
+      return { namespace: pod.namespace, name: pod.name, why };
+    });
+    log.warn(
+      { policy: policy.name, count: leftOut.length, pods, usageProblem },
+      "eviction policy leaves out pods that it can't judge",
+    );
   }
 
   #tell(problems: readonly string[]): void {

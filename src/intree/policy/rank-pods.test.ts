@@ -123,6 +123,21 @@ describe("the ranking", () => {
     ]);
   });
 
+  it("takes no usage that was read long ago", async () => {
+    const policy = policyOf("name: a\ntype: hard\nwhen: true\nrank: [pod.usage.rss]");
+    const value = new Map([["web", { rss: 5 }]]);
+    const parts = { wholePods: new WholePods(), clock: new FakeClock(now), signal: never };
+    for (const [ageMs, expected] of [
+      [30_000, ["web"]],
+      [30_001, []],
+      [-30_001, []],
+    ] as const) {
+      expect(names(await rankPods(policy, shop, { ...parts, usages: { value, at: now - ageMs } }))).toEqual(
+        expected,
+      );
+    }
+  });
+
   it("a pod whose bytes are broken is left out, where they are read", async () => {
     const broken = { pod: testPod("broken").pod, bytes: new Uint8Array([255, 255, 255]) };
     expect(names(await ranking("[pod.priority]", [broken]))).toEqual(["broken"]);

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ObservedPod } from "../../eviction/index.ts";
 import { type Clock, NodekeeperError } from "../../lib/index.ts";
 import type { WholePods } from "../eviction/pod-resources.ts";
-import type { Part } from "./node-snapshot.ts";
+import { OLDEST_READING_MS, type Part } from "./node-snapshot.ts";
 import { type PodContext, type PodUsage, podVariable } from "./pod-variable.ts";
 import type { Policy } from "./policy.ts";
 
@@ -49,6 +49,8 @@ export async function rankPods(
   { usages, wholePods, clock, signal }: RankingContext,
 ): Promise<PodRanking> {
   const now = clock.now();
+  const isFresh = "value" in usages && Math.abs(now - usages.at) <= OLDEST_READING_MS;
+  const known = isFresh ? usages.value : undefined;
   const ranking: PodRanking = { ranked: [], excluded: [] };
   let spentMs = 0;
   let startedAt = clock.monotonic();
@@ -61,7 +63,7 @@ export async function rankPods(
       signal.throwIfAborted();
       startedAt = clock.monotonic();
     }
-    const usage = "value" in usages ? (usages.value.get(pod.pod.uid) ?? {}) : {};
+    const usage = known?.get(pod.pod.uid) ?? {};
     const fate = fateOf(policy, pod, { usage, wholePods, now });
     if ("values" in fate) ranking.ranked.push(fate);
     else ranking.excluded.push(fate);
