@@ -50,13 +50,21 @@ await Promise.all([
   buildCli(),
   buildLibrary("sdk/index.ts", "sdk.js"),
   buildLibrary("src/devcluster/index.ts", "devcluster.js"),
-  // What `nodekeeper dev` runs as the sample plugin.
+  // What `nodekeeper dev` runs as the sample plugins.
   buildLibrary("examples/reporter/main.ts", "example-reporter.js"),
   buildLibrary("examples/driver/main.ts", "example-driver.js"),
+  buildLibrary("examples/eviction/main.ts", "example-eviction.js"),
   writeDeclarations(["sdk/index.ts", "src/devcluster/index.ts"], join(dist, "types")),
 ]);
 await rm(join(dist, "types/tsconfig.json"));
-for (const name of ["nodekeeper.js", "sdk.js", "devcluster.js", "example-reporter.js", "example-driver.js"]) {
+for (const name of [
+  "nodekeeper.js",
+  "sdk.js",
+  "devcluster.js",
+  "example-reporter.js",
+  "example-driver.js",
+  "example-eviction.js",
+]) {
   const { size } = await stat(join(dist, name));
   console.log(`dist/${name} ${Math.ceil(size / 1024)} KiB`);
 }

@@ -1,6 +1,7 @@
 import {
   containerRuntime,
   deviceSettings,
+  type EvictionParts,
   evictionOf,
   inTreeReporters,
   localApiOf,
@@ -69,6 +70,8 @@ export interface AgentSummary {
   pods: number | undefined;
   /** Events that were told of them so far. */
   events: number | undefined;
+  /** Pods that were evicted and are gone; undefined where eviction is off. */
+  evicted: number | undefined;
   /** Objects with something yet to be written. */
   pending: number;
   /** Writes that the API server took since the start. */
@@ -269,7 +272,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   return {
     name: "agent",
     listening: () => statusServer.whenListening(),
-    summary: () => summarize(reporters, publisher, lifecycle),
+    summary: () => summarize(reporters, publisher, lifecycle, eviction),
     async run(signal) {
       log.info({ version, nodeName, server: access.server.href, access: access.source }, "agent starts");
       try {
@@ -302,6 +305,7 @@ function summarize(
   reporters: ReporterManager,
   publisher: Publisher,
   lifecycle: PodLifecycleEventGenerator | undefined,
+  eviction: EvictionParts | undefined,
 ): AgentSummary {
   const objects = publisher.status();
   const writes = objects.flatMap(({ lastWriteAt }) => lastWriteAt ?? []);
@@ -310,6 +314,7 @@ function summarize(
     objects: objects.length,
     pods: lifecycle?.statuses.uids().length,
     events: lifecycle?.events.last,
+    evicted: eviction?.evicted(),
     pending: objects.filter(({ pending }) => pending).length,
     writes: objects.reduce((sum, { writes }) => sum + writes, 0),
     lastWriteAt: writes.length > 0 ? Math.max(...writes) : undefined,

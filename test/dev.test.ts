@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { PodLifecycleClient } from "../sdk/index.ts";
 import { statusReader } from "./support/agent.ts";
 import { isAlive, type ScriptProcess, startScript } from "./support/processes.ts";
 import { until } from "./support/until.ts";
@@ -56,6 +57,44 @@ describe("nodekeeper dev", () => {
       expect(readdirSync(scratch)).toEqual([]);
     },
   );
+
+  it("a sample pod is evicted, its containers end on the node, and it has a successor", async () => {
+    startDev("--first-pressure", "1s");
+    const url = await until("the API server", () => printed(/API server +(http:\S+)/));
+    const objects = async (plural: string) => {
+      const response = await fetch(`${url}/api/v1/${plural}`);
+      // biome-ignore lint/suspicious/noExplicitAny: objects of any shape
+      return ((await response.json()) as { items: any[] }).items;
+    };
+    const event = await until(
+      "an eviction",
+      async () => (await objects("events")).find(({ reason }) => reason === "Evicted"),
+      { patienceMs: 18_000, explain: dev.output },
+    );
+    expect(event.message).toMatch(/^Evicted by example-eviction: sample-memory is \d+, above the threshold/);
+    const { uid, name, namespace } = event.involvedObject;
+    const folder = readdirSync(scratch).find((each) => each.startsWith("nodekeeper-"))!;
+    const client = new PodLifecycleClient({ socket: join(scratch, folder, "nodekeeper.sock") });
+    try {
+      const deaths: string[] = [];
+      for await (const item of client.watch({ since: 0, selector: { uid } }, AbortSignal.timeout(10_000))) {
+        if (item.kind === "event" && item.event.type === "ContainerDied") {
+          deaths.push(`${item.event.container?.name} ${item.event.exitCode}`);
+          break;
+        }
+      }
+      expect(deaths).toEqual(["main 143"]);
+    } finally {
+      client.close();
+    }
+    await until("the API server forgets it", async () => {
+      const pods = await objects("pods");
+      return pods.every(({ metadata }) => metadata.uid !== uid);
+    });
+    const [workload] = name.split("-");
+    const sample = (await objects("pods")).filter(({ metadata }) => metadata.labels.app === workload);
+    expect(sample).toMatchObject([{ metadata: { namespace }, status: { phase: "Running" } }]);
+  }, 40_000);
 
   it("SIGINT while it starts ends it just so", async () => {
     startDev();

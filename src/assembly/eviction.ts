@@ -56,6 +56,8 @@ export interface EvictionParts {
   /** Tells conditions as taints of the CustomNodeResource. */
   reporter: ReporterSource;
   queries: RecordQueries;
+  /** How many evicted pods are gone since the start. */
+  evicted: () => number;
 }
 
 /** Builds eviction; the caller asks only where it is enabled. */
@@ -164,5 +166,6 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
     plugins,
     reporter: conditions,
     queries: new RecordQueries(records),
+    evicted: () => evictor.gone,
   };
 }

@@ -1,5 +1,5 @@
 export { deviceSettings } from "./device-settings.ts";
-export { evictionOf } from "./eviction.ts";
+export { type EvictionParts, evictionOf } from "./eviction.ts";
 export { evictionPolicyOf } from "./eviction-settings.ts";
 export { inTreeReporters } from "./in-tree-reporters.ts";
 export { containerRuntime, localApiOf, podLifecycle } from "./lifecycle.ts";

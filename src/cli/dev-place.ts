@@ -10,7 +10,7 @@ export interface DevOptions {
   nodeName: string;
   agent: boolean;
   plugin: boolean;
-  /** When the sample eviction plugin first has a pod go: "10s". */
+  /** When the sample eviction plugin has the first pod go: "5s" after it has seen pods. */
   firstPressure: string;
   /** Whether a container runtime is simulated; else the machine's own is looked for. */
   simulatedRuntime: boolean;

@@ -27,6 +27,7 @@ export function tellDev({
 }: DevTold): void {
   const bold = (text: string) => paint(output, "bold", text);
   const command = (text: string) => `  ${paint(output, "cyan", text)}`;
+  const remark = (text: string) => paint(output, "dim", `   # ${text}`);
   const runFlags = `--node-name ${options.nodeName} --kubeconfig ${place.kubeconfig} --state-dir ${place.state} --plugin-directories ${place.plugins} --api-socket ${place.api} --eviction-skip-labels ${KEEP_LABEL}${options.simulatedRuntime ? ` --runtime-endpoint ${place.runtime}` : ""}`;
   const self = process.env.npm_lifecycle_event ? "npx nodekeeper" : "nodekeeper";
   const run = import.meta.url.endsWith(".ts") ? "npm run -s nodekeeper --" : self;
@@ -41,7 +42,7 @@ export function tellDev({
       : []),
     ...(pluginPid ? [`  sample plugin  process ${pluginPid}`] : []),
     ...(driverPid ? [`  sample driver  process ${driverPid}`] : []),
-    ...(evictionPid ? [`  sample eviction process ${evictionPid}`] : []),
+    ...(evictionPid ? [`  sample evictor process ${evictionPid}`] : []),
     ...(options.verbose ? [] : [`  log            ${place.log}`]),
     "",
     bold("Try, in another terminal:"),
@@ -50,14 +51,18 @@ export function tellDev({
     ...(address ? [command(`${run} plugins list --server ${address}`)] : []),
     ...(address ? [command(`${run} devices --server ${address}`)] : []),
     ...(driverPid ? [command(`kubectl --kubeconfig ${place.kubeconfig} get resourceslices`)] : []),
-    ...(address && evictionPid ? evictionLines(run, address, command) : []),
+    ...(address && evictionPid
+      ? [
+          command(`${run} rounds --follow --server ${address}`) + remark("pods go, one about every 30 s"),
+          command(`${run} explain pod <namespace>/<name> --server ${address}`) +
+            remark("why one of them went, or stayed"),
+          command(`kubectl --kubeconfig ${place.kubeconfig} get pods -A -w`),
+        ]
+      : []),
     command(`${run} pods --socket ${place.api}`),
     command(`${run} events --follow --socket ${place.api}`),
     ...(pluginPid
-      ? [
-          command(`kill -9 ${pluginPid}`) +
-            paint(output, "dim", "   # the plugin dies: its content stays for the grace period"),
-        ]
+      ? [command(`kill -9 ${pluginPid}`) + remark("the plugin dies: its content stays for the grace period")]
       : []),
     ...(options.agent ? [] : [command(`${run} run ${runFlags}`)]),
     "",
@@ -65,11 +70,4 @@ export function tellDev({
     "",
   ];
   output.write(`${lines.join("\n")}\n`);
-}
-
-function evictionLines(run: string, address: string, command: (text: string) => string): string[] {
-  return [
-    `${command(`${run} rounds --follow --server ${address}`)}   # pods go for the sample's pressure`,
-    `${command(`${run} explain pod <namespace>/<name> --server ${address}`)}   # why one of them went, or stayed`,
-  ];
 }

@@ -56,7 +56,7 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
     const plugin = options.plugin ? sample("reporter", place, log) : undefined;
     const driver = options.plugin ? sample("driver", place, log) : undefined;
     const eviction = options.plugin
-      ? sample("eviction", place, log, "--first-pressure", options.firstPressure)
+      ? sample("eviction", place, log, "--first-pressure", checkFirstPressure(options.firstPressure))
       : undefined;
     const parts: Runnable[] = [
       apiServerPart(apiServer),
@@ -125,6 +125,9 @@ function agentFlags(options: DevOptions, place: Place): Record<string, string> {
     pluginDirectories: place.plugins,
     apiSocket: place.api,
     evictionSkipLabels: KEEP_LABEL,
+    // There is no kubelet, and it is not this machine that hurts.
+    reportingInTreePlugins: "system-reporter-plugin",
+    evictionInTreePlugins: "-rss-overuse-eviction-plugin",
     ...(options.simulatedRuntime ? { runtimeEndpoint: place.runtime } : {}),
     serverAddress: options.server ?? "127.0.0.1:0",
     logLevel: options.logLevel,
@@ -192,4 +195,9 @@ function checkPort(text: string | undefined): number {
   const port = Number(text ?? 0);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
   throw new NodekeeperError("invalid", `--api-port must be 0 to 65535; got "${text}"`);
+}
+
+function checkFirstPressure(text: string): string {
+  if (/^\d{1,4}s$/.test(text)) return text;
+  throw new NodekeeperError("invalid", `--first-pressure must be 0s to 9999s; got "${text}"`);
 }

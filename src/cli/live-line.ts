@@ -38,12 +38,14 @@ export class LiveLine {
   }
 
   #text(): string {
-    const { plugins, objects, pending, lastWriteAt, problem, writes, pods, events } = this.#summary();
+    const summary = this.#summary();
+    const { plugins, objects, pending, lastWriteAt, problem, writes, pods, events, evicted } = summary;
     const last = lastWriteAt === undefined ? "none yet" : `${age(this.#clock.now() - lastWriteAt)} ago`;
     const parts = [
       `up ${age(this.#clock.monotonic() - this.#startedAt)}`,
       `${plugins} plugins`,
       ...(pods === undefined ? [] : [`${pods} pods, ${events} events`]),
+      ...(evicted === undefined ? [] : [`${evicted} evicted`]),
       `${objects} objects${pending > 0 ? ` (${pending} pending)` : ""}`,
       `${writes} writes, last ${last}`,
     ];

@@ -58,6 +58,7 @@ export class PodEvictor implements Evictor, Runnable {
   readonly #timers = new Map<string, Timer>();
   readonly #stops = new Set<Promise<void>>();
   #outcomes: EvictionOutcome[] = [];
+  #gone = 0;
   #steps: EvictionStep[] = [];
 
   constructor(options: PodEvictorOptions) {
@@ -112,6 +113,11 @@ export class PodEvictor implements Evictor, Runnable {
     const steps = [...this.#steps, ...(this.#options.containers?.takeSteps() ?? [])];
     this.#steps = [];
     return steps.sort((a, b) => a.at - b.at);
+  }
+
+  /** How many evicted pods are gone since the start. */
+  get gone(): number {
+    return this.#gone;
   }
 
   /** Fails while the agent may not evict, or an eviction waits to be taken for longer than a minute. */
@@ -248,6 +254,7 @@ export class PodEvictor implements Evictor, Runnable {
     if (result === "withdrawn") {
       log.info({ pod, plugin, message }, "eviction withdrawn");
     } else if (result === "gone") {
+      this.#gone++;
       this.#step(task, message);
       metrics.duration.observe(seconds);
       log.info({ pod, plugin, seconds, message }, "evicted pod is gone");
