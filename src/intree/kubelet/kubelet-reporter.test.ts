@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ServerError, Status } from "nice-grpc";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { machineTree, twoSockets, writeMachine } from "../../../test/fixtures/machines.ts";
 import { until } from "../../../test/support/until.ts";
@@ -348,6 +349,30 @@ describe("listAndWatch", () => {
     await reporter.getReportContent(noAbort);
     await reporter.getReportContent(noAbort);
     expect(kubelet.lists).toBe(3);
+  });
+
+  it("gives again what it gave before where a poll gave something else in between", async () => {
+    const { kubelet, reporter, clock, pods, ended } = await setUp();
+    await kubelet.start();
+    const { seen } = watch(reporter);
+    await ended(1);
+    kubelet.pods = [];
+    await clock.step(resyncIntervalMs);
+    await ended(2);
+    expect(seen).toEqual([web, [[], []]]);
+
+    // The poll reads by itself, for the last reading is too old.
+    kubelet.pods = [holding("web", 1n)];
+    kubelet.answerList = async () => Promise.reject(new ServerError(Status.UNAVAILABLE, "not now"));
+    await clock.step(resyncIntervalMs);
+    await ended(3);
+    kubelet.answerList = undefined;
+    expect(holdings(await reporter.getReportContent(noAbort))).toEqual(web);
+    kubelet.pods = [];
+    pods.happen();
+    await clock.step(debounceMs);
+    await ended(5);
+    expect(seen).toEqual([web, [[], []], [[], []]]);
   });
 
   it("ends with the signal's reason and leaves nothing behind", async () => {

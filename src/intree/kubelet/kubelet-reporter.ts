@@ -40,6 +40,7 @@ export class KubeletReporter implements ReporterSource {
   #watches = 0;
   #isAway = false;
   #last: { content: Content; at: number } | undefined;
+  #lastGiven: Content | undefined;
   #lastProblems = "";
 
   constructor(options: KubeletReporterOptions) {
@@ -78,7 +79,8 @@ export class KubeletReporter implements ReporterSource {
         alarm.clear();
         const content = await this.#readings.fresh(signal).catch(() => undefined);
         signal.throwIfAborted();
-        if (content && !sameContent(content, last)) {
+        // Polls too bring contents: what is no news here may be news after one of them.
+        if (content && !(sameContent(content, last) && sameContent(content, this.#lastGiven))) {
           last = content;
           yield this.#response(content);
         }
@@ -98,7 +100,7 @@ export class KubeletReporter implements ReporterSource {
       for await (const _ of this.#options.pods.changes(signal)) alarm.ring();
     } catch (err) {
       if (signal.aborted) return;
-      this.#options.logger.warn({ plugin: this.name, err }, "Pods can't be followed; asking by time alone");
+      this.#options.logger.warn({ err }, "Pods can't be followed; asking by time alone");
     }
   }
 
@@ -114,7 +116,7 @@ export class KubeletReporter implements ReporterSource {
       );
       metrics.readings.inc({ result: "ok" });
       metrics.unknownPods.set(reading.unknownPods.length);
-      if (this.#isAway) logger.info({ plugin: this.name }, "Kubelet's resources are reported again");
+      if (this.#isAway) logger.info({}, "Kubelet's resources are reported again");
       this.#isAway = false;
       this.#logChange(reading);
       const content = { zones: JSON.stringify(reading.zones), policy: reading.policy };
@@ -125,10 +127,7 @@ export class KubeletReporter implements ReporterSource {
       if (signal.aborted) throw err;
       metrics.readings.inc({ result: codeOf(err) });
       if (!this.#isAway)
-        logger.warn(
-          { plugin: this.name, err },
-          "Kubelet's resources can't be reported; the last content stays",
-        );
+        logger.warn({ err }, "Kubelet's resources can't be reported; the last content stays");
       this.#isAway = true;
       throw err;
     }
@@ -140,11 +139,13 @@ export class KubeletReporter implements ReporterSource {
     if (current === this.#lastProblems) return;
     this.#lastProblems = current;
     const { logger } = this.#options;
-    if (current === "") logger.info({ plugin: this.name }, "Everything the kubelet says is reported again");
-    else logger.warn({ plugin: this.name, problems }, "Part of what the kubelet says can't be reported");
+    if (current === "") logger.info({}, "Everything the kubelet says is reported again");
+    else logger.warn({ problems }, "Part of what the kubelet says can't be reported");
   }
 
-  #response({ zones, policy }: Content): GetReportContentResponse {
+  #response(content: Content): GetReportContentResponse {
+    const { zones, policy } = content;
+    this.#lastGiven = content;
     const field = [this.#field("TopologyZone", zones)];
     if (policy !== undefined) field.push(this.#field("TopologyPolicy", JSON.stringify(policy)));
     return { content: [{ groupVersionKind: { ...customNodeResource }, field }] };
