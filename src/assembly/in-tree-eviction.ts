@@ -16,6 +16,7 @@ import type { KubeApiClient } from "../kube/index.ts";
 import type { Clock, Logger, Registry } from "../lib/index.ts";
 import { type CriRuntime, FoundRuntime, type RuntimeStats } from "../runtime/index.ts";
 import { inTreeEvictionSettingsOf } from "./eviction-settings.ts";
+import { imagePath } from "./image-path.ts";
 
 /** What in-tree eviction plugins are built of. */
 export interface InTreeEvictionAssembly {
@@ -62,7 +63,11 @@ export function inTreeEviction(assembly: InTreeEvictionAssembly): InTreeEviction
   };
   const { nodefsPath, imagefsPath } = eviction.policies;
   const policyParts = {
-    readings: new HostNodeReadings({ readings, nodefsPath, imagefsPath: imagefsPath || undefined }),
+    readings: new HostNodeReadings({
+      readings,
+      nodefsPath,
+      imagefsPath: imagePath(imagefsPath, runtime && ((signal) => runtime.imageFilesystem(signal)), clock),
+    }),
     podUsage: podUsageOf(memories),
     clock,
     log: intreeLog,

@@ -379,7 +379,10 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       imagefsPath: text(
         "",
         { pattern: /^(\/[^\0]*)?$/, expected: "an absolute path, or nothing", placeholder: "<path>" },
-        { about: "What policies know as imagefs: where the runtime keeps images. Empty: it is missing." },
+        {
+          about:
+            "What policies know as imagefs: where the runtime keeps images. Empty: the runtime is asked.",
+        },
       ),
     }),
     records: section("What is kept of rounds, for explain, rounds and replay.", {

@@ -1,10 +1,12 @@
 import { type Channel, connectivityState } from "@grpc/grpc-js";
 import { type Client, createClient } from "nice-grpc";
-import { RuntimeServiceDefinition } from "../gen/runtime/v1/api.ts";
+import { ImageServiceDefinition, RuntimeServiceDefinition } from "../gen/runtime/v1/api.ts";
 import { dialUnix } from "../grpc/index.ts";
 import { type Clock, stopped, type Timer } from "../lib/index.ts";
 
 export type RuntimeClient = Client<typeof RuntimeServiceDefinition>;
+
+export type ImageClient = Client<typeof ImageServiceDefinition>;
 
 export interface ConnectionOptions {
   path: string;
@@ -37,6 +39,12 @@ export class RuntimeConnection implements Disposable {
   get client(): RuntimeClient {
     if (this.#closed) throw stopped("the connection to the container runtime is closed");
     return this.#client;
+  }
+
+  /** The image service on the same connection. Throws as `client` does. */
+  get images(): ImageClient {
+    if (this.#closed) throw stopped("the connection to the container runtime is closed");
+    return createClient(ImageServiceDefinition, this.#channel);
   }
 
   /** How many connections have come up so far. */

@@ -98,6 +98,18 @@ export class CriRuntime implements Runtime, Disposable {
     return status.conditions;
   }
 
+  /** Where the runtime keeps images: an absolute path. Throws `unavailable` where it does not say. */
+  async imageFilesystem(signal: AbortSignal): Promise<string> {
+    const { imageFilesystems } = await this.#calls.ask(
+      { method: "ImageFsInfo" },
+      signal,
+      (_client, callSignal) => this.#connection.images.imageFsInfo({}, { signal: callSignal }),
+    );
+    const path = imageFilesystems[0]?.fsId?.mountpoint ?? "";
+    if (path.startsWith("/")) return path;
+    throw new NodekeeperError("unavailable", "ImageFsInfo: the runtime names no place of images");
+  }
+
   listPods(signal: AbortSignal): Promise<Pod[]> {
     return this.#pods.all(signal);
   }

@@ -50,6 +50,11 @@ export class FoundRuntime implements Runtime, Disposable {
     return await (await this.runtime()).stats.pods(signal);
   }
 
+  /** As `CriRuntime.imageFilesystem`. */
+  async imageFilesystem(signal: AbortSignal): Promise<string> {
+    return await (await this.runtime()).imageFilesystem(signal);
+  }
+
   connections(): number {
     return this.#found?.connections() ?? 0;
   }

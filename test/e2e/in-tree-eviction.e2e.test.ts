@@ -35,6 +35,13 @@ const policies = `policies:
     threshold: quantity("1Mi")
     pods: pod.labels["test"] == "policy"
     rank: [pod.usage.rss]
+  - name: images
+    type: hard
+    observed: node.imagefs.available
+    operator: greaterThan
+    threshold: quantity("1Mi")
+    pods: pod.labels["test"] == "images"
+    rank: [pod.usage.rss]
   - name: stalled
     type: hard
     observed: node.psi.memory.some.avg10
@@ -132,6 +139,12 @@ describe.skipIf(missing)("in-tree eviction plugins on real cgroups of containers
     await eventually(async () => expect(await namesThere()).toEqual(["little", "outside"]), 40_000);
     const page = await agent.command("explain", "pod", "default/much");
     expect(page).toContain("policy-largest");
+  });
+
+  it("the file system of images is where the runtime says", async () => {
+    await addPod("full", "1M", "256Mi", "images");
+    await eventually(async () => expect(await namesThere()).toEqual([]), 40_000);
+    expect(await agent.command("explain", "pod", "default/full")).toContain("policy-images");
   });
 
   it("pressure stall information is read where the kernel has it, and evicts nobody where it has not", async () => {

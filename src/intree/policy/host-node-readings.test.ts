@@ -10,7 +10,7 @@ import { policyOf, TestNode } from "./testing/policies.ts";
 const fixtures = join(import.meta.dirname, "../../../test/fixtures/host");
 
 /** Policies' readings of a made-up machine; its file systems are this machine's own. */
-function readingsOn(machine: string, imagefsPath: string | undefined = "/") {
+function readingsOn(machine: string, imagefs = "/") {
   const root = join(fixtures, machine);
   const clock = new FakeClock();
   const readings = new HostReadings({
@@ -21,7 +21,7 @@ function readingsOn(machine: string, imagefsPath: string | undefined = "/") {
   });
   return {
     clock,
-    readings: new HostNodeReadings({ readings, nodefsPath: "/", imagefsPath }),
+    readings: new HostNodeReadings({ readings, nodefsPath: "/", imagefsPath: async () => imagefs }),
     podUsage: podUsageOf(new PodMemories({ readings, runtimeStats: undefined, clock })),
   };
 }
@@ -58,9 +58,11 @@ describe("the node", () => {
     const { imagefs: unset } = await new HostNodeReadings({
       readings: readingsOfNothing,
       nodefsPath: "/",
-      imagefsPath: undefined,
+      imagefsPath: async () => {
+        throw new Error("the runtime is away");
+      },
     }).read(never);
-    expect(unset).toEqual({ missing: "the path of the runtime's images is not configured" });
+    expect(unset).toEqual({ missing: "the runtime is away" });
   });
 
   it("has no working set where the machine does not tell the idle page cache", async () => {
@@ -68,7 +70,11 @@ describe("the node", () => {
     const memory = async () =>
       ({ state: "read", at: 5, problems: [], value: { ...value, watermarkScaleFactor: undefined } }) as const;
     const readings = { ...readingsOfNothing, memory };
-    const snapshot = await new HostNodeReadings({ readings, nodefsPath: "/", imagefsPath: "/" }).read(never);
+    const snapshot = await new HostNodeReadings({
+      readings,
+      nodefsPath: "/",
+      imagefsPath: async () => "/",
+    }).read(never);
     expect(snapshot.memory).toEqual({ at: 5, value: { total: 100, free: 40, available: undefined } });
   });
 
@@ -81,9 +87,11 @@ describe("the node", () => {
         value: { path, sizeBytes: 100, availableBytes: 40, inodes: 0, inodesFree: 0 },
       }) as const;
     const readings = { ...readingsOfNothing, filesystem };
-    const { nodefs } = await new HostNodeReadings({ readings, nodefsPath: "/", imagefsPath: "/" }).read(
-      never,
-    );
+    const { nodefs } = await new HostNodeReadings({
+      readings,
+      nodefsPath: "/",
+      imagefsPath: async () => "/",
+    }).read(never);
     expect(nodefs).toEqual({ at: 5, value: { capacity: 100, available: 40 } });
   });
 });

@@ -8,6 +8,7 @@ import {
   type Reading,
   readingProblem,
 } from "../../host/index.ts";
+import { messageOf } from "../../lib/index.ts";
 import type { PodMemories, PodMemory } from "../eviction/pod-memory.ts";
 import type {
   CpuPart,
@@ -25,8 +26,8 @@ export interface HostNodeReadingsOptions {
   readings: Pick<HostReadings, "memory" | "cpu" | "pids" | "pressure" | "filesystem">;
   /** Where the kubelet keeps what is not images: "/var/lib/kubelet". */
   nodefsPath: string;
-  /** Where the runtime keeps images and writable layers; undefined where nobody said so: it is missing then. */
-  imagefsPath: string | undefined;
+  /** Where the runtime keeps images and writable layers. Rejects with why that is not known: it is missing then. */
+  imagefsPath: (signal: AbortSignal) => Promise<string>;
 }
 
 /** The machine's readings as policies see them; the policies of a round share them. */
@@ -51,7 +52,10 @@ export class HostNodeReadings implements NodeReadings {
       pressure("cpu"),
       pressure("io"),
       filesystem(nodefsPath),
-      imagefsPath === undefined ? noImagefs : filesystem(imagefsPath),
+      imagefsPath(signal).then(filesystem, (error): Part<FilesystemPart> => {
+        signal.throwIfAborted();
+        return { missing: messageOf(error) };
+      }),
     ]);
     return {
       memory: partOf(memory, memoryPart),
@@ -63,8 +67,6 @@ export class HostNodeReadings implements NodeReadings {
     };
   }
 }
-
-const noImagefs: Part<FilesystemPart> = { missing: "the path of the runtime's images is not configured" };
 
 /** What pods use by the readings that other plugins use as well. Nobody reads the CPUs of pods yet. */
 export function podUsageOf(memories: Pick<PodMemories, "of">): PodUsageReader {

@@ -291,8 +291,14 @@ export interface MemoryUsage {
   rssBytes: UInt64Value | undefined;
 }
 
+/** A file system by the place where it is mounted. */
+export interface FilesystemIdentifier {
+  mountpoint: string;
+}
+
 export interface FilesystemUsage {
   timestamp: bigint;
+  fsId: FilesystemIdentifier | undefined;
   usedBytes: UInt64Value | undefined;
   inodesUsed: UInt64Value | undefined;
 }
@@ -389,6 +395,14 @@ export interface ContainerEventResponse {
   createdAt: bigint;
   /** May be missing after a deletion. */
   podSandboxStatus: PodSandboxStatus | undefined;
+}
+
+export interface ImageFsInfoRequest {
+}
+
+export interface ImageFsInfoResponse {
+  /** Where images are kept, one for each store. */
+  imageFilesystems: FilesystemUsage[];
 }
 
 function createBaseVersionRequest(): VersionRequest {
@@ -3421,8 +3435,63 @@ export const MemoryUsage: MessageFns<MemoryUsage> = {
   },
 };
 
+function createBaseFilesystemIdentifier(): FilesystemIdentifier {
+  return { mountpoint: "" };
+}
+
+export const FilesystemIdentifier: MessageFns<FilesystemIdentifier> = {
+  encode(message: FilesystemIdentifier, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.mountpoint !== "") {
+      writer.uint32(10).string(message.mountpoint);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FilesystemIdentifier {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFilesystemIdentifier();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.mountpoint = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FilesystemIdentifier>): FilesystemIdentifier {
+    return FilesystemIdentifier.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FilesystemIdentifier>): FilesystemIdentifier {
+    const message = createBaseFilesystemIdentifier();
+    message.mountpoint = object.mountpoint ?? "";
+    return message;
+  },
+};
+
 function createBaseFilesystemUsage(): FilesystemUsage {
-  return { timestamp: 0n, usedBytes: undefined, inodesUsed: undefined };
+  return { timestamp: 0n, fsId: undefined, usedBytes: undefined, inodesUsed: undefined };
 }
 
 export const FilesystemUsage: MessageFns<FilesystemUsage> = {
@@ -3432,6 +3501,9 @@ export const FilesystemUsage: MessageFns<FilesystemUsage> = {
         throw new globalThis.Error("value provided for field message.timestamp of type int64 too large");
       }
       writer.uint32(8).int64(message.timestamp);
+    }
+    if (message.fsId !== undefined) {
+      FilesystemIdentifier.encode(message.fsId, writer.uint32(18).fork()).join();
     }
     if (message.usedBytes !== undefined) {
       UInt64Value.encode(message.usedBytes, writer.uint32(26).fork()).join();
@@ -3461,6 +3533,14 @@ export const FilesystemUsage: MessageFns<FilesystemUsage> = {
             }
 
             message.timestamp = reader.int64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.fsId = FilesystemIdentifier.decode(reader, reader.uint32());
             continue;
           }
           case 3: {
@@ -3497,6 +3577,9 @@ export const FilesystemUsage: MessageFns<FilesystemUsage> = {
   fromPartial(object: DeepPartial<FilesystemUsage>): FilesystemUsage {
     const message = createBaseFilesystemUsage();
     message.timestamp = (object.timestamp !== undefined && object.timestamp !== null) ? BigInt(object.timestamp) : 0n;
+    message.fsId = (object.fsId !== undefined && object.fsId !== null)
+      ? FilesystemIdentifier.fromPartial(object.fsId)
+      : undefined;
     message.usedBytes = (object.usedBytes !== undefined && object.usedBytes !== null)
       ? UInt64Value.fromPartial(object.usedBytes)
       : undefined;
@@ -4800,6 +4883,104 @@ export const ContainerEventResponse: MessageFns<ContainerEventResponse> = {
   },
 };
 
+function createBaseImageFsInfoRequest(): ImageFsInfoRequest {
+  return {};
+}
+
+export const ImageFsInfoRequest: MessageFns<ImageFsInfoRequest> = {
+  encode(_: ImageFsInfoRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ImageFsInfoRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseImageFsInfoRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ImageFsInfoRequest>): ImageFsInfoRequest {
+    return ImageFsInfoRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<ImageFsInfoRequest>): ImageFsInfoRequest {
+    const message = createBaseImageFsInfoRequest();
+    return message;
+  },
+};
+
+function createBaseImageFsInfoResponse(): ImageFsInfoResponse {
+  return { imageFilesystems: [] };
+}
+
+export const ImageFsInfoResponse: MessageFns<ImageFsInfoResponse> = {
+  encode(message: ImageFsInfoResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.imageFilesystems) {
+      FilesystemUsage.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ImageFsInfoResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseImageFsInfoResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.imageFilesystems.push(FilesystemUsage.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ImageFsInfoResponse>): ImageFsInfoResponse {
+    return ImageFsInfoResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ImageFsInfoResponse>): ImageFsInfoResponse {
+    const message = createBaseImageFsInfoResponse();
+    message.imageFilesystems = object.imageFilesystems?.map((e) => FilesystemUsage.fromPartial(e)) || [];
+    return message;
+  },
+};
+
 export type RuntimeServiceDefinition = typeof RuntimeServiceDefinition;
 export const RuntimeServiceDefinition = {
   name: "RuntimeService",
@@ -5033,6 +5214,37 @@ export interface RuntimeServiceClient<CallOptionsExt = {}> {
     request: DeepPartial<GetEventsRequest>,
     options?: CallOptions & CallOptionsExt,
   ): AsyncIterable<ContainerEventResponse>;
+}
+
+/** What else the runtime's socket serves, as far as the agent asks. */
+export type ImageServiceDefinition = typeof ImageServiceDefinition;
+export const ImageServiceDefinition = {
+  name: "ImageService",
+  fullName: "runtime.v1.ImageService",
+  methods: {
+    imageFsInfo: {
+      name: "ImageFsInfo",
+      requestType: ImageFsInfoRequest as typeof ImageFsInfoRequest,
+      requestStream: false,
+      responseType: ImageFsInfoResponse as typeof ImageFsInfoResponse,
+      responseStream: false,
+      options: {},
+    },
+  },
+} as const;
+
+export interface ImageServiceImplementation<CallContextExt = {}> {
+  imageFsInfo(
+    request: ImageFsInfoRequest,
+    context: CallContext & CallContextExt,
+  ): Promise<DeepPartial<ImageFsInfoResponse>>;
+}
+
+export interface ImageServiceClient<CallOptionsExt = {}> {
+  imageFsInfo(
+    request: DeepPartial<ImageFsInfoRequest>,
+    options?: CallOptions & CallOptionsExt,
+  ): Promise<ImageFsInfoResponse>;
 }
 
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
