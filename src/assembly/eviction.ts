@@ -94,6 +94,7 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
   });
   const policyFiles = new PolicyFiles({
     files: () => configuration().eviction.policies.files,
+    enabled: () => configuration().eviction.policies.enabled,
     plugins,
     sourcesOf: inTree.ofPolicies,
     ...common,

@@ -8,6 +8,7 @@ import { PolicyFiles } from "./policy-files.ts";
 
 let directory: string;
 let files: string[];
+let enabled: string[];
 let plugins: EvictionPlugins;
 let policies: PolicyFiles;
 
@@ -21,6 +22,7 @@ function write(file: string, ...list: string[]): string {
 }
 
 beforeEach(() => {
+  enabled = ["*"];
   directory = mkdtempSync(join(tmpdir(), "nk-policies-"));
   const common = { clock: new FakeClock(), log: silentLogger };
   plugins = new EvictionPlugins({
@@ -32,6 +34,7 @@ beforeEach(() => {
   });
   policies = new PolicyFiles({
     files: () => files,
+    enabled: () => enabled,
     plugins,
     sourcesOf: (list) => list.map(({ name }) => ({ name: `policy-${name}` }) as EvictionSource),
     ...common,
@@ -88,4 +91,15 @@ it("tells of two policies of one name, and of a file that is not there, and runs
   expect(plugins.names).toEqual(["policy-one", "policy-two"]);
   expect(problem()).toMatch(/another file has a policy one/);
   expect(problem()).toMatch(/no such file/);
+});
+
+it("runs those that are enabled by name", async () => {
+  files = [write("a.yaml", policy("one"), policy("two"), policy("three"))];
+  enabled = ["*", "-two", "-unknown"];
+  await policies.check();
+  expect(plugins.names).toEqual(["policy-one", "policy-three"]);
+  expect(problem()).toBeUndefined();
+  enabled = ["two"];
+  await policies.check();
+  expect(plugins.names).toEqual(["policy-two"]);
 });

@@ -1,11 +1,19 @@
 import { readFile, stat } from "node:fs/promises";
 import type { EvictionPlugins, EvictionSource } from "../eviction/index.ts";
-import { describeProblem, loadPolicies, type Policy, type PolicyProblem } from "../intree/index.ts";
+import {
+  describeProblem,
+  enabledPlugins,
+  loadPolicies,
+  type Policy,
+  type PolicyProblem,
+} from "../intree/index.ts";
 import { type Clock, type HealthCheck, type Logger, messageOf, type Runnable } from "../lib/index.ts";
 
 export interface PolicyFilesOptions {
   /** Paths; asked for at each look. */
   files: () => readonly string[];
+  /** Which policies run: "*", "name", "-name"; asked for at each look. */
+  enabled: () => readonly string[];
   plugins: Pick<EvictionPlugins, "replaceInTree">;
   /** Makes a plugin of each policy. */
   sourcesOf: (policies: readonly Policy[]) => EvictionSource[];
@@ -32,6 +40,7 @@ export class PolicyFiles implements Runnable {
   readonly #options: PolicyFilesOptions;
   #known = new Map<string, KnownFile>();
   #names: string[] = [];
+  #patterns = "";
   #problem: string | undefined = "the policies are not loaded yet";
 
   constructor(options: PolicyFilesOptions) {
@@ -47,13 +56,16 @@ export class PolicyFiles implements Runnable {
 
   /** Looks at the files, and takes up what changed. */
   async check(): Promise<void> {
-    const { files } = this.#options;
+    const { files, enabled } = this.#options;
+    const patterns = JSON.stringify(enabled());
     const known = new Map<string, KnownFile>();
     for (const file of files()) known.set(file, await this.#look(file));
     const isChanged =
+      patterns !== this.#patterns ||
       known.size !== this.#known.size ||
       [...known].some(([file, content]) => this.#known.get(file) !== content);
     this.#known = known;
+    this.#patterns = patterns;
     if (isChanged || this.#problem !== undefined) this.#apply(isChanged);
   }
 
@@ -97,7 +109,8 @@ export class PolicyFiles implements Runnable {
       }
     }
     try {
-      const sources = sourcesOf([...policies.values()]);
+      const running = this.#enabled([...policies.keys()]);
+      const sources = sourcesOf(running.map((name) => policies.get(name)!));
       plugins.replaceInTree(this.#names, sources);
       this.#names = sources.map(({ name }) => name);
     } catch (error) {
@@ -106,6 +119,15 @@ export class PolicyFiles implements Runnable {
     this.#problem = problems.length > 0 ? problems.join("; ").slice(0, 2_000) : undefined;
     if (!isNews) return;
     for (const problem of problems) log.error({ problem }, "eviction policy is refused");
-    log.info({ policies: [...policies.keys()] }, "eviction policies loaded");
+    log.info({ loaded: [...policies.keys()], plugins: this.#names }, "eviction policies loaded");
+  }
+
+  // A file may have policies that one node does not run, and a node leave out one that a file no longer has.
+  #enabled(names: readonly string[]): string[] {
+    const isKnown = (pattern: string) => pattern === "*" || names.includes(pattern.replace(/^-/, ""));
+    const patterns = this.#options.enabled();
+    const unknown = patterns.filter((pattern) => !isKnown(pattern));
+    if (unknown.length > 0) this.#options.log.warn({ patterns: unknown }, "no eviction policy has this name");
+    return enabledPlugins(names, patterns.filter(isKnown));
   }
 }

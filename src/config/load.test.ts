@@ -112,7 +112,7 @@ describe("sources", () => {
           reclaimedGracePeriod: 1_000,
         },
         rssOveruse: { rateThreshold: 1.05, labels: [] },
-        policies: { files: [], nodefsPath: "/var/lib/kubelet", imagefsPath: "" },
+        policies: { files: [], enabled: ["*"], nodefsPath: "/var/lib/kubelet", imagefsPath: "" },
         reclaimedResources: {
           thresholds: [
             "resource.katalyst.kubewharf.io/reclaimed_millicpu=5",
@@ -402,6 +402,7 @@ describe("the table", () => {
       "eviction.killerRules",
       ...tuning,
       "eviction.policies.files",
+      "eviction.policies.enabled",
       "eviction.records.maxAge",
       "eviction.records.maxSize",
       "reporting.collectInterval",

@@ -371,6 +371,17 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
         },
         { about: "Files of policies. They are read again when they change.", applied: "live" },
       ),
+      enabled: textList(
+        ["*"],
+        {
+          pattern: /^(\*|-?[a-z0-9][a-z0-9.-]{0,62})$/,
+          expected: 'names: "*" for all, "name" to add one, "-name" to leave one out',
+          placeholder: "<name,...>",
+          minItems: 0,
+          maxItems: 128,
+        },
+        { about: "The policies of these files to run.", applied: "live" },
+      ),
       nodefsPath: text(
         "/var/lib/kubelet",
         { pattern: absolutePath, expected: "an absolute path", placeholder: "<path>" },
