@@ -263,5 +263,5 @@ export class EvictionManager implements Runnable {
   }
 }
 
-const FIRST_LOOK_MS = 200;
+const FIRST_LOOK_MS = 50;
 const MOST_WAITING_STEPS = 1_000;
