@@ -47,11 +47,13 @@ describe.skipIf(missing)("the agent's connection to a real API server", () => {
       cluster.admin.patch(`${cnrs}/${nodeName}/status`, {
         status: { resources: { capacity: { [gpus]: "999" } } },
       });
-    // About the published object; slices of devices are watched besides.
+    // About the published object; slices of devices, pods and the Node are watched besides.
     const asked = (verb: string, since: number) =>
       cluster.audit
         .requests({ user: agent.user, since })
-        .filter(({ requestURI }) => requestURI.includes(nodeName) && !requestURI.includes("/resourceslices"))
+        .filter(
+          ({ requestURI }) => requestURI.includes(nodeName) && requestURI.includes("/customnoderesources"),
+        )
         .filter((each) => each.verb === verb);
     await agent.ready();
     await shows(1);
