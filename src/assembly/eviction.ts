@@ -113,6 +113,7 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
       killerTable: () => killerTableOf(configuration()),
       skip: () => policy().skip,
       events,
+      clock,
       metrics,
     }),
     pods,

@@ -1,4 +1,5 @@
 import type { EventRecorder, KubeClient } from "../kube/index.ts";
+import type { Clock } from "../lib/index.ts";
 import type { EvictionTask } from "./eviction-task.ts";
 import type { EvictorMetrics } from "./evictor-metrics.ts";
 import { type FreshPod, readFreshPod } from "./fresh-pod.ts";
@@ -23,8 +24,13 @@ export interface EvictionSenderOptions {
   killerTable: () => KillerTable;
   skip: () => SkipRules;
   events: Pick<EventRecorder, "record">;
+  clock: Clock;
   metrics: EvictorMetrics;
 }
+
+// Where nobody is evicted any more, nobody finds out that a right was given: what was refused counts no longer then,
+// milliseconds. A try that fails again renews it.
+const FORBIDDEN_LASTS_MS = 10 * 60_000;
 
 /** How an eviction goes on. */
 export type NextStep =
@@ -37,16 +43,18 @@ export type NextStep =
 export class EvictionSender {
   readonly #options: EvictionSenderOptions;
   readonly #killers: ReadonlyMap<KillerName, Killer>;
-  #forbidden: string | undefined;
+  #forbidden: { message: string; at: number } | undefined;
 
   constructor(options: EvictionSenderOptions) {
     this.#options = options;
     this.#killers = new Map(options.killers.map((killer) => [killer.name, killer]));
   }
 
-  /** Why the agent can't evict at all, as of its last try. */
+  /** Why the agent can't evict at all, as of its last try; undefined ten minutes after that. */
   get forbidden(): string | undefined {
-    return this.#forbidden;
+    if (this.#forbidden === undefined) return undefined;
+    const { message, at } = this.#forbidden;
+    return this.#options.clock.monotonic() - at < FORBIDDEN_LASTS_MS ? message : undefined;
   }
 
   /** One try. Throws only what ends the agent: the signal's reason. */
@@ -62,7 +70,7 @@ export class EvictionSender {
         return { kind: "await", message: "it is on its way out already", graceSeconds, ended: undefined };
       }
       case "unknown":
-        if (fresh.isForbidden) this.#forbidden = fresh.message;
+        if (fresh.isForbidden) this.#forbid(fresh.message);
         return {
           kind: "again",
           message: fresh.message,
@@ -85,7 +93,7 @@ export class EvictionSender {
   ended(task: EvictionTask, result: KillEnd, graceSeconds: number | undefined): NextStep {
     if (result.kind === "gone") return end("gone", result.message);
     if (result.kind === "failed") {
-      if (result.isForbidden) this.#forbidden = result.message;
+      if (result.isForbidden) this.#forbid(result.message);
       return end("failed", result.message);
     }
     task.maybeSent ||= result.maybeSent;
@@ -97,8 +105,9 @@ export class EvictionSender {
     const name = killerFor(pod, killerTable());
     const killer = this.#killers.get(name);
     if (killer === undefined) {
-      this.#forbidden = `${name}: no container runtime is asked`;
-      return end("failed", this.#forbidden);
+      const message = `${name}: no container runtime is asked`;
+      this.#forbid(message);
+      return end("failed", message);
     }
     const result = await killer.kill(
       {
@@ -116,6 +125,10 @@ export class EvictionSender {
     const message = `Evicted by ${task.plugin}: ${task.reason}`;
     events.record({ type: "Warning", reason: "Evicted", message, regarding: aboutPod(task.pod) });
     return { kind: "await", message: result.message, graceSeconds, ended: result.ended };
+  }
+
+  #forbid(message: string): void {
+    this.#forbidden = { message, at: this.#options.clock.monotonic() };
   }
 }
 

@@ -19,6 +19,8 @@ export interface EvictionTask {
   maybeSent: boolean;
   /** Why it shall not go after all; undefined where it shall. */
   withdrawn: string | undefined;
+  /** What was told last. */
+  lastStep: string;
   /** Until then it has to be sent or, once it is, to be gone: monotonic milliseconds. Not known before its first try. */
   deadline: number | undefined;
 }
@@ -36,6 +38,7 @@ export function taskOf(victim: Victim | PendingEviction, since: number, maybeSen
     tries: 0,
     maybeSent,
     withdrawn: undefined,
+    lastStep: "",
     deadline: undefined,
   };
 }

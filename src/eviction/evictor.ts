@@ -278,8 +278,11 @@ export class PodEvictor implements Evictor, Runnable {
     return clock.monotonic() + Math.min(graceSeconds * 1000 + releaseMarginMs, longestReleaseMs);
   }
 
-  #step({ pod: { uid } }: EvictionTask, message: string): void {
-    this.#steps.push({ uid, at: this.#options.clock.now(), message });
+  // An API server that is away for a day says the same every ten seconds: told once.
+  #step(task: EvictionTask, message: string): void {
+    if (task.lastStep === message) return;
+    task.lastStep = message;
+    this.#steps.push({ uid: task.pod.uid, at: this.#options.clock.now(), message });
   }
 
   #gauge(): void {

@@ -267,6 +267,31 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
     expect(await namesThere()).toEqual(["stopped"]);
   });
 
+  it("a condition taints the Node, beside what others taint, and the taint goes with it", async () => {
+    const node = `/api/v1/nodes/${NODE}`;
+    const taints = async () =>
+      ((await cluster.admin.get(node)).spec.taints ?? []).map(
+        ({ key, effect }: ApiObject) => `${key}:${effect}`,
+      );
+    const foreign = { key: "example.com/maintenance", effect: "NoSchedule" };
+    await cluster.admin.patch(node, { spec: { taints: [foreign] } });
+    say({ ...pressure, condition: "Squeeze" });
+    await eventually(async () =>
+      expect(await taints()).toEqual([
+        "example.com/maintenance:NoSchedule",
+        "nodekeeper.dev/Squeeze:NoSchedule",
+      ]),
+    );
+    await cluster.admin.patch(node, { spec: { taints: [foreign] } });
+    await eventually(async () => expect(await taints()).toContain("nodekeeper.dev/Squeeze:NoSchedule"));
+    say({});
+    // An agent without a stored state removes none in its first minute.
+    await eventually(
+      async () => expect(await taints()).toEqual(["example.com/maintenance:NoSchedule"]),
+      80_000,
+    );
+  }, 120_000);
+
   it("no critical pod goes, whatever the plugin wants", async () => {
     await addPod("vital", "64Mi", { spec: { priorityClassName: "system-node-critical" } });
     say({ ...pressure, forced: ["default/vital"] });

@@ -101,6 +101,7 @@ export class TestEvictor implements NodePods {
       killerTable: () => this.table,
       skip: () => this.policy.skip,
       events,
+      clock,
       metrics,
     });
     this.evictor = new PodEvictor({

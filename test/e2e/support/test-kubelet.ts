@@ -1,3 +1,5 @@
+import { readdirSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, type ApiObject } from "./admin-client.ts";
 import type { ControlPlane } from "./control-plane.ts";
@@ -102,11 +104,32 @@ export class TestKubelet {
       await this.#cri.stopPodSandbox(running.sandbox);
       await this.#cri.removePodSandbox(running.sandbox);
       this.#running.delete(uid);
+      removeCgroups(`/kubepods/burstable/pod${uid}`);
     }
     await this.#cluster.admin
       .delete(`/api/v1/namespaces/${namespace}/pods/${name}?gracePeriodSeconds=0`)
       .catch((error) => {
         if (!(error instanceof ApiError) || error.status !== 404) throw error;
       });
+  }
+}
+
+// In each hierarchy of cgroup v1, or the one of v2; as the kubelet does once a pod's containers are gone.
+function removeCgroups(path: string): void {
+  const mount = "/sys/fs/cgroup";
+  for (const folder of [mount, ...readdirSync(mount).map((name) => join(mount, name))]) {
+    removeTree(folder + path);
+  }
+}
+
+// Folders alone: what the kernel shows in them goes with them.
+function removeTree(path: string): void {
+  try {
+    for (const entry of readdirSync(path, { withFileTypes: true })) {
+      if (entry.isDirectory()) removeTree(join(path, entry.name));
+    }
+    rmdirSync(path);
+  } catch {
+    // Not there, or a process still ends in it.
   }
 }
