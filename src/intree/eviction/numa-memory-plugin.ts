@@ -55,7 +55,7 @@ class NumaMemoryPressure implements EvictionSource {
     return noPods;
   }
 
-  async thresholdMet(_pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer> {
+  async thresholdMet(pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer> {
     const reading = await this.#parts.readings.nodeMemory(signal);
     const nodes = this.#missing.valueOf("nodeMemory", reading);
     if (!nodes) {
@@ -66,7 +66,8 @@ class NumaMemoryPressure implements EvictionSource {
     // One look is counted once, however often it is handed out.
     if (this.#lookedAt !== reading.at) this.#judge(nodes);
     this.#lookedAt = reading.at;
-    const [worst] = this.#pressed;
+    // A node full of page cache has little free memory for good. Where nobody is at risk for it, that is no news.
+    const worst = this.#pressed.find(({ severity }) => podsAtRisk(pods, severity).length > 0);
     if (!worst) return notMet;
     return {
       ...notMet,

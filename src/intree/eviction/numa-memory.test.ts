@@ -131,6 +131,18 @@ describe("the plugin", () => {
     return { machine, plugin, look, top };
   }
 
+  it("on a node that is full of page cache for good says nothing while nobody is reclaimed, however long", async () => {
+    const { machine, plugin } = setup();
+    // An ordinary node: the kernel keeps little free, and could give most of it back.
+    machine.nodes = [{ ...node(0, Gi / 2), inactiveFileBytes: 30 * Gi }];
+    const ordinary = pods.filter(({ pod }) => pod.qosLevel !== "reclaimed_cores");
+    for (let round = 0; round < 100; round++) {
+      await machine.clock.step(5_000);
+      expect((await plugin.thresholdMet(ordinary, never)).metType).toBe("none");
+    }
+    expect((await plugin.thresholdMet(pods, never)).metType).toBe("hard");
+  });
+
   it("takes reclaimed pods of the node that is short at once, and anybody of it one look later", async () => {
     const { look, top } = setup();
     expect(await look()).toMatchObject({
