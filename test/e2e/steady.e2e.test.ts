@@ -20,7 +20,10 @@ describe.skipIf(missing)("an agent for whom nothing changes", () => {
   beforeAll(async () => {
     cluster = await startControlPlane();
     await cluster.addNode(NODE);
-    agent = await AgentProcess.start(cluster, { nodeName: NODE });
+    agent = await AgentProcess.start(cluster, {
+      nodeName: NODE,
+      flags: { "eviction-in-tree-plugins": "*,rss-overuse-eviction-plugin" },
+    });
     await agent.ready();
   });
 

@@ -27,6 +27,7 @@ export class TestKubelet {
   /** Pods by name that it does not touch, as a kubelet that hangs. */
   readonly ignored = new Set<string>();
   readonly problems: string[] = [];
+  readonly #cgroups: string[] = [];
 
   constructor(
     cluster: ControlPlane,
@@ -45,6 +46,7 @@ export class TestKubelet {
     this.#stop.abort();
     await this.#done;
     await Promise.allSettled(this.#busy.values());
+    for (const path of this.#cgroups) removeCgroups(path);
   }
 
   async #run(): Promise<void> {
@@ -76,6 +78,7 @@ export class TestKubelet {
   async #start(pod: ApiObject): Promise<void> {
     const { uid, name, namespace } = pod.metadata;
     const cgroupParent = `/kubepods/burstable/pod${uid}`;
+    this.#cgroups.push(cgroupParent);
     const sandbox = await this.#cri.runPodSandbox({ uid, name, namespace, cgroupParent });
     const running: RunningPod = { sandbox, containers: new Map() };
     this.#running.set(uid, running);
