@@ -117,6 +117,27 @@ describe("nodekeeper", () => {
     expect(out).toMatch(/^failed +container runtime +.*runtime\.sock/m);
     const json = JSON.parse((await cli("preflight", "-o", "json", "--node-name", "n1", ...flags)).out);
     expect(json).toContainEqual(expect.objectContaining({ check: "right patch nodes", verdict: "ok" }));
+    expect(json).toContainEqual(
+      expect.objectContaining({ check: "right create pods/eviction", verdict: "ok" }),
+    );
+
+    // What only some settings need is asked where they are set.
+    const socket = ["--reporting-kubelet-pod-resources-socket", join(directory, "kubelet.sock")];
+    const set = [
+      ...socket,
+      "--eviction-killer",
+      "deletion",
+      "--eviction-policies-files",
+      "/no/policies.yaml",
+    ];
+    const { out: more } = await cli("preflight", "--node-name", "n1", ...flags, ...set);
+    expect(more).toMatch(/^warning +kubelet PodResources +.*kubelet\.sock is not there/m);
+    expect(more).toMatch(/^failed +eviction policies +\/no\/policies\.yaml is not there/m);
+    expect(more).toMatch(/^ok +right delete pods/m);
+    expect(more).not.toMatch(/tokenreviews/);
+    const off = ["--eviction", "false", "--reporting-in-tree-plugins", "system-reporter-plugin"];
+    const { out: less } = await cli("preflight", "--node-name", "n1", ...flags, ...off);
+    expect(less).not.toMatch(/pods|PodResources/);
   });
 
   it("lists plugins of a running agent", async () => {

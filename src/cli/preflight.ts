@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { type AgentConfiguration, loadConfiguration } from "../config/index.ts";
 import { Host, type Reading } from "../host/index.ts";
+import { enabledPlugins, KUBELET_REPORTER_NAME, SYSTEM_REPORTER_NAME } from "../intree/index.ts";
 import {
   type AccessQuestion,
   createKubeClient,
@@ -38,6 +39,8 @@ export async function preflightCommand(options: Record<string, unknown>, output:
   const findings = [
     ...(await checkHost(configuration)),
     ...checkFolders(configuration),
+    ...checkKubelet(configuration),
+    ...checkPolicies(configuration),
     ...(await checkRuntime(configuration)),
     ...(await checkApiServer(configuration)),
   ];
@@ -110,6 +113,24 @@ function checkFolders({ stateDir, plugins }: AgentConfiguration): Finding[] {
     }
   }
   return findings;
+}
+
+// Warnings: without them plugins have nothing to say, and all else works.
+function checkKubelet({ reporting: { inTreePlugins, kubelet } }: AgentConfiguration): Finding[] {
+  const known = [SYSTEM_REPORTER_NAME, KUBELET_REPORTER_NAME];
+  if (!enabledPlugins(known, inTreePlugins).includes(KUBELET_REPORTER_NAME)) return [];
+  const path = kubelet.podResourcesSocket;
+  const message = existsSync(path) ? path : `${path} is not there: ${KUBELET_REPORTER_NAME} reports nothing`;
+  return [{ check: "kubelet PodResources", verdict: existsSync(path) ? "ok" : "warning", message }];
+}
+
+function checkPolicies({ eviction }: AgentConfiguration): Finding[] {
+  if (!eviction.enabled) return [];
+  return eviction.policies.files.map((path) => ({
+    check: "eviction policies",
+    verdict: existsSync(path) ? "ok" : "failed",
+    message: existsSync(path) ? path : `${path} is not there`,
+  }));
 }
 
 function checkFolder(check: string, path: string): Finding {
