@@ -61,6 +61,7 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
       flags: {
         "runtime-endpoint": `unix://${containerd.socket}`,
         "eviction-sync-period": "1s",
+        "eviction-burst": "1",
         "eviction-failed-eviction-pause": "4s",
         "eviction-release-margin": "10s",
         "eviction-killer-rules": "reclaimed_cores=containerStop",
@@ -251,6 +252,31 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
     expect(metadata.uid).toBe(second);
     expect(metadata.deletionTimestamp).toBeUndefined();
     expect(evictionsOf("web-0")).toHaveLength(1);
+  });
+
+  it("replay tells whom another policy would have chosen instead", async () => {
+    await addPod("first", "16Mi", { metadata: { labels: { "example.com/keep": "" } } });
+    await addPod("second", "16Mi");
+    say({ forced: ["default/first", "default/second"] });
+    // One a round, the least important first: all else being equal it goes by the name.
+    await eventually(async () => expect(await namesThere()).toEqual([]), 30_000);
+    const candidate = join(cluster.folder, "keep.yaml");
+    writeFileSync(
+      candidate,
+      `apiVersion: nodekeeper.dev/v1alpha1
+kind: AgentConfiguration
+eviction:
+  burst: 1
+  conditionTransitionPeriod: 2s
+  failedEvictionPause: 4s
+  releaseMargin: 10s
+  skip: { labels: [example.com/keep] }
+`,
+    );
+    const page = await agent.command("replay", "--config", candidate, "--since", "10s");
+    if (process.env.SHOW_EXPLAIN) console.log(page);
+    expect(page).toMatch(/- spared +default\/first: .*label example\.com\/keep/);
+    expect(page).toMatch(/\+ evicted +default\/second/);
   });
 
   it("containers are stopped past the API server where the configuration says so", async () => {
