@@ -319,6 +319,27 @@ maxPlugins: 3
     expect((await load({ hostname: "Upper.Example" })).configuration.nodeName).toBe("upper.example");
   });
 
+  it.each([
+    ['reclaimedResources: {thresholds: ["example.com/cpus=150%"]}', "eviction.reclaimedResources.thresholds"],
+    ["reclaimedResources: {thresholds: [example.com/cpus=0]}", "eviction.reclaimedResources.thresholds"],
+    [
+      "reclaimedResources: {softThresholds: [example.com/cpus]}",
+      "eviction.reclaimedResources.softThresholds",
+    ],
+    ['rssOveruse: {rateThreshold: "150%"}', "eviction.rssOveruse.rateThreshold"],
+    ["rssOveruse: {rateThreshold: 0}", "eviction.rssOveruse.rateThreshold"],
+    ["systemMemory: {workloadPressure: 150}", "eviction.systemMemory.workloadPressure"],
+    ["numaMemory: {largestReserveShare: 1.5}", "eviction.numaMemory.largestReserveShare"],
+    ["numaMemory: {ranking: [size]}", "eviction.numaMemory.ranking"],
+    ["killerRules: [system_cores=deletion]", "eviction.killerRules"],
+    ["taintPrefix: nodekeeper.dev/", "eviction.taintPrefix"],
+    ["burst: -2", "eviction.burst"],
+  ])("takes no threshold that makes no sense: %s", async (text, path) => {
+    const problems = await problemsOf(loadText(`${header}eviction: {${text}}\n`));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(path);
+  });
+
   it("judges values that lose too", async () => {
     const problems = await problemsOf(
       loadText(`${header}log: {level: x}\n`, { flags: { logLevel: "info" } }),
