@@ -52,7 +52,7 @@ export function inTreeEvictionSettingsOf({
       pressedPods: systemMemory.pressedPods,
       meanPressurePercent: systemMemory.meanPressure,
       pressureDurationMs: systemMemory.pressureDuration,
-      workloadCgroup: null,
+      workloadCgroup: systemMemory.workloadCgroup || null,
       detectionPeriodMs: systemMemory.detectionPeriod,
       cooldownMs: systemMemory.cooldown,
       victimMinimumShare: systemMemory.victimMinimumShare,

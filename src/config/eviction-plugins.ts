@@ -1,4 +1,4 @@
-import { byteSize, decimal, duration, integer, textList } from "./leaf.ts";
+import { byteSize, decimal, duration, integer, text, textList } from "./leaf.ts";
 
 // Tuning of the in-tree eviction plugins: in the file alone, for --help has enough to tell without it.
 const live = (about: string) => ({ about, applied: "live", flag: false }) as const;
@@ -72,6 +72,15 @@ export const evictionPluginSections = {
         "1s",
         "1h",
         live("How long it has to last until reclaimed pods go; three times as long until anybody does."),
+      ),
+      workloadCgroup: text(
+        "",
+        {
+          pattern: /^(\/[^\0]*)?$/,
+          expected: "a path below the cgroup mount, or nothing",
+          placeholder: "<path>",
+        },
+        live("The workload's cgroup. Empty: the kubelet's group of burstable pods."),
       ),
       detectionPeriod: duration("9s", "1s", "10m", live("How often the machine is looked at.")),
       cooldown: duration("35s", "0s", "1h", live("After a pod was named, none is for so long.")),

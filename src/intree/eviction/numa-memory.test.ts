@@ -76,6 +76,23 @@ describe("a node", () => {
     }
   });
 
+  it("with plenty of page cache never takes more than reclaimed pods, whatever the settings", () => {
+    const counts = fc.integer({ min: 0, max: 12 });
+    const looks = fc.array(fc.integer({ min: 0, max: 8 }), { maxLength: 60 });
+    fc.assert(
+      fc.property(looks, counts, counts, (looks, dangerCounts, reclaimedCounts) => {
+        const settings = { ...defaults, dangerCounts, reclaimedCounts };
+        let count = 0;
+        for (const halves of looks) {
+          const ample = { ...watermarks, isCacheShort: false };
+          const verdict = judgeNode(count, (halves * Gi) / 2, ample, settings);
+          expect(verdict.severity).not.toBe("all");
+          ({ count } = verdict);
+        }
+      }),
+    );
+  });
+
   it("is not pressed when all is free, whatever happened before, and counts stay in their bounds", () => {
     const looks = fc.array(fc.integer({ min: 0, max: 128 }), { maxLength: 60 });
     fc.assert(

@@ -83,17 +83,19 @@ export function judgeNode(
   settings: NumaMemorySettings,
 ): NodeVerdict {
   const { reclaimedCounts, allCounts, dangerCounts } = settings;
+  // Page cache that the kernel can give back costs nobody but reclaimed pods their place, whatever the settings.
+  const worst: Severity = isCacheShort ? "all" : "reclaimed";
   if (freeBytes < minBytes) {
     const soon = Math.max(0, allCounts - dangerCounts);
     const count = before < soon ? soon : Math.min(isCacheShort ? before + 1 : soon, allCounts);
-    return { count, severity: count >= allCounts ? "all" : "reclaimed" };
+    return { count, severity: count >= allCounts ? worst : "reclaimed" };
   }
   if (freeBytes < lowBytes) {
     const isFarBelow =
       freeBytes < (minBytes + lowBytes) / 2 || (lowBytes > gapBytes && freeBytes < lowBytes - gapBytes);
     const step = isFarBelow && before + 1 > COUNTS_BEFORE_DOUBLE ? 2 : 1;
     const count = Math.min(before + step, allCounts);
-    if (count >= allCounts) return { count, severity: "all" };
+    if (count >= allCounts) return { count, severity: worst };
     return { count, severity: count > reclaimedCounts ? "reclaimed" : "none" };
   }
   // It cools down step by step, and not from the top.
