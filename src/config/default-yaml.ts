@@ -1,5 +1,6 @@
 import { stringify } from "yaml";
-import { apiVersion, kind, type Section, schema } from "./schema.ts";
+import { apiVersion, kind, schema } from "./schema.ts";
+import type { Section } from "./section.ts";
 import { isSection, type Setting, settings } from "./settings.ts";
 
 const WIDTH = 100;

@@ -1,7 +1,8 @@
 import { open } from "node:fs/promises";
 import { type Document, isAlias, isMap, isScalar, LineCounter, parseAllDocuments, type YAMLMap } from "yaml";
 import { nearestName, type Problem, wrongValue } from "./problem.ts";
-import { apiVersion, kind, type Section, schema } from "./schema.ts";
+import { apiVersion, kind, schema } from "./schema.ts";
+import type { Section } from "./section.ts";
 import { isSection, settings } from "./settings.ts";
 
 const LARGEST_FILE = 1024 * 1024;

@@ -1,5 +1,6 @@
 import type { Leaf } from "./leaf.ts";
-import { apiVersion, kind, type Section, schema } from "./schema.ts";
+import { apiVersion, kind, schema } from "./schema.ts";
+import type { Section } from "./section.ts";
 import { isSection } from "./settings.ts";
 
 /** The JSON schema (draft 2020-12) of a configuration file, for editors and admission. Ranges of durations are in the descriptions. */

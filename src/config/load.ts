@@ -1,7 +1,8 @@
 import { type GivenValue, readConfigurationFile } from "./file.ts";
 import { readLeaf } from "./leaf.ts";
+import { nodeNamePattern } from "./patterns.ts";
 import { ConfigurationError, type Problem, wrongValue } from "./problem.ts";
-import { type AgentConfiguration, nodeNamePattern } from "./schema.ts";
+import type { AgentConfiguration } from "./schema.ts";
 import { assemble, type Setting } from "./settings.ts";
 
 export interface ConfigurationSources {

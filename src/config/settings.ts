@@ -1,5 +1,6 @@
 import type { Leaf } from "./leaf.ts";
-import { type AgentConfiguration, type Section, schema } from "./schema.ts";
+import { type AgentConfiguration, schema } from "./schema.ts";
+import type { Section } from "./section.ts";
 
 /** One setting with the names it has in each source. What a CLI needs to offer it as an option. */
 export interface Setting extends Leaf<unknown> {
