@@ -1,13 +1,40 @@
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { RunReport } from "./test/support/run-report.ts";
 
+/** What all suites have in common. */
+export const common = {
+  pool: "forks",
+  setupFiles: join(import.meta.dirname, "test/support/property-seed.ts"),
+  // Longer than any wait of test/support/until.ts, whose message says what was waited for.
+  testTimeout: 600_000,
+  hookTimeout: 600_000,
+} as const;
+
+// The tiers of CONTRIBUTING.md. The heavy and the end-to-end suites have configurations of their own beside them.
 export default defineConfig({
   test: {
-    include: ["src/**/*.test.ts", "sdk/**/*.test.ts", "test/**/*.test.ts"],
-    exclude: ["test/e2e/**", "node_modules/**"],
-    pool: "forks",
     // Most tests wait more than they work.
-    maxWorkers: 3,
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    maxWorkers: 6,
+    reporters: ["default", new RunReport()],
+    projects: [
+      {
+        test: {
+          ...common,
+          name: "unit",
+          // Half the CPU time. It works because no module has state of its own; what a test spies on is restored.
+          isolate: false,
+          restoreMocks: true,
+          include: ["src/**/*.test.ts", "sdk/**/*.test.ts", "test/scripts/*.test.ts"],
+        },
+      },
+      {
+        test: {
+          ...common,
+          name: "integration",
+          include: ["test/*.test.ts", "test/heavy/*.test.ts", "test/soak/*.test.ts"],
+        },
+      },
+    ],
   },
 });

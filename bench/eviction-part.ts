@@ -5,10 +5,10 @@ import {
   createEvictionRoundMetrics,
   defaultEvictionPolicy,
   defaultEvictionSettings,
+  type EncodablePod,
   EvictionManager,
   EvictionPlugins,
   EvictionRecords,
-  type ObservedPod,
   observeJson,
 } from "../src/eviction/index.ts";
 import type { KubeObject } from "../src/kube/index.ts";
@@ -29,7 +29,7 @@ export class EvictionPart {
     this.#directory = mkdtempSync(join(tmpdir(), "nkb-state-"));
     const common = { clock: systemClock, log: silentLogger };
     this.#database = StateDatabase.open({ directory: this.#directory, ...common });
-    const pods: ObservedPod[] = objects.map(observeJson);
+    const pods: EncodablePod[] = objects.map(observeJson);
     const metrics = createEvictionRoundMetrics(new Registry());
     const policy = structuredClone(defaultEvictionPolicy);
     const manager = new EvictionManager({
@@ -40,6 +40,7 @@ export class EvictionPart {
         begin: () => {},
         withdraw: () => {},
         resume: () => {},
+        onAccepted: () => () => {},
         takeOutcomes: () => [],
         takeSteps: () => [],
       },
@@ -50,7 +51,9 @@ export class EvictionPart {
         ...common,
       }),
       events: { record: () => {} },
+      onNodeEvent: () => {},
       settings: () => defaultEvictionSettings,
+      bootTime: () => undefined,
       policy: () => policy,
       metrics,
       ...common,

@@ -8,6 +8,7 @@ import {
   ThresholdMetResponse,
   ThresholdMetType,
 } from "../src/gen/evictionplugin/v1alpha1/api.ts";
+import { RegistrationDefinition } from "../src/gen/pluginregistration/v1/api.ts";
 
 const [folder = "", count = "0"] = process.argv.slice(2);
 const passThrough = (bytes: Uint8Array) => bytes;
@@ -30,6 +31,15 @@ for (let at = 0; at < Number(count); at++) {
     thresholdMet: async () => met,
     getTopEvictionPods: async () => nothing,
     getEvictPods: async () => nothing,
+  });
+  server.add(RegistrationDefinition, {
+    getInfo: async () => ({
+      type: "EvictionPlugin",
+      name: `plugin-${at}`,
+      endpoint: "",
+      supportedVersions: ["v1alpha1"],
+    }),
+    notifyRegistrationStatus: async () => ({}),
   });
   await server.listen(`unix:${folder}/plugin-${at}.sock`);
 }

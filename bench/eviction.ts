@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { decide, defaultEvictionPolicy, emptyEvictionState, observeJson } from "../src/eviction/index.ts";
 import { EvictionPart } from "./eviction-part.ts";
 import { benchPods } from "./eviction-pods.ts";
+import { benchOutOfTurn, benchSampling } from "./eviction-speed.ts";
 import { type Figure, percentile } from "./figures.ts";
 
 const NODE = "bench";
@@ -16,6 +17,8 @@ export async function benchEviction(quick: boolean): Promise<Figure[]> {
   return [
     ...(await benchRound({ pods: 1_000, plugins: 32, budget: 150 }, quick)),
     ...(await benchRound({ pods: 110, plugins: 8, budget: 15 }, quick)),
+    ...(await benchOutOfTurn(quick)),
+    ...(await benchSampling(quick)),
     benchDecide(1_000, 5),
     await benchWatch(1_000, 40),
   ];

@@ -73,7 +73,7 @@ async function cpuOf(rounds: number, work: () => Promise<unknown>): Promise<numb
 }
 
 /** A machine of two NUMA nodes; its files are as long as the kernel's. */
-async function writeMachine(root: string, version: "v1" | "v2"): Promise<void> {
+export async function writeMachine(root: string, version: "v1" | "v2"): Promise<void> {
   const write = async (path: string, text: string) => {
     await mkdir(join(root, path, ".."), { recursive: true });
     await writeFile(join(root, path), text);

@@ -5,12 +5,13 @@ import { ContainerEventType } from "../src/gen/runtime/v1/api.ts";
 import { stopped, systemClock } from "../src/lib/index.ts";
 import type { PodLifecycleEvent } from "../src/lifecycle/index.ts";
 import { type Figure, percentile } from "./figures.ts";
+import { benchLifecycleApi } from "./lifecycle-api.ts";
 import { benchContainerd } from "./lifecycle-containerd.ts";
 import { startLifecycle } from "./lifecycle-part.ts";
 import { RuntimeProcess } from "./runtime-client.ts";
 import type { Emitted } from "./runtime-process.ts";
 
-/** The budgets of lifecycle: what an unchanged relist costs, many changes at once, hints, memory, real containerd. */
+/** The budgets of lifecycle: what an unchanged relist costs, many changes at once, hints, memory, consumers of the API, real containerd. */
 export async function benchLifecycle(quick: boolean): Promise<Figure[]> {
   return [
     await benchRelist(500, 3, 12, quick),
@@ -18,6 +19,7 @@ export async function benchLifecycle(quick: boolean): Promise<Figure[]> {
     ...(await benchChanges()),
     ...(await benchHints(quick)),
     ...(await benchMemory()),
+    ...(await benchLifecycleApi()),
     ...(await benchContainerd(quick)),
   ];
 }

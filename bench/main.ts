@@ -1,9 +1,11 @@
 // Measures the budgets: npm run bench -- SUITE [--quick] [-o json]
 import { parseArgs } from "node:util";
 import { keepProcessSmall } from "../src/cli/memory.ts";
+import { benchDevicePeers } from "./device-peers.ts";
 import { benchDevices } from "./devices.ts";
 import { benchEviction } from "./eviction.ts";
 import { type Figure, printFigures } from "./figures.ts";
+import { benchFootprint } from "./footprint.ts";
 import { benchHost } from "./host.ts";
 import { benchLifecycle } from "./lifecycle.ts";
 import { benchReporting } from "./reporting.ts";
@@ -12,7 +14,9 @@ const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   reporting: benchReporting,
   lifecycle: benchLifecycle,
   devices: benchDevices,
+  "device-peers": benchDevicePeers,
   eviction: benchEviction,
+  footprint: benchFootprint,
   host: benchHost,
 };
 

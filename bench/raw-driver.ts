@@ -20,10 +20,14 @@ const rawDriver = {
 /** A driver whose messages are ready made, so that making them is not measured. */
 export class RawDriver {
   readonly #server: Server = createServer({ "grpc.max_send_message_length": -1 });
-  #message: Uint8Array;
+  readonly #watched = Promise.withResolvers<void>();
+  /** Resolves when the agent listens to its stream. */
+  readonly watched = this.#watched.promise;
+  #message: Uint8Array | undefined;
   #wake = Promise.withResolvers<void>();
 
-  constructor(first: Uint8Array) {
+  /** @param first sent at once to an agent that listens; nothing is sent where it is absent */
+  constructor(first?: Uint8Array) {
     this.#message = first;
   }
 
@@ -40,8 +44,9 @@ export class RawDriver {
     });
     this.#server.add(rawDriver, {
       async *listAndWatchDevices() {
+        self.#watched.resolve();
         for (;;) {
-          yield self.#message;
+          if (self.#message) yield self.#message;
           await self.#wake.promise;
         }
       },

@@ -18,7 +18,10 @@ export type NamedPod = Pick<ActivePod, "uid" | "namespace" | "name">;
 export interface EvictionCondition {
   /** The last part of the taint's key: "MemoryPressure". */
   name: string;
-  /** "NoSchedule", "PreferNoSchedule", "NoExecute"; for a CustomNodeResource with a QoS level: "reclaimed_cores/NoSchedule". */
+  /**
+   * "NoSchedule", "PreferNoSchedule", "NoExecute"; for a CustomNodeResource with a QoS level:
+   * "reclaimed_cores/NoSchedule". The agent refuses those that its `eviction.taintEffects` lacks.
+   */
   effects: readonly string[];
   /** Which object shows it. Default: "node". */
   target?: "node" | "customNodeResource";
@@ -26,16 +29,23 @@ export interface EvictionCondition {
 
 /** How it stands with what a plugin watches. */
 export interface ThresholdState {
-  /** `hard`: a pod has to go. `soft`: pods may be named that somebody should look at. */
+  /**
+   * `hard`: the pod that `getTopEvictionPods` names is evicted, as far as the round's burst and the limits allow.
+   * `soft`: pods are evicted too, but one a round: the lowest-ranked of all that plugins named softly, after those of
+   * hard thresholds. A pod annotated `katalyst.kubewharf.io/pod_soft_evict_notify: "true"` is notified instead. A plugin
+   * that wants to evict no pod answers without `getTopEvictionPods`; its condition is shown all the same.
+   */
   metType: "none" | "soft" | "hard";
-  /** What is under pressure: "memory", "numa-0". Another scope starts its grace period anew. Default: empty. */
+  /** What is under pressure: "memory", "numa-0". A scope that was not reported before starts its own grace period. Default: empty. */
   scope?: string;
   /** Shown to operators beside the threshold. */
   observedValue?: number;
   thresholdValue?: number;
+  /** Of both values: "bytes" (shown as 1.5Gi), "%", any other word. Default: none. */
+  unit?: string;
   /** How the observed value compares with the threshold when that is met. Default: "greaterThan". */
   operator?: "greaterThan" | "lessThan";
-  /** How long it has to be met before a pod goes, whole seconds. Default: 0. */
+  /** How long it has to be met before a pod is evicted, whole seconds. The condition does not wait for it. Default: 0. */
   gracePeriodSeconds?: number;
   /** Holds while the threshold is met. */
   condition?: EvictionCondition;
@@ -56,7 +66,7 @@ export interface PodToEvict {
   pod: NamedPod;
   /** For the people who ask why; at most 1,024 characters are kept. */
   reason: string;
-  /** It has to go. Default: it is one of those that may. */
+  /** A hard eviction. Default: a soft one, as of `metType`. */
   force?: boolean;
   /** Whole seconds. Default: the pod's own. */
   gracePeriodSeconds?: number;
@@ -84,6 +94,7 @@ export function thresholdMessage(state: ThresholdState | undefined): DeepPartial
     evictionScope: state.scope ?? "",
     observedValue: state.observedValue ?? 0,
     thresholdValue: state.thresholdValue ?? 0,
+    unit: state.unit ?? "",
     thresholdOperator:
       state.operator === "lessThan" ? ThresholdOperator.LESS_THAN : ThresholdOperator.GREATER_THAN,
     gracePeriodSeconds: wholeSeconds(state.gracePeriodSeconds ?? 0),

@@ -21,13 +21,16 @@ export interface EvictionCall {
   signal: AbortSignal;
 }
 
-/** What the agent wants of `getTopEvictionPods`. */
+/** What the agent asks of `getTopEvictionPods`. */
 export interface TopPodsCall extends EvictionCall {
   /** How many pods have a use: 1 for a hard threshold. 0 for a soft one: as many as there are. */
   topN: number;
   /** As `thresholdMet` said. */
   scope: string;
-  /** What the agent tells of former evictions around the pods; Nodekeeper tells of none. */
+  /**
+   * Candidates that are not among the pods because they can't be evicted now, with the disruption budget that forbade
+   * it, and those whose owner has lost pods lately.
+   */
   records: readonly EvictionRecord[];
 }
 

@@ -29,12 +29,14 @@ export type {
   PodLifecycleEvent,
   PodLifecycleEventType,
   PodLifecycleItem,
+  PodList,
   PodStatus,
 } from "./lifecycle-model.ts";
 export type { Report } from "./run-report.ts";
 export {
   type DeviceDriverOptions,
   type DevicePool,
+  type EvictionPlugin,
   type EvictionPluginOptions,
   type ReporterPlugin,
   type ReporterPluginOptions,

@@ -7,6 +7,7 @@ import {
   type Snapshot as SnapshotMessage,
   State,
   type ContainerStatus as StatusMessage,
+  type WatchResponse,
 } from "../src/gen/nodekeeper/lifecycle/v1alpha1/api.ts";
 
 /** What can happen to a pod. `Unknown`: of an agent newer than this library. */
@@ -57,6 +58,17 @@ export interface PodStatus extends PodIdentity {
   readonly observedAt: number;
   /** Why the newest reading failed: what is shown is older. Empty when it did not. */
   readonly error: string;
+}
+
+/** The pods of the node, and how far they can be relied on. */
+export interface PodList {
+  readonly pods: readonly PodStatus[];
+  /** Every event up to this cursor is in what the pods show: watch({ cursor }) goes on from here. */
+  readonly cursor: string;
+  /** When the last list of the runtime that succeeded began, milliseconds since the epoch. */
+  readonly listedAt: number;
+  /** What is wrong with the container runtime, or slow, now; what is shown may be out of date then. */
+  readonly problems: readonly string[];
 }
 
 export interface PodLifecycleEvent {
@@ -112,7 +124,14 @@ const states: Partial<Record<number, ContainerState>> = {
 
 const nobody: PodIdentity = { uid: "", namespace: "", name: "" };
 
-export function eventOf(message: EventMessage): PodLifecycleEvent {
+/** An answer of a watch that is no batch. */
+export function itemOf({ cursor, event, snapshot }: WatchResponse): PodLifecycleItem {
+  if (event) return { kind: "event", cursor, event: eventOf(event) };
+  if (snapshot) return snapshotOf(cursor, snapshot);
+  return { kind: "bookmark", cursor };
+}
+
+function eventOf(message: EventMessage): PodLifecycleEvent {
   return {
     sequence: Number(message.sequence),
     type: eventTypes[message.type] ?? "Unknown",
@@ -125,7 +144,7 @@ export function eventOf(message: EventMessage): PodLifecycleEvent {
   };
 }
 
-export function snapshotOf(cursor: string, { why, missed, pods }: SnapshotMessage): PodLifecycleItem {
+function snapshotOf(cursor: string, { why, missed, pods }: SnapshotMessage): PodLifecycleItem {
   return {
     kind: "snapshot",
     cursor,

@@ -1,5 +1,5 @@
 import type { Channel } from "@grpc/grpc-js";
-import { createClient } from "nice-grpc";
+import { ClientError, createClient, Status } from "nice-grpc";
 import {
   type PodLifecycleClient as GeneratedClient,
   PodLifecycleDefinition,
@@ -18,12 +18,12 @@ import {
   withPauses,
 } from "../src/lib/index.ts";
 import {
-  eventOf,
+  itemOf,
   type PodIdentity,
   type PodLifecycleItem,
+  type PodList,
   type PodStatus,
   podStatusOf,
-  snapshotOf,
 } from "./lifecycle-model.ts";
 
 export const defaultAgentSocket = "/run/nodekeeper/nodekeeper.sock";
@@ -57,6 +57,7 @@ export interface GetPodsOptions {
   fresh?: boolean;
 }
 
+const MOST_IN_BATCH = 256;
 const LONGEST_ANSWER = 64 * 1024 * 1024;
 const GET_DEADLINE_MS = 90_000;
 // The agent says something every 10 s.
@@ -89,10 +90,13 @@ export class PodLifecycleClient implements Disposable {
     let { cursor } = options;
     while (!signal?.aborted) {
       try {
-        for await (const item of this.#watchOnce({ ...options, ...(cursor ? { cursor } : {}) }, signal)) {
+        for await (const items of this.#watchOnce({ ...options, ...(cursor ? { cursor } : {}) }, signal)) {
           backoff.reset();
-          cursor = item.cursor;
-          yield item;
+          for (const item of items) {
+            cursor = item.cursor;
+            yield item;
+            if (signal?.aborted) return;
+          }
         }
         if (options.stopAtEnd) return;
         throw new NodekeeperError("unavailable", "the agent ended the watch");
@@ -107,16 +111,28 @@ export class PodLifecycleClient implements Disposable {
     }
   }
 
-  /** Statuses of pods, sorted by namespace and name. Throws `unavailable`, `deadline`, `invalid`. */
-  async getPods(
+  /**
+   * Statuses of pods, sorted by namespace and name. Throws `unavailable` where the agent can't be reached, or has not
+   * been able to list the runtime's pods since its start; `deadline`, `invalid`.
+   */
+  async getPods(options: GetPodsOptions = {}, signal?: AbortSignal): Promise<PodStatus[]> {
+    return [...(await this.listPods(options, signal)).pods];
+  }
+
+  /** As `getPods`, with when the runtime was last listed and what is wrong with it now. */
+  async listPods(
     { selector = {}, fresh = false }: GetPodsOptions = {},
     signal?: AbortSignal,
-  ): Promise<PodStatus[]> {
+  ): Promise<PodList> {
     try {
-      const { pods } = await withDeadline(this.#clock, GET_DEADLINE_MS, "agent", signal, (scoped) =>
-        this.#client.get({ selector, fresh }, { signal: scoped }),
+      const { pods, cursor, listedAt, problems } = await withDeadline(
+        this.#clock,
+        GET_DEADLINE_MS,
+        "agent",
+        signal,
+        (scoped) => this.#client.get({ selector, fresh }, { signal: scoped }),
       );
-      return pods.map(podStatusOf);
+      return { pods: pods.map(podStatusOf), cursor, listedAt: Number(listedAt), problems };
     } catch (thrown) {
       throw this.#explain(thrown);
     }
@@ -130,7 +146,10 @@ export class PodLifecycleClient implements Disposable {
     this.close();
   }
 
-  async *#watchOnce(options: WatchPodsOptions, signal?: AbortSignal): AsyncGenerator<PodLifecycleItem> {
+  async *#watchOnce(
+    options: WatchPodsOptions,
+    signal?: AbortSignal,
+  ): AsyncGenerator<readonly PodLifecycleItem[]> {
     const { cursor = "", since, selector = {}, stopAtEnd = false, withStatus = false } = options;
     const ending = new AbortController();
     const request = {
@@ -139,6 +158,7 @@ export class PodLifecycleClient implements Disposable {
       selector,
       stopAtEnd,
       withStatus,
+      maxBatch: MOST_IN_BATCH,
     };
     const stream = this.#client.watch(request, {
       signal: signal ? AbortSignal.any([signal, ending.signal]) : ending.signal,
@@ -149,10 +169,7 @@ export class PodLifecycleClient implements Disposable {
           ending.abort();
           throw new NodekeeperError("deadline", `the agent said nothing for ${SILENCE_MS / 1000} s`);
         }
-        const { event, snapshot } = answer;
-        if (event) yield { kind: "event", cursor: answer.cursor, event: eventOf(event) };
-        else if (snapshot) yield snapshotOf(answer.cursor, snapshot);
-        else yield { kind: "bookmark", cursor: answer.cursor };
+        yield answer.batch ? answer.batch.answers.map(itemOf) : [itemOf(answer)];
       }
     } finally {
       ending.abort();
@@ -162,7 +179,8 @@ export class PodLifecycleClient implements Disposable {
   #explain(thrown: unknown): NodekeeperError {
     const error = fromGrpcError(thrown);
     const code = codeOf(error);
-    if (code !== "unavailable") {
+    // The agent answered, if only that it can't: the runtime is what it can't reach.
+    if (code !== "unavailable" || (thrown instanceof ClientError && thrown.code !== Status.UNAVAILABLE)) {
       return error instanceof NodekeeperError ? error : new NodekeeperError(code, messageOf(error));
     }
     return new NodekeeperError(code, `no agent answers at ${this.#socket} (${messageOf(error)})`);

@@ -4,12 +4,14 @@ import {
   DeviceDriverDefinition,
   type Pool,
 } from "../src/gen/nodekeeper/devices/v1alpha1/api.ts";
+import { RoundRequestsDefinition } from "../src/gen/nodekeeper/eviction/v1alpha1/api.ts";
 import { type ReportContent, ReporterPluginDefinition } from "../src/gen/reporterplugin/v1alpha1/api.ts";
 import { type EvictionAnswers, evictionService } from "./eviction-service.ts";
+import { LatestValue } from "./latest-value.ts";
 import { reportingKind } from "./reporting-kind.ts";
 import type { Report } from "./run-report.ts";
 import { type Plugin, type PluginOptions, ServedPlugin } from "./served-plugin.ts";
-import { deviceService, reporterService } from "./services.ts";
+import { deviceService, reporterService, roundRequestService } from "./services.ts";
 
 export interface ReporterPluginOptions extends PluginOptions {
   /** Yields everything the plugin has to say, again each time it changes. */
@@ -58,6 +60,15 @@ export function serveDeviceDriver(options: DeviceDriverOptions): Plugin {
 
 export interface EvictionPluginOptions extends PluginOptions, EvictionAnswers {}
 
+export interface EvictionPlugin extends Plugin {
+  /**
+   * Requests a round before its time, because a threshold was crossed: the agent asks all plugins at once instead of at
+   * the end of its period. It starts at most one such round a second, whoever requests it. A request that the agent has
+   * not taken yet is replaced by the next. @param reason for the agent's log; at most 1,024 characters are kept
+   */
+  requestRound(reason: string): void;
+}
+
 // A few thousand pods of the size they have in the field.
 const MAX_OFFER_BYTES = 64 * 1024 * 1024;
 
@@ -66,12 +77,16 @@ const MAX_OFFER_BYTES = 64 * 1024 * 1024;
  * should go, decides, and evicts. The plugin needs no access to the API server. Which pods are offered is the agent's
  * configuration; one that was not offered is refused.
  */
-export function serveEvictionPlugin(options: EvictionPluginOptions): Plugin {
-  return new ServedPlugin(options, {
+export function serveEvictionPlugin(options: EvictionPluginOptions): EvictionPlugin {
+  const requests = new LatestValue<string>();
+  const plugin = new ServedPlugin(options, {
     type: "EvictionPlugin",
     versions: ["v1alpha1"],
     maxRequestBytes: MAX_OFFER_BYTES,
-    addService: (server, { log, stop }) =>
-      void server.add(EvictionPluginDefinition, evictionService(options.name, options, stop, log)),
+    addService: (server, { log, stop }) => {
+      server.add(EvictionPluginDefinition, evictionService(options.name, options, stop, log));
+      server.add(RoundRequestsDefinition, roundRequestService(requests, stop));
+    },
   });
+  return Object.assign(plugin, { requestRound: (reason: string) => requests.set(reason) });
 }

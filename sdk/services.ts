@@ -4,12 +4,14 @@ import type {
   DeviceDriverServiceImplementation,
   Pool,
 } from "../src/gen/nodekeeper/devices/v1alpha1/api.ts";
+import type { RoundRequestsServiceImplementation } from "../src/gen/nodekeeper/eviction/v1alpha1/api.ts";
 import type { RegistrationServiceImplementation } from "../src/gen/pluginregistration/v1/api.ts";
 import type {
   ReportContent,
   ReporterPluginServiceImplementation,
 } from "../src/gen/reporterplugin/v1alpha1/api.ts";
 import { codeOf } from "../src/lib/index.ts";
+import { deltaOf } from "./device-delta.ts";
 import type { LatestValue } from "./latest-value.ts";
 
 /** What the agent said last. `waiting`: the agent has not answered yet. */
@@ -55,19 +57,43 @@ export function reporterService(
   };
 }
 
-/** Devices from the latest value; streams wait for the first one, and end when `stop` aborts. */
+/**
+ * Devices from the latest value; streams wait for the first one, and end when `stop` aborts. An agent that accepts deltas
+ * gets the whole state once, and then what has changed since the value that it got before.
+ */
 export function deviceService(
   latest: LatestValue<DeepPartial<Pool>[]>,
   stop: AbortSignal,
 ): DeviceDriverServiceImplementation {
   return {
-    async *listAndWatchDevices(_request, { signal }) {
+    async *listAndWatchDevices({ acceptsDeltas }, { signal }) {
       const either = AbortSignal.any([signal, stop]);
+      let sent: { revision: bigint; value: DeepPartial<Pool>[] } | undefined;
       for (let seen = 0; ; ) {
         const { number, value } = await ending(stop, latest.after(seen, either));
         seen = number;
-        yield { pools: value };
+        const pools = acceptsDeltas && sent ? deltaOf(sent.value, value) : undefined;
+        // Where nothing has changed, the agent's state stays that of the revision before.
+        if (pools?.length === 0) continue;
+        const revision = BigInt(number);
+        yield sent && pools
+          ? { revision, delta: { baseRevision: sent.revision, pools } }
+          : { revision, pools: value };
+        sent = { revision, value };
       }
+    },
+  };
+}
+
+/** A plugin's requests for rounds: the newest one that no call has taken yet. */
+export function roundRequestService(
+  latest: LatestValue<string>,
+  stop: AbortSignal,
+): RoundRequestsServiceImplementation {
+  return {
+    async waitForRequest(_request, { signal }) {
+      const reason = await ending(stop, latest.take(AbortSignal.any([signal, stop])));
+      return { reason };
     },
   };
 }

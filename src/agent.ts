@@ -6,6 +6,7 @@ import {
   inTreeReporters,
   localApiOf,
   podLifecycle,
+  remoteAccessOf,
 } from "./assembly/index.ts";
 import {
   type AgentConfiguration,
@@ -14,6 +15,7 @@ import {
   createConfigMetrics,
 } from "./config/index.ts";
 import { DeviceSync } from "./devices/index.ts";
+import { limitInformationalAnswers } from "./grpc/index.ts";
 import {
   createKubeClient,
   createKubeMetrics,
@@ -41,13 +43,13 @@ import {
   type JsonRoute,
   listPlugins,
 } from "./server/index.ts";
-import { ReporterStore, StateDatabase } from "./state/index.ts";
+import { createStateMetrics, ReporterStore, StateDatabase } from "./state/index.ts";
 
 // Under the five seconds in which a person who pressed Ctrl-C expects an end.
 const STOP_DEADLINE_MS = 4_000;
 const FIELD_MANAGER = "nodekeeper";
 // Plugins that run are found by the first scan, and asked at once.
-const SETTLE_MS = 10_000;
+const RETURN_MS = 10_000;
 
 export interface AgentOptions {
   configuration: AgentConfiguration;
@@ -136,6 +138,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     events.record({ type: "Warning", reason, message, regarding });
 
   const database = StateDatabase.open({ directory: configuration.stateDir, clock, log });
+  createStateMetrics(registry, database);
   const runtime = configuration.lifecycle.enabled
     ? containerRuntime(configuration, clock, log, registry)
     : undefined;
@@ -154,6 +157,17 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
         queueMetrics,
       })
     : undefined;
+  const devices = new DeviceSync({
+    client,
+    watch: (resource, selectors, handler) => new Watcher({ ...watching, ...selectors, resource, handler }),
+    nodeName,
+    settings: () => deviceSettings(configuration),
+    notify: ({ type, reason, message }) => events.record({ type, reason, message, regarding }),
+    clock,
+    log: log.child({ room: "devices" }),
+    registry,
+    queueMetrics,
+  });
   const store = new ReporterStore(database);
   const policies = kindPolicies(reporting.additionalKinds);
   const reportingLog = log.child({ room: "reporting" });
@@ -162,11 +176,12 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     store,
     policies,
     inTree: [
-      ...inTreeReporters(configuration, lifecycle, clock, log, registry),
+      ...inTreeReporters(configuration, lifecycle, devices, clock, log, registry),
       ...(eviction ? [eviction.reporter] : []),
     ],
     settings: () => configuration.reporting,
     maxLost: plugins.maxPlugins,
+    returnMs: RETURN_MS,
     maxContentBytes: reporting.maxContentSize,
     onChange: (objects) => publisher.touch(objects),
     notify,
@@ -183,31 +198,28 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     nodeName,
     policies,
     contents: () => reporters.contents(),
-    // Without its memory the agent would withdraw the fields of plugins that have not registered again yet.
-    settleMs: database.isNew ? SETTLE_MS : 0,
+    returnMs: RETURN_MS,
     beforeWrite: () => reporters.flush(),
     notify,
-    managedTaintPrefixes: reporting.managedTaintPrefixes,
+    // Else an agent that lost its state would leave eviction's taints behind.
+    managedTaintPrefixes: [
+      ...reporting.managedTaintPrefixes,
+      ...(eviction ? [`${configuration.eviction.taintPrefix}/`] : []),
+    ],
     settings: () => configuration.reporting,
     clock,
     log: reportingLog,
     metrics,
     queueMetrics,
   });
-  const localApi = localApiOf(configuration, lifecycle, clock, log);
-  const devices = new DeviceSync({
-    client,
-    watch: (resource, selectors, handler) => new Watcher({ ...watching, ...selectors, resource, handler }),
-    nodeName,
-    settings: () => deviceSettings(configuration),
-    notify: ({ type, reason, message }) => events.record({ type, reason, message, regarding }),
-    clock,
-    log: log.child({ room: "devices" }),
-    registry,
-    queueMetrics,
-  });
+  const localApi = localApiOf(configuration, lifecycle, clock, log, registry);
   const pluginManager = new PluginManager({
     directories: plugins.directories,
+    endpointDirectories: plugins.endpointDirectories,
+    allowedUids: plugins.allowedUids.map(Number),
+    foreignSockets: [configuration.api.socket, configuration.runtime.endpoint.replace("unix://", "")].filter(
+      (path) => path !== "",
+    ),
     handlers: [reporters, devices.handler, ...(eviction ? [eviction.plugins] : [])],
     clock,
     logger: log.child({ room: "plugins" }),
@@ -235,6 +247,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     metrics: createConfigMetrics(registry),
   });
   const checks: HealthCheck[] = [
+    database.healthCheck(),
     { name: "ReporterFetcherReady", kind: "ready", check: () => reporters.fetcherHealth() },
     { name: "ReporterPublished", kind: "ready", check: () => publisher.health() },
     pluginManager.healthCheck(),
@@ -260,8 +273,10 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       handle: () => ({ version, nodeName, node: process.version }),
     },
   ];
+  const remote = remoteAccessOf(configuration, client, clock, log);
   const statusServer = createStatusServer({
     address: server.address,
+    ...(remote ? { remote } : {}),
     checks,
     registry,
     routes,
@@ -274,6 +289,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     listening: () => statusServer.whenListening(),
     summary: () => summarize(reporters, publisher, lifecycle, eviction),
     async run(signal) {
+      using _informationalAnswers = limitInformationalAnswers();
       log.info({ version, nodeName, server: access.server.href, access: access.source }, "agent starts");
       try {
         reporters.restore();

@@ -83,9 +83,9 @@ describe.concurrent("an API server", () => {
       await until("it is received", async () => (await messages(agent)) > received);
     }
     await untilWidgets(cluster, "steady", 8);
-    const [first, second] = applies(cluster).slice(before);
-    expect(second!.at - first!.at).toBeGreaterThanOrEqual(1_950);
-    expect(applies(cluster).length - before).toBeLessThanOrEqual(3);
+    const [first, ...later] = applies(cluster).slice(before);
+    expect(later.length).toBeGreaterThan(0);
+    for (const { at } of later) expect(at - first!.at).toBeGreaterThanOrEqual(1_950);
   });
 
   it("that is away for a while gets the newest content when it is back", async () => {
@@ -103,7 +103,7 @@ describe.concurrent("an API server", () => {
   });
 
   it("that hangs is given up at the deadline", async () => {
-    await using setup = await setUp();
+    await using setup = await setUp({ kubeApiRequestTimeout: "2s" });
     const { cluster, plugin, agent } = setup;
     cluster.fault = ({ method }) => (method === "PATCH" ? "hang" : undefined);
     plugin.say(widgets("steady", 2));

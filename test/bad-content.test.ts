@@ -31,6 +31,12 @@ const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}
 const cases: [string, ReportContent, RegExp][] = [
   ["JSON that is not JSON", rawField("conditions", "{not json"), /status\."conditions".*not JSON/],
   [
+    "quantities of a Node that the API server refuses",
+    node(status("capacity", { "bad.dev/negative": "-1", "bad.dev/part": "1m" })),
+    /"bad\.dev\/negative" is negative: "-1".*\n.*"bad\.dev\/part" must be a whole number, is "1m"/,
+  ],
+  ["a number that no double reaches", rawField("far", "1e999"), /status\."far".*number 1e999 is too large/],
+  [
     "bytes that are not UTF-8",
     rawField("conditions", Buffer.from([0xff, 0xfe])),
     /status\."conditions".*not JSON/,
@@ -64,6 +70,11 @@ const cases: [string, ReportContent, RegExp][] = [
     "labels of all kinds of nonsense",
     node(metadata("labels", { "": "x", "a/b/c": "x", fine: "a b", ["x".repeat(64)]: "x" })),
     /"a\/b\/c" is not a qualified name/,
+  ],
+  [
+    "other clients' taints for the agent's own",
+    customNodeResource(metadata("annotations", { "nodekeeper.dev/own-taints": '["theirs:NoSchedule:"]' })),
+    /"nodekeeper\.dev\/own-taints" is the agent's own/,
   ],
 ];
 

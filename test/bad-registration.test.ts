@@ -8,6 +8,7 @@ import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { type Neighbour, startNeighbour } from "./support/neighbour.ts";
 import { constantly, startBarePlugin, widgets } from "./support/plugins.ts";
+import { setUp } from "./support/setup.ts";
 import { until } from "./support/until.ts";
 
 let cluster: TestCluster;
@@ -24,9 +25,6 @@ afterAll(async () => {
   await agent.stop();
   await cluster.stop();
 });
-
-const rowAt = async (socket: string) =>
-  (await agent.plugins()).find(({ registrationSocket }) => registrationSocket === socket);
 
 const refused: [string, Partial<PluginInfo>, RegExp][] = [
   ["a name with slashes", { name: "../../etc/passwd" }, /"\.\.\/\.\.\/etc\/passwd".*letters, digits/],
@@ -81,11 +79,13 @@ it.each(refused)("%s is refused, told to the plugin and shown", async (what, inf
 });
 
 it("sockets that accept and say nothing are named, and a later plugin is registered meanwhile", async () => {
-  const silent = await Promise.all(
-    [1, 2, 3].map((n) => listenSilently(join(agent.pluginDir, `silent-${n}`))),
-  );
+  await using own = await setUp({ pluginInfoTimeout: "500ms" });
+  const { cluster: server, agent: host } = own;
+  const rowAt = async (socket: string) =>
+    (await host.plugins()).find(({ registrationSocket }) => registrationSocket === socket);
+  const silent = await Promise.all([1, 2, 3].map((n) => listenSilently(join(host.pluginDir, `silent-${n}`))));
   for (const { path } of silent) await until("it is tried", () => rowAt(path));
-  const later = await startNeighbour(cluster, agent.pluginDir, "later");
+  const later = await startNeighbour(server, host.pluginDir, "later");
   await later.update();
   for (const { path, close } of silent) {
     await until("it is named", async () => {
@@ -94,7 +94,7 @@ it("sockets that accept and say nothing are named, and a later plugin is registe
     });
     close();
   }
-  await neighbour.update();
+  await later.update();
   await later.stop();
 });
 

@@ -7,7 +7,12 @@ import {
 } from "../src/gen/evictionplugin/v1alpha1/api.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
-import { hardPressure, startEvictionPlugin, type TestEvictionPlugin } from "./support/eviction-plugin.ts";
+import {
+  hardPressure,
+  startEvictionPlugin,
+  type TestEvictionPlugin,
+  untilNextRounds,
+} from "./support/eviction-plugin.ts";
 import { startGoodPlugin } from "./support/plugins.ts";
 import { until } from "./support/until.ts";
 
@@ -101,7 +106,7 @@ it("a condition becomes a taint of the Node, is put back when somebody takes it,
   const seen = cluster.requests.length;
   agent = await startAgent(cluster, flags);
   await untilRegistered();
-  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  await untilNextRounds(plugin);
   expect(keys()).toHaveLength(3);
   const writes = cluster.requests
     .slice(seen)

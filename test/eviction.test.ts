@@ -7,6 +7,7 @@ import {
   podNamed,
   startEvictionPlugin,
   type TestEvictionPlugin,
+  untilNextRounds,
 } from "./support/eviction-plugin.ts";
 import { until } from "./support/until.ts";
 
@@ -50,12 +51,18 @@ describe("a plugin under pressure", () => {
     agent = await startAgent(cluster);
     const plugin = await addPlugin("pressure");
     plugin.top = pick(["cache", "web", "db"]);
+    // The pressure ends with the first eviction.
+    cluster.admit = ({ path }) => {
+      if (path.endsWith("/eviction")) plugin.threshold = {};
+      return undefined;
+    };
     plugin.threshold = { ...hardPressure };
     await until("the first one goes", () => !podNames().includes("cache"), { explain: () => agent.logLines });
-    plugin.threshold = {};
     expect(cluster.evictions()).toEqual(["cache"]);
     await until("an Event on the pod", () => podEvents("Evicted").length > 0);
-    expect(podEvents("Evicted")).toEqual(["Evicted by pressure: memory is 0.93, above the threshold of 0.8"]);
+    expect(podEvents("Evicted")).toEqual([
+      "Evicted by pressure: memory 0.93 > threshold 0.8 (node worker-1)",
+    ]);
     expect(podNames()).toEqual(expect.arrayContaining(["web", "db"]));
     await until(
       "confirmation",
@@ -94,38 +101,12 @@ describe("a plugin under pressure", () => {
     expect(new Set(evicted).size).toBe(evicted.length);
     expect(evicted.filter((name) => !names.includes(name))).toEqual([]);
     for (const reason of ["critical", "mirror", "daemonSet", "unknownPod"]) {
-      expect(await metric(`nodekeeper_eviction_refusals_total{reason="${reason}"}`)).toBeGreaterThan(0);
+      const refusals = `nodekeeper_eviction_refusals_total{reason="${reason}"}`;
+      await until(`${reason} is counted`, async () => ((await metric(refusals)) ?? 0) > 0);
     }
     // A negative grace period is not passed on: the pod's own holds.
     const { body } = cluster.requests.find(({ path, body }) => path.endsWith("/eviction") && body)!;
     expect(body).not.toHaveProperty("deleteOptions.gracePeriodSeconds");
-  });
-
-  it("moves on to the next pod where a budget forbids the first", async () => {
-    cluster.addPod("guarded", { metadata: { labels: { app: "guarded" } } });
-    cluster.addPod("free");
-    cluster.server.store.put({
-      apiVersion: "policy/v1",
-      kind: "PodDisruptionBudget",
-      metadata: { name: "guard", namespace: "default" },
-      spec: { minAvailable: 1, selector: { matchLabels: { app: "guarded" } } },
-      status: { disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1 },
-    });
-    agent = await startAgent(cluster);
-    const plugin = await addPlugin("pressure");
-    plugin.top = pick(["guarded", "free"]);
-    plugin.evictPods = () => ({});
-    // As a plugin does that ranks anew each time: it names the first of those offered.
-    plugin.top = (offered, pods) => pick(offered.includes("guarded") ? ["guarded"] : ["free"])(offered, pods);
-    plugin.threshold = { ...hardPressure };
-    await until("the budget's refusal", () => podEvents("EvictionFailed").length > 0);
-    expect(podEvents("EvictionFailed")[0]).toContain("the disruption budget default/guard");
-    // The plugin insists, and the pod is left alone for its pause.
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
-    expect(cluster.evictions()).toEqual(["guarded"]);
-    plugin.top = pick(["free"]);
-    await until("another goes", () => !podNames().includes("free"));
-    expect(podNames()).toContain("guarded");
   });
 
   it("in dry run is only recorded", async () => {
@@ -139,22 +120,6 @@ describe("a plugin under pressure", () => {
       async () => (await metric("nodekeeper_eviction_dry_run_victims_total")) > 1,
     );
     expect(cluster.evictions()).toEqual([]);
-  });
-
-  it("hurts nobody when it hangs, and says so in the health", async () => {
-    cluster.addPod("web");
-    agent = await startAgent(cluster, { evictionCallTimeout: "300ms" });
-    const hanging = await addPlugin("hanging");
-    const good = await addPlugin("good");
-    hanging.evictPods = () => {
-      throw new Error("I lie down");
-    };
-    good.top = pick(["web"]);
-    good.threshold = { ...hardPressure };
-    await until("it goes all the same", () => !podNames().includes("web"));
-    const { status, text } = await agent.ready();
-    expect(status).toBe(503);
-    expect(text).toMatch(/hanging/);
   });
 });
 
@@ -173,7 +138,7 @@ describe("the API server is away", () => {
     await until("tries", () => cluster.requests.filter(({ path }) => path.endsWith("/pods/web")).length > 1);
     isAway = false;
     await until("it is sent", () => cluster.evictions().length > 0);
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await untilNextRounds(plugin);
     expect(cluster.evictions()).toEqual(["web"]);
   });
 
@@ -192,7 +157,7 @@ describe("the API server is away", () => {
       async () => (await metric('nodekeeper_eviction_ended_total{outcome="withdrawn"}')) === 1,
     );
     cluster.fault = () => undefined;
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await untilNextRounds(plugin);
     expect(cluster.evictions()).toEqual([]);
   });
 });

@@ -1,13 +1,17 @@
 import { mkdtempSync, rmSync, statSync, unlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createClient } from "nice-grpc";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { PodLifecycleClient, type PodLifecycleItem, type WatchPodsOptions } from "../sdk/index.ts";
+import { runCli } from "../src/cli/index.ts";
 import { PodLifecycleDefinition } from "../src/gen/nodekeeper/lifecycle/v1alpha1/api.ts";
+import { dialUnix } from "../src/grpc/index.ts";
 import { NodekeeperError, Registry, silentLogger, stopped, systemClock } from "../src/lib/index.ts";
 import { type LifecycleSettings, PodLifecycleEventGenerator } from "../src/lifecycle/index.ts";
 import { MemoryRuntime } from "../src/lifecycle/testing/memory-runtime.ts";
-import { LifecycleService, LocalApi } from "../src/server/index.ts";
+import { LifecycleService, LocalApi, lifecycleDefinition } from "../src/server/index.ts";
+import { eventually } from "./support/until.ts";
 
 const ends: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -15,11 +19,14 @@ afterEach(async () => {
 });
 
 /** A generator on a runtime in memory, served on a real socket, and a client of it. */
-async function setUp(settings: Partial<LifecycleSettings> = {}) {
+async function setUp(
+  settings: Partial<LifecycleSettings> = {},
+  mostWatches = 1_024,
+  runtime = new MemoryRuntime(),
+) {
   const directory = mkdtempSync(join(tmpdir(), "nodekeeper-api-"));
   ends.push(() => rmSync(directory, { recursive: true, force: true }));
   const socket = join(directory, "api", "nodekeeper.sock");
-  const runtime = new MemoryRuntime();
   const common = { clock: systemClock, logger: silentLogger };
   const lifecycle = new PodLifecycleEventGenerator({
     ...common,
@@ -33,6 +40,7 @@ async function setUp(settings: Partial<LifecycleSettings> = {}) {
     generating.abort(stopped("test is over"));
     await running;
   });
+  const refused: string[] = [];
   const serve = () => {
     const controller = new AbortController();
     const api = new LocalApi({
@@ -40,10 +48,15 @@ async function setUp(settings: Partial<LifecycleSettings> = {}) {
       path: socket,
       checkIntervalMs: 50,
       addServices: (server, signal) => {
-        const { events, statuses } = lifecycle;
         server.add(
-          PodLifecycleDefinition,
-          new LifecycleService({ events, statuses, clock: systemClock, signal }),
+          lifecycleDefinition,
+          new LifecycleService({
+            lifecycle,
+            clock: systemClock,
+            signal,
+            mostWatches,
+            onRefused: (message) => refused.push(message),
+          }),
         );
       },
     });
@@ -59,10 +72,10 @@ async function setUp(settings: Partial<LifecycleSettings> = {}) {
     return { api, stop };
   };
   const { api, stop: stopApi } = serve();
-  await vi.waitFor(() => expect(api.problem).toBeUndefined());
+  await eventually(() => expect(api.problem).toBeUndefined());
   const client = new PodLifecycleClient({ socket });
   ends.push(() => client.close());
-  return { runtime, lifecycle, socket, client, stopApi, serve, api };
+  return { runtime, lifecycle, socket, client, stopApi, serve, api, refused };
 }
 
 /** Follows a watch; `items` fills by itself. */
@@ -81,8 +94,6 @@ function follow(client: PodLifecycleClient, options: WatchPodsOptions = {}) {
     items.flatMap((item) => (item.kind === "event" ? `${item.event.type} ${item.event.container?.id}` : []));
   return { items, told, stop };
 }
-
-const eventually = (check: () => void) => vi.waitFor(check, { timeout: 8_000, interval: 10 });
 
 describe("PodLifecycle over a socket", () => {
   it("begins with a snapshot, then tells what happens, with exit codes", async () => {
@@ -194,6 +205,57 @@ describe("PodLifecycle over a socket", () => {
     await lazy.return(undefined);
   });
 
+  it("1,000 watches on one client all get every event, and other calls are answered beside them", async () => {
+    const { runtime, client, lifecycle } = await setUp({ relistPeriodMs: 5 });
+    const watches = Array.from({ length: 1_000 }, () => follow(client));
+    await eventually(() => expect(watches.filter(({ items }) => items.length === 0)).toEqual([]));
+    expect(lifecycle.events.consumers).toBe(1_000);
+    runtime.addPod("a");
+    runtime.set("a", "a-1", "running");
+    expect(await client.getPods()).toBeDefined();
+    await eventually(() => expect(watches.filter(({ told }) => told().length < 2)).toEqual([]));
+    const expected = ["ContainerStarted a-sandbox", "ContainerStarted a-1"];
+    for (const { told } of watches) expect(told()).toEqual(expected);
+  });
+
+  it("refuses a watch beyond the limit with an error that says so, and serves it when another has ended", async () => {
+    const { client, lifecycle, refused } = await setUp({}, 2);
+    const [first] = [follow(client), follow(client)];
+    await eventually(() => expect(lifecycle.events.consumers).toBe(2));
+    const error = await client
+      .watch({ stopAtEnd: true })
+      .next()
+      .catch((thrown: unknown) => thrown);
+    const message = "2 watches are open, and the agent serves no more at a time";
+    expect(error).toMatchObject({ code: "exhausted", message });
+    expect(refused).toEqual([message]);
+    expect(await client.getPods()).toEqual([]);
+    await first!.stop();
+    await eventually(() => expect(lifecycle.events.consumers).toBe(1));
+    const third = follow(client);
+    await eventually(() => expect(third.items).toHaveLength(1));
+  });
+
+  it("gives a long log in order, event by event to consumers that know no batches", async () => {
+    const { runtime, client, lifecycle, socket } = await setUp();
+    runtime.addPod("a");
+    for (let at = 0; at < 1_000; at++) runtime.set("a", `c${at}`, "running");
+    await eventually(() => expect(lifecycle.events.last).toBe(1_001));
+    const items: PodLifecycleItem[] = [];
+    for await (const item of client.watch({ since: 0, stopAtEnd: true })) items.push(item);
+    const sequences = items.map((item) => (item.kind === "event" ? item.event.sequence : 0));
+    expect(sequences).toEqual(Array.from({ length: 1_001 }, (_, at) => at + 1));
+    expect(items.map(({ cursor }) => cursor)).toEqual(sequences.map((n) => `${lifecycle.events.id}-${n}`));
+
+    const channel = dialUnix(socket, { maxReceiveBytes: 2 ** 20 });
+    ends.push(() => channel.close());
+    const bare = createClient(PodLifecycleDefinition, channel);
+    const singles: unknown[] = [];
+    for await (const answer of bare.watch({ since: 0n, stopAtEnd: true }))
+      singles.push(answer.event?.sequence);
+    expect(singles).toEqual(sequences.map(BigInt));
+  });
+
   it("serves again when its socket was removed, and leaves another agent's alone", async () => {
     const { client, socket, serve, api } = await setUp();
     unlinkSync(socket);
@@ -201,6 +263,33 @@ describe("PodLifecycle over a socket", () => {
     const second = serve();
     await eventually(() => expect(second.api.problem).toMatch(/another process serves/));
     expect(api.problem).toBeUndefined();
+  });
+
+  it("refuses snapshots and readings before the first list, after a bound and with the reason", async () => {
+    const runtime = new MemoryRuntime();
+    runtime.before = (call) => {
+      if (call === "listPods") throw new NodekeeperError("unavailable", "ListContainers: connection refused");
+    };
+    const { client, socket } = await setUp({ firstListTimeoutMs: 50 }, 10, runtime);
+    const reason = /^no relist has succeeded in the .* since the start; .*ListContainers: connection refused/;
+    await expect(client.getPods()).rejects.toMatchObject({ code: "unavailable", message: reason });
+    const watching = client.watch({ withStatus: true, stopAtEnd: true });
+    await expect(watching.next()).rejects.toMatchObject({ code: "unavailable", message: reason });
+    const retries: string[] = [];
+    const { items } = follow(client, { onRetry: ({ message }) => retries.push(message) });
+    await eventually(() => expect(retries[0]).toMatch(reason));
+    const written = vi.spyOn(process.stderr, "write").mockImplementation(() => true);
+    const printed: string[] = [];
+    const output = { write: (text: string) => void printed.push(text), isTerminal: false, columns: 80 };
+    expect(await runCli(["node", "nodekeeper", "pods", "--socket", socket], output)).toBe(1);
+    expect([printed, written.mock.lastCall?.[0]]).toEqual([
+      [],
+      expect.stringMatching(/no relist has succeeded/),
+    ]);
+    written.mockRestore();
+    runtime.addPod("a");
+    runtime.before = () => {};
+    await eventually(() => expect(items).toMatchObject([{ kind: "snapshot", pods: [{ uid: "a" }] }]));
   });
 
   it("says where it looked when no agent is there", async () => {

@@ -207,11 +207,47 @@ it("a Node that is missing is never made, and published to once it is there", as
   }
 });
 
+it("a war over a field is shown with the other client's name in the row of the plugin, and as an Event", async () => {
+  const front = await startCluster();
+  const alone = await startAgent(front);
+  const peaceful = await startGoodPlugin(alone.pluginDir, "peaceful", widgets("peaceful", 1));
+  const warring = await startGoodPlugin(alone.pluginDir, "warring", widgets("warring", 1));
+  const row = async (name: string) => (await alone.plugin(name))?.problems.join("; ") ?? "";
+  const path = "status.resources.capacity.widgets.example/warring";
+  try {
+    await untilWidgets(front, "peaceful", 1);
+    await untilWidgets(front, "warring", 1);
+    for (let battle = 1; battle <= 3; battle++) {
+      expect(await row("warring")).toBe("");
+      const raid = { resources: { capacity: { "widgets.example/warring": `${100 + battle}` } } };
+      await applyAs("raider", `${CNR_PATH}/status`, { status: raid }, front);
+      await untilWidgets(front, "warring", 1);
+    }
+    await until(
+      "its row",
+      async () =>
+        (await row("warring")).endsWith(`${path} of ${CNR} is also written by raider: put back 3 times`),
+      { explain: () => row("warring") },
+    );
+    expect(await row("peaceful")).toBe("");
+    await until("an Event", () =>
+      front.server.store
+        .list("events")
+        .some(({ reason, message }) => reason === "FieldContested" && String(message).startsWith(path)),
+    );
+  } finally {
+    await Promise.all([peaceful.stop(), warring.stop()]);
+    await alone.stop();
+    await front.stop();
+  }
+});
+
+const CNR = "node.katalyst.kubewharf.io/v1alpha1/CustomNodeResource";
 const CNR_PATH = `/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/${NODE}`;
 
-async function applyAs(manager: string, path: string, body: object): Promise<void> {
+async function applyAs(manager: string, path: string, body: object, { server } = cluster): Promise<void> {
   const isCnr = path.startsWith("/apis/");
-  const answer = await fetch(`${cluster.server.url}${path}?fieldManager=${manager}&force=true`, {
+  const answer = await fetch(`${server.url}${path}?fieldManager=${manager}&force=true`, {
     method: "PATCH",
     headers: { "content-type": "application/apply-patch+yaml" },
     body: JSON.stringify({

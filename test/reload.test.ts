@@ -64,7 +64,9 @@ it("a bad file keeps the old configuration and says what is wrong; a good one af
     err: { message: expect.stringMatching(/log\.level.*"loud"/s) },
   });
   expect(await running()).toMatchObject({ log: { level: "debug" }, reporting: { minWriteInterval: 1_000 } });
-  expect(await agent.metrics()).toMatch(/nodekeeper_config_reloads_total\{[^}]*rejected[^}]*\} 1/);
+  await until("it is counted", async () =>
+    /nodekeeper_config_reloads_total\{[^}]*rejected[^}]*\} 1/.test(await agent.metrics()),
+  );
   write({ level: "error", minWriteInterval: "50ms" });
   await until("the good one applies", async () => (await running()).log.level === "error");
   plugin.say(widgets("steady", 4));

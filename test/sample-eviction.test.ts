@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { leakingPods } from "../examples/eviction/leaks.ts";
 import { ActivePod } from "../sdk/active-pod.ts";
 import { type Plugin, serveEvictionPlugin } from "../sdk/index.ts";
+import { observeJson } from "../src/eviction/observed-pod.ts";
 import { EvictionPlugins } from "../src/eviction/plugins.ts";
-import { observeJson } from "../src/eviction/pod-bytes.ts";
 import { PodOffer } from "../src/eviction/pod-offer.ts";
 import { createEvictionRoundMetrics } from "../src/eviction/round-metrics.ts";
 import { Registry, silentLogger, systemClock } from "../src/lib/index.ts";
@@ -30,7 +30,7 @@ beforeEach(async () => {
   await plugin.ready;
   agent = new EvictionPlugins({
     inTree: [],
-    settings: () => ({ callTimeoutMs: 5_000, syncPeriodMs: 5_000 }),
+    settings: () => ({ callTimeoutMs: 30_000, syncPeriodMs: 5_000 }),
     tokenCheck: () => undefined,
     clock: systemClock,
     log: silentLogger,
@@ -128,7 +128,7 @@ describe("the sample eviction plugin", () => {
       now: () => now,
     });
     const ask = async (...pods: ReturnType<typeof pod>[]) => {
-      const seen = pods.map(({ bytes }) => new ActivePod(bytes));
+      const seen = pods.map((one) => new ActivePod(one.encoded()));
       return (await thresholdMet(seen, { signal }))?.metType;
     };
     const pods = [pod("a", 0), pod("b", 0), pod("c", 0)];

@@ -1,12 +1,14 @@
-import { readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { customNodeResource, status } from "../sdk/index.ts";
 import { StateDatabase } from "../src/state/index.ts";
-import { startAgent, untilWidgets } from "./support/agent.ts";
+import { agentFlags, startAgent, untilWidgets } from "./support/agent.ts";
 import { startCluster } from "./support/cluster.ts";
 import { constantly, rawField, startBarePlugin, widgets } from "./support/plugins.ts";
+import { argumentsOf, startScript } from "./support/processes.ts";
 import { setUp } from "./support/setup.ts";
 import { until } from "./support/until.ts";
 
@@ -31,7 +33,9 @@ describe.concurrent("the state database", () => {
       );
     });
     expect(failing.text).toContain("[+]ReporterPublished ok");
-    expect(await agent.metrics()).toMatch(/nodekeeper_reporting_checkpoint_failures_total [1-9]/);
+    await until("it is counted", async () =>
+      /nodekeeper_reporting_checkpoint_failures_total [1-9]/.test(await agent.metrics()),
+    );
     plugin.say(widgets("steady", 3));
     plugin.say(widgets("steady", 4), bulk);
     await untilBulk(4);
@@ -82,8 +86,7 @@ describe.concurrent("the state database", () => {
     const report = setup.agent.logLines.find(({ msg }) => msg?.startsWith("state database is corrupt"));
     expect(report).toMatchObject({ v: "error", setAside: expect.stringContaining("nodekeeper.db.corrupt-") });
     plugin.say(widgets("steady", 2));
-    // Plugins get ten seconds to register again.
-    await untilWidgets(cluster, "steady", 2, 15_000);
+    await untilWidgets(cluster, "steady", 2);
     const withdrawing = cluster.requests
       .slice(seen)
       .filter(({ method, path, body }) => method === "PATCH" && path.endsWith("/status") && body)
@@ -93,7 +96,7 @@ describe.concurrent("the state database", () => {
   });
 
   it("that was lost: nothing of live plugins is withdrawn, what one says no more is removed", async () => {
-    await using setup = await setUp();
+    await using setup = await setUp({ reportingPluginGracePeriod: "0s" });
     const { cluster, plugin } = setup;
     plugin.say(widgets("steady", 2), customNodeResource(status("extra", 1)));
     await until("the extra field", () => cluster.cnr().status.extra === 1);
@@ -102,12 +105,12 @@ describe.concurrent("the state database", () => {
       writeFileSync(join(setup.agent.stateDir, "nodekeeper.db"), "");
       plugin.say(widgets("steady", 3));
     });
-    await untilWidgets(cluster, "steady", 3, 15_000);
+    await untilWidgets(cluster, "steady", 3);
     const statuses = cluster.requests
       .slice(seen)
       .filter(({ method, path, body }) => method === "PATCH" && path.endsWith("/status") && body);
     for (const { body } of statuses) expect(JSON.stringify(body)).toContain("example/steady");
-    await until("the field nobody says any more goes", () => !("extra" in cluster.cnr().status));
+    await until("the field no plugin reports is removed", () => !("extra" in cluster.cnr().status));
   });
 
   it("keeps the good value of a field in which a plugin slipped, also when the agent starts anew", async () => {
@@ -122,6 +125,89 @@ describe.concurrent("the state database", () => {
     plugin.say(widgets("steady", 4), rawField("topologyPolicy", '"nume'));
     await untilWidgets(cluster, "steady", 4);
     expect(policy()).toBe("numeric");
+  });
+
+  it("that can't be written at the start: the agent publishes, is not ready, and says why", async () => {
+    // Not even root can make a directory here.
+    await using setup = await setUp({ stateDir: "/sys/nodekeeper" });
+    const { cluster, plugin, agent } = setup;
+    plugin.say(widgets("steady", 2));
+    await untilWidgets(cluster, "steady", 2);
+    const { status, text } = await agent.ready();
+    expect(status).toBe(503);
+    expect(text).toMatch(/\[-\]StateDatabaseReady.*kept in memory, \/sys\/nodekeeper.*(EPERM|EROFS|EACCES)/);
+    await until("the metric", async () => (await agent.metrics()).includes("nodekeeper_state_persistent 0"));
+    expect(
+      agent.logLines.filter(({ msg }) => msg?.startsWith("state database can't be written")),
+    ).toHaveLength(1);
+  });
+
+  it("that was removed under the running agent is noticed", async () => {
+    await using setup = await setUp();
+    const { agent } = setup;
+    await until("it is ready", async () => (await agent.ready()).status === 200);
+    rmSync(join(agent.stateDir, "nodekeeper.db"));
+    expect((await agent.ready()).text).toMatch(/\[-\]StateDatabaseReady.*was removed or replaced/);
+    await agent.ready();
+    expect(agent.logLines.filter(({ msg }) => msg?.includes("was removed or replaced"))).toHaveLength(1);
+  });
+
+  it("of an agent that runs: a second agent exits and names the first", async () => {
+    await using setup = await setUp();
+    const { cluster } = setup;
+    const second = startScript("src/main.ts", [
+      "run",
+      ...argumentsOf({ ...agentFlags(cluster), apiSocket: join(cluster.folder, "second.sock") }),
+    ]);
+    expect(await second.ended).toBe(1);
+    expect(second.output()).toMatch(
+      new RegExp(
+        `state directory ${setup.agent.stateDir} is in use by another agent: process ${process.pid} on .*since 20`,
+      ),
+    );
+    expect((await setup.agent.ready()).status).toBe(200);
+  });
+
+  it("of a newer agent is set aside, and the agent publishes", async () => {
+    await using setup = await setUp();
+    const { cluster, plugin } = setup;
+    await setup.restart(() => {
+      const raw = new DatabaseSync(join(setup.agent.stateDir, "nodekeeper.db"));
+      raw.exec("PRAGMA user_version = 99");
+      raw.close();
+    });
+    plugin.say(widgets("steady", 2));
+    await untilWidgets(cluster, "steady", 2);
+    await until("it is ready", async () => (await setup.agent.ready()).status === 200);
+    expect(readdirSync(setup.agent.stateDir)).toContainEqual(
+      expect.stringContaining("nodekeeper.db.schema-99-"),
+    );
+    expect(setup.agent.logLines).toContainEqual(
+      expect.objectContaining({
+        msg: expect.stringContaining("of a newer agent: set aside"),
+        setAside: expect.any(String),
+      }),
+    );
+  });
+
+  it("with rows that can't be read back: each costs itself alone", async () => {
+    await using setup = await setUp();
+    const { cluster, plugin } = setup;
+    await setup.restart(() => {
+      const raw = new DatabaseSync(join(setup.agent.stateDir, "nodekeeper.db"));
+      const garbage = "x'0a7f'";
+      const cnr = "node.katalyst.kubewharf.io/v1alpha1/CustomNodeResource";
+      raw.exec(`INSERT INTO reporter_content VALUES ('garbled', ${garbage}, 1, NULL);
+                INSERT INTO stand_in VALUES ('${cnr}', 'status', 'garbled', ${garbage});
+                INSERT INTO stand_in VALUES ('no/such/Kind', 'neither', 'steady', ${garbage})`);
+      raw.close();
+    });
+    expect((await setup.agent.plugin("garbled"))?.problems.join()).toContain("can't be decoded");
+    plugin.say(widgets("steady", 2));
+    await untilWidgets(cluster, "steady", 2);
+    expect(setup.agent.logLines).toContainEqual(
+      expect.objectContaining({ plugin: "garbled", msg: expect.stringContaining("can't be read back") }),
+    );
   });
 
   it("whose directory can't be made is an error that names it", async () => {

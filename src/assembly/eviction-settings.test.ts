@@ -29,7 +29,9 @@ describe("what an operator sets", () => {
     const policy = evictionPolicyOf(
       await configured({
         evictionBurst: "-1",
-        evictionLimitsPerOwner: "2",
+        evictionLimitsPerNode: "0",
+        evictionLimitsPerOwner: "3",
+        evictionGraceShortest: "1500ms",
         evictionGraceLongest: "90s",
         evictionSkipDaemonSets: "false",
         evictionSkipLabels: "example.com/keep",
@@ -37,8 +39,8 @@ describe("what an operator sets", () => {
     );
     expect(policy).toMatchObject({
       burst: -1,
-      limits: { perNamespace: null, perOwner: 2 },
-      grace: { longestSeconds: 90 },
+      limits: { perNode: null, perNamespace: null, perOwner: 3 },
+      grace: { shortestSeconds: 2, longestSeconds: 90 },
       skip: { evictDaemonSetPods: true, labelKeys: ["example.com/keep"] },
     });
   });

@@ -10,6 +10,7 @@ export function evictionPolicyOf({ eviction }: Pick<AgentConfiguration, "evictio
     dryRunPlugins: eviction.dryRunPlugins,
     conditionTransitionMs: eviction.conditionTransitionPeriod,
     taintPrefix: eviction.taintPrefix,
+    taintEffects: eviction.taintEffects,
     cooldownMs: eviction.cooldown,
     releaseMarginMs: eviction.releaseMargin,
     longestReleaseMs: eviction.longestRelease,
@@ -17,6 +18,7 @@ export function evictionPolicyOf({ eviction }: Pick<AgentConfiguration, "evictio
     forgetPluginMs: eviction.forgetPluginAfter,
     limits: {
       windowMs: limits.window,
+      perNode: limits.perNode || null,
       perNamespace: limits.perNamespace || null,
       perOwner: limits.perOwner || null,
     },
@@ -25,16 +27,21 @@ export function evictionPolicyOf({ eviction }: Pick<AgentConfiguration, "evictio
       annotationKeys: skip.annotations,
       evictDaemonSetPods: !skip.daemonSets,
     },
-    grace: { longestSeconds: Math.floor(grace.longest / 1000), allowZero: grace.allowZero },
+    grace: {
+      shortestSeconds: Math.ceil(grace.shortest / 1000),
+      longestSeconds: Math.floor(grace.longest / 1000),
+      allowZero: grace.allowZero,
+    },
   };
 }
 
 /** What the operator sets of rounds besides the policy. */
 export function evictionSettingsOf({ eviction }: Pick<AgentConfiguration, "eviction">): EvictionSettings {
-  const { syncPeriod, callTimeout, records } = eviction;
+  const { syncPeriod, callTimeout, outOfTurnRounds, records } = eviction;
   return {
     syncPeriodMs: syncPeriod,
     callTimeoutMs: callTimeout,
+    outOfTurnRounds,
     records: { maxAgeMs: records.maxAge, maxBytes: records.maxSize },
   };
 }
@@ -44,6 +51,7 @@ export function inTreeEvictionSettingsOf({
   eviction,
 }: Pick<AgentConfiguration, "eviction">): InTreeEvictionSettings {
   const { systemMemory, numaMemory, rssOveruse, reclaimedResources } = eviction;
+  const { rootfsPressure, rootfsOveruse, pidOveruse, systemCpu } = eviction;
   return {
     systemMemory: {
       freeMinimumBytes: systemMemory.freeMinimum,
@@ -79,6 +87,35 @@ export function inTreeEvictionSettingsOf({
       toleranceSeconds: Math.round(reclaimedResources.tolerance / 1000),
       gracePeriodSeconds: graceOf(reclaimedResources.gracePeriod),
       skipZeroResources: reclaimedResources.skipZeroResources,
+    },
+    rootfsPressure: {
+      minimumFreePercent: rootfsPressure.minimumFree,
+      minimumInodesFreePercent: rootfsPressure.minimumInodesFree,
+      minimumCapacityBytes: rootfsPressure.minimumCapacity,
+      podMinimumUsedBytes: rootfsPressure.podMinimumUsed,
+      podMinimumInodes: rootfsPressure.podMinimumInodes,
+      gracePeriodSeconds: graceOf(rootfsPressure.gracePeriod),
+    },
+    rootfsOveruse: {
+      sharedThresholdBytes: rootfsOveruse.sharedThreshold,
+      reclaimedThresholdBytes: rootfsOveruse.reclaimedThreshold,
+      sharedNamespaces: rootfsOveruse.sharedNamespaces,
+      mostPods: rootfsOveruse.mostPods,
+      gracePeriodSeconds: graceOf(rootfsOveruse.gracePeriod),
+    },
+    pidOveruse: {
+      threshold: pidOveruse.threshold,
+      gracePeriodSeconds: graceOf(pidOveruse.gracePeriod),
+    },
+    systemCpu: {
+      loadUpper: systemCpu.loadUpper,
+      loadLower: systemCpu.loadLower,
+      usageUpper: systemCpu.usageUpper,
+      usageLower: systemCpu.usageLower,
+      looks: systemCpu.looks,
+      metShare: systemCpu.metShare,
+      cooldownMs: systemCpu.cooldown,
+      gracePeriodSeconds: graceOf(systemCpu.gracePeriod),
     },
   };
 }

@@ -5,6 +5,7 @@ import {
   ContainerKiller,
   createEvictionRoundMetrics,
   createEvictorMetrics,
+  createHostPathNotifierMetrics,
   createTaintMetrics,
   DeletionKiller,
   EvictionApiKiller,
@@ -12,21 +13,34 @@ import {
   EvictionPlugins,
   EvictionRecords,
   EvictionSender,
+  HostPathNotifier,
   type Killer,
   NodeTainter,
+  namingNode,
+  OomEvents,
   PodEvictor,
+  PodHistory,
   PodWatch,
   RecordQueries,
   reviewedTokens,
   storedTaints,
   type Tainter,
+  ThresholdSampler,
 } from "../eviction/index.ts";
 import type { EventRecorder, KubeApiClient, KubeMetrics } from "../kube/index.ts";
-import type { Clock, HealthCheck, Logger, Registry, Runnable, WorkQueueMetrics } from "../lib/index.ts";
+import {
+  type Clock,
+  type HealthCheck,
+  type Logger,
+  type Registry,
+  type Runnable,
+  readBootTime,
+  type WorkQueueMetrics,
+} from "../lib/index.ts";
 import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import type { ReporterSource } from "../reporting/index.ts";
 import type { CriRuntime, FoundRuntime } from "../runtime/index.ts";
-import { EvictionStore, type StateDatabase } from "../state/index.ts";
+import { EvictionStore, HistoryStore, type StateDatabase } from "../state/index.ts";
 import { evictionPolicyOf, evictionSettingsOf, killerTableOf } from "./eviction-settings.ts";
 import { inTreeEviction } from "./in-tree-eviction.ts";
 import { PolicyFiles } from "./policy-files.ts";
@@ -62,8 +76,9 @@ export interface EvictionParts {
 
 /** Builds eviction; the caller asks only where it is enabled. */
 export function evictionOf(assembly: EvictionAssembly): EvictionParts {
-  const { configuration, client, database, events, containers, clock, registry } = assembly;
+  const { configuration, client, database, containers, clock, registry } = assembly;
   const { nodeName } = configuration();
+  const events = namingNode(assembly.events, nodeName);
   const log = assembly.log.child({ room: "eviction" });
   const policy = () => evictionPolicyOf(configuration());
   const settings = () => evictionSettingsOf(configuration());
@@ -76,9 +91,20 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
     settings: () => settings().records,
     ...common,
   });
+  const historyStore = new HistoryStore(database);
+  const oomEvents = new OomEvents({ events, metrics: roundMetrics, log });
+  const history = new PodHistory({
+    store: historyStore,
+    events: containers?.lifecycle.events,
+    settings: () => settings().records,
+    memoryUsageOf: (uid) => inTree.lastMemoryUsageOf(uid),
+    onOomKill: (kill) => oomEvents.report(kill),
+    ...common,
+  });
   const pods = new PodWatch({
     client,
     nodeName,
+    observer: history,
     metrics: roundMetrics,
     kubeMetrics: assembly.kubeMetrics,
     ...common,
@@ -88,6 +114,7 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
   const plugins = new EvictionPlugins({
     inTree: inTree.sources,
     settings,
+    onRoundRequest: (request) => manager.requestRound(request),
     tokenCheck: () => (configuration().eviction.strict ? tokenCheck : undefined),
     metrics: roundMetrics,
     ...common,
@@ -131,43 +158,68 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
     queueMetrics: assembly.queueMetrics,
     ...common,
   });
-  const { taintPrefix: prefix } = policy();
   const nodeTainter = new NodeTainter({
     client,
     nodeName,
-    prefix,
+    prefix: policy().taintPrefix,
     events,
+    transitionMs: () => policy().conditionTransitionMs,
+    onChange: (message) => history.addNodeEvent(message),
     metrics: createTaintMetrics(registry),
     kubeMetrics: assembly.kubeMetrics,
     queueMetrics: assembly.queueMetrics,
     ...common,
   });
-  const conditions = new ConditionReporter(storedTaints(records, prefix).customNodeResource);
+  const conditions = new ConditionReporter(storedTaints(records, policy()).customNodeResource);
   const tainter: Tainter = {
     want({ node, customNodeResource }, isComplete) {
       nodeTainter.want(node, isComplete);
       conditions.want(customNodeResource, isComplete);
     },
   };
-  const manager = new EvictionManager({
+  const { softEvictionNotifyPath: rootPath } = configuration().eviction;
+  const hostPathNotifier = rootPath
+    ? new HostPathNotifier({ rootPath, pods, metrics: createHostPathNotifierMetrics(registry), ...common })
+    : undefined;
+  const manager: EvictionManager = new EvictionManager({
     nodeName,
     pods,
     plugins,
     evictor,
     tainter,
+    hostPathNotifier,
     records,
     events,
+    onNodeEvent: (message) => history.addNodeEvent(message),
     settings,
     policy,
+    refreshReadings: inTree.refreshReadings,
+    bootTime: readBootTime,
     metrics: roundMetrics,
     ...common,
   });
+  const sampler = new ThresholdSampler({
+    host: inTree.host,
+    plugins,
+    onCrossed: (request) => manager.requestRound(request),
+    settings,
+    clock,
+  });
   return {
-    parts: [pods, policyFiles, nodeTainter, evictor, manager],
+    parts: [
+      history,
+      pods,
+      policyFiles,
+      nodeTainter,
+      ...(hostPathNotifier ? [hostPathNotifier] : []),
+      evictor,
+      manager,
+      sampler,
+    ],
     checks: [pods, policyFiles, plugins, manager, evictor, nodeTainter].map((part) => part.healthCheck()),
     plugins,
     reporter: conditions,
-    queries: new RecordQueries(records),
+    queries: new RecordQueries(records, historyStore, () => manager.state),
     evicted: () => evictor.gone,
   };
 }

@@ -7,13 +7,14 @@ import {
   customNodeResourceAllocatable,
   HostNodeReadings,
   inTreeEvictionSources,
+  PodDisks,
   PodMemories,
   type Policy,
   podUsageOf,
   policySources,
 } from "../intree/index.ts";
 import type { KubeApiClient } from "../kube/index.ts";
-import type { Clock, Logger, Registry } from "../lib/index.ts";
+import { type Clock, type Logger, processCpuMs, type Registry } from "../lib/index.ts";
 import { type CriRuntime, FoundRuntime, type RuntimeStats } from "../runtime/index.ts";
 import { inTreeEvictionSettingsOf } from "./eviction-settings.ts";
 import { imagePath } from "./image-path.ts";
@@ -35,49 +36,71 @@ export interface InTreeEvictionAssembly {
 export interface InTreeEviction {
   /** Those that are enabled by name. */
   sources: EvictionSource[];
+  /** Sampled between rounds. */
+  host: Host;
+  /** Has the machine read again, for a round that starts. */
+  refreshReadings: () => void;
   /** Makes a plugin of each policy; they share readings with the others. */
   ofPolicies: (policies: readonly Policy[]) => EvictionSource[];
+  /** The memory that a pod used when a plugin last asked, bytes; undefined where that is not known. */
+  lastMemoryUsageOf: (uid: string) => number | undefined;
 }
 
 /** The in-tree eviction plugins. Throws for a name that nobody has. */
 export function inTreeEviction(assembly: InTreeEvictionAssembly): InTreeEviction {
   const { configuration, client, pods, runtime, clock, log, registry } = assembly;
   const { hostRoot, nodeName, eviction } = configuration();
+  const host = new Host({ root: hostRoot, clock });
   const readings = new HostReadings({
-    host: new Host({ root: hostRoot, clock }),
+    host,
     pods: new PodReadings({ root: hostRoot, clock }),
     clock,
     // All plugins of a round share a reading, and no round gets the last one's.
     maxAgeMs: () => configuration().eviction.syncPeriod / 2,
   });
-  const memories = new PodMemories({ readings, runtimeStats: runtime && statsOf(runtime), clock });
+  const runtimeStats = runtime && statsOf(runtime);
+  const memories = new PodMemories({ readings, runtimeStats, clock });
+  const disks = new PodDisks({ runtimeStats, clock });
+  const { nodefsPath, imagefsPath, containerfsPath } = eviction.policies;
+  const rootfsPath = imagePath(
+    containerfsPath || imagefsPath,
+    runtime && ((signal) => runtime.containerFilesystem(signal)),
+    clock,
+  );
   const intreeLog = log.child({ room: "intree" });
   const parts = {
     readings,
     memories,
+    disks,
+    rootfsPath,
     nodePods: () => pods.list(),
     // Asked only while there are reclaimed pods; ten thousand nodes ask the same API server.
     allocatable: customNodeResourceAllocatable({ client, nodeName, clock, maxAgeMs: 60_000 }),
+    roundPeriodMs: () => configuration().eviction.syncPeriod,
     clock,
     log: intreeLog,
     metrics: createInTreeEvictionMetrics(registry),
   };
-  const { nodefsPath, imagefsPath } = eviction.policies;
   const policyParts = {
     readings: new HostNodeReadings({
       readings,
       nodefsPath,
       imagefsPath: imagePath(imagefsPath, runtime && ((signal) => runtime.imageFilesystem(signal)), clock),
+      containerfsPath: rootfsPath,
     }),
-    podUsage: podUsageOf(memories),
+    podUsage: podUsageOf({ memories, disks, readings }),
     clock,
+    cpuMs: processCpuMs,
     log: intreeLog,
     metrics: createPolicyMetrics(registry),
   };
   const settings = () => inTreeEvictionSettingsOf(configuration());
   return {
+    host,
+    refreshReadings: () => readings.refresh(),
     sources: inTreeEvictionSources(eviction.inTreePlugins, parts, settings),
     ofPolicies: (policies) => policySources(policies, policyParts),
+    lastMemoryUsageOf: (uid) => memories.lastOf(uid)?.usageBytes,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { AgentConfiguration } from "../config/index.ts";
+import type { DeviceSync } from "../devices/index.ts";
 import { Host } from "../host/index.ts";
 import {
   createKubeletReporterMetrics,
@@ -21,6 +22,7 @@ import type { ReporterSource } from "../reporting/index.ts";
 export function inTreeReporters(
   configuration: AgentConfiguration,
   lifecycle: PodLifecycleEventGenerator | undefined,
+  devices: Pick<DeviceSync, "reportedDevice" | "onDevicesKnown">,
   clock: Clock,
   log: Logger,
   registry: Registry,
@@ -43,6 +45,10 @@ export function inTreeReporters(
         logger: log.child({ plugin: KUBELET_REPORTER_NAME }),
         metrics: createKubeletReporterMetrics(registry),
         pods: runningPods(lifecycle),
+        devices: {
+          attributesOf: (driver, pool, device) => devices.reportedDevice(driver, pool, device)?.attributes,
+          onKnown: (callback) => devices.onDevicesKnown(callback),
+        },
       }),
   };
   return enabledPlugins(Object.keys(makers), reporting.inTreePlugins).map((name) => {

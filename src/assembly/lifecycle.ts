@@ -1,10 +1,12 @@
 import type { AgentConfiguration } from "../config/index.ts";
-import { PodLifecycleDefinition } from "../gen/nodekeeper/lifecycle/v1alpha1/api.ts";
 import type { Clock, Logger, Registry } from "../lib/index.ts";
 import { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import { CriRuntime, FoundRuntime, type Runtime } from "../runtime/index.ts";
-import { LifecycleService, LocalApi } from "../server/index.ts";
+import { createLocalApiMetrics, LifecycleService, LocalApi, lifecycleDefinition } from "../server/index.ts";
 import { LifecycleStore, type StateDatabase } from "../state/index.ts";
+
+// Clients that are refused try again every few seconds.
+const REFUSAL_LOG_INTERVAL_MS = 60_000;
 
 /** The container runtime: where the configuration says, or to be found. Connects at the first call. */
 export function containerRuntime(
@@ -55,15 +57,24 @@ export function localApiOf(
   lifecycle: PodLifecycleEventGenerator | undefined,
   clock: Clock,
   log: Logger,
+  registry: Registry,
 ): LocalApi | undefined {
   if (api.socket === "" || !lifecycle) return undefined;
-  const { events, statuses } = lifecycle;
+  const logger = log.child({ room: "server" });
+  const { watchesRefused } = createLocalApiMetrics(registry);
+  let refusalLoggedAt = Number.NEGATIVE_INFINITY;
+  const onRefused = (problem: string) => {
+    watchesRefused.inc();
+    if (clock.monotonic() - refusalLoggedAt < REFUSAL_LOG_INTERVAL_MS) return;
+    refusalLoggedAt = clock.monotonic();
+    logger.warn({ problem }, "watch refused");
+  };
   return new LocalApi({
     path: api.socket,
     addServices: (server, signal) => {
-      server.add(PodLifecycleDefinition, new LifecycleService({ events, statuses, clock, signal }));
+      server.add(lifecycleDefinition, new LifecycleService({ lifecycle, clock, signal, onRefused }));
     },
     clock,
-    logger: log.child({ room: "server" }),
+    logger,
   });
 }

@@ -9,6 +9,7 @@ import { PolicyFiles } from "./policy-files.ts";
 let directory: string;
 let files: string[];
 let enabled: string[];
+let closed: string[];
 let plugins: EvictionPlugins;
 let policies: PolicyFiles;
 
@@ -23,11 +24,12 @@ function write(file: string, ...list: string[]): string {
 
 beforeEach(() => {
   enabled = ["*"];
+  closed = [];
   directory = mkdtempSync(join(tmpdir(), "nk-policies-"));
   const common = { clock: new FakeClock(), log: silentLogger };
   plugins = new EvictionPlugins({
     inTree: [],
-    settings: () => ({ callTimeoutMs: 1_000, syncPeriodMs: 1_000 }),
+    settings: () => ({ callTimeoutMs: 30_000, syncPeriodMs: 1_000 }),
     tokenCheck: () => undefined,
     metrics: createEvictionRoundMetrics(new Registry()),
     ...common,
@@ -36,7 +38,11 @@ beforeEach(() => {
     files: () => files,
     enabled: () => enabled,
     plugins,
-    sourcesOf: (list) => list.map(({ name }) => ({ name: `policy-${name}` }) as EvictionSource),
+    sourcesOf: (list) =>
+      list.map(({ name }) => {
+        const source = { name: `policy-${name}`, close: () => void closed.push(source.name) };
+        return source as Partial<EvictionSource> as EvictionSource;
+      }),
     ...common,
   });
 });
@@ -57,6 +63,7 @@ it("asks for each policy, follows changes, and lets go of files that are no long
   write("a.yaml", policy("one"), policy("renamed"));
   await policies.check();
   expect(plugins.names).toEqual(["policy-one", "policy-renamed", "policy-three"]);
+  expect(closed).toContain("policy-two");
   files = files.slice(1);
   await policies.check();
   expect(plugins.names).toEqual(["policy-three"]);

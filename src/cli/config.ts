@@ -1,5 +1,6 @@
 import { configurationJsonSchema, defaultConfigurationYaml, loadConfiguration } from "../config/index.ts";
-import { type Output, paint } from "./output.ts";
+import { type Output, paint, printJson } from "./output.ts";
+import { plainText } from "./plain-text.ts";
 import { configurationSources } from "./settings-options.ts";
 
 /** `nodekeeper config default`: a commented file to start from. */
@@ -9,7 +10,7 @@ export function configDefaultCommand(output: Output): void {
 
 /** `nodekeeper config schema`: for editors and admission. */
 export function configSchemaCommand(output: Output): void {
-  output.write(`${JSON.stringify(configurationJsonSchema(), null, 2)}\n`);
+  printJson(output, configurationJsonSchema(), 2);
 }
 
 /** `nodekeeper config validate`: loads as `run` would, and says where each setting comes from. Throws what is wrong. */
@@ -22,12 +23,12 @@ export async function configValidateCommand(
     configurationSources({ ...options, ...(file ? { config: file } : {}) }),
   );
   if (options.output === "json") {
-    output.write(
-      `${JSON.stringify({ configuration, warnings, origins: Object.fromEntries(origins) }, null, 2)}\n`,
-    );
+    printJson(output, { configuration, warnings, origins: Object.fromEntries(origins) }, 2);
     return;
   }
-  for (const [path, origin] of origins) output.write(`${paint(output, "dim", `${path}: from ${origin}`)}\n`);
-  for (const warning of warnings) output.write(`${paint(output, "yellow", `warning: ${warning}`)}\n`);
+  for (const [path, origin] of origins)
+    output.write(`${paint(output, "dim", plainText(`${path}: from ${origin}`, 1_000))}\n`);
+  for (const warning of warnings)
+    output.write(`${paint(output, "yellow", `warning: ${plainText(warning, 1_000)}`)}\n`);
   output.write(`${paint(output, "green", "valid")}${file ? `: ${file}` : ""}\n`);
 }

@@ -125,6 +125,11 @@ function agentFlags(options: DevOptions, place: Place): Record<string, string> {
     pluginDirectories: place.plugins,
     apiSocket: place.api,
     evictionSkipLabels: KEEP_LABEL,
+    // What is to be seen happens within seconds, to a handful of pods.
+    evictionCooldown: "0s",
+    evictionLimitsPerNode: "0",
+    evictionLimitsPerOwner: "0",
+    evictionGraceShortest: "0s",
     // There is no kubelet, and it is not this machine that hurts.
     reportingInTreePlugins: "system-reporter-plugin",
     evictionInTreePlugins: "-rss-overuse-eviction-plugin",

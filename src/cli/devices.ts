@@ -1,21 +1,25 @@
 import type { DriverStatus } from "../devices/index.ts";
 import { NodekeeperError } from "../lib/index.ts";
 import { askAgent } from "./agent-client.ts";
-import { age, type Colour, type Output, paint, table } from "./output.ts";
+import { age, type Colour, type Output, printJson, table } from "./output.ts";
+import { plainText } from "./plain-text.ts";
 
 export interface DevicesOptions {
   /** "host:port" of the agent's status server. */
   server: string;
   format: "table" | "json";
-  /** One driver, with all that is known of it. */
+  /** One driver, with its slices and problems. */
   driver: string | undefined;
 }
+
+// A problem names a slice, a field and what the API server says of it.
+const LONGEST_LINE = 1_000;
 
 const colours: Record<string, Colour> = {
   streaming: "green",
   failing: "red",
   waiting: "yellow",
-  gone: "yellow",
+  disconnected: "yellow",
 };
 
 /** `nodekeeper devices [driver]` */
@@ -27,18 +31,19 @@ export async function devicesCommand(options: DevicesOptions, output: Output, no
     const known = drivers.map(({ name }) => name).join(", ") || "none";
     throw new NodekeeperError("notFound", `no driver ${wanted}; there are: ${known}`);
   }
-  if (format === "json") output.write(`${JSON.stringify(found ?? drivers, null, 2)}\n`);
+  if (format === "json") printJson(output, found ?? drivers, 2);
   else if (found) output.write(page(found, output, now));
   else if (drivers.length === 0) output.write("No drivers: none has registered.\n");
   else output.write(list(drivers, output, now));
 }
 
 function list(drivers: readonly DriverStatus[], output: Output, now: number): string {
-  const headings = ["DRIVER", "STREAM", "SINCE", "DEVICES", "HELD BACK", "SLICES", "MESSAGE"];
+  const headings = ["DRIVER", "STREAM", "SINCE", "REPORTED", "PUBLISHED", "QUARANTINED", "SLICES", "MESSAGE"];
   const rows = drivers.map((driver) => [
     driver.name,
     stateOf(driver),
     age(now - driver.since),
+    String(driver.reported),
     String(driver.devices),
     String(driver.quarantined),
     String(driver.slices.length),
@@ -48,7 +53,7 @@ function list(drivers: readonly DriverStatus[], output: Output, now: number): st
 }
 
 function page(driver: DriverStatus, output: Output, now: number): string {
-  const line = (what: string, text: string) => `${`${what}:`.padEnd(12)}${text}\n`;
+  const line = (what: string, text: string) => `${`${what}:`.padEnd(12)}${plainText(text, LONGEST_LINE)}\n`;
   const messageAt = driver.messageAt ? `${age(now - driver.messageAt)} ago` : "none yet";
   const problems = driver.problems.map(({ pool, device, field, message }) => [
     pool || "-",
@@ -64,9 +69,13 @@ function page(driver: DriverStatus, output: Output, now: number): string {
     ),
     line("Protocol", driver.protocol),
     line("Message", `last ${messageAt}`),
-    line("Devices", `${driver.devices} published, ${driver.quarantined} held back`),
-    ...(driver.writeError ? [line("Problem", paint(output, "red", driver.writeError))] : []),
+    line(
+      "Devices",
+      `${driver.reported} reported, ${driver.devices} published, ${driver.quarantined} quarantined`,
+    ),
+    ...(driver.writeError ? [line("Problem", driver.writeError)] : []),
     ...Object.entries(driver.refused).map(([name, why]) => line("Refused", `${name}: ${why}`)),
+    ...driver.foreign.map((name) => line("Foreign", `${name}: a slice of another client in the same pool`)),
     ...driver.dropped.map(({ device, field, feature }) =>
       line("Dropped", `${field}${device ? ` of ${device}` : ""}${feature ? ` (${feature} is off)` : ""}`),
     ),
@@ -82,20 +91,21 @@ function page(driver: DriverStatus, output: Output, now: number): string {
       ]),
     ),
     ...(problems.length > 0
-      ? ["\n", table(output, ["POOL", "DEVICE", "FIELD", "HELD BACK BECAUSE"], problems)]
+      ? ["\n", table(output, ["POOL", "DEVICE", "FIELD", "QUARANTINED BECAUSE"], problems)]
       : []),
   ].join("");
 }
 
 function stateOf({ state, isRegistered }: DriverStatus): string {
-  return isRegistered ? state : "gone";
+  return isRegistered ? state : "disconnected";
 }
 
-function messageOf({ writeError, error, refused, problems }: DriverStatus): string {
+function messageOf({ writeError, error, refused, problems, foreign }: DriverStatus): string {
   const [first] = Object.entries(refused);
   const [problem] = problems;
   if (writeError) return writeError;
   if (error) return error;
   if (first) return `slice ${first[0]} is refused: ${first[1]}`;
+  if (foreign.length > 0) return `another client published slice ${foreign[0]} in the same pool`;
   return problem ? `${problem.device ?? problem.pool}: ${problem.field}: ${problem.message}` : "";
 }

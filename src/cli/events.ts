@@ -1,6 +1,7 @@
 import { PodLifecycleClient, type PodLifecycleEvent, type PodLifecycleItem } from "../../sdk/index.ts";
 import { NodekeeperError, parseDuration } from "../lib/index.ts";
-import { type Colour, type Output, paint } from "./output.ts";
+import { type Colour, type Output, paint, printJson, printMessage } from "./output.ts";
+import { plainText } from "./plain-text.ts";
 import { paintedNote } from "./pods.ts";
 
 export interface EventsOptions {
@@ -35,7 +36,7 @@ export async function eventsCommand(
       ...beginning(since, now()),
       selector,
       stopAtEnd: !follow,
-      onRetry: ({ message }) => process.stderr.write(`nodekeeper: ${message}; trying again\n`),
+      onRetry: ({ message }) => printMessage(`${message}; trying again`),
     },
     signal,
   );
@@ -43,7 +44,7 @@ export async function eventsCommand(
   for await (const item of watching) {
     last = item.cursor;
     if (format === "json") {
-      if (item.kind !== "bookmark") output.write(`${JSON.stringify(item)}\n`);
+      if (item.kind !== "bookmark") printJson(output, item);
     } else output.write(textOf(item, output));
   }
   if (format === "text" && last && output.isTerminal) {
@@ -93,9 +94,9 @@ function eventLine(event: PodLifecycleEvent, output: Output): string {
   const words = [
     new Date(event.at).toISOString(),
     colour ? paint(output, colour, type) : type,
-    `${pod.namespace}/${pod.name}`,
-    what,
-    details.join(", "),
+    plainText(`${pod.namespace}/${pod.name}`),
+    plainText(what),
+    plainText(details.join(", ")),
   ];
   return `${words.filter((word) => word !== "").join("  ")}\n`;
 }

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { messageOf, NodekeeperError, systemClock } from "../lib/index.ts";
 import { keepProcessSmall } from "./memory.ts";
-import { type Output, standardOutput } from "./output.ts";
+import { type Output, printJson, printMessage, standardOutput } from "./output.ts";
 import { addConfigurationOptions } from "./settings-options.ts";
 import { packageVersion } from "./version.ts";
 
@@ -113,35 +113,57 @@ export async function runCli(argv: readonly string[], output: Output = standardO
       await devicesCommand({ server: options.server, format, driver }, output, Date.now());
     });
 
-  addServerOption(
-    program
-      .command("explain")
-      .description("why something happened")
+  const explain = program.command("explain").description("why something happened");
+  addRecordOptions(
+    explain
       .command("pod")
-      .argument("<namespace/name>", "the pod, or its UID; of several of one name the newest")
-      .description("why a pod was evicted, or was not: who asked, how the candidates ranked, what was done"),
+      .argument(
+        "<namespace/name>",
+        "the pod, or its UID; of several of one name the newest that left the node",
+      )
+      .description("why a pod left the node, or was not evicted: by whom, how candidates ranked, each step"),
   )
     .option("-o, --output <format>", "text or json", "text")
-    .action(async (pod, { server, output: given }) => {
+    .action(async (pod, { server, from, output: given }) => {
       const { explainPodCommand } = await import("./eviction/explain.ts");
       const format = oneOf(given, ["text", "json"] as const, "--output");
-      await explainPodCommand(pod, { server, format }, output);
+      await explainPodCommand(pod, { server, from, format }, output);
     });
 
-  addServerOption(
+  addRecordOptions(
+    explain
+      .command("node")
+      .description("conditions and taints that eviction sets: by which plugin, why, since when, until when"),
+  )
+    .option("-o, --output <format>", "text or json", "text")
+    .action(async ({ server, from, output: given }) => {
+      const { explainNodeCommand } = await import("./eviction/explain.ts");
+      const format = oneOf(given, ["text", "json"] as const, "--output");
+      await explainNodeCommand({ server, from, format }, output);
+    });
+
+  addRecordOptions(
     program.command("rounds").description("the rounds of eviction in which something happened, oldest first"),
   )
     .option("-o, --output <format>", "text or json", "text")
-    .option("--since <duration>", "how long ago to begin", "1h")
+    .option(
+      "--since <duration>",
+      "how long ago to start (default: 1h of an agent's records, all of a path's)",
+    )
     .option("-f, --follow", "go on with those to come", false)
-    .option("--records", "print whole records as lines of JSON, for `replay --records`", false)
-    .action(async ({ server, output: given, since, follow, records }) => {
+    .option(
+      "--records",
+      "print whole records and the history of pods as lines of JSON, for --from elsewhere",
+      false,
+    )
+    .action(async ({ server, from, output: given, since, follow, records }) => {
       const { roundsCommand } = await import("./eviction/rounds.ts");
       const format = oneOf(given, ["text", "json"] as const, "--output");
-      await roundsCommand({ server, format, since, follow, records }, output, systemClock, await signals());
+      const options = { server, from, format, since, follow, records };
+      await roundsCommand(options, output, systemClock, await signals());
     });
 
-  addServerOption(
+  addRecordOptions(
     program
       .command("replay")
       .description("decide recorded rounds anew under another configuration, and show what would differ"),
@@ -150,16 +172,15 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     .option("-o, --output <format>", "text or json", "text")
     .option(
       "--since <duration>",
-      "how long ago to begin (default: 1h of the agent's rounds, all of a file's)",
+      "how long ago to start (default: 1h of an agent's records, all of a path's)",
     )
-    .option("--records <file>", "records that `rounds --records` wrote, in place of the agent's")
-    .action(async ({ server, output: given, since, config: file, records }) => {
+    .action(async ({ server, output: given, from, since, config: file }) => {
       const { replayCommand } = await import("./eviction/replay.ts");
       const { hostname } = await import("node:os");
       const format = oneOf(given, ["text", "json"] as const, "--output");
       // The policy is in the file alone: no variable of this shell changes it.
       const sources = { file, flags: {}, env: {}, hostname: hostname() };
-      await replayCommand({ server, format, since, records, sources }, output, Date.now());
+      await replayCommand({ server, from, format, since, sources }, output, Date.now());
     });
 
   program
@@ -229,7 +250,7 @@ export async function runCli(argv: readonly string[], output: Output = standardO
         node: process.version,
         platform: `${process.platform}/${process.arch}`,
       };
-      if (format === "json") output.write(`${JSON.stringify(versions)}\n`);
+      if (format === "json") printJson(output, versions);
       else output.write(`nodekeeper ${versions.nodekeeper} (node ${versions.node}, ${versions.platform})\n`);
     });
 
@@ -238,7 +259,7 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     return status;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    process.stderr.write(`nodekeeper: ${messageOf(error)}\n`);
+    printMessage(messageOf(error));
     return error instanceof NodekeeperError && error.code === "invalid" ? 2 : 1;
   }
 }
@@ -248,6 +269,13 @@ function addServerOption(command: Command): Command {
     "--server <host:port>",
     "the agent's status server",
     process.env.NODEKEEPER_SERVER_ADDRESS ?? DEFAULT_SERVER,
+  );
+}
+
+function addRecordOptions(command: Command): Command {
+  return addServerOption(command).option(
+    "--from <path>",
+    "in place of an agent: a state directory, also with no agent running, or a file that `rounds --records` wrote",
   );
 }
 

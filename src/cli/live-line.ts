@@ -1,6 +1,7 @@
 import type { Agent } from "../agent.ts";
 import type { Clock, Timer } from "../lib/index.ts";
 import { age, type Output, paint } from "./output.ts";
+import { plainText } from "./plain-text.ts";
 
 const TERMINAL_MS = 500;
 const PLAIN_MS = 10_000;
@@ -50,6 +51,6 @@ export class LiveLine {
       `${writes} writes, last ${last}`,
     ];
     const text = parts.join("  ");
-    return problem ? `${text}  ${paint(this.#output, "red", problem.replaceAll("\n", " "))}` : text;
+    return problem ? `${text}  ${paint(this.#output, "red", plainText(problem))}` : text;
   }
 }

@@ -1,4 +1,5 @@
 import { styleText } from "node:util";
+import { plainJson, plainLines, plainText } from "./plain-text.ts";
 
 /** Where a command writes, so that tests can read it. */
 export interface Output {
@@ -20,6 +21,8 @@ export const standardOutput: Output = {
   },
 };
 
+const LONGEST_CELL = 1_000;
+
 export type Colour = "green" | "red" | "yellow" | "dim" | "bold" | "cyan";
 
 /** Coloured text on a terminal, plain text elsewhere. */
@@ -27,13 +30,24 @@ export function paint(output: Output, colour: Colour, text: string): string {
   return output.isTerminal ? styleText(colour, text) : text;
 }
 
-/** Rows under headings, columns aligned as kubectl does. Cells are plain; `colourOf` colours whole cells. */
+/** Prints a value as JSON and a line break; with `indent` spaces, or all on one line. */
+export function printJson(output: Output, value: unknown, indent = 0): void {
+  output.write(`${plainJson(value, indent)}\n`);
+}
+
+/** Prints a message to standard error, for the person who called the command. */
+export function printMessage(message: string): void {
+  process.stderr.write(`nodekeeper: ${plainLines(message)}\n`);
+}
+
+/** Rows under headings, columns aligned as kubectl does. Cells are shown escaped; `colourOf` colours whole cells. */
 export function table(
   output: Output,
   headings: readonly string[],
-  rows: readonly (readonly string[])[],
+  cells: readonly (readonly string[])[],
   colourOf: (row: number, column: number) => Colour | undefined = () => undefined,
 ): string {
+  const rows = cells.map((row) => row.map((cell) => plainText(cell, LONGEST_CELL)));
   const widths = headings.map((heading, column) =>
     Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)),
   );
@@ -41,11 +55,11 @@ export function table(
     column === headings.length - 1 ? text : text.padEnd(widths[column]! + 3);
   const lines = [headings.map((heading, column) => paint(output, "bold", pad(heading, column))).join("")];
   for (const [at, row] of rows.entries()) {
-    const cells = row.map((cell, column) => {
+    const painted = row.map((cell, column) => {
       const colour = colourOf(at, column);
       return colour ? paint(output, colour, pad(cell, column)) : pad(cell, column);
     });
-    lines.push(cells.join(""));
+    lines.push(painted.join(""));
   }
   return `${lines.join("\n")}\n`;
 }

@@ -1,13 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { plainJson, plainText } from "./plain-text.ts";
+import { plainJson, plainLines, plainText } from "./plain-text.ts";
 
 const nasty = "\u001b[2J\u009b31m\u0007\u202e\u2066\u2028\u200b\ufeff\r\n\u0000\u007f";
 
 describe("plain text", () => {
-  it("keeps what can be read, and takes the rest out", () => {
-    expect(plainText("grüße, 世界 🙂\t!")).toBe("grüße, 世界 🙂 !");
-    expect(plainText(nasty).replaceAll(" ", "")).toBe("[2J31m");
+  it("keeps what can be read, and shows the rest escaped", () => {
+    expect(plainText("grüße, 世界 🙂\t!")).toBe("grüße, 世界 🙂\\t!");
+    expect(plainText("a\u001b[31mred\nfake row")).toBe("a\\u001b[31mred\\nfake row");
+    expect(plainText("gpj.\u202egnp\u{e0041}")).toBe("gpj.\\u202egnp\\udb40\\udc41");
+    expect(plainText(nasty)).toMatch(/^[\u0020-\u007e]*$/);
+  });
+
+  it("has several lines where a message of ours has", () => {
+    expect(plainLines("2 problems:\n  one\u001b[2J\n  two")).toBe("2 problems:\n  one\\u001b[2J\n  two");
   });
 
   it("is cut to a length", () => {

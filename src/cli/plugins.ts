@@ -1,6 +1,6 @@
 import type { PluginRow } from "../server/index.ts";
 import { askAgent } from "./agent-client.ts";
-import { age, type Colour, type Output, table } from "./output.ts";
+import { age, type Colour, type Output, printJson, table } from "./output.ts";
 
 export interface PluginsOptions {
   /** "host:port" of the agent's status server. */
@@ -14,6 +14,7 @@ const colours: Record<string, Colour> = {
   registering: "yellow",
   superseded: "yellow",
   lost: "yellow",
+  failing: "red",
   gone: "yellow",
   refused: "red",
   failed: "red",
@@ -27,7 +28,7 @@ export async function pluginsCommand(
 ): Promise<void> {
   const rows = await askAgent<PluginRow[]>(server, "/api/v1/plugins");
   if (format === "json") {
-    output.write(`${JSON.stringify(rows, null, 2)}\n`);
+    printJson(output, rows, 2);
     return;
   }
   if (rows.length === 0) {
@@ -48,7 +49,7 @@ export async function pluginsCommand(
   const cells = rows.map((row) => [
     row.name || "-",
     row.type || "-",
-    row.state,
+    shownState(row),
     ageOf(row.since, now),
     row.contentBytes > 0 ? `${row.contentBytes} B` : "-",
     ageOf(row.contentAt, now),
@@ -56,12 +57,19 @@ export async function pluginsCommand(
     messageOf(row) || "-",
   ]);
   output.write(
-    table(output, headings, cells, (at, column) => (column === 2 ? colours[rows[at]!.state] : undefined)),
+    table(output, headings, cells, (at, column) =>
+      column === 2 ? colours[shownState(rows[at]!)] : undefined,
+    ),
   );
 }
 
 function ageOf(at: number | undefined, now: number): string {
   return at === undefined || at === null ? "-" : age(now - at);
+}
+
+// A plugin that is served, and whose last call failed.
+function shownState({ state, error }: PluginRow): string {
+  return error && (state === "registered" || state === "in-tree") ? "failing" : state;
 }
 
 function messageOf({ error, problems }: PluginRow): string {

@@ -1,5 +1,5 @@
 import { type ContainerStatus, PodLifecycleClient, type PodStatus } from "../../sdk/index.ts";
-import { age, type Colour, type Output, paint, table } from "./output.ts";
+import { age, type Colour, type Output, paint, printJson, printMessage, table } from "./output.ts";
 
 export interface PodsOptions {
   socket: string;
@@ -25,8 +25,14 @@ export async function podsCommand(
   using client = new PodLifecycleClient({ socket });
   const selector = namespace ? { namespace } : {};
   if (options.watch) return await watchPods(client, options, output, now, signal);
-  const pods = await client.getPods({ selector }, signal);
-  if (format === "json") output.write(`${JSON.stringify(pods, null, 2)}\n`);
+  const { pods, listedAt, problems } = await client.listPods({ selector }, signal);
+  const listed = age(now() - listedAt);
+  if (problems.length > 0) {
+    printMessage(`pods were last listed ${listed} ago`);
+    for (const problem of problems) printMessage(`container runtime: ${problem}`);
+  }
+  if (format === "json") printJson(output, pods, 2);
+  else if (pods.length === 0 && problems.length > 0) output.write(`No pods when they were last listed.\n`);
   else if (pods.length === 0) output.write("No pods: the container runtime has none.\n");
   else output.write(podTable(pods, output, format === "wide", now()));
 }
@@ -42,7 +48,7 @@ async function watchPods(
   const wide = format === "wide";
   let isFirst = true;
   const print = (pods: readonly PodStatus[]) => {
-    if (format === "json") for (const pod of pods) output.write(`${JSON.stringify(pod)}\n`);
+    if (format === "json") for (const pod of pods) printJson(output, pod);
     else {
       const text = podTable(pods, output, wide, now());
       output.write(isFirst ? text : text.slice(text.indexOf("\n") + 1));
@@ -53,7 +59,7 @@ async function watchPods(
     {
       selector,
       withStatus: true,
-      onRetry: ({ message }) => process.stderr.write(`nodekeeper: ${message}; trying again\n`),
+      onRetry: ({ message }) => printMessage(`${message}; trying again`),
     },
     signal,
   );

@@ -15,7 +15,7 @@ import {
 } from "../intree/index.ts";
 import { messageOf, NodekeeperError } from "../lib/index.ts";
 import { recordsOfFile } from "./eviction/record-source.ts";
-import type { Output } from "./output.ts";
+import { type Output, printJson } from "./output.ts";
 import { trialPage } from "./policy-page.ts";
 
 export interface PolicyTestOptions {
@@ -63,7 +63,7 @@ export async function policyTestCommand(
     for (const policy of policies) trials.push(await tryPolicy(policy, scene, options.underPressure, signal));
     test.scenes.push({ round, at: scene.at, policies: trials });
   }
-  if (options.format === "json") output.write(`${JSON.stringify(test, null, 2)}\n`);
+  if (options.format === "json") printJson(output, test, 2);
   else output.write(page(test, output));
   return problems.length === 0;
 }

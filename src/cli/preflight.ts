@@ -13,7 +13,8 @@ import {
 import { messageOf, Registry, silentLogger, systemClock } from "../lib/index.ts";
 import { customNodeResource, kindKey, node } from "../reporting/index.ts";
 import { CriRuntime, FoundRuntime } from "../runtime/index.ts";
-import { type Colour, type Output, paint } from "./output.ts";
+import { type Colour, type Output, paint, printJson } from "./output.ts";
+import { plainText } from "./plain-text.ts";
 import { configurationSources } from "./settings-options.ts";
 import { packageVersion } from "./version.ts";
 
@@ -44,10 +45,12 @@ export async function preflightCommand(options: Record<string, unknown>, output:
     ...(await checkRuntime(configuration)),
     ...(await checkApiServer(configuration)),
   ];
-  if (options.output === "json") output.write(`${JSON.stringify(findings, null, 2)}\n`);
+  if (options.output === "json") printJson(output, findings, 2);
   else printFindings(findings, output);
   return findings.every(({ verdict }) => verdict !== "failed");
 }
+
+const LONGEST_MESSAGE = 1_000;
 
 const colours: Record<Verdict, Colour> = { ok: "green", warning: "yellow", failed: "red" };
 
@@ -55,7 +58,7 @@ function printFindings(findings: readonly Finding[], output: Output): void {
   const width = Math.max(...findings.map(({ check }) => check.length));
   for (const { check, verdict, message } of findings) {
     output.write(
-      `${paint(output, colours[verdict], verdict.padEnd(8))} ${check.padEnd(width)}  ${message}\n`,
+      `${paint(output, colours[verdict], verdict.padEnd(8))} ${check.padEnd(width)}  ${plainText(message, LONGEST_MESSAGE)}\n`,
     );
   }
   const failed = findings.filter(({ verdict }) => verdict === "failed").length;
@@ -210,8 +213,14 @@ async function checkApiServer(configuration: AgentConfiguration): Promise<Findin
   }
 }
 
+// Whose token it is, and what its account may do: of eviction plugins, and of those who read the status server from afar.
+const reviewRights: AccessQuestion[] = [
+  { verb: "create", group: "authentication.k8s.io", resource: "tokenreviews" },
+  { verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews" },
+];
+
 /** What the agent does at the API server. */
-function neededRights({ nodeName, eviction }: AgentConfiguration): AccessQuestion[] {
+function neededRights({ nodeName, eviction, server }: AgentConfiguration): AccessQuestion[] {
   const cnr = { group: customNodeResource.group, resource: "customnoderesources", name: nodeName };
   const coreNode = { group: "", resource: "nodes", name: nodeName };
   return [
@@ -227,20 +236,17 @@ function neededRights({ nodeName, eviction }: AgentConfiguration): AccessQuestio
     })),
     ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events" })),
     ...(eviction.enabled ? evictionRights(eviction) : []),
+    ...((eviction.enabled && eviction.strict) || server.tlsCertFile !== "" ? reviewRights : []),
   ];
 }
 
-function evictionRights({ killer, killerRules, strict }: AgentConfiguration["eviction"]): AccessQuestion[] {
+function evictionRights({ killer, killerRules }: AgentConfiguration["eviction"]): AccessQuestion[] {
   const killers = [killer, ...killerRules.map((rule) => rule.split("=")[1])];
   const rights = ["get", "list", "watch"].map((verb) => ({ verb, group: "", resource: "pods" }));
   const more: AccessQuestion[] = [];
   if (killers.includes("evictionApi"))
     more.push({ verb: "create", group: "", resource: "pods", subresource: "eviction" });
   if (killers.includes("deletion")) more.push({ verb: "delete", group: "", resource: "pods" });
-  if (strict) {
-    more.push({ verb: "create", group: "authentication.k8s.io", resource: "tokenreviews" });
-    more.push({ verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews" });
-  }
   return [...rights, ...more];
 }
 

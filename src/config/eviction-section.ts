@@ -45,6 +45,11 @@ export const evictionSection = section("Eviction of pods: who must go when the n
     about: "The deadline of one call to an eviction plugin; never longer than the period.",
     applied: "live",
   }),
+  outOfTurnRounds: boolean(true, {
+    about:
+      "Whether a threshold that is crossed between two rounds starts a round at once, at most one a second. Off: nothing is sampled between rounds, and what plugins request is ignored.",
+    applied: "live",
+  }),
   strict: boolean(false, {
     about: "Whether a plugin counts only with a token that the API server knows and allows.",
   }),
@@ -57,14 +62,15 @@ export const evictionSection = section("Eviction of pods: who must go when the n
       minItems: 0,
       maxItems: 128,
     },
-    { about: "Plugins whose wishes are recorded and not followed.", applied: "live" },
+    { about: "Plugins whose requests are recorded and not followed.", applied: "live" },
   ),
   burst: integer(3, -1, 1000, {
-    about: "Pods whose eviction one round may begin. -1: any number.",
+    about: "Pods whose eviction one round may start. -1: any number.",
     applied: "live",
   }),
-  cooldown: duration("0s", "0s", "24h", {
-    about: "After a pressure's last victim is gone: how long until the same pressure may take the next.",
+  cooldown: duration("30s", "0s", "24h", {
+    about:
+      "After an evicted pod is deleted: how long until the same scope of the same plugin may take the next.",
     applied: "live",
   }),
   conditionTransitionPeriod: duration("5m", "0s", "24h", {
@@ -84,12 +90,35 @@ export const evictionSection = section("Eviction of pods: who must go when the n
         "The first part of the keys of taints that conditions lead to. Taints below an earlier prefix stay.",
     },
   ),
+  softEvictionNotifyPath: text(
+    "",
+    { pattern: /^(\/[^\0]+)?$/, expected: "an absolute path, or nothing", placeholder: "<path>" },
+    {
+      about:
+        "Pods that asked for notice of soft evictions get a file below this path besides the Event, as katalyst's host-path notifier writes it. Empty: off.",
+    },
+  ),
+  taintEffects: textList(
+    ["NoSchedule", "PreferNoSchedule"],
+    {
+      pattern: /^(NoSchedule|PreferNoSchedule|NoExecute)$/,
+      expected: "some of NoSchedule, PreferNoSchedule, NoExecute",
+      placeholder: "<effect,...>",
+      minItems: 0,
+      maxItems: 3,
+    },
+    {
+      about:
+        "Effects that plugins' conditions may have as taints. With NoExecute the taint manager evicts every pod without a toleration, whatever the budgets and limits.",
+      applied: "live",
+    },
+  ),
   releaseMargin: duration("30s", "1s", "10m", {
-    about: "How long beyond its grace period a pod may take to be gone.",
+    about: "How long beyond its grace period an evicted pod may take to be deleted.",
     applied: "live",
   }),
   longestRelease: duration("10m", "10s", "24h", {
-    about: "A pod that hangs counts as on its way out no longer than this.",
+    about: "How long a terminating pod blocks further evictions for the same signal.",
     applied: "live",
   }),
   failedEvictionPause: duration("1m", "1s", "1h", {
@@ -97,17 +126,24 @@ export const evictionSection = section("Eviction of pods: who must go when the n
     applied: "live",
   }),
   forgetPluginAfter: duration("5m", "0s", "24h", {
-    about: "How long grace timers and conditions of a plugin that went away are kept.",
+    about: "How long grace timers and conditions of a plugin that disconnected are kept.",
     applied: "live",
   }),
-  limits: section("How many evictions may begin within a stretch of time.", {
-    window: duration("1h", "1s", "24h", { about: "The stretch of time.", applied: "live" }),
-    perNamespace: integer(0, 0, 10_000, { about: "For one namespace. 0: any number.", applied: "live" }),
-    perOwner: integer(0, 0, 10_000, {
-      about: "For one controller, such as a ReplicaSet. 0: any number.",
-      applied: "live",
-    }),
-  }),
+  limits: section(
+    "How many pods may be evicted within a window. What was sent counts, whatever came of it.",
+    {
+      window: duration("10m", "1s", "24h", {
+        about: "Window over which evictions are counted against the limits.",
+        applied: "live",
+      }),
+      perNode: integer(10, 0, 10_000, { about: "For the node. 0: any number.", applied: "live" }),
+      perNamespace: integer(0, 0, 10_000, { about: "For one namespace. 0: any number.", applied: "live" }),
+      perOwner: integer(2, 0, 10_000, {
+        about: "For one controller, such as a ReplicaSet. 0: any number.",
+        applied: "live",
+      }),
+    },
+  ),
   skip: section("Pods that are left alone besides critical, static and mirror pods.", {
     labels: metadataKeys("label", "Pods with one of these labels, whatever its value."),
     annotations: metadataKeys("annotation", "Pods with one of these annotations, whatever its value."),
@@ -117,8 +153,12 @@ export const evictionSection = section("Eviction of pods: who must go when the n
     }),
   }),
   grace: section("What a plugin may say about a victim's grace period.", {
+    shortest: duration("10s", "0s", "1h", {
+      about: "Lower bound for grace periods requested by plugins. The pod's own is not changed.",
+      applied: "live",
+    }),
     longest: duration("1h", "1s", "24h", {
-      about: "A plugin's longer wish is cut to this.",
+      about: "Upper bound for grace periods requested by plugins.",
       applied: "live",
     }),
     allowZero: boolean(false, {
@@ -190,6 +230,14 @@ export const evictionSection = section("Eviction of pods: who must go when the n
       { pattern: /^(\/[^\0]*)?$/, expected: "an absolute path, or nothing", placeholder: "<path>" },
       {
         about: "What policies know as imagefs: where the runtime keeps images. Empty: the runtime is asked.",
+      },
+    ),
+    containerfsPath: text(
+      "",
+      { pattern: /^(\/[^\0]*)?$/, expected: "an absolute path, or nothing", placeholder: "<path>" },
+      {
+        about:
+          "What policies know as containerfs: where the runtime keeps writable layers. Empty: as imagefsPath, or the runtime is asked.",
       },
     ),
   }),

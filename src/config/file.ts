@@ -1,5 +1,15 @@
 import { open } from "node:fs/promises";
-import { type Document, isAlias, isMap, isScalar, LineCounter, parseAllDocuments, type YAMLMap } from "yaml";
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  LineCounter,
+  parseAllDocuments,
+  visit,
+  type YAMLMap,
+} from "yaml";
+import { messageOf } from "../lib/index.ts";
 import { nearestName, type Problem, wrongValue } from "./problem.ts";
 import { apiVersion, kind, schema } from "./schema.ts";
 import type { Section } from "./section.ts";
@@ -54,6 +64,9 @@ export function parseConfigurationText(text: string, name: string): FileContent 
   if (!isMap(document!.contents))
     return refused(line(document!.contents.range[0]), "expected a map of settings");
 
+  const alias = unusableAlias(document!);
+  if (alias) return refused(line(alias.offset), alias.message);
+
   const content: FileContent = { values: new Map(), problems: [] };
   const reader = { document: document!, line, content };
   readSection(reader, document!.contents, schema, "");
@@ -98,7 +111,12 @@ function readSection(reader: Reader, map: YAMLMap, section: Section, prefix: str
     }
     const value = isAlias(written) ? written.resolve(document) : written;
     if (!isSection(declared)) {
-      content.values.set(path, { value: plainValue(value, document), source });
+      try {
+        content.values.set(path, { value: plainValue(value, document), source });
+      } catch (error) {
+        // Aliases of aliases, which would grow without bound.
+        content.problems.push({ source, path, message: messageOf(error) });
+      }
     } else if (isMap(value)) {
       readSection(reader, value, declared, `${path}.`);
     } else if (!isEmpty(value)) {
@@ -110,6 +128,21 @@ function readSection(reader: Reader, map: YAMLMap, section: Section, prefix: str
       });
     }
   }
+}
+
+/** The first alias that stands for nothing, or for a value without end; the parser lets both pass. */
+function unusableAlias(document: Document): { offset: number; message: string } | undefined {
+  let found: { offset: number; message: string } | undefined;
+  visit(document, {
+    Alias(_, alias, ancestors) {
+      const target = alias.resolve(document);
+      if (target && !ancestors.includes(target)) return undefined;
+      const why = target ? "a value that it is itself part of" : "no anchor before it";
+      found = { offset: alias.range?.[0] ?? 0, message: `*${shortened(alias.source)} refers to ${why}` };
+      return visit.BREAK;
+    },
+  });
+  return found;
 }
 
 // The same name in another section is a better guess than a similar one in this.

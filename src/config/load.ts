@@ -1,3 +1,4 @@
+import { isLoopback } from "../lib/index.ts";
 import { type GivenValue, readConfigurationFile } from "./file.ts";
 import { readLeaf } from "./leaf.ts";
 import { nodeNamePattern } from "./patterns.ts";
@@ -64,6 +65,7 @@ export async function loadConfiguration(sources: ConfigurationSources): Promise<
       problems.push({ source: "host name", path: "nodeName", message });
     }
   }
+  problems.push(...problemsBetween(configuration, origins));
   if (problems.length > 0) throw new ConfigurationError(problems);
   return { configuration, warnings: warningsAbout(configuration), origins };
 }
@@ -88,11 +90,36 @@ function fromEnv(setting: Setting, env: ConfigurationSources["env"]): GivenValue
   return undefined;
 }
 
-function warningsAbout(configuration: AgentConfiguration): string[] {
-  const { address } = configuration.server;
-  const host = address.slice(0, address.lastIndexOf(":"));
-  const isLoopback = host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
-  return isLoopback
-    ? []
-    : [`server.address ${address} is not a loopback address: whoever reaches it can read the agent's state.`];
+// What settings mean together.
+function problemsBetween({ server }: AgentConfiguration, origins: ReadonlyMap<string, string>): Problem[] {
+  const { tlsCertFile, tlsPrivateKeyFile, address } = server;
+  const problem = (path: string, message: string) => [
+    { source: origins.get(path) ?? "default", path, message },
+  ];
+  if (!tlsCertFile !== !tlsPrivateKeyFile) {
+    const missing = tlsCertFile ? "server.tlsPrivateKeyFile" : "server.tlsCertFile";
+    return problem(missing, "missing: tlsCertFile and tlsPrivateKeyFile go together");
+  }
+  if (isLoopback(hostOf(address)) || tlsCertFile) return [];
+  return problem(
+    "server.address",
+    `${address} can be reached from other machines: expected a loopback address, or server.tlsCertFile and server.tlsPrivateKeyFile`,
+  );
+}
+
+function warningsAbout({ server, eviction, reporting }: AgentConfiguration): string[] {
+  const warnings: string[] = [];
+  if (server.tlsCertFile !== "" && isLoopback(hostOf(server.address)))
+    warnings.push(`server.tlsCertFile is not used: server.address ${server.address} is on loopback.`);
+  const { managedTaintPrefixes } = reporting;
+  const prefix = `${eviction.taintPrefix}/`;
+  if (eviction.enabled && !managedTaintPrefixes.some((managed) => prefix.startsWith(managed)))
+    warnings.push(
+      `reporting.managedTaintPrefixes lacks ${prefix} of eviction.taintPrefix: taints with it are the agent's all the same.`,
+    );
+  return warnings;
+}
+
+function hostOf(address: string): string {
+  return address.slice(0, address.lastIndexOf(":"));
 }

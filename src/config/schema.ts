@@ -79,7 +79,20 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
         placeholder: "<host:port>",
         maxLength: 262,
       },
-      { about: "The address to listen on. Port 0 takes any free port. Whoever reaches it can read it." },
+      {
+        about:
+          "The address to listen on. Port 0 takes any free port. Beyond loopback it needs tlsCertFile and tlsPrivateKeyFile, and callers need a token whose account may get the path.",
+      },
+    ),
+    tlsCertFile: text(
+      "",
+      { pattern: /^(\/[^\0]+)?$/, expected: "an absolute path, or nothing", placeholder: "<path>" },
+      { about: "The server's certificate in PEM, read again when it changes. Used beyond loopback only." },
+    ),
+    tlsPrivateKeyFile: text(
+      "",
+      { pattern: /^(\/[^\0]+)?$/, expected: "an absolute path, or nothing", placeholder: "<path>" },
+      { about: "The private key of tlsCertFile in PEM." },
     ),
   }),
   api: section("The agent's gRPC API for other programs on the node.", {
@@ -126,7 +139,7 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       about: "From the end of one listing of all pods to the start of the next.",
     }),
     eventedRelistPeriod: duration("30s", "1s", "10m", {
-      about: "The same while the runtime's own events tell what happens.",
+      about: "The same while the runtime's own events can be relied on: see docs/lifecycle.md.",
     }),
     useRuntimeEvents: boolean(true, { about: "Whether the runtime is asked for its events." }),
     unhealthyAfter: duration("3m", "5s", "1h", {
@@ -156,6 +169,36 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
         maxItems: 16,
       },
       { about: "Folders watched for registration sockets. Created if missing.", flag: "plugin-directories" },
+    ),
+    endpointDirectories: textList(
+      ["/var/lib/kubelet/plugins"],
+      {
+        pattern: absolutePath,
+        expected: "absolute paths",
+        placeholder: "<path,...>",
+        minItems: 0,
+        maxItems: 16,
+      },
+      {
+        about:
+          "Folders in which the sockets lie that plugins name as their endpoints, besides plugins.directories.",
+        flag: "plugin-endpoint-directories",
+      },
+    ),
+    allowedUids: textList(
+      [],
+      {
+        pattern: /^(0|[1-9]\d{0,9})$/,
+        expected: "user ids, such as 65532",
+        placeholder: "<uid,...>",
+        minItems: 0,
+        maxItems: 64,
+      },
+      {
+        about:
+          "Users whose sockets are accepted as plugins, besides root and the agent's own user. A plugin decides what the node publishes and which pods are evicted.",
+        flag: "plugin-allowed-uids",
+      },
     ),
     maxPlugins: integer(128, 1, 1024, {
       about: "How many plugins may be registered at once; more are refused.",
@@ -277,7 +320,7 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
           minItems: 0,
           maxItems: 64,
         },
-        { about: "Resources whose devices are zones of their own." },
+        { about: "Resources, and DRA drivers, whose devices are zones of this type." },
       ),
       configFile: text(
         "/var/lib/kubelet/config.yaml",

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { eventually } from "../../test/support/until.ts";
 import { Registry, silentLogger, systemClock } from "../lib/index.ts";
 import { ConfigurationWatcher, createConfigMetrics, loadConfiguration } from "./index.ts";
 
@@ -47,11 +48,9 @@ async function start(file: string | undefined, flags: Record<string, string> = {
     expect(unsubscribe).toHaveBeenCalledTimes(1);
   };
   // The first look reads the file once, for what changed since the start.
-  if (file !== undefined) await vi.waitFor(() => expect(watcher.state.outcome).toBe("unchanged"));
+  if (file !== undefined) await eventually(() => expect(watcher.state.outcome).toBe("unchanged"));
   return { watcher, sources, onChange, onRejected, registry, hangUp: () => hangUp() };
 }
-
-const eventually = { timeout: 5_000, interval: 20 };
 
 describe("reload", () => {
   it("applies live settings of a changed file and leaves the others for a restart", async () => {
@@ -62,7 +61,7 @@ describe("reload", () => {
       file,
       `${header}log: {level: debug}\nreporting: {collectInterval: 7s, maxContentSize: 1Mi}\n`,
     );
-    await vi.waitFor(() => expect(onChange).toHaveBeenCalled(), eventually);
+    await eventually(() => expect(onChange).toHaveBeenCalled());
     const [configuration, paths] = onChange.mock.calls[0]!;
     expect(paths).toEqual(["log.level", "reporting.collectInterval"]);
     expect(configuration.reporting).toMatchObject({ collectInterval: 7_000, maxContentSize: 4_194_304 });
@@ -75,7 +74,7 @@ describe("reload", () => {
     await writeFile(file, `${header}log: {level: warn}\n`);
     const { watcher, onChange, onRejected, registry } = await start(file);
     await writeFile(file, `${header}log: {level: loud}\n`);
-    await vi.waitFor(() => expect(onRejected).toHaveBeenCalled(), eventually);
+    await eventually(() => expect(onRejected).toHaveBeenCalled());
     expect(onRejected.mock.calls[0]![0].message).toContain(`${file}:3: log.level: got "loud"`);
     expect(watcher.configuration.log.level).toBe("warn");
     expect(watcher.state).toMatchObject({ outcome: "rejected", error: { code: "invalid" } });
@@ -83,7 +82,7 @@ describe("reload", () => {
     expect(await registry.metrics()).toContain('nodekeeper_config_reloads_total{outcome="rejected"} 1');
 
     await writeFile(file, `${header}log: {level: error}\n`);
-    await vi.waitFor(() => expect(watcher.configuration.log.level).toBe("error"), eventually);
+    await eventually(() => expect(watcher.configuration.log.level).toBe("error"));
     expect(watcher.state.error).toBeUndefined();
   });
 
@@ -97,7 +96,7 @@ describe("reload", () => {
     const { watcher } = await start(join(folder, "config.yaml"));
     await symlink("..2", join(folder, "..data_tmp"));
     await rename(join(folder, "..data_tmp"), join(folder, "..data"));
-    await vi.waitFor(() => expect(watcher.configuration.log.level).toBe("debug"), eventually);
+    await eventually(() => expect(watcher.configuration.log.level).toBe("debug"));
   });
 
   it("keeps running when the file goes away, and takes it again when it is back", async () => {
@@ -105,10 +104,10 @@ describe("reload", () => {
     await writeFile(file, header);
     const { watcher, onRejected } = await start(file);
     await rm(file);
-    await vi.waitFor(() => expect(onRejected).toHaveBeenCalled(), eventually);
+    await eventually(() => expect(onRejected).toHaveBeenCalled());
     expect(onRejected.mock.calls[0]![0].message).toContain("does not exist");
     await writeFile(file, `${header}log: {level: debug}\n`);
-    await vi.waitFor(() => expect(watcher.configuration.log.level).toBe("debug"), eventually);
+    await eventually(() => expect(watcher.configuration.log.level).toBe("debug"));
   });
 
   it("lets a flag win over the changed file", async () => {
@@ -117,7 +116,7 @@ describe("reload", () => {
     const { watcher, onChange } = await start(file, { logLevel: "error" });
     const before = watcher.state.at!;
     await writeFile(file, `${header}log: {level: debug}\n`);
-    await vi.waitFor(() => expect(watcher.state.at).toBeGreaterThan(before), eventually);
+    await eventually(() => expect(watcher.state.at).toBeGreaterThan(before));
     expect(watcher.state.outcome).toBe("unchanged");
     expect(onChange).not.toHaveBeenCalled();
   });
@@ -125,7 +124,7 @@ describe("reload", () => {
   it("reloads on SIGHUP although no file changed, and without any file", async () => {
     const { watcher, hangUp } = await start(undefined);
     hangUp();
-    await vi.waitFor(() => expect(watcher.state.outcome).toBe("unchanged"), eventually);
+    await eventually(() => expect(watcher.state.outcome).toBe("unchanged"));
     expect(watcher.state.at).toBeTypeOf("number");
   });
 });

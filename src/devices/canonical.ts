@@ -7,9 +7,8 @@ import type {
   DeviceAttribute,
   DeviceCapacity,
   DeviceTaint,
-  NodeAllocatableMapping,
-  NodeSelector,
-  SliceSpec,
+  NodeAllocatableResource,
+  PoolFields,
 } from "./model.ts";
 
 const MAX_REMEMBERED_QUANTITIES = 10_000;
@@ -41,16 +40,14 @@ export class Canonical {
     };
     add("attributes", entries(device.attributes, attributeValue));
     add("capacity", entries(device.capacity, this.#capacity));
-    for (const { counterSet, counters } of device.consumesCounters ?? []) {
-      add("consumes", [counterSet, this.#counters(counters)]);
+    for (const { counterSet, counters, compatibilityGroups = [] } of device.consumesCounters ?? []) {
+      add("consumes", [counterSet, this.#counters(counters), ...compatibilityGroups]);
     }
-    const nodes = nodesText(device);
-    if (nodes !== "") parts.push("nodes", nodes);
     if (device.bindsToNode) parts.push("bindsToNode");
     add("bindingConditions", device.bindingConditions ?? []);
     add("bindingFailureConditions", device.bindingFailureConditions ?? []);
     if (device.allowMultipleAllocations) parts.push("allowMultipleAllocations");
-    add("mappings", entries(device.nodeAllocatableResourceMappings, this.#mapping));
+    add("nodeAllocatable", entries(device.nodeAllocatableResources, this.#nodeAllocatable));
     return JSON.stringify(parts);
   }
 
@@ -80,10 +77,13 @@ export class Canonical {
     ];
   };
 
-  readonly #mapping = ({ capacityKey, allocationMultiplier }: NodeAllocatableMapping): unknown => [
-    capacityKey ?? "",
-    // The API server's default.
-    this.quantity(allocationMultiplier ?? "1"),
+  readonly #nodeAllocatable = ({ mapping, overhead }: NodeAllocatableResource): unknown => [
+    mapping && [
+      mapping.capacityKey ?? "",
+      this.#optional(mapping.capacityMultiplier),
+      this.#optional(mapping.deviceMultiplier),
+    ],
+    overhead && [this.#optional(overhead.perPod), this.#optional(overhead.perContainer)],
   ];
 
   #counters(counters: Counters): unknown {
@@ -95,14 +95,10 @@ export class Canonical {
   }
 }
 
-/** Which nodes a slice or a device is for, as text. */
-export function nodesText(
-  choice: Pick<SliceSpec, "nodeName" | "nodeSelector" | "allNodes" | "perDeviceNodeSelection">,
-): string {
-  if (choice.nodeName) return `node ${choice.nodeName}`;
-  if (choice.nodeSelector) return `selector ${selectorText(choice.nodeSelector)}`;
-  if (choice.allNodes) return "all";
-  return choice.perDeviceNodeSelection ? "device" : "";
+/** Equal where the pools' fields mean the same. */
+export function fieldsText({ partitionTypeAttribute = "", skipNodeOperations = [] }: PoolFields): string {
+  if (partitionTypeAttribute === "" && skipNodeOperations.length === 0) return "";
+  return JSON.stringify([partitionTypeAttribute, skipNodeOperations.toSorted()]);
 }
 
 /** Whether what is stored serves for the desired taints. A time that the desired one does not name may be any. */
@@ -124,16 +120,6 @@ export function sameTaint(a: DeviceTaint, b: DeviceTaint): boolean {
 
 function sameTime(a: string, b: string | undefined): boolean {
   return a === b || (b !== undefined && Date.parse(a) === Date.parse(b));
-}
-
-function selectorText({ nodeSelectorTerms }: NodeSelector): string {
-  return JSON.stringify(
-    nodeSelectorTerms.map(({ matchExpressions = [], matchFields = [] }) =>
-      [matchExpressions, matchFields].map((list) =>
-        list.map(({ key, operator, values }) => [key, operator, values ?? []]),
-      ),
-    ),
-  );
 }
 
 function attributeValue(attribute: DeviceAttribute): unknown {

@@ -1,13 +1,15 @@
 import type { ObjectMeta } from "../kube/index.ts";
-import type { CounterSet, Device, DeviceProblem, DeviceTaint, PoolNodes, SlicePool } from "./model.ts";
+import type { CounterSet, Device, DeviceProblem, DeviceTaint, PoolFields, SlicePool } from "./model.ts";
 
 /** A device that breaks no rule, with what planning compares. */
 export interface CheckedDevice {
   device: Device;
   /** Equal for devices of equal meaning, whatever their taints and however their quantities are written. */
-  fingerprint: string;
+  readonly fingerprint: string;
   /** It holds its slice to 64 devices. */
   advanced: boolean;
+  /** `featuresOf` the device. */
+  features: number;
 }
 
 export interface CheckedCounterSet {
@@ -18,7 +20,7 @@ export interface CheckedCounterSet {
 /** A pool whose devices may all be sent; what planning takes. */
 export interface CheckedPool {
   name: string;
-  nodes: PoolNodes;
+  fields: PoolFields;
   /** In the driver's order, names unique. */
   devices: CheckedDevice[];
   counterSets: CheckedCounterSet[];
@@ -29,14 +31,16 @@ export interface CheckedPools {
   pools: CheckedPool[];
   /** At most as many as the options allow, a few for each device. */
   problems: DeviceProblem[];
-  /** How many devices are held back, those of refused pools included. */
+  /** How many devices are quarantined, those of refused pools included. */
   quarantined: number;
 }
 
 /** A device as the API server has it: what planning compares, without the rest. */
 export interface StoredDevice {
   name: string;
-  fingerprint: string;
+  readonly fingerprint: string;
+  /** What the agent sent, where the stored device is the answer to it: the same is not sent again. */
+  sent?: CheckedDevice;
   taints?: DeviceTaint[];
 }
 
@@ -47,11 +51,17 @@ export interface StoredSlice {
   name: string;
   driver: string;
   pool: SlicePool;
-  /** Immutable in the API, so no slot for a pool that differs. */
-  nodeName?: string;
-  /** Canonical text of the choice of nodes. */
-  nodes: string;
+  /** `fieldsText` of what holds for the whole pool. */
+  fields: string;
   devices: StoredDevice[];
   /** Fingerprints. */
   counterSets: string[];
+  /** Whether the agent's label and owner reference are there. */
+  isMarked?: boolean;
+}
+
+/** What a request needs to know of a slice that the API server has. */
+export interface SliceIdentity {
+  name: string;
+  metadata: ObjectMeta;
 }

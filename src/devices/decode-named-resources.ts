@@ -1,6 +1,5 @@
 import type * as wire from "../gen/dra/v1alpha3/api.ts";
 import { quote } from "../lib/index.ts";
-import { toInt64 } from "./decode-pools.ts";
 import { deviceNameOf, identifierOf } from "./mapped-names.ts";
 import type {
   Device,
@@ -12,6 +11,7 @@ import type {
   NamedInstance,
   NamedResources,
 } from "./model.ts";
+import { toInt64 } from "./read-device.ts";
 
 const MAX_REMEMBERED_NAMES = 10_000;
 
@@ -50,7 +50,7 @@ export function poolsOfNamedResources(
     else problems.push({ pool: nodeName, device: instance.name, field: "attributes", message });
   }
   if (models.length === 0) return { pools: [], problems };
-  const pool: DevicePool = { name: nodeName, nodes: { kind: "thisNode" }, devices, sharedCounters: [] };
+  const pool: DevicePool = { name: nodeName, devices, sharedCounters: [] };
   return { pools: [pool], problems };
 }
 

@@ -1,37 +1,41 @@
-import { createClient } from "nice-grpc";
-import { NodeDefinition } from "../gen/dra/v1alpha3/api.ts";
-import { ListAndWatchDevicesFrame } from "../gen/nodekeeper/devices/v1alpha1/frames.ts";
-import { dialUnix, fromGrpcError } from "../grpc/index.ts";
-import { Backoff, type Clock, codeOf, type Logger, messageOf } from "../lib/index.ts";
+import { NodeDefinition, NodeListAndWatchResourcesResponse } from "../gen/dra/v1alpha3/api.ts";
+import {
+  DeviceDriverDefinition,
+  ListAndWatchDevicesRequest,
+} from "../gen/nodekeeper/devices/v1alpha1/api.ts";
+import { fromGrpcError, streamMessages } from "../grpc/index.ts";
+import { Backoff, type Clock, codeOf, type Logger, messageOf, NodekeeperError } from "../lib/index.ts";
 import { decodeNamedResources } from "./decode-named-resources.ts";
 import type { NamedResources } from "./model.ts";
-import { rawDeviceDriver } from "./pool-reader.ts";
+import { type DeviceDelta, type DeviceMessage, readMessage } from "./read-message.ts";
 
-/** The version by which a driver says that it serves our own protocol. */
+/** The version of a driver that serves the devices protocol. */
 export const deviceApiVersion = "nodekeeper.devices.v1alpha1";
 
 /** What protocol a driver's stream speaks; `none`: its versions have no stream of devices. */
 export type StreamProtocol = "devices" | "namedResources" | "none";
 
-/** Everything a driver has, as it said it last. */
-export type DriverMessage =
-  | { protocol: "devices"; frame: ListAndWatchDevicesFrame }
+/** A message with everything that a driver has. */
+export type WholeMessage =
+  | { protocol: "devices"; message: DeviceMessage }
   | { protocol: "namedResources"; models: NamedResources[] };
 
 /**
- * `waiting`: no message yet; `streaming`; `ended`: the driver ended its stream, what it said last holds;
- * `failing`: it broke and is tried again, what it said last holds; `none`: the driver has no stream.
+ * `waiting`: no message yet; `streaming`; `ended`: the driver ended its stream, what it reported last holds;
+ * `failing`: it broke and is tried again, what it reported last holds; `none`: the driver has no stream.
  */
 export type StreamState = "waiting" | "streaming" | "ended" | "failing" | "none";
 
 export interface DriverStreamOptions {
   endpoint: string;
-  /** Drivers are told it. */
+  /** Sent to drivers. */
   nodeName: string;
   protocol: Exclude<StreamProtocol, "none">;
   /** The largest message, bytes. */
   maxReceiveBytes: number;
-  onMessage: (message: DriverMessage) => void;
+  onMessage: (message: WholeMessage) => void;
+  /** A change of what was reported before; the next message waits for it. Rejects with `invalid` where it does not fit. */
+  onDelta: (delta: DeviceDelta) => Promise<void>;
   onState: (state: StreamState, error?: string) => void;
   clock: Clock;
   log: Logger;
@@ -44,10 +48,10 @@ const RETRY_MAX_MS = 180_000;
 // A stream that lasts so long is a good one.
 const GOOD_AFTER_MS = 30_000;
 
-/** Which protocol the versions stand for that a driver registered with. The kubelet's of today have no stream. */
+/** Which protocol the versions stand for that a driver registered with. Today's versions of the kubelet have no stream. */
 export function protocolOf(versions: readonly string[]): StreamProtocol {
   if (versions.includes(deviceApiVersion)) return "devices";
-  // Drivers of 1.30 said "1.0.0"; the package of the protocol is v1alpha3.
+  // Drivers of 1.30 register with "1.0.0"; the package of the protocol is v1alpha3.
   return versions.some((version) => /^v?1\.\d+\.\d+$/.test(version) || version === "v1alpha3")
     ? "namedResources"
     : "none";
@@ -62,21 +66,31 @@ export async function followDriver(options: DriverStreamOptions, signal: AbortSi
     jitter: 0.3,
     ...(random ? { random } : {}),
   });
+  let mismatches = 0;
   while (!signal.aborted) {
-    const begun = clock.monotonic();
+    const startedAt = clock.monotonic();
     try {
       await followOnce(options, signal);
-      // As the seed has it: the end of a stream is no error, and what was said holds.
+      // As the kubelet of 1.30: the end of a stream is no error, and what was reported holds.
       onState("ended");
       return;
     } catch (thrown) {
       if (signal.aborted) return;
       const error = fromGrpcError(thrown);
+      const isMismatch = thrown instanceof RevisionMismatch;
       if (codeOf(error) === "unsupported") {
         onState("none");
         return;
       }
-      if (clock.monotonic() - begun > GOOD_AFTER_MS) backoff.reset();
+      if (clock.monotonic() - startedAt > GOOD_AFTER_MS) {
+        backoff.reset();
+        mismatches = 0;
+      }
+      // The stream started over has the whole state at once; a driver that never fits is tried ever more slowly.
+      if (isMismatch && mismatches++ === 0) {
+        log.info({ err: error }, "device stream is started over");
+        continue;
+      }
       const delayMs = backoff.next();
       onState("failing", messageOf(error));
       log.warn({ err: error, retryInMs: Math.round(delayMs) }, "device stream failed, will be tried again");
@@ -85,28 +99,43 @@ export async function followDriver(options: DriverStreamOptions, signal: AbortSi
   }
 }
 
+// A change of another state than the one that was reported last.
+class RevisionMismatch extends NodekeeperError {
+  constructor(base: bigint, known: bigint) {
+    super("conflict", `the driver sent a change of revision ${base}, and its last state is ${known}`);
+  }
+}
+
 async function followOnce(options: DriverStreamOptions, signal: AbortSignal): Promise<void> {
-  const { endpoint, protocol, maxReceiveBytes, nodeName, onMessage, onState } = options;
-  const channel = dialUnix(endpoint, { maxReceiveBytes });
-  try {
-    if (protocol === "devices") {
-      const client = createClient(rawDeviceDriver, channel);
-      let before: Uint8Array | undefined;
-      for await (const message of client.listAndWatchDevices({ nodeName }, { signal })) {
-        const bytes = message as unknown as Uint8Array;
-        onState("streaming");
-        if (before && Buffer.compare(before, bytes) === 0) continue;
-        before = bytes;
-        onMessage({ protocol, frame: ListAndWatchDevicesFrame.decode(bytes) });
-      }
-      return;
+  const { endpoint, protocol, maxReceiveBytes, nodeName, onMessage, onDelta, onState } = options;
+  const isOld = protocol === "namedResources";
+  const method = isOld
+    ? `${NodeDefinition.fullName}/NodeListAndWatchResources`
+    : `${DeviceDriverDefinition.fullName}/ListAndWatchDevices`;
+  const request = isOld
+    ? new Uint8Array()
+    : ListAndWatchDevicesRequest.encode({ nodeName, acceptsDeltas: true }).finish();
+  let before: Uint8Array | undefined;
+  let revision = 0n;
+  for await (const bytes of streamMessages(endpoint, method, request, { maxReceiveBytes }, signal)) {
+    onState("streaming");
+    if (before && Buffer.compare(before, bytes) === 0) continue;
+    before = bytes;
+    if (isOld) {
+      onMessage({ protocol, models: decodeNamedResources(NodeListAndWatchResourcesResponse.decode(bytes)) });
+      continue;
     }
-    const client = createClient(NodeDefinition, channel);
-    for await (const response of client.nodeListAndWatchResources({}, { signal })) {
-      onState("streaming");
-      onMessage({ protocol, models: decodeNamedResources(response) });
+    const message = readMessage(bytes);
+    if (message.delta) {
+      // The next change may be the same bytes, and mean another state.
+      before = undefined;
+      const { baseRevision } = message.delta;
+      if (revision === 0n || baseRevision !== revision) throw new RevisionMismatch(baseRevision, revision);
+      if (message.pools.length > 0)
+        throw new NodekeeperError("invalid", "the driver sent a message with both pools and a delta");
     }
-  } finally {
-    channel.close();
+    revision = message.revision;
+    if (message.delta) await onDelta(message.delta);
+    else onMessage({ protocol: "devices", message });
   }
 }

@@ -1,27 +1,51 @@
-import { Backoff, messageOf } from "../lib/index.ts";
+import { Backoff, codeOf, type ErrorCode, messageOf } from "../lib/index.ts";
 import type { Desired } from "./driver.ts";
+import type { Feature } from "./feature-bits.ts";
 import type { DroppedField } from "./features.ts";
-import type { WriteResult } from "./slice-writer.ts";
+import { PlanMemory } from "./plan.ts";
+import { RefusedDevices } from "./refused-devices.ts";
+import type { WriteResult } from "./write-result.ts";
 
 const REPAIR_MEMORY_MS = 300_000;
+// One Event for what changes all the time.
+const EVENT_INTERVAL_MS = 60_000;
+const MOST_FIELDS_IN_EVENT = 3;
 
-/** How it goes with one driver's slices. Times are monotonic milliseconds. */
+/** Why a driver's slices are not as they should be. */
+export interface WriteProblem {
+  message: string;
+  code: ErrorCode;
+  /** Monotonic milliseconds. */
+  since: number;
+}
+
+/** The state of writing one driver's slices. Times are monotonic milliseconds. */
 export class DriverSync {
+  /** Devices that the API server refuses. */
+  readonly refused: RefusedDevices;
+  readonly plans = new PlanMemory();
   readonly #failures: Backoff;
   readonly #repairs: Backoff;
   #repairedAt = Number.NEGATIVE_INFINITY;
   #settledFor: Desired | undefined;
-  #told = "";
+  #reported = "";
+  #reportedAt = Number.NEGATIVE_INFINITY;
   #writtenAt = Number.NEGATIVE_INFINITY;
   #pausedUntil = Number.NEGATIVE_INFINITY;
-  /** Why nothing can be written. */
-  error: string | undefined;
+  /** Why its slices can't be written; undefined where they are. */
+  problem: WriteProblem | undefined;
   /** Slices that the API server refuses, and its words. */
-  refused: ReadonlyMap<string, string> = new Map();
+  refusedSlices: ReadonlyMap<string, string> = new Map();
   dropped: readonly DroppedField[] = [];
+  /** What the server was asked about features for this driver; `DeviceSync` knows what it means. */
+  asked = "";
+  #retryAt: number | undefined;
+  /** Features that are left out for this driver alone, for the server refuses them in its slices. */
+  without: ReadonlySet<Feature> = new Set();
 
   constructor(random?: () => number) {
     const more = random ? { random } : {};
+    this.refused = new RefusedDevices(random);
     this.#failures = new Backoff({ baseMs: 500, maxMs: 30_000, jitter: 0.3, ...more });
     this.#repairs = new Backoff({ baseMs: 250, maxMs: 60_000, jitter: 0.3, ...more });
   }
@@ -33,16 +57,37 @@ export class DriverSync {
 
   /** Takes what a round came to. */
   wrote({ writes, failures, dropped }: WriteResult, now: number): void {
-    if (writes > 0) this.#writtenAt = now;
-    if (dropped.length > 0 || writes > 0) this.dropped = dropped;
-    this.refused = new Map([...failures].map(([name, error]) => [name, messageOf(error)]));
-    this.error = undefined;
+    if (writes > 0) {
+      this.#writtenAt = now;
+      this.dropped = dropped;
+    }
+    this.refusedSlices = new Map([...failures].map(([name, error]) => [name, messageOf(error)]));
+    const [first] = failures.values();
+    if (first === undefined) this.problem = undefined;
+    else this.#fail(first, now);
   }
 
-  /** All is as the driver wants it. */
+  /** All is as it should be. */
   settled(desired: Desired): void {
     this.#failures.reset();
+    this.refused.settled();
     this.#settledFor = desired;
+  }
+
+  /** How long until refused devices are to be tried again; undefined where there are none. Each time longer. */
+  retryDelay(now: number): number | undefined {
+    if (this.refused.size === 0) {
+      this.#retryAt = undefined;
+      return undefined;
+    }
+    this.#retryAt ??= now + this.refused.retryDelay();
+    return Math.max(0, this.#retryAt - now);
+  }
+
+  /** From now on refused devices are among those to be written. */
+  retry(): void {
+    this.#retryAt = undefined;
+    this.refused.retry();
   }
 
   /** Some slices could not be written; answers when to try again. */
@@ -50,20 +95,20 @@ export class DriverSync {
     return this.#failures.next();
   }
 
-  /** Nothing could be written: the server is left alone for a while, whatever the driver says. Answers how long. */
+  /** Nothing could be written: the server is left alone for a while, whatever the driver reports. Answers how long. */
   failed(error: unknown, now: number, atLeastMs: number): number {
-    this.error = messageOf(error);
+    this.#fail(error, now);
     const delayMs = Math.max(this.#failures.next(), atLeastMs);
     this.#pausedUntil = now + delayMs;
     return delayMs;
   }
 
-  /** Whether a change is somebody else's: the driver wants what it wanted when all was well. */
+  /** Whether a change is another client's: the driver reports what it reported when all was well. */
   isRepair(desired: Desired | undefined): boolean {
     return this.#settledFor !== undefined && this.#settledFor === desired;
   }
 
-  /** How long to wait before a repair: not at all for the first, ever longer against one who does it again and again. */
+  /** How long to wait before a repair: not at all for the first, ever longer against a client that does it repeatedly. */
   repairDelay(now: number): number {
     if (now - this.#repairedAt > REPAIR_MEMORY_MS) this.#repairs.reset();
     const isFirst = this.#repairs.failures === 0;
@@ -72,26 +117,42 @@ export class DriverSync {
     return isFirst ? 0 : delayMs;
   }
 
-  /** What is to be told of devices that are not published; nothing where it was told already. */
-  news(driver: string, { problems, quarantined }: Desired): string[] {
-    const [problem] = problems;
-    const [refused] = this.refused;
-    const [dropped] = this.dropped;
+  /**
+   * Events about devices that are not published; none where they were sent already, or others were less than a minute
+   * ago. Devices are counted by the field that is wrong, so that devices that come and go make one Event.
+   */
+  news(driver: string, { problems, quarantined }: Desired, now: number): string[] {
     const messages: string[] = [];
-    if (problem) {
-      const what = `${problem.device ? `${problem.device} of ` : ""}pool ${problem.pool}`;
-      messages.push(
-        `Driver ${driver}: ${quarantined} devices are held back; ${what}: ${problem.field}: ${problem.message}`,
-      );
+    const all = [...problems, ...this.refused.problems()];
+    const count = quarantined + this.refused.size;
+    if (all.length > 0) {
+      const byField = Map.groupBy(all, ({ field, message }) => (field === "" ? message : field));
+      const parts = [...byField].slice(0, MOST_FIELDS_IN_EVENT).map(([field, some]) => {
+        const [{ device, pool, message }] = some as [(typeof some)[0]];
+        const name = device ? `${device} of pool ${pool}` : `pool ${pool}`;
+        const what = field === message ? message : `${field}: ${message}`;
+        return some.length === 1 ? `${name}: ${what}` : `${some.length} such as ${name}: ${what}`;
+      });
+      if (byField.size > MOST_FIELDS_IN_EVENT)
+        parts.push(`${byField.size - MOST_FIELDS_IN_EVENT} more reasons`);
+      messages.push(`Driver ${driver}: ${count} devices are quarantined: ${parts.join("; ")}`);
     }
+    const [refused] = this.refusedSlices;
     if (refused) messages.push(`Driver ${driver}: the API server refuses slice ${refused[0]}: ${refused[1]}`);
+    const [dropped] = this.dropped;
     if (dropped) {
       const why = dropped.feature ? ` (${dropped.feature} is off)` : "";
-      messages.push(`Driver ${driver}: the API server drops ${dropped.field}${why}`);
+      messages.push(`Driver ${driver}: the API server stores ${dropped.field} differently${why}`);
     }
-    const told = messages.join("\n");
-    if (told === this.#told) return [];
-    this.#told = told;
+    const text = messages.join("\n");
+    if (text === this.#reported) return [];
+    if (messages.length > 0 && now - this.#reportedAt < EVENT_INTERVAL_MS) return [];
+    this.#reported = text;
+    if (messages.length > 0) this.#reportedAt = now;
     return messages;
+  }
+
+  #fail(error: unknown, now: number): void {
+    this.problem = { message: messageOf(error), code: codeOf(error), since: this.problem?.since ?? now };
   }
 }

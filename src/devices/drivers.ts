@@ -2,6 +2,7 @@ import {
   type Clock,
   childScope,
   type Logger,
+  type LoopTurns,
   NodekeeperError,
   quote,
   type ScopedSignal,
@@ -16,7 +17,7 @@ import type { DeviceMetrics } from "./metrics.ts";
 
 /** Times in milliseconds. */
 export interface DriverSettings {
-  /** How long the slices of a driver that is gone stay. */
+  /** How long the slices of a driver that disconnected stay. */
   wipeDelayMs: number;
   /** The largest message of a driver, bytes. */
   maxMessageBytes: number;
@@ -25,9 +26,10 @@ export interface DriverSettings {
 export interface DriversOptions {
   nodeName: string;
   settings: () => DriverSettings;
-  /** What a driver wants may have changed. */
+  /** What is to be published of a driver may have changed. */
   onChange: (driver: string) => void;
   metrics: () => DeviceMetrics;
+  turns: LoopTurns;
   clock: Clock;
   log: Logger;
   random?: () => number;
@@ -38,12 +40,14 @@ interface Following {
   done: Promise<void>;
 }
 
-/** The drivers that are registered, or were until lately, each with its stream. */
+/** The drivers that are registered, or were until recently, each with its stream. */
 export class Drivers implements PluginHandler {
   readonly type = "DRAPlugin";
   readonly #options: DriversOptions;
   readonly #drivers = new Map<string, Driver>();
   readonly #following = new Map<string, Following>();
+  // Streams of earlier registrations until they are over.
+  readonly #superseded = new Set<Promise<void>>();
   readonly #wipes = new Map<string, Timer>();
 
   constructor(options: DriversOptions) {
@@ -71,88 +75,119 @@ export class Drivers implements PluginHandler {
   }
 
   async register({ name, versions, endpoint, generation }: PluginRegistration): Promise<void> {
-    const { clock, log, settings } = this.#options;
+    const { clock, log, settings, turns } = this.#options;
     this.#wipes.get(name)?.cancel();
     this.#wipes.delete(name);
     const driver = this.#drivers.get(name) ?? new Driver(name, this.#options.nodeName);
     this.#drivers.set(name, driver);
     const protocol = protocolOf(versions);
-    if (driver.protocol !== protocol && !driver.isWiped) driver.protocol = protocol;
-    if (driver.isWiped) driver.forget();
-    driver.isWiped = false;
+    driver.protocol = protocol;
+    if (driver.isWithdrawn) driver.forget();
+    driver.isWithdrawn = false;
     driver.isRegistered = true;
     driver.generation = generation;
     this.#enter(driver, protocol === "none" ? "none" : "waiting");
-    // The stream of the registration before says nothing any more; what it said holds until the first message.
-    this.#following.get(name)?.scope.abort(stopped("registered anew"));
-    this.#following.delete(name);
-    if (protocol === "none") return;
+    // What the registration before has reported holds until the first message.
+    const superseded = this.#supersede(name, "registered again");
+    if (protocol === "none") {
+      // It publishes its slices itself: those that the agent published would spoil its pools.
+      this.#withdraw(driver);
+      return;
+    }
     const scope = childScope();
+    const heard = () => {
+      driver.messageAt = clock.now();
+      this.#options.metrics().messages.inc({ driver: name });
+      this.#options.onChange(name);
+    };
     const isCurrent = () => !scope.signal.aborted && driver.generation === generation;
-    const done = followDriver(
-      {
-        endpoint,
-        nodeName: this.#options.nodeName,
-        protocol,
-        maxReceiveBytes: settings().maxMessageBytes,
-        onMessage: (message) => {
-          if (!isCurrent()) return;
-          driver.protocol = protocol;
-          driver.take(message);
-          driver.messageAt = clock.now();
-          this.#options.metrics().messages.inc({ driver: name });
-          this.#options.onChange(name);
+    const follow = () =>
+      followDriver(
+        {
+          endpoint,
+          nodeName: this.#options.nodeName,
+          protocol,
+          maxReceiveBytes: settings().maxMessageBytes,
+          onMessage: (message) => {
+            if (!isCurrent()) return;
+            driver.protocol = protocol;
+            driver.take(message);
+            heard();
+          },
+          onDelta: async (delta) => {
+            if (!isCurrent()) return;
+            await driver.apply(delta, turns);
+            heard();
+          },
+          onState: (state, error) => {
+            if (!isCurrent()) return;
+            this.#enter(driver, state, error);
+            if (state === "none") this.#withdrawLater(driver, "the driver does not implement its stream");
+          },
+          clock,
+          log: log.child({ driver: name }),
+          ...(this.#options.random ? { random: this.#options.random } : {}),
         },
-        onState: (state, error) => {
-          if (isCurrent()) this.#enter(driver, state, error);
-        },
-        clock,
-        log: log.child({ driver: name }),
-        ...(this.#options.random ? { random: this.#options.random } : {}),
-      },
-      scope.signal,
-    );
+        scope.signal,
+      );
+    const done = superseded ? superseded.then(follow) : follow();
     this.#following.set(name, { scope, done });
   }
 
   deregister({ name, generation }: PluginRegistration, reason: string): void {
     const driver = this.#drivers.get(name);
     if (!driver || driver.generation !== generation) return;
-    const { clock, log, settings } = this.#options;
-    this.#following.get(name)?.scope.abort(stopped(reason));
-    this.#following.delete(name);
+    this.#supersede(name, reason);
     driver.isRegistered = false;
     this.#enter(driver, driver.state === "none" ? "none" : "ended", reason);
-    if (driver.state === "none") {
-      this.#drivers.delete(name);
-      return;
-    }
-    const { wipeDelayMs } = settings();
-    log.info(
-      { driver: name, reason, wipeInMs: wipeDelayMs },
-      "driver is gone: its slices go too unless it comes back",
-    );
-    this.#wipes.set(
-      name,
-      clock.after(wipeDelayMs, () => this.#wipe(driver)),
-    );
+    if (driver.isWithdrawn) this.#options.onChange(name);
+    else this.#withdrawLater(driver, reason);
   }
 
   /** Ends every stream. */
   async stop(): Promise<void> {
     for (const timer of this.#wipes.values()) timer.cancel();
-    for (const { scope } of this.#following.values()) scope.abort(stopped("the agent is stopping"));
-    await Promise.all([...this.#following.values()].map(({ done }) => done));
+    for (const name of [...this.#following.keys()]) this.#supersede(name, "the agent is stopping");
+    await Promise.all(this.#superseded);
   }
 
-  /** Its slices are gone: nothing is left to remember of a driver that went. */
-  wiped(name: string): void {
-    if (this.#drivers.get(name)?.isWiped) this.#drivers.delete(name);
+  /** Its slices are deleted: nothing is left to remember of a driver that disconnected. Answers whether it did. */
+  withdrawn(name: string): boolean {
+    const driver = this.#drivers.get(name);
+    if (driver && (driver.isRegistered || !driver.isWithdrawn)) return false;
+    this.#drivers.delete(name);
+    this.#options.metrics().messages.remove({ driver: name });
+    return true;
   }
 
-  #wipe(driver: Driver): void {
+  #supersede(name: string, reason: string): Promise<void> | undefined {
+    const following = this.#following.get(name);
+    if (!following) return undefined;
+    this.#following.delete(name);
+    following.scope.abort(stopped(reason));
+    const over = following.done.finally(() => {
+      following.scope.release();
+      this.#superseded.delete(over);
+    });
+    this.#superseded.add(over);
+    return over;
+  }
+
+  #withdrawLater(driver: Driver, reason: string): void {
+    const { clock, log, settings } = this.#options;
+    const { wipeDelayMs } = settings();
+    const fields = { driver: driver.name, reason, deleteInMs: wipeDelayMs };
+    log.info(fields, "driver reports no devices any more: its slices are deleted unless it registers again");
+    this.#wipes.get(driver.name)?.cancel();
+    this.#wipes.set(
+      driver.name,
+      clock.after(wipeDelayMs, () => this.#withdraw(driver)),
+    );
+  }
+
+  #withdraw(driver: Driver): void {
     this.#wipes.delete(driver.name);
-    driver.isWiped = true;
+    driver.isWithdrawn = true;
     this.#options.onChange(driver.name);
   }
 

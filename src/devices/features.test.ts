@@ -1,13 +1,14 @@
 import { describe, expect, test } from "vitest";
 import {
+  checkPools,
   type Device,
   droppedFields,
   type Feature,
-  featuresBehindRefusal,
+  featuresIn,
   type SliceSpec,
   withoutFeatures,
 } from "./index.ts";
-import { driver, nodeName, poolOf } from "./testing.ts";
+import { driver, nodeName, poolOf } from "./testing/slice-store.ts";
 
 function sliceOf(...devices: Device[]): SliceSpec {
   return { driver, nodeName, pool: { name: "pool", generation: 1, resourceSliceCount: 1 }, devices };
@@ -46,9 +47,9 @@ const cases: { feature: Feature; device: Device; answered: Device; fields: strin
   },
   {
     feature: "DRANodeAllocatableResources",
-    device: { name: "gpu", nodeAllocatableResourceMappings: { cpu: { allocationMultiplier: "2" } } },
+    device: { name: "gpu", nodeAllocatableResources: { cpu: { mapping: { deviceMultiplier: "2" } } } },
     answered: { name: "gpu" },
-    fields: ["nodeAllocatableResourceMappings"],
+    fields: ["nodeAllocatableResources"],
   },
 ];
 
@@ -60,9 +61,12 @@ describe.each(cases)("$feature", ({ feature, device, answered, fields }) => {
   });
 
   test("without it, nothing is dropped", () => {
-    const { pools, problems } = withoutFeatures([poolOf([device])], new Set([feature]));
+    const checked = checkPools(driver, [poolOf([device])]);
+    expect(featuresIn(checked)).toEqual([feature]);
+    const { pools, problems } = withoutFeatures(checked, new Set([feature]));
     expect(problems).toEqual([]);
-    expect(droppedFields(sliceOf(...pools[0]!.devices), sliceOf(answered))).toEqual([]);
+    const devices = pools[0]!.devices.map((kept) => kept.device);
+    expect(droppedFields(sliceOf(...devices), sliceOf(answered))).toEqual([]);
   });
 });
 
@@ -78,30 +82,39 @@ test("what no gate explains is named too", () => {
   expect(droppedFields(sliceOf(device), sliceOf())).toEqual([{ device: "gpu", field: "name" }]);
 });
 
-test("a device that would be given out wrongly is held back", () => {
-  const bad: Device = { name: "bad", taints: [{ key: "k", effect: "NoSchedule" }] };
-  const part: Device = {
-    name: "part",
-    consumesCounters: [{ counterSet: "a", counters: { b: { value: "1" } } }],
-  };
-  const without = new Set<Feature>(["DRADeviceTaints", "DRAPartitionableDevices"]);
-  const pools = [
-    poolOf([bad, part, "good"]),
-    { ...poolOf(["x"], "roaming"), nodes: { kind: "perDevice" as const } },
-  ];
-  const answer = withoutFeatures(pools, without);
-  expect(answer.pools).toEqual([poolOf(["good"])]);
-  expect(answer.problems.map(({ device, field }) => [device, field])).toEqual([
-    ["bad", "taints"],
-    ["part", "consumesCounters"],
-    [undefined, "perDeviceNodeSelection"],
-  ]);
+const memory = { name: "a", counters: { b: { value: "8" } } };
+const consumer = (name: string, more = {}): Device => ({
+  name,
+  consumesCounters: [{ counterSet: "a", counters: { b: { value: "1" } }, ...more }],
 });
 
-test("a refusal may be about a part that was dropped before the check", () => {
-  const lists = { name: "gpu", attributes: { cores: { ints: [1] } } };
-  expect(featuresBehindRefusal(sliceOf({ name: "gpu" }))).toEqual([]);
-  expect(featuresBehindRefusal(sliceOf(lists))).toEqual(["DRAListTypeAttributes"]);
-  const roaming = { ...sliceOf({ name: "gpu", allNodes: true }), perDeviceNodeSelection: true };
-  expect(featuresBehindRefusal(roaming)).toEqual(["DRAPartitionableDevices"]);
+test.each<[string, Feature, Device, string]>([
+  ["tainted", "DRADeviceTaints", { name: "bad", taints: [{ key: "k", effect: "NoSchedule" }] }, "taints"],
+  ["a part", "DRAPartitionableDevices", consumer("bad"), "consumesCounters"],
+  [
+    "of a group",
+    "DRADeviceCompatibilityGroups",
+    consumer("bad", { compatibilityGroups: ["x"] }),
+    "consumesCounters.compatibilityGroups",
+  ],
+])("a device that is %s is quarantined where the server drops that, or may", (_, feature, bad, field) => {
+  const checked = checkPools(driver, [{ ...poolOf([bad, "good"]), sharedCounters: [memory] }]);
+  const features = new Set([feature]);
+  for (const answer of [withoutFeatures(checked, features), withoutFeatures(checked, new Set(), features)]) {
+    expect(answer.pools[0]!.devices.map(({ device }) => device.name)).toEqual(["good"]);
+    expect(answer.problems).toMatchObject([{ device: "bad", field }]);
+    expect(answer.quarantined).toBe(1);
+  }
+});
+
+test("what holds for a whole slice is named too, and left out", () => {
+  const fields = { partitionTypeAttribute: `${driver}/model`, skipNodeOperations: ["*"] };
+  const spec = { ...sliceOf(), ...fields };
+  expect(droppedFields(spec, sliceOf())).toEqual([
+    { field: "partitionTypeAttribute", feature: "DRAPartitionableDevicesType" },
+    { field: "skipNodeOperations", feature: "DRAOptionalNodeOperations" },
+  ]);
+  const checked = checkPools(driver, [{ ...poolOf(["gpu"]), fields }]);
+  const answer = withoutFeatures(checked, new Set<Feature>(["DRAOptionalNodeOperations"]));
+  expect(answer.pools[0]!.fields).toEqual({ partitionTypeAttribute: `${driver}/model` });
 });

@@ -1,14 +1,8 @@
-import { Canonical, nodesText, sameTaints } from "./canonical.ts";
-import type { Device, DeviceAttribute, DevicePool, DeviceProblem, SliceSpec } from "./model.ts";
-
-/** Parts of a slice that the API server drops in silence while the feature gate of this name is off. */
-export type Feature =
-  | "DRADeviceTaints"
-  | "DRAPartitionableDevices"
-  | "DRADeviceBindingConditions"
-  | "DRAConsumableCapacity"
-  | "DRAListTypeAttributes"
-  | "DRANodeAllocatableResources";
+import { Canonical, fieldsText, sameTaints } from "./canonical.ts";
+import type { CheckedDevice, CheckedPools } from "./checked.ts";
+import { checkedDevice } from "./checked-device.ts";
+import { bitsOf, type Feature, featuresOfFields, isList } from "./feature-bits.ts";
+import type { Device, DeviceProblem, PoolFields, SliceSpec } from "./model.ts";
 
 /** Something that was sent and is not in the answer. */
 export interface DroppedField {
@@ -19,26 +13,26 @@ export interface DroppedField {
   feature?: Feature;
 }
 
-const featureOfField: Record<string, Feature> = {
+const featureOfField: Readonly<Record<string, Feature>> = {
   taints: "DRADeviceTaints",
   consumesCounters: "DRAPartitionableDevices",
-  nodes: "DRAPartitionableDevices",
-  perDeviceNodeSelection: "DRAPartitionableDevices",
   sharedCounters: "DRAPartitionableDevices",
   bindsToNode: "DRADeviceBindingConditions",
   bindingConditions: "DRADeviceBindingConditions",
   bindingFailureConditions: "DRADeviceBindingConditions",
   allowMultipleAllocations: "DRAConsumableCapacity",
-  nodeAllocatableResourceMappings: "DRANodeAllocatableResources",
+  nodeAllocatableResources: "DRANodeAllocatableResources",
+  partitionTypeAttribute: "DRAPartitionableDevicesType",
+  skipNodeOperations: "DRAOptionalNodeOperations",
 };
 
 /** Compares what was sent with what the API server says it stored. Empty where nothing is lost. */
 export function droppedFields(desired: SliceSpec, answered: SliceSpec): DroppedField[] {
   const canonical = new Canonical();
   const dropped: DroppedField[] = [];
-  if (nodesText(desired) !== nodesText(answered)) {
-    const field = desired.perDeviceNodeSelection ? "perDeviceNodeSelection" : "nodeSelector";
-    dropped.push(fieldOf(field));
+  for (const field of ["partitionTypeAttribute", "skipNodeOperations"] as const) {
+    if (fieldsText({ [field]: desired[field] }) !== fieldsText({ [field]: answered[field] }))
+      dropped.push(fieldOf(field));
   }
   const sets = (spec: SliceSpec) =>
     (spec.sharedCounters ?? []).map((set) => canonical.counterSetFingerprint(set)).join();
@@ -59,80 +53,90 @@ export function droppedFields(desired: SliceSpec, answered: SliceSpec): DroppedF
 }
 
 /**
- * The features that may be why the API server refused a slice as invalid: without them it drops a part that the rest
- * can't do without, an attribute's only value or the choice of nodes, and blames what is left.
- */
-export function featuresBehindRefusal({ perDeviceNodeSelection, devices = [] }: SliceSpec): Feature[] {
-  const hasLists = devices.some(({ attributes }) => Object.values(attributes ?? {}).some(isList));
-  return [
-    ...(hasLists ? (["DRAListTypeAttributes"] as const) : []),
-    ...(perDeviceNodeSelection ? (["DRAPartitionableDevices"] as const) : []),
-  ];
-}
-
-/**
  * The pools without what the features stand for, so that they are what the API server will store and no write is
- * repeated for nothing. What would be given out wrongly without them is held back instead and named: a device that is
- * tainted against use, one that shares counters with others, a pool whose devices choose their nodes. A list
- * attribute goes altogether, for an attribute without a value is refused.
+ * repeated for nothing. What would be allocated wrongly without them is quarantined instead: a device that is tainted
+ * against use, one that shares counters with others. A list attribute is left out altogether, for an attribute without
+ * a value is refused.
+ * @param unknown features of which it is not known whether the server keeps them: nothing that would be allocated
+ * wrongly without them is published
+ * @param reduced devices without the same features, from earlier calls
  */
 export function withoutFeatures(
-  pools: readonly DevicePool[],
+  checked: CheckedPools,
   without: ReadonlySet<Feature>,
-): { pools: readonly DevicePool[]; problems: DeviceProblem[] } {
-  if (without.size === 0) return { pools, problems: [] };
+  unknown: ReadonlySet<Feature> = new Set(),
+  reduced: WeakMap<CheckedDevice, CheckedDevice> = new WeakMap(),
+): CheckedPools {
+  const missing = bitsOf(without);
+  const affected = missing | bitsOf(unknown);
+  if (affected === 0) return checked;
   const problems: DeviceProblem[] = [];
-  const kept = pools.flatMap((pool): DevicePool[] => {
-    if (pool.nodes.kind === "perDevice" && without.has("DRAPartitionableDevices")) {
-      problems.push({
-        pool: pool.name,
-        field: "perDeviceNodeSelection",
-        message: heldBack("DRAPartitionableDevices"),
-      });
-      return [];
-    }
-    const devices = pool.devices.filter((device) => {
-      const need = unsafeWithout(device, without);
-      if (!need) return true;
-      problems.push({
-        pool: pool.name,
-        device: device.name,
-        field: need.field,
-        message: heldBack(need.feature),
-      });
-      return false;
+  let quarantined = 0;
+  const canonical = new Canonical();
+  const pools = checked.pools.map((pool) => {
+    const fields = fieldsWithout(pool.fields, without);
+    const counterSets = without.has("DRAPartitionableDevices") ? [] : pool.counterSets;
+    if (!pool.devices.some(({ features }) => features & affected)) return { ...pool, fields, counterSets };
+    const devices = pool.devices.flatMap((device): CheckedDevice[] => {
+      if ((device.features & affected) === 0) return [device];
+      const lacking = unsafeWithout(device.device, without);
+      const doubted = lacking ?? unsafeWithout(device.device, unknown);
+      if (doubted) {
+        quarantined++;
+        const message = (lacking ? notKept : notKnown)(doubted.feature);
+        problems.push({ pool: pool.name, device: device.device.name, field: doubted.field, message });
+        return [];
+      }
+      if ((device.features & missing) === 0) return [device];
+      const less = reduced.get(device) ?? checkedDevice(deviceWithout(device.device, without), canonical);
+      reduced.set(device, less);
+      return [less];
     });
-    const sharedCounters = without.has("DRAPartitionableDevices") ? [] : pool.sharedCounters;
-    return [{ ...pool, sharedCounters, devices: devices.map((device) => deviceWithout(device, without)) }];
+    return { ...pool, fields, counterSets, devices };
   });
-  return { pools: kept, problems };
+  return {
+    pools,
+    problems: problems.length > 0 ? checked.problems.concat(problems) : checked.problems,
+    quarantined: checked.quarantined + quarantined,
+  };
 }
 
-/** The feature without which a device would be given out wrongly, if it is among those. */
+/** The feature without which a device would be allocated wrongly, if it is among those. */
 export function unsafeWithout(
-  { taints, consumesCounters }: Device,
+  { taints, consumesCounters = [] }: Device,
   without: ReadonlySet<Feature>,
 ): { field: string; feature: Feature } | undefined {
   if (without.has("DRADeviceTaints") && taints?.some(({ effect }) => effect !== "None")) {
     return { field: "taints", feature: "DRADeviceTaints" };
   }
-  if (without.has("DRAPartitionableDevices") && consumesCounters?.length) {
+  if (without.has("DRAPartitionableDevices") && consumesCounters.length > 0) {
     return { field: "consumesCounters", feature: "DRAPartitionableDevices" };
+  }
+  const hasGroups = consumesCounters.some(({ compatibilityGroups }) => compatibilityGroups?.length);
+  if (without.has("DRADeviceCompatibilityGroups") && hasGroups) {
+    return { field: "consumesCounters.compatibilityGroups", feature: "DRADeviceCompatibilityGroups" };
   }
   return undefined;
 }
 
-/** Why a device is held back. */
-export function heldBack(feature: Feature): string {
-  return `held back: the API server does not keep it (${feature})`;
+function notKept(feature: Feature): string {
+  return `quarantined: the API server does not keep it (${feature})`;
 }
 
-/** The device without what the features stand for. */
-export function deviceWithout(device: Device, without: ReadonlySet<Feature>): Device {
+function notKnown(feature: Feature): string {
+  return `quarantined: it is not known whether the API server keeps it (${feature})`;
+}
+
+function fieldsWithout(fields: PoolFields, without: ReadonlySet<Feature>): PoolFields {
+  if (!(featuresOfFields(fields) & bitsOf(without))) return fields;
+  const kept = Object.entries(fields).filter(([key]) => !without.has(featureOfField[key]!));
+  return Object.fromEntries(kept);
+}
+
+function deviceWithout(device: Device, without: ReadonlySet<Feature>): Device {
   const less = { ...device };
   for (const key of Object.keys(less) as (keyof Device)[]) {
-    const isOfNodes = key === "nodeName" || key === "nodeSelector" || key === "allNodes";
-    const feature = featureOfField[isOfNodes ? "nodes" : key];
+    const feature = featureOfField[key];
     if (feature && without.has(feature)) delete less[key];
   }
   if (without.has("DRAConsumableCapacity") && less.capacity) {
@@ -166,16 +170,19 @@ function differingFields(desired: Device, answered: Device, canonical: Canonical
         : { device: desired.name, field: `capacity[${name}]` },
     );
   }
-  if (nodesText(desired) !== nodesText(answered)) found.push(fieldOf("nodes", desired.name));
   for (const key of [
     "consumesCounters",
     "bindsToNode",
     "bindingConditions",
     "bindingFailureConditions",
     "allowMultipleAllocations",
-    "nodeAllocatableResourceMappings",
+    "nodeAllocatableResources",
   ] as const) {
-    if (differs({ [key]: desired[key] }, { [key]: answered[key] })) found.push(fieldOf(key, desired.name));
+    if (!differs({ [key]: desired[key] }, { [key]: answered[key] })) continue;
+    if (key === "consumesCounters" && answered.consumesCounters?.length) {
+      const field = "consumesCounters.compatibilityGroups";
+      found.push({ device: desired.name, field, feature: "DRADeviceCompatibilityGroups" });
+    } else found.push(fieldOf(key, desired.name));
   }
   // Nothing is lost, but something was added.
   return found.length > 0 ? found : [{ device: desired.name, field: "name" }];
@@ -188,8 +195,4 @@ function fieldOf(field: string, device?: string): DroppedField {
 
 function valueAt<Value>(record: Record<string, Value> | undefined, key: string): Value | undefined {
   return record && Object.hasOwn(record, key) ? record[key] : undefined;
-}
-
-function isList({ bools, ints, strings, versions }: DeviceAttribute): boolean {
-  return Boolean(bools ?? ints ?? strings ?? versions);
 }

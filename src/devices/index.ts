@@ -7,25 +7,19 @@ export type {
   StoredSlice,
 } from "./checked.ts";
 export { decodeNamedResources, poolsOfNamedResources } from "./decode-named-resources.ts";
-export { decodePools } from "./decode-pools.ts";
 export {
   type DeviceSettings,
   DeviceSync,
   type DeviceSyncOptions,
   defaultDeviceSettings,
 } from "./device-sync.ts";
-export {
-  type DroppedField,
-  droppedFields,
-  type Feature,
-  featuresBehindRefusal,
-  withoutFeatures,
-} from "./features.ts";
+export { type Feature, featuresIn } from "./feature-bits.ts";
+export { type DroppedField, droppedFields, withoutFeatures } from "./features.ts";
 export { limits } from "./limits.ts";
 export { deviceNameOf, identifierOf, oldNameOf } from "./mapped-names.ts";
 export type * from "./model.ts";
 export { type CheckedModels, checkModels, modelsOfPools } from "./models.ts";
-export { type PlanInput, planSlices, type SlicePlan } from "./plan.ts";
+export { type PlanInput, PlanMemory, type PoolPlan, planSlices, type SliceWrite } from "./plan.ts";
 export {
   decodeModel,
   encodeModel,
@@ -35,7 +29,8 @@ export {
   type StoredModel,
   storedModel,
 } from "./plan-models.ts";
-export { framedDeviceDriver, PoolReader, type PoolReaderOptions } from "./pool-reader.ts";
+export { PoolReader, type PoolReaderOptions } from "./pool-reader.ts";
+export { type DeviceMessage, readMessage } from "./read-message.ts";
 export type { DriverStatus, SliceStatus } from "./status.ts";
 export { checkPools, defaultValidation, type ValidationOptions } from "./validate.ts";
 export { decodeSpec, encodeSlice, type SliceVersion, sliceVersions, storedSlice } from "./versions.ts";

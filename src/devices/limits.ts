@@ -1,4 +1,4 @@
-/** Limits of resource.k8s.io/v1 as of Kubernetes 1.36, and the few of our own that keep a message bounded. */
+/** Limits of resource.k8s.io/v1 as of Kubernetes 1.37, and the few of our own that keep a message bounded. */
 export const limits = {
   devicesPerSlice: 128,
   /** Where a device of the slice has taints, consumes counters, or has an attribute that is a list. */
@@ -18,5 +18,6 @@ export const limits = {
   counterSetsPerSlice: 8,
   countersPerSet: 32,
   consumedCounterSets: 2,
+  compatibilityGroups: 2,
   requestPolicyValues: 10,
 } as const;

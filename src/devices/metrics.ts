@@ -11,6 +11,8 @@ export interface DeviceReadings {
     quarantined: number;
     devices: number;
     slices: number;
+    foreign: number;
+    isFailing: boolean;
   }[];
 }
 
@@ -43,13 +45,19 @@ export function createDeviceMetrics(registry: Registry, readings: DeviceReadings
         for (const driver of readings.drivers()) this.set({ driver: driver.name }, read(driver));
       },
     });
-  live("published", "Devices that are published.", ({ devices }) => devices);
+  live("published", "Devices that the API server has in complete pools.", ({ devices }) => devices);
   live(
     "quarantined",
-    "Devices that are held back because they break a rule.",
+    "Devices that are not published because they break a rule or the API server refuses them.",
     ({ quarantined }) => quarantined,
   );
-  live("slices", "ResourceSlices of a driver.", ({ slices }) => slices);
+  live("slices", "ResourceSlices of a driver that the agent published.", ({ slices }) => slices);
+  live(
+    "foreign_slices",
+    "ResourceSlices in a driver's pools that another client published.",
+    ({ foreign }) => foreign,
+  );
+  live("write_failing", "Whether a driver's slices can't be written.", ({ isFailing }) => Number(isFailing));
   return {
     messages: new Counter({
       name: `${PREFIX}messages_total`,
@@ -59,13 +67,13 @@ export function createDeviceMetrics(registry: Registry, readings: DeviceReadings
     }),
     writes: new Counter({
       name: `${PREFIX}slice_writes_total`,
-      help: "Writes of ResourceSlices by operation and outcome.",
+      help: "Writes of ResourceSlices and dry runs of them, by operation and outcome.",
       labelNames: ["operation", "result"],
       registers,
     }),
     repairs: new Counter({
       name: `${PREFIX}repairs_total`,
-      help: "Slices that somebody else changed or removed.",
+      help: "Slices that another client changed or deleted.",
       registers,
     }),
   };

@@ -51,28 +51,13 @@ export interface CounterSet {
 export interface CounterConsumption {
   counterSet: string;
   counters: Counters;
+  compatibilityGroups?: string[];
 }
 
-export interface NodeSelectorRequirement {
-  key: string;
-  operator: string;
-  values?: string[];
-}
-
-export interface NodeSelectorTerm {
-  matchExpressions?: NodeSelectorRequirement[];
-  matchFields?: NodeSelectorRequirement[];
-}
-
-/** core/v1's node selector. */
-export interface NodeSelector {
-  nodeSelectorTerms: NodeSelectorTerm[];
-}
-
-export interface NodeAllocatableMapping {
-  capacityKey?: string;
-  /** A quantity. */
-  allocationMultiplier?: string;
+/** How much of one of the node's own resources an allocation takes up. All but the key are quantities. */
+export interface NodeAllocatableResource {
+  mapping?: { capacityKey?: string; capacityMultiplier?: string; deviceMultiplier?: string };
+  overhead?: { perPod?: string; perContainer?: string };
 }
 
 export interface Device {
@@ -80,28 +65,25 @@ export interface Device {
   attributes?: Record<string, DeviceAttribute>;
   capacity?: Record<string, DeviceCapacity>;
   consumesCounters?: CounterConsumption[];
-  nodeName?: string;
-  nodeSelector?: NodeSelector;
-  allNodes?: boolean;
   taints?: DeviceTaint[];
   bindsToNode?: boolean;
   bindingConditions?: string[];
   bindingFailureConditions?: string[];
   allowMultipleAllocations?: boolean;
-  nodeAllocatableResourceMappings?: Record<string, NodeAllocatableMapping>;
+  nodeAllocatableResources?: Record<string, NodeAllocatableResource>;
 }
 
-/** Which nodes' pods may use the devices of a pool. */
-export type PoolNodes =
-  | { kind: "thisNode" }
-  | { kind: "allNodes" }
-  | { kind: "selector"; selector: NodeSelector }
-  | { kind: "perDevice" };
+/** What holds for all slices of a pool. */
+export interface PoolFields {
+  /** "<domain>/<identifier>" */
+  partitionTypeAttribute?: string;
+  skipNodeOperations?: string[];
+}
 
-/** What a driver wants to be known of one of its pools. */
+/** One of a driver's pools, as the driver reports it. All of its devices are this node's. */
 export interface DevicePool {
   name: string;
-  nodes: PoolNodes;
+  fields?: PoolFields;
   /** In the driver's order, which is the order in which the scheduler tries them. */
   devices: Device[];
   sharedCounters: CounterSet[];
@@ -116,14 +98,11 @@ export interface SlicePool {
   resourceSliceCount: number;
 }
 
-/** The spec of a ResourceSlice; exactly one of nodeName, nodeSelector, allNodes and perDeviceNodeSelection is set. */
-export interface SliceSpec {
+/** The spec of a ResourceSlice of one node. */
+export interface SliceSpec extends PoolFields {
   driver: string;
   pool: SlicePool;
-  nodeName?: string;
-  nodeSelector?: NodeSelector;
-  allNodes?: boolean;
-  perDeviceNodeSelection?: boolean;
+  nodeName: string;
   /** A slice has devices or shared counters, not both. */
   devices?: Device[];
   sharedCounters?: CounterSet[];

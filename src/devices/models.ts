@@ -1,5 +1,6 @@
 import { isQuantity, quote } from "../lib/index.ts";
 import type { CheckedPools } from "./checked.ts";
+import { unsafeFeatures } from "./feature-bits.ts";
 import { unsafeWithout } from "./features.ts";
 import { isDnsSubdomain, isSemanticVersion } from "./field-names.ts";
 import { oldNameOf } from "./mapped-names.ts";
@@ -14,12 +15,12 @@ import type {
 } from "./model.ts";
 import type { ValidationOptions } from "./validate.ts";
 
-/** Models that break no rule of resource.k8s.io/v1alpha2, and what is held back and why. */
+/** Models that break no rule of resource.k8s.io/v1alpha2, and what is quarantined and why. */
 export type CheckedModels = Omit<CheckedPools, "pools"> & { models: NamedResources[] };
 
 /**
- * Checks models by the rules of Kubernetes 1.30. A bad instance is held back and named, the others go on; of instances
- * of one name, in whichever model, the first is kept. `pool` is the name that problems are told under.
+ * Checks models by the rules of Kubernetes 1.30. An invalid instance is quarantined and named, the others are published;
+ * of instances of one name, in whichever model, the first is kept. `pool` is the name that problems are reported under.
  */
 export function checkModels(
   models: readonly NamedResources[],
@@ -54,8 +55,8 @@ export function checkModels(
 }
 
 /**
- * Pools in the old model, one model for each. What the old model has no words for is left away; where a device would be
- * given out wrongly without it, the device is held back and named.
+ * Pools in the old model, one model for each. What the old model has no field for is left out; where a device would be
+ * allocated wrongly without it, the device is quarantined and named.
  */
 export function modelsOfPools(pools: readonly DevicePool[]): {
   models: NamedResources[];
@@ -63,13 +64,9 @@ export function modelsOfPools(pools: readonly DevicePool[]): {
 } {
   const problems: DeviceProblem[] = [];
   const models: NamedResources[] = [];
-  const without = new Set(["DRADeviceTaints", "DRAPartitionableDevices"] as const);
-  const message = "held back: resource.k8s.io/v1alpha2 can't say it";
-  for (const { name: pool, nodes, devices } of pools) {
-    if (nodes.kind !== "thisNode") {
-      problems.push({ pool, field: "nodes", message });
-      continue;
-    }
+  const without = unsafeFeatures;
+  const message = "quarantined: resource.k8s.io/v1alpha2 has no such field";
+  for (const { name: pool, devices } of pools) {
     const instances = devices.flatMap((device) => {
       const need = unsafeWithout(device, without);
       if (!need) return [instanceOf(device)];

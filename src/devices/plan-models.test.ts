@@ -11,7 +11,7 @@ import {
   planModels,
   storedModel,
 } from "./index.ts";
-import { anyDevice, driver, nodeName, poolOf } from "./testing.ts";
+import { anyDevice, driver, nodeName, poolOf } from "./testing/slice-store.ts";
 
 function modelOf(...names: string[]): NamedResources {
   return { instances: names.map((name) => ({ name, attributes: [{ name: "memory", quantity: "1Gi" }] })) };
@@ -73,7 +73,7 @@ describe("planModels", () => {
 });
 
 describe("checkModels", () => {
-  test("a bad instance is held back, the others go on", () => {
+  test("an invalid instance is quarantined, the others are published", () => {
     const models: NamedResources[] = [
       modelOf("gpu.0", "Not A Name", "gpu.0"),
       {
@@ -104,7 +104,7 @@ describe("checkModels", () => {
 });
 
 describe("modelsOfPools", () => {
-  test("any device becomes a good instance, or is held back and named", () => {
+  test("any device becomes a good instance, or is quarantined and named", () => {
     fc.assert(
       fc.property(fc.array(anyDevice("x"), { maxLength: 5 }), (devices) => {
         const named = devices.map((device, at) => ({ ...device, name: `gpu-${at}` }));
@@ -114,11 +114,5 @@ describe("modelsOfPools", () => {
         expect(models[0]!.instances.length + problems.length).toBe(named.length);
       }),
     );
-  });
-
-  test("a pool of other nodes is held back", () => {
-    const { models, problems } = modelsOfPools([{ ...poolOf(["a"]), nodes: { kind: "allNodes" } }]);
-    expect(models).toEqual([]);
-    expect(problems).toMatchObject([{ pool: nodeName, field: "nodes" }]);
   });
 });

@@ -14,6 +14,8 @@ export interface StoredModel {
   /** Immutable in the API. */
   nodeName: string;
   fingerprint: string;
+  /** How many instances it has. */
+  instances: number;
 }
 
 export interface ModelPlanInput {
@@ -32,8 +34,8 @@ export interface ModelPlan {
 }
 
 /**
- * One slice for each model, as the seed has it: slices that hold a model already stay, the others are given to models
- * without one, and what is left over is deleted. Each slice holds one model, also where two models are equal; the seed
+ * One slice for each model, as the kubelet of 1.30 has it: slices that hold a model already stay, the others are given to models
+ * without one, and what is left over is deleted. Each slice holds one model, also where two models are equal; the kubelet
  * creates a new slice at every sync then.
  */
 export function planModels({ driver, nodeName, models, stored }: ModelPlanInput): ModelPlan {
@@ -96,12 +98,14 @@ export function decodeModel(object: KubeObject): NamedResources {
 
 /** What planning needs of an object that the API server gave. */
 export function storedModel(object: KubeObject, canonical = new Canonical()): StoredModel {
+  const model = decodeModel(object);
   return {
     metadata: object.metadata,
     name: object.metadata.name ?? "",
     driver: String(object.driverName ?? ""),
     nodeName: String(object.nodeName ?? ""),
-    fingerprint: modelFingerprint(decodeModel(object), canonical),
+    fingerprint: modelFingerprint(model, canonical),
+    instances: model.instances.length,
   };
 }
 

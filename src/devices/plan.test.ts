@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { type Device, encodeSlice, planSlices, storedSlice } from "./index.ts";
-import { checked, driver, namesUpTo, nodeName, poolOf, SliceStore } from "./testing.ts";
+import {
+  checked,
+  driver,
+  namesUpTo,
+  nodeName,
+  poolOf,
+  SliceStore,
+  wholePlan,
+} from "./testing/slice-store.ts";
 
 function sizes(store: SliceStore): number[] {
   return store.stored.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map(({ devices }) => devices.length);
@@ -85,7 +93,7 @@ describe("planSlices", () => {
     expect(store.stored.every(({ pool }) => pool.generation === 1)).toBe(true);
   });
 
-  test("a half empty slice that somebody deletes comes back, though its devices would fit elsewhere", () => {
+  test("a half empty slice that another client deletes comes back, though its devices would fit elsewhere", () => {
     const store = new SliceStore();
     const names = namesUpTo(130);
     store.sync(checked(poolOf(names)));
@@ -152,17 +160,6 @@ describe("planSlices", () => {
     expect(store.plan(checked(pool))).toEqual({ deletes: [], updates: [], creates: [] });
   });
 
-  test("another choice of nodes means other slices, for nodeName never changes", () => {
-    const store = new SliceStore();
-    store.sync(checked(poolOf(["gpu"])));
-    const old = store.stored[0]!;
-    const plan = store.sync(checked({ ...poolOf(["gpu"]), nodes: { kind: "allNodes" } }));
-    expect(plan).toMatchObject({ deletes: [{ name: old.name }], updates: [], creates: [{}] });
-    expect(plan.creates[0]!.name).not.toBe(old.name);
-    expect(plan.creates[0]!.spec).toMatchObject({ allNodes: true, pool: { generation: 2 } });
-    expect(plan.creates[0]!.spec.nodeName).toBeUndefined();
-  });
-
   test("a pool that is gone loses its slices, the others keep theirs", () => {
     const store = new SliceStore();
     store.sync(checked(poolOf(["a"], "one"), poolOf(["b"], "two")));
@@ -189,16 +186,46 @@ describe("planSlices", () => {
     );
     const same = checked(poolOf(["gpu-0", "nic-0", "gpu-1", "nic-1"]));
     // Two devices of four: one slice would do, so they are drawn together in one with a name of ours.
-    const plan = planSlices({ driver, nodeName, pools: same, stored });
+    const plan = wholePlan(planSlices({ driver, nodeName, pools: same, stored }));
     expect(plan.deletes).toHaveLength(2);
     expect(plan.creates).toMatchObject([{ spec: { pool: { generation: 8, resourceSliceCount: 1 } } }]);
     const single = [{ ...stored[0]!, pool: { ...stored[0]!.pool, resourceSliceCount: 1 } }];
     expect(
       planSlices({ driver, nodeName, pools: checked(poolOf(["gpu-0", "nic-0"])), stored: single }),
-    ).toEqual({
+    ).toEqual([]);
+  });
+
+  test.each([
+    [3, 8, 9],
+    [9, 8, 10],
+    [8, 8, 9],
+  ])(
+    "another client's slices of generation %i, the agent's of %i: the pool rises to %i",
+    (theirs, ours, next) => {
+      const store = new SliceStore();
+      const pools = checked(poolOf(namesUpTo(200)));
+      store.sync(pools);
+      const stored = store.stored.map((slice) => ({ ...slice, pool: { ...slice.pool, generation: ours } }));
+      const foreign = { name: "theirs", metadata: { uid: "1" }, pool: nodeName, generation: theirs };
+      const [plan] = planSlices({ driver, nodeName, pools, stored, foreign: [foreign] });
+      expect(plan!.outdated).toEqual([foreign]);
+      const written = plan!.writes.map(({ spec }) => spec.pool.generation);
+      // Slices of an older generation are no trouble: they are deleted, and that is all.
+      expect(written).toEqual(theirs < ours ? [] : [next, next]);
+    },
+  );
+
+  test("a slice without our label or owner is written again as it is", () => {
+    const store = new SliceStore();
+    const pools = checked(poolOf(namesUpTo(200)));
+    store.sync(pools);
+    const [first, ...others] = store.stored;
+    const stored = [{ ...first!, isMarked: false }, ...others];
+    const [plan] = planSlices({ driver, nodeName, pools, stored });
+    expect(plan).toMatchObject({
+      rises: false,
       deletes: [],
-      updates: [],
-      creates: [],
+      writes: [{ name: first!.name, isChanged: false }],
     });
   });
 });

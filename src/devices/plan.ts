@@ -1,8 +1,9 @@
-import { nodesText, sameTaint, sameTaints } from "./canonical.ts";
-import type { CheckedDevice, CheckedPool, StoredSlice } from "./checked.ts";
+import { fieldsText, sameTaint, sameTaints } from "./canonical.ts";
+import type { CheckedCounterSet, CheckedDevice, CheckedPool, StoredSlice } from "./checked.ts";
 import { type Group, layOut } from "./layout.ts";
 import { limits } from "./limits.ts";
-import type { CounterSet, Device, DeviceTaint, PoolNodes, SliceSpec } from "./model.ts";
+import type { CounterSet, Device, DeviceTaint, SliceSpec } from "./model.ts";
+import { type ForeignSlice, poolKey } from "./slice-api.ts";
 import { firstCounterIndex, indexOfName, nameSuffix, sliceName } from "./slice-names.ts";
 
 export interface PlanInput {
@@ -12,32 +13,141 @@ export interface PlanInput {
   pools: readonly CheckedPool[];
   /** Every slice of the driver that this node published, and no other. */
   stored: readonly StoredSlice[];
+  /** Slices of the driver on this node that other clients published. */
+  foreign?: readonly ForeignSlice[];
+  /** Of the driver's plans before; it changes how long a plan takes, and nothing else. */
+  memory?: PlanMemory;
 }
 
-/** What is to be written. Deletions come first, so that nothing that is gone is given out; then updates, then creations. */
-export interface SlicePlan {
+/** How the last plan of each pool spread its devices over slices. */
+export class PlanMemory {
+  readonly #layouts = new Map<string, Layout>();
+
+  /** Takes the layout of a pool. */
+  keep(pool: CheckedPool, targets: readonly Target[]): void {
+    this.#layouts.set(pool.name, { pool, targets });
+  }
+
+  /** Keeps no other pools than these. */
+  keepOnly(pools: readonly CheckedPool[]): void {
+    const names = new Set(pools.map(({ name }) => name));
+    for (const name of this.#layouts.keys()) if (!names.has(name)) this.#layouts.delete(name);
+  }
+
+  /**
+   * The same layout for the pool as it is now, where only the contents of devices have changed since and the slices
+   * hold the devices that it gave them: a layout depends on them, and the writes of the last plan may not have been
+   * made. Undefined where the layout may be another.
+   */
+  again(pool: CheckedPool, stored: readonly StoredSlice[]): Target[] | undefined {
+    const known = this.#layouts.get(pool.name);
+    if (!known || known.targets.length !== stored.length) return undefined;
+    const { devices, counterSets } = known.pool;
+    if (devices.length !== pool.devices.length || counterSets.length !== pool.counterSets.length)
+      return undefined;
+    for (const [at, { fingerprint }] of counterSets.entries())
+      if (fingerprint !== pool.counterSets[at]!.fingerprint) return undefined;
+    for (let at = 0; at < devices.length; at++) {
+      const before = devices[at]!;
+      const now = pool.devices[at]!;
+      if (before === now) continue;
+      if (before.device.name !== now.device.name || before.advanced !== now.advanced) return undefined;
+    }
+    const byName = new Map(stored.map((slice) => [slice.name, slice]));
+    const targets: Target[] = [];
+    let at = 0;
+    for (const target of known.targets) {
+      const slice = byName.get(target.name);
+      if (!slice) return undefined;
+      const size = target.devices?.length;
+      if (slice.devices.length !== (size ?? 0)) return undefined;
+      for (const [offset, { name }] of slice.devices.entries())
+        if (name !== pool.devices[at + offset]!.device.name) return undefined;
+      targets.push({
+        stored: slice,
+        name: target.name,
+        ...(target.counters && { counters: target.counters }),
+        ...(size !== undefined && { devices: pool.devices.slice(at, at + size) }),
+      });
+      at += size ?? 0;
+    }
+    return targets;
+  }
+}
+
+interface Layout {
+  pool: CheckedPool;
+  targets: readonly Target[];
+}
+
+/** A slice to be written. */
+export interface SliceWrite {
+  /** What it replaces; absent for one to be created. */
+  stored: StoredSlice | undefined;
+  name: string;
+  spec: SliceSpec;
+  /** The devices of the spec. */
+  devices: readonly CheckedDevice[];
+  counterSets: readonly CheckedCounterSet[];
+  /** Whether it says something else than what it replaces, other than the pool's generation. */
+  isChanged: boolean;
+}
+
+/** What is to be written of one pool. Deletions come first, so that no device that has left is allocated. */
+export interface PoolPlan {
+  pool: string;
+  /** The scheduler allocates from the pool as it is stored now. */
+  isAllocatable: boolean;
+  /** Until all writes are done, the scheduler allocates nothing from the pool. */
+  rises: boolean;
   deletes: StoredSlice[];
-  updates: { stored: StoredSlice; spec: SliceSpec }[];
-  creates: { name: string; spec: SliceSpec }[];
+  writes: SliceWrite[];
+  /** Slices of other clients that are outdated once all is written: their generation is lower then. */
+  outdated: ForeignSlice[];
 }
 
 /**
- * Says what to write so that the slices become what the driver wants, from what the API server has and nothing else.
+ * Decides what to write so that the slices become what the driver reports, from what the API server has and nothing
+ * else. Pools that are to be removed come first; a pool with nothing to do has no plan.
  *
  * A pool's generation rises whenever a reader that sees some of the writes and not yet the others could take a mix for
  * the truth; all its slices are written then. It stays where there is no such mix: when one slice changes in place,
- * when only taints change (each speaks of its own device alone), and when slices are missing or of an older generation
+ * when only taints change (each is about its own device alone), and when slices are missing or of an older generation
  * and the others are right already, for readers wait until all are there.
+ *
+ * It also rises above that of slices which another client published in the pool: readers would mix them with the
+ * agent's, or use them instead.
  */
-export function planSlices({ driver, nodeName, pools, stored }: PlanInput): SlicePlan {
-  const plan: SlicePlan = { deletes: [], updates: [], creates: [] };
+export function planSlices({
+  driver,
+  nodeName,
+  pools,
+  stored,
+  foreign = [],
+  memory = new PlanMemory(),
+}: PlanInput): PoolPlan[] {
   const byPool = Map.groupBy(stored, (slice) => slice.pool.name);
-  for (const pool of pools) {
-    planPool(plan, driver, nodeName, pool, byPool.get(pool.name) ?? []);
+  const foreignByPool = Map.groupBy(foreign, (slice) => slice.pool);
+  const plans = pools.map((pool) => {
+    const others = foreignByPool.get(pool.name) ?? [];
+    const plan = planPool(driver, nodeName, pool, byPool.get(pool.name) ?? [], others, memory);
     byPool.delete(pool.name);
-  }
-  for (const slices of byPool.values()) plan.deletes.push(...slices);
-  return plan;
+    return plan;
+  });
+  memory.keepOnly(pools);
+  const removals = [...byPool].map(
+    ([pool, deletes]): PoolPlan => ({
+      pool,
+      isAllocatable: false,
+      rises: false,
+      deletes,
+      writes: [],
+      outdated: [],
+    }),
+  );
+  return [...removals, ...plans].filter(
+    ({ deletes, writes, outdated }) => deletes.length + writes.length + outdated.length > 0,
+  );
 }
 
 /** One slice as it should be; `stored` is what it replaces. */
@@ -51,44 +161,57 @@ interface Target {
 type Difference = "none" | "taints" | "more";
 
 function planPool(
-  plan: SlicePlan,
   driver: string,
   nodeName: string,
   pool: CheckedPool,
   stored: StoredSlice[],
-): void {
-  const nodes = specNodes(pool.nodes, nodeName);
-  const nodesKey = nodesText(nodes);
-  // nodeName is immutable: slices with another one can't become slices of this pool.
-  const usable = stored.filter((slice) => slice.nodeName === nodes.nodeName);
-  const targets = targetsOf(
-    pool,
-    usable,
-    stored,
-    nameSuffix(driver, nodeName, `${nodes.nodeName ? "node" : ""}/${pool.name}`),
-  );
+  foreign: ForeignSlice[],
+  memory: PlanMemory,
+): PoolPlan {
+  const targets =
+    memory.again(pool, stored) ?? targetsOf(pool, stored, nameSuffix(driver, nodeName, poolKey(pool.name)));
+  memory.keep(pool, targets);
   const kept = new Set(targets.map((target) => target.stored));
   const count = targets.length;
-  const differences = targets.map((target) => differenceOf(target, nodesKey, count));
+  const differences = targets.map((target) => differenceOf(target, fieldsText(pool.fields), count));
 
-  const generation = Math.max(0, ...stored.map((slice) => slice.pool.generation));
+  const newest = Math.max(0, ...stored.map((slice) => slice.pool.generation));
+  const generation = Math.max(newest, ...foreign.map((slice) => slice.generation));
   const isVisible = (slice: StoredSlice) => slice.pool.generation === generation;
-  const rises = stored.length === 0 || wouldMix(targets, differences, stored, kept, isVisible);
+  const isContested = foreign.some((slice) => slice.generation >= newest);
+  const rises = stored.length === 0 || isContested || wouldMix(targets, differences, stored, kept, isVisible);
   const next = rises ? generation + 1 : generation;
 
-  plan.deletes.push(...stored.filter((slice) => !kept.has(slice)));
   const taintsBefore = memoize(() => taintsByDevice(stored));
+  const writes: SliceWrite[] = [];
   for (const [at, target] of targets.entries()) {
-    if (!rises && target.stored && isVisible(target.stored) && differences[at] === "none") continue;
+    const difference = differences[at]!;
+    const isCurrent = !rises && target.stored && isVisible(target.stored);
+    if (isCurrent && difference === "none" && target.stored?.isMarked !== false) continue;
+    const { devices = [], counters: counterSets = [] } = target;
     const spec: SliceSpec = {
       driver,
       pool: { name: pool.name, generation: next, resourceSliceCount: count },
-      ...nodes,
+      nodeName,
+      ...pool.fields,
       ...contentOf(target, taintsBefore),
     };
-    if (target.stored) plan.updates.push({ stored: target.stored, spec });
-    else plan.creates.push({ name: target.name, spec });
+    const isChanged = difference !== "none";
+    writes.push({ stored: target.stored, name: target.name, spec, devices, counterSets, isChanged });
   }
+  const visible = stored.filter(isVisible);
+  return {
+    pool: pool.name,
+    isAllocatable:
+      !isContested &&
+      visible.length > 0 &&
+      visible.every((slice) => slice.pool.resourceSliceCount === visible.length),
+    rises,
+    deletes: stored.filter((slice) => !kept.has(slice)),
+    // Updates come before creations, for they show that devices have left.
+    writes: writes.filter((write) => write.stored).concat(writes.filter((write) => !write.stored)),
+    outdated: foreign,
+  };
 }
 
 // Whether writes at the generation that readers use now could show them something that never was. Slices of older
@@ -111,9 +234,9 @@ function wouldMix(
   return changed.length > 1 && changed.some((difference) => difference !== "taints");
 }
 
-function targetsOf(pool: CheckedPool, usable: StoredSlice[], all: StoredSlice[], suffix: string): Target[] {
-  const taken = new Set(all.map(({ name }) => name));
-  const sorted = usable.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+function targetsOf(pool: CheckedPool, stored: StoredSlice[], suffix: string): Target[] {
+  const taken = new Set(stored.map(({ name }) => name));
+  const sorted = stored.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const deviceSlots = sorted.filter((slice) => slice.counterSets.length === 0);
   const counterSlots = sorted.filter((slice) => slice.counterSets.length > 0);
 
@@ -122,7 +245,7 @@ function targetsOf(pool: CheckedPool, usable: StoredSlice[], all: StoredSlice[],
     const from = at * limits.counterSetsPerSlice;
     targets.push({
       stored: counterSlots[at],
-      name: freeName(firstCounterIndex + at, suffix, taken),
+      name: counterSlots[at]?.name ?? freeName(firstCounterIndex + at, suffix, taken),
       counters: pool.counterSets.slice(from, from + limits.counterSetsPerSlice),
     });
   }
@@ -135,7 +258,7 @@ function targetsOf(pool: CheckedPool, usable: StoredSlice[], all: StoredSlice[],
       devices: devices.map((device) => device.name),
     })),
     {
-      missing: missingSlots(all, pool),
+      missing: missingSlots(stored, pool),
       endIndex: firstCounterIndex,
       isFree: (index) => !taken.has(sliceName(index, suffix)),
     },
@@ -168,10 +291,10 @@ function missingSlots(stored: StoredSlice[], pool: CheckedPool): number {
   return Math.max(0, newest.pool.resourceSliceCount - counters - present);
 }
 
-function differenceOf(target: Target, nodesKey: string, count: number): Difference {
+function differenceOf(target: Target, fields: string, count: number): Difference {
   const { stored } = target;
   if (!stored) return "more";
-  if (stored.pool.resourceSliceCount !== count || stored.nodes !== nodesKey) return "more";
+  if (stored.pool.resourceSliceCount !== count || stored.fields !== fields) return "more";
   const counters = target.counters ?? [];
   const devices = target.devices ?? [];
   if (stored.counterSets.length !== counters.length || stored.devices.length !== devices.length)
@@ -179,9 +302,12 @@ function differenceOf(target: Target, nodesKey: string, count: number): Differen
   if (counters.some(({ fingerprint }, at) => fingerprint !== stored.counterSets[at])) return "more";
   let difference: Difference = "none";
   for (let at = 0; at < devices.length; at++) {
-    const { device, fingerprint } = devices[at]!;
+    const checked = devices[at]!;
+    const { device } = checked;
     const other = stored.devices[at]!;
-    if (fingerprint !== other.fingerprint) return "more";
+    // The same object was sent before: its taints have the times that the server gave them.
+    if (checked === other.sent) continue;
+    if (checked.fingerprint !== other.fingerprint) return "more";
     if (!sameTaints(device.taints, other.taints)) difference = "taints";
   }
   return difference;
@@ -221,20 +347,4 @@ function memoize<Value>(make: () => Value): () => Value {
     made ??= { value: make() };
     return made.value;
   };
-}
-
-function specNodes(
-  nodes: PoolNodes,
-  nodeName: string,
-): Pick<SliceSpec, "nodeName" | "nodeSelector" | "allNodes" | "perDeviceNodeSelection"> {
-  switch (nodes.kind) {
-    case "thisNode":
-      return { nodeName };
-    case "allNodes":
-      return { allNodes: true };
-    case "selector":
-      return { nodeSelector: nodes.selector };
-    case "perDevice":
-      return { perDeviceNodeSelection: true };
-  }
 }

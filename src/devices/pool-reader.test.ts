@@ -1,39 +1,29 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import fc from "fast-check";
-import { createClient, createServer } from "nice-grpc";
 import { expect, test } from "vitest";
 import * as wire from "../gen/nodekeeper/devices/v1alpha1/api.ts";
-import { ListAndWatchDevicesFrame } from "../gen/nodekeeper/devices/v1alpha1/frames.ts";
-import { dialUnix } from "../grpc/index.ts";
-import {
-  checkPools,
-  decodePools,
-  type Feature,
-  framedDeviceDriver,
-  PoolReader,
-  withoutFeatures,
-} from "./index.ts";
-import { nodeName } from "./testing.ts";
+import { PoolReader, readMessage } from "./index.ts";
+import { driver, nodeName } from "./testing/slice-store.ts";
 
 type Message = Parameters<typeof wire.ListAndWatchDevicesResponse.fromPartial>[0];
 
-function frameOf(message: Message): ListAndWatchDevicesFrame {
+function bytesOf(message: Message): Uint8Array {
   const whole = wire.ListAndWatchDevicesResponse.fromPartial(message);
-  return ListAndWatchDevicesFrame.decode(wire.ListAndWatchDevicesResponse.encode(whole).finish());
+  return wire.ListAndWatchDevicesResponse.encode(whole).finish();
 }
 
-/** What reading without any memory gives. */
-function readAnew(message: Message, without: ReadonlySet<Feature>) {
-  const decoded = decodePools(wire.ListAndWatchDevicesResponse.fromPartial(message), nodeName);
-  const reduced = withoutFeatures(decoded.pools, without);
-  const { pools, quarantined } = checkPools(reduced.pools);
-  return {
-    pools,
-    quarantined: quarantined + reduced.problems.filter(({ device }) => device !== undefined).length,
-  };
+const newReader = () => new PoolReader({ driver, nodeName });
+const read = (reader: PoolReader, message: Message) => reader.read(readMessage(bytesOf(message)));
+
+/** What a reader without any memory makes of a message. */
+function readAfresh(message: Message) {
+  const { pools, problems, quarantined } = read(newReader(), message);
+  return { pools: pools.map(plain), problems, quarantined };
 }
+
+const plain = ({ devices, ...pool }: ReturnType<typeof read>["pools"][number]) => ({
+  ...pool,
+  devices: devices.map(({ device, fingerprint }) => ({ device, fingerprint })),
+});
 
 const attributes: NonNullable<Parameters<typeof wire.Device.fromPartial>[0]["attributes"]>[] = [
   {},
@@ -41,7 +31,10 @@ const attributes: NonNullable<Parameters<typeof wire.Device.fromPartial>[0]["att
   { x: {} },
 ];
 const taints: wire.Taint[][] = [[], [{ key: "k", value: "", effect: "NoSchedule", timeAdded: 0n }]];
-const consumptions: wire.CounterConsumption[][] = [[], [{ counterSet: "set", counters: { left: "1" } }]];
+const consumptions: wire.CounterConsumption[][] = [
+  [],
+  [{ counterSet: "set", counters: { left: "1" }, compatibilityGroups: [] }],
+];
 const counterSets: wire.CounterSet[][] = [[], [{ name: "set", counters: { left: "1" } }]];
 
 const device = fc.record({
@@ -56,39 +49,68 @@ const pool = fc.record({
   sharedCounters: fc.constantFrom(...counterSets),
   perDeviceNodes: fc.boolean(),
 });
-const step = fc.record({
-  pools: fc.array(pool, { maxLength: 2 }),
-  without: fc.subarray<Feature>(["DRADeviceTaints", "DRAPartitionableDevices"]),
-});
 
-test("after any messages before, a message says what it says alone", () => {
+test("after any messages before, a message means what it means alone", () => {
   fc.assert(
-    fc.property(fc.array(step, { minLength: 1, maxLength: 6 }), (steps) => {
-      const reader = new PoolReader({ nodeName });
-      for (const { pools, without } of steps) {
-        const features = new Set(without);
-        expect(reader.read(frameOf({ pools }), features)).toMatchObject(readAnew({ pools }, features));
+    fc.property(fc.array(fc.array(pool, { maxLength: 2 }), { minLength: 1, maxLength: 6 }), (messages) => {
+      const reader = newReader();
+      for (const pools of messages) {
+        const answer = read(reader, { pools });
+        expect({ ...answer, pools: answer.pools.map(plain) }).toEqual(readAfresh({ pools }));
       }
     }),
-    { numRuns: 500 },
+    { numRuns: 300 },
+  );
+});
+
+test("any change of some devices among many means what the whole message means", () => {
+  const name = (at: number) => ({ name: `gpu-${at}` });
+  const edit = fc.record({
+    at: fc.nat(99),
+    count: fc.nat(3),
+    to: fc.array(fc.record({ serial: fc.bigInt({ min: 0n, max: 1n << 40n }), bad: fc.boolean() }), {
+      maxLength: 3,
+    }),
+  });
+  fc.assert(
+    fc.property(fc.array(edit, { minLength: 1, maxLength: 5 }), (edits) => {
+      const reader = newReader();
+      let devices: NonNullable<NonNullable<Message["pools"]>[number]["devices"]> = Array.from(
+        { length: 100 },
+        (_, at) => name(at),
+      );
+      read(reader, { pools: [{ devices }] });
+      for (const { at, count, to } of edits) {
+        const changed = to.map(({ serial, bad }, next) => ({
+          ...name(at + next),
+          attributes: { [bad ? "not good" : "serial"]: { int: serial } },
+        }));
+        devices = devices.toSpliced(at, count, ...changed);
+        const answer = read(reader, { pools: [{ devices }] });
+        expect({ ...answer, pools: answer.pools.map(plain) }).toEqual(readAfresh({ pools: [{ devices }] }));
+      }
+    }),
+    { numRuns: 100 },
   );
 });
 
 test("what did not change is not read again, wherever it is in the message", () => {
-  const reader = new PoolReader({ nodeName });
+  const reader = newReader();
   const devices = Array.from({ length: 200 }, (_, at) => ({ name: `gpu-${at}` }));
-  const before = reader.read(frameOf({ pools: [{ devices }] })).pools[0]!.devices;
+  const before = read(reader, { pools: [{ devices }] }).pools[0]!.devices;
   const changed = { name: "gpu-50", allNodes: false, bindsToNode: true };
+  const inPlace = read(reader, { pools: [{ devices: devices.with(50, changed) }] }).pools[0]!.devices;
+  expect(inPlace.filter((item) => !before.includes(item)).map((item) => item.device.name)).toEqual([
+    "gpu-50",
+  ]);
   const moved = [...devices.slice(100), { name: "new" }, ...devices.slice(0, 100)].with(151, changed);
-  const after = reader.read(frameOf({ pools: [{ devices: moved }] })).pools[0]!.devices;
-  const read = after.filter((item) => !before.includes(item)).map((item) => item.device.name);
-  expect(read).toEqual(["new", "gpu-50"]);
+  const after = read(reader, { pools: [{ devices: moved }] }).pools[0]!.devices;
+  expect(after.filter((item) => !inPlace.includes(item)).map((item) => item.device.name)).toEqual(["new"]);
 });
 
-test("a device of bytes that make no sense is held back, the others go on", () => {
-  const frame = frameOf({ pools: [{ devices: [{ name: "a" }, { name: "b" }] }] });
-  frame.pools[0]!.devices[0] = Buffer.from([0xff, 0xff]);
-  const answer = new PoolReader({ nodeName }).read(frame);
+test("a device of bytes that make no sense is quarantined, the others are published", () => {
+  const pool = Buffer.from([0x12, 2, 0xff, 0xff, 0x12, 3, 0x0a, 1, 0x62]);
+  const answer = newReader().read(readMessage(Buffer.from([0x0a, pool.length, ...pool])));
   expect(answer.pools[0]!.devices.map((item) => item.device.name)).toEqual(["b"]);
   expect(answer.problems).toMatchObject([
     { pool: nodeName, message: expect.stringMatching(/^not a device/) },
@@ -96,33 +118,50 @@ test("a device of bytes that make no sense is held back, the others go on", () =
   expect(answer.quarantined).toBe(1);
 });
 
-test("over a real socket, from a driver that knows nothing of frames", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "nodekeeper-devices-"));
-  const path = join(folder, "dra.sock");
-  const server = createServer();
-  server.add(wire.DeviceDriverDefinition, {
-    async *listAndWatchDevices(request) {
-      yield wire.ListAndWatchDevicesResponse.fromPartial({
-        pools: [{ name: request.nodeName, devices: [{ name: "gpu", attributes: { index: { int: 7n } } }] }],
-      });
-    },
+test("after any deltas the pools are as a whole message of the same would make them", () => {
+  const id = fc.integer({ min: 0, max: 7 });
+  const change = fc.record({
+    upserts: fc.uniqueArray(fc.record({ id, value: fc.nat(3), bad: fc.boolean() }), {
+      selector: (item) => item.id,
+      maxLength: 3,
+    }),
+    removals: fc.uniqueArray(id, { maxLength: 2 }),
   });
-  await server.listen(`unix:${path}`);
-  const channel = dialUnix(path, { maxReceiveBytes: 1_000_000 });
-  try {
-    const client = createClient(framedDeviceDriver, channel);
-    const reader = new PoolReader({ nodeName });
-    const names: unknown[] = [];
-    for await (const frame of client.listAndWatchDevices(
-      { nodeName },
-      { signal: AbortSignal.timeout(5_000) },
-    )) {
-      names.push(...reader.read(frame).pools.map(({ name, devices }) => [name, devices[0]?.device]));
-    }
-    expect(names).toEqual([[nodeName, { name: "gpu", attributes: { index: { int: 7 } } }]]);
-  } finally {
-    channel.close();
-    await server.shutdown();
-    await rm(folder, { recursive: true });
-  }
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 6 }), (changes) => {
+      const reader = newReader();
+      const state = new Map([0, 1, 2, 3].map((at) => [at, { name: `gpu-${at}` } as wire.Device]));
+      read(reader, { pools: [{ devices: [...state.values()] }] });
+      for (const { upserts, removals } of changes) {
+        const removed = removals.filter((at) => !upserts.some((item) => item.id === at));
+        const devices = upserts.map(({ id: at, value, bad }) => {
+          const key = bad ? "not good" : "value";
+          return wire.Device.fromPartial({
+            name: `gpu-${at}`,
+            attributes: { [key]: { int: BigInt(value) } },
+          });
+        });
+        for (const [index, { id: at }] of upserts.entries()) state.set(at, devices[index]!);
+        for (const at of removed) state.delete(at);
+        const answer = reader.apply({
+          baseRevision: 1n,
+          pools: [
+            {
+              name: "",
+              upserts: devices.map((item) => wire.Device.encode(item).finish()),
+              removals: removed.map((at) => `gpu-${at}`),
+            },
+          ],
+        });
+        const whole = readAfresh({ pools: [{ devices: [...state.values()] }] });
+        expect({ ...answer, pools: answer.pools.map(plain) }).toEqual(whole);
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("a delta of a pool that is not there is refused", () => {
+  const delta = { baseRevision: 1n, pools: [{ name: "other", upserts: [], removals: [] }] };
+  expect(() => newReader().apply(delta)).toThrow(/pool "other", which is not there/);
 });

@@ -108,7 +108,11 @@ function checkStep(
     return;
   }
   if (min.nano + step.nano > whole.nano) report(field, "min and one step are more than the capacity");
-  const isOnStep = (value: Quantity) => (wholeUnits(value) - wholeUnits(min)) % wholeUnits(step) === 0n;
+  // Servers before 1.37, or without DRAFractionalCapacityRange, count in whole units, rounded up; others exactly. One
+  // that is accepted by either is left to the server.
+  const isOnStep = (value: Quantity) =>
+    (value.nano - min.nano) % step.nano === 0n ||
+    (wholeUnits(value) - wholeUnits(min)) % wholeUnits(step) === 0n;
   if (!isOnStep(fallback)) report("requestPolicy.default", "is not min and a number of steps");
   if (max && !isOnStep(max)) report("requestPolicy.validRange.max", "is not min and a number of steps");
 }

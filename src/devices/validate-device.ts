@@ -1,34 +1,24 @@
 import { quote } from "../lib/index.ts";
 import type { Canonical } from "./canonical.ts";
-import {
-  isDnsLabel,
-  isDnsSubdomain,
-  isLabelName,
-  isLabelValue,
-  isQualifiedName,
-  isSemanticVersion,
-} from "./field-names.ts";
+import { isDnsLabel, isLabelName, isLabelValue, isQualifiedName, isSemanticVersion } from "./field-names.ts";
 import { limits } from "./limits.ts";
-import type { Counters, Device, DeviceAttribute, DeviceTaint, NodeAllocatableMapping } from "./model.ts";
+import type { Counters, Device, DeviceAttribute, DeviceTaint, NodeAllocatableResource } from "./model.ts";
+import type { Foreign } from "./read-device.ts";
 import { checkCapacity, type Report, readQuantity } from "./validate-capacity.ts";
-import { checkNodeSelector } from "./validate-node-selector.ts";
 
 const taintEffects = ["None", "NoSchedule", "NoExecute"];
 
 /**
- * Checks one device by the rules of resource.k8s.io/v1 as the API server of Kubernetes 1.36 enforces them. In two
+ * Checks one device by the rules of resource.k8s.io/v1 as the API server of Kubernetes 1.37 enforces them. In two
  * places it is stricter, as the API's documentation is: a name has at most one slash, and no timestamp is guessed.
  */
-export function checkDevice(
-  device: Device,
-  perDeviceNodes: boolean,
-  canonical: Canonical,
-  report: Report,
-): void {
+export function checkDevice(device: Device & Foreign, canonical: Canonical, report: Report): void {
   if (!isDnsLabel(device.name)) report("name", `${quote(device.name)} is not a DNS label`);
-  const attributes = Object.entries(device.attributes ?? {});
-  const capacity = Object.entries(device.capacity ?? {});
-  const number = attributes.length + capacity.length;
+  const { attributes, capacity } = device;
+  // No arrays of entries: a driver's first message has tens of thousands of these.
+  let number = 0;
+  for (const _ in attributes) number++;
+  for (const _ in capacity) number++;
   if (number > limits.attributesAndCapacities) {
     report(
       "attributes",
@@ -37,7 +27,8 @@ export function checkDevice(
     return;
   }
   checkAttributes(attributes, report);
-  for (const [name, value] of capacity) {
+  for (const name in capacity) {
+    const value = capacity[name]!;
     if (!isQualifiedName(name)) report(`capacity[${name}]`, notQualified(name));
     // The same few quantities all over: what was one before needs no second reading.
     if (!value.requestPolicy && canonical.isQuantity(value.value)) continue;
@@ -47,10 +38,11 @@ export function checkDevice(
   }
   if (device.taints) checkTaints(device.taints, report);
   if (device.consumesCounters) checkConsumption(device.consumesCounters, report);
-  checkNodes(device, perDeviceNodes, report);
+  if (device.ofOtherNodes) report("nodes", "must not be set: the device is this node's, as its pool");
   checkBindingConditions(device, report);
-  const mappings = Object.entries(device.nodeAllocatableResourceMappings ?? {});
-  for (const [name, mapping] of mappings) checkMapping(name, mapping, device, report);
+  for (const name in device.nodeAllocatableResources) {
+    checkNodeAllocatable(name, device.nodeAllocatableResources[name]!, device, report);
+  }
 }
 
 /** Checks the counters of a set or of a consumption. */
@@ -67,9 +59,10 @@ export function checkCounters(counters: Counters, field: string, report: Report)
   }
 }
 
-function checkAttributes(attributes: [string, DeviceAttribute][], report: Report): void {
+function checkAttributes(attributes: Device["attributes"], report: Report): void {
   let values = 0;
-  for (const [name, attribute] of attributes) {
+  for (const name in attributes) {
+    const attribute = attributes[name]!;
     if (!isQualifiedName(name)) report(`attributes[${name}]`, notQualified(name));
     values += checkAttribute(name, attribute, report);
   }
@@ -149,8 +142,9 @@ function checkConsumption(consumption: NonNullable<Device["consumesCounters"]>, 
     return;
   }
   const seen = new Set<string>();
-  for (const [at, { counterSet, counters }] of consumption.entries()) {
+  for (const [at, { counterSet, counters, compatibilityGroups = [] }] of consumption.entries()) {
     const field = `consumesCounters[${at}]`;
+    checkGroups(compatibilityGroups, `${field}.compatibilityGroups`, report);
     if (!isDnsLabel(counterSet)) report(`${field}.counterSet`, `${quote(counterSet)} is not a DNS label`);
     if (seen.has(counterSet)) report(`${field}.counterSet`, `${quote(counterSet)} is there twice`);
     seen.add(counterSet);
@@ -158,22 +152,15 @@ function checkConsumption(consumption: NonNullable<Device["consumesCounters"]>, 
   }
 }
 
-function checkNodes(
-  { nodeName, nodeSelector, allNodes }: Device,
-  perDeviceNodes: boolean,
-  report: Report,
-): void {
-  const choices =
-    Number(nodeName !== undefined) + Number(nodeSelector !== undefined) + Number(allNodes === true);
-  if (!perDeviceNodes) {
-    if (choices > 0) report("nodeName", "nodes of a device may be set only where the pool says so");
+function checkGroups(groups: string[], field: string, report: Report): void {
+  if (groups.length > limits.compatibilityGroups) {
+    report(field, `${groups.length} groups, at most ${limits.compatibilityGroups} are allowed`);
     return;
   }
-  if (choices !== 1) report("nodeName", "exactly one of nodeName, nodeSelector and allNodes must be set");
-  if (nodeName !== undefined && !isDnsSubdomain(nodeName)) {
-    report("nodeName", `${quote(nodeName)} is not a node name`);
+  for (const group of groups) {
+    if (!isDnsLabel(group)) report(field, `${quote(group)} is not a DNS label`);
   }
-  if (nodeSelector) checkNodeSelector(nodeSelector, report);
+  if (new Set(groups).size < groups.length) report(field, "a group is there twice");
 }
 
 function checkBindingConditions(device: Device, report: Report): void {
@@ -200,22 +187,53 @@ function checkBindingConditions(device: Device, report: Report): void {
   }
 }
 
-function checkMapping(name: string, mapping: NodeAllocatableMapping, device: Device, report: Report): void {
-  const field = `nodeAllocatableResourceMappings[${name}]`;
-  // What the API calls native: without a domain, or of Kubernetes itself.
-  if (name.includes("/") && !name.includes("kubernetes.io/")) {
-    report(field, `${quote(name)} is not a resource of the node itself`);
+function checkNodeAllocatable(
+  name: string,
+  { mapping, overhead }: NodeAllocatableResource,
+  device: Device,
+  report: Report,
+): void {
+  const field = `nodeAllocatableResources[${name}]`;
+  if (!isNodeAllocatable(name)) report(field, `${quote(name)} is not a resource of the node itself`);
+  if (!mapping && !overhead) report(field, "needs mapping or overhead");
+  const amount = (
+    text: string | undefined,
+    what: string,
+    isValid: (nano: bigint) => boolean,
+    rule: string,
+  ) => {
+    if (text === undefined) return;
+    const quantity = readQuantity(text, `${field}.${what}`, report);
+    if (quantity && !isValid(quantity.nano)) report(`${field}.${what}`, rule);
+  };
+  if (mapping) {
+    const { capacityKey, capacityMultiplier, deviceMultiplier } = mapping;
+    const isByCapacity = capacityKey !== undefined || capacityMultiplier !== undefined;
+    if (isByCapacity === (deviceMultiplier !== undefined)) {
+      report(`${field}.mapping`, "needs either capacityKey with capacityMultiplier, or deviceMultiplier");
+    } else if (isByCapacity && (capacityKey === undefined || capacityMultiplier === undefined)) {
+      report(`${field}.mapping`, "capacityKey and capacityMultiplier need each other");
+    }
+    if (capacityKey !== undefined && !Object.hasOwn(device.capacity ?? {}, capacityKey)) {
+      report(`${field}.mapping.capacityKey`, `${quote(capacityKey)} is not a capacity of the device`);
+    }
+    const isPositive = (nano: bigint) => nano > 0n;
+    amount(capacityMultiplier, "mapping.capacityMultiplier", isPositive, "must be more than zero");
+    amount(deviceMultiplier, "mapping.deviceMultiplier", isPositive, "must be more than zero");
   }
-  const { capacityKey, allocationMultiplier } = mapping;
-  if (capacityKey === undefined && allocationMultiplier === undefined) {
-    report(field, "needs capacityKey or allocationMultiplier");
+  if (overhead) {
+    const { perPod, perContainer } = overhead;
+    if (perPod === undefined && perContainer === undefined) {
+      report(`${field}.overhead`, "needs perPod or perContainer");
+    }
+    amount(perPod, "overhead.perPod", (nano) => nano >= 0n, "must not be negative");
+    amount(perContainer, "overhead.perContainer", (nano) => nano >= 0n, "must not be negative");
   }
-  if (capacityKey !== undefined && !Object.hasOwn(device.capacity ?? {}, capacityKey)) {
-    report(`${field}.capacityKey`, `${quote(capacityKey)} is not a capacity of the device`);
-  }
-  if (allocationMultiplier === undefined) return;
-  const multiplier = readQuantity(allocationMultiplier, `${field}.allocationMultiplier`, report);
-  if (multiplier && multiplier.nano <= 0n) report(`${field}.allocationMultiplier`, "must be more than zero");
+}
+
+// What a Node has in its allocatable that is no extended resource: without a domain, or of Kubernetes itself.
+function isNodeAllocatable(name: string): boolean {
+  return name !== "" && (!name.includes("/") || name.includes("kubernetes.io/"));
 }
 
 function notQualified(name: string): string {

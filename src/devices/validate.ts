@@ -1,18 +1,17 @@
 import { quote } from "../lib/index.ts";
 import { Canonical } from "./canonical.ts";
-import type { CheckedCounterSet, CheckedDevice, CheckedPool, CheckedPools } from "./checked.ts";
-import { contextOf, type DeviceContext, type ExaminedDevice, examineDevice } from "./examine-device.ts";
-import { isDnsLabel, isPoolName } from "./field-names.ts";
-import type { DevicePool, DeviceProblem } from "./model.ts";
+import type { CheckedCounterSet, CheckedDevice, CheckedPools } from "./checked.ts";
+import { contextOf, type ExaminedDevice, examineDevice } from "./examine-device.ts";
+import { isDnsLabel, isDriverName, isIdentifier, isPoolName } from "./field-names.ts";
+import type { CounterSet, DevicePool, DeviceProblem, PoolFields } from "./model.ts";
 import { checkCounters } from "./validate-device.ts";
-import { checkNodeSelector } from "./validate-node-selector.ts";
 
 export interface ValidationOptions {
-  /** Devices that one driver may have; those beyond are held back. */
+  /** Devices that one driver may have; those beyond are quarantined. */
   maxDevices: number;
   /** Pools that one driver may have. */
   maxPools: number;
-  /** Problems that are told; the rest is only counted. */
+  /** Problems that are reported; the rest is only counted. */
   maxProblems: number;
 }
 
@@ -23,90 +22,89 @@ export const defaultValidation: ValidationOptions = {
 };
 
 const MAX_QUOTED_FIELD = 200;
+const skippable = ["NodePrepareResources", "NodeUnprepareResources", "*"];
 
-/** A pool whose devices may be in another form. */
-export type PoolOf<Raw> = Omit<DevicePool, "devices"> & { devices: Raw[] };
+/** Takes what is wrong. */
+export type ProblemSink = (problem: DeviceProblem) => void;
 
 /**
- * Checks pools before they are sent. A bad device is held back and named, the others go on; a pool whose own name or
- * choice of nodes is bad is refused whole. Of devices, counter sets or pools of one name the first is kept.
+ * Checks pools before they are sent. An invalid device is quarantined and named, the others are published; a pool whose
+ * own name or fields are invalid is refused whole. Of devices or pools of one name the first is kept; of counter sets of
+ * one name none is, for which one a device means is not known.
  */
 export function checkPools(
+  driver: string,
   pools: readonly DevicePool[],
   options: ValidationOptions = defaultValidation,
 ): CheckedPools {
   const canonical = new Canonical();
-  return checkPoolsBy(
-    pools,
-    options,
-    canonical,
-    (_, context) => (device) => examineDevice(device, context, canonical),
-  );
-}
-
-/** `checkPools` for devices in any form, given what examines those of a pool. */
-export function checkPoolsBy<Raw>(
-  pools: readonly PoolOf<Raw>[],
-  options: ValidationOptions,
-  canonical: Canonical,
-  examinerOf: (pool: PoolOf<Raw>, context: DeviceContext) => (device: Raw) => ExaminedDevice,
-): CheckedPools {
   const answer: CheckedPools = { pools: [], problems: [], quarantined: 0 };
-  const tell = (problem: DeviceProblem) => {
+  const sink: ProblemSink = (problem) => {
     if (answer.problems.length < options.maxProblems) answer.problems.push(problem);
   };
-  const seen = new Set<string>();
+  const names = new Set<string>();
   let room = options.maxDevices;
-  for (const [at, pool] of pools.entries()) {
-    const refusal = seen.has(pool.name)
-      ? { field: "name", message: "a pool of this name is there already" }
-      : at >= options.maxPools
-        ? { field: "name", message: `more than ${options.maxPools} pools` }
-        : refusalOf(pool);
+  for (const [at, { name, fields = {}, devices, sharedCounters }] of pools.entries()) {
+    const refusal = refusalOfPool(name, fields, names, at, options);
     if (refusal) {
-      tell({ pool: shortened(pool.name), ...refusal });
-      answer.quarantined += pool.devices.length;
+      sink({ pool: shortened(name), ...refusal });
+      answer.quarantined += devices.length;
       continue;
     }
-    seen.add(pool.name);
-    const counterSets = checkCounterSets(pool, canonical, tell);
-    const examine = examinerOf(pool, contextOf(pool, counterSets));
-    const devices = checkDevices(pool, room, examine, tell);
-    const checked: CheckedPool = { name: pool.name, nodes: pool.nodes, devices, counterSets };
-    room -= checked.devices.length;
-    answer.pools.push(checked);
-    answer.quarantined += pool.devices.length - checked.devices.length;
+    names.add(name);
+    const counterSets = checkCounterSets(name, sharedCounters, canonical, sink);
+    const context = contextOf(driver, fields, counterSets);
+    const examined = devices.map((device) => examineDevice(device, context, canonical));
+    const checked = checkDevices(name, examined, room, sink);
+    room -= checked.length;
+    answer.pools.push({ name, fields, devices: checked, counterSets });
+    answer.quarantined += devices.length - checked.length;
   }
   return answer;
 }
 
-function refusalOf(pool: PoolOf<unknown>): { field: string; message: string } | undefined {
-  if (!isPoolName(pool.name)) {
-    return { field: "name", message: `${quote(pool.name)} is not DNS subdomains joined by '/'` };
+/**
+ * Why a pool is refused whole, if it is.
+ * @param names of the pools before it
+ * @param at its place among the driver's pools
+ */
+export function refusalOfPool(
+  name: string,
+  { partitionTypeAttribute: attribute, skipNodeOperations: skipped = [] }: PoolFields,
+  names: ReadonlySet<string>,
+  at: number,
+  { maxPools }: ValidationOptions,
+): { field: string; message: string } | undefined {
+  if (names.has(name)) return { field: "name", message: "a pool of this name is there already" };
+  if (at >= maxPools) return { field: "name", message: `more than ${maxPools} pools` };
+  if (!isPoolName(name)) {
+    return { field: "name", message: `${quote(name)} is not DNS subdomains joined by '/'` };
   }
-  if (pool.nodes.kind !== "selector") return undefined;
-  let first: { field: string; message: string } | undefined;
-  checkNodeSelector(pool.nodes.selector, (field, message) => {
-    first ??= { field, message };
-  });
-  const terms = pool.nodes.selector.nodeSelectorTerms.length;
-  if (terms !== 1)
-    first ??= { field: "nodeSelector.nodeSelectorTerms", message: `${terms} terms, exactly one is needed` };
-  return first;
+  if (attribute !== undefined && !isFullyQualified(attribute)) {
+    const message = `${quote(attribute)} is not "<domain>/<C identifier>"`;
+    return { field: "partitionTypeAttribute", message };
+  }
+  const unknown = skipped.find((operation) => !skippable.includes(operation));
+  const field = "skipNodeOperations";
+  if (unknown !== undefined)
+    return { field, message: `${quote(unknown)} is none of ${skippable.join(", ")}` };
+  if (new Set(skipped).size < skipped.length) return { field, message: "an operation is there twice" };
+  const isAlone = skipped.includes("NodePrepareResources") && skipped.length === 1;
+  return isAlone ? { field, message: "NodePrepareResources needs NodeUnprepareResources" } : undefined;
 }
 
-function checkDevices<Raw>(
-  pool: PoolOf<Raw>,
+/** Keeps the devices that break no rule, and reports the others. At most `room`. */
+export function checkDevices(
+  pool: string,
+  examined: readonly ExaminedDevice[],
   room: number,
-  examine: (device: Raw) => ExaminedDevice,
-  tell: (problem: DeviceProblem) => void,
+  sink: ProblemSink,
 ): CheckedDevice[] {
   const devices: CheckedDevice[] = [];
   const names = new Set<string>();
-  for (const raw of pool.devices) {
-    const { device, name, problems } = examine(raw);
+  for (const { device, name, problems } of examined) {
     for (const { field, message } of problems) {
-      tell({ pool: pool.name, device: shortened(name), field: shortened(field), message });
+      sink({ pool, device: shortened(name), field: shortened(field), message });
     }
     if (!device) continue;
     const refusal = names.has(name)
@@ -115,7 +113,7 @@ function checkDevices<Raw>(
         ? "the driver has more devices than allowed"
         : undefined;
     if (refusal) {
-      tell({ pool: pool.name, device: name, field: "name", message: refusal });
+      sink({ pool, device: name, field: "name", message: refusal });
       continue;
     }
     names.add(name);
@@ -124,27 +122,32 @@ function checkDevices<Raw>(
   return devices;
 }
 
-function checkCounterSets(
-  pool: PoolOf<unknown>,
+/** Keeps the counter sets that break no rule, and reports the others. */
+export function checkCounterSets(
+  pool: string,
+  sets: readonly CounterSet[],
   canonical: Canonical,
-  tell: (problem: DeviceProblem) => void,
+  sink: ProblemSink,
 ): CheckedCounterSet[] {
-  const kept: CheckedCounterSet[] = [];
-  const names = new Set<string>();
-  for (const set of pool.sharedCounters) {
+  const counts = new Map<string, number>();
+  for (const { name } of sets) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return sets.flatMap((set): CheckedCounterSet[] => {
     let bad = false;
     const report = (field: string, message: string) => {
       bad = true;
-      tell({ pool: pool.name, field: shortened(`sharedCounters[${set.name}].${field}`), message });
+      sink({ pool, field: shortened(`sharedCounters[${set.name}].${field}`), message });
     };
     if (!isDnsLabel(set.name)) report("name", `${quote(set.name)} is not a DNS label`);
     checkCounters(set.counters, "counters", report);
-    if (!bad && names.has(set.name)) report("name", "a counter set of this name is there already");
-    if (bad) continue;
-    names.add(set.name);
-    kept.push({ set, fingerprint: canonical.counterSetFingerprint(set) });
-  }
-  return kept;
+    const count = counts.get(set.name)!;
+    if (count > 1) report("name", `${count} counter sets have this name`);
+    return bad ? [] : [{ set, fingerprint: canonical.counterSetFingerprint(set) }];
+  });
+}
+
+function isFullyQualified(name: string): boolean {
+  const slash = name.indexOf("/");
+  return isDriverName(name.slice(0, Math.max(0, slash))) && isIdentifier(name.slice(slash + 1));
 }
 
 function shortened(text: string): string {

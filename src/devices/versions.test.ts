@@ -8,7 +8,7 @@ import {
   sliceVersions,
   storedSlice,
 } from "./index.ts";
-import { anyDevice, checked, driver, nodeName, poolOf, SliceStore } from "./testing.ts";
+import { anyDevice, checked, driver, nodeName, poolOf, SliceStore } from "./testing/slice-store.ts";
 
 const spec: fc.Arbitrary<SliceSpec> = fc.tuple(anyDevice("gpu-0"), anyDevice("gpu-1")).map((devices) => ({
   driver,

@@ -1,5 +1,5 @@
 import type { KubeObject, ObjectMeta } from "../kube/index.ts";
-import { Canonical, nodesText } from "./canonical.ts";
+import { Canonical, fieldsText } from "./canonical.ts";
 import type { StoredSlice } from "./checked.ts";
 import type { Device, DeviceAttribute, Int64, SliceSpec } from "./model.ts";
 
@@ -21,8 +21,8 @@ export function encodeSlice(version: SliceVersion, metadata: ObjectMeta, spec: S
 /** The spec of an object that the API server gave. What is no spec gives one without anything in it. */
 export function decodeSpec(version: SliceVersion, object: KubeObject): SliceSpec {
   const raw = (typeof object.spec === "object" ? (object.spec ?? {}) : {}) as Partial<SliceSpec>;
-  const { driver, pool, nodeName, nodeSelector, allNodes, perDeviceNodeSelection } = raw;
-  const { devices, sharedCounters } = raw;
+  const { driver, pool, nodeName, devices, sharedCounters } = raw;
+  const { partitionTypeAttribute, skipNodeOperations } = raw;
   return {
     driver: driver ?? "",
     pool: {
@@ -30,10 +30,9 @@ export function decodeSpec(version: SliceVersion, object: KubeObject): SliceSpec
       generation: pool?.generation ?? 0,
       resourceSliceCount: pool?.resourceSliceCount ?? 0,
     },
-    ...(nodeName && { nodeName }),
-    ...(nodeSelector && { nodeSelector }),
-    ...(allNodes && { allNodes }),
-    ...(perDeviceNodeSelection && { perDeviceNodeSelection }),
+    nodeName: nodeName ?? "",
+    ...(partitionTypeAttribute && { partitionTypeAttribute }),
+    ...(skipNodeOperations && { skipNodeOperations }),
     ...(devices && { devices: version === "v1beta1" ? devices.map(fromBasic) : devices }),
     ...(sharedCounters && { sharedCounters }),
   };
@@ -51,8 +50,7 @@ export function storedSlice(
     name: object.metadata.name ?? "",
     driver: spec.driver,
     pool: spec.pool,
-    ...(spec.nodeName !== undefined && { nodeName: spec.nodeName }),
-    nodes: nodesText(spec),
+    fields: fieldsText(spec),
     devices: (spec.devices ?? []).map((device) => ({
       name: device.name,
       fingerprint: canonical.deviceFingerprint(device),
@@ -60,6 +58,19 @@ export function storedSlice(
     })),
     counterSets: (spec.sharedCounters ?? []).map((set) => canonical.counterSetFingerprint(set)),
   };
+}
+
+/** Whether two values are the same JSON; undefined is as absent. */
+export function isSameJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, at) => isSameJson(item, b[at]));
+  }
+  const [one, other] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  for (const key in one) if (!isSameJson(one[key], other[key])) return false;
+  for (const key in other) if (other[key] !== undefined && one[key] === undefined) return false;
+  return true;
 }
 
 /** An integer as JSON writes it, digit for digit. */

@@ -19,6 +19,8 @@ export interface ThresholdAnswer {
   thresholdValue: number | null;
   observedValue: number | null;
   operator: "lessThan" | "greaterThan";
+  /** Of both values, where the plugin gives it: "bytes", "%", any other text. */
+  unit?: string;
   /** Seconds; as the plugin said, perhaps negative. */
   gracePeriodSeconds: number;
   condition: ConditionAnswer | null;

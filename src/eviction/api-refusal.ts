@@ -2,6 +2,7 @@ import { ApiStatusError } from "../kube/index.ts";
 import { codeOf, messageOf, NodekeeperError } from "../lib/index.ts";
 import type { KillEnd } from "./killer.ts";
 import type { PodReference } from "./pods.ts";
+import type { BudgetStatus } from "./state.ts";
 
 /** What a call would have needed, for advice. */
 export interface CallRights {
@@ -28,7 +29,15 @@ export function resultOfError(error: unknown, pod: PodReference, rights: CallRig
   const again = (maybeSent: boolean): KillEnd => ({ kind: "retry", message, retryAfterMs, maybeSent });
   switch (codeOf(error)) {
     case "throttled":
-      return budgetResult(error, pod, retryAfterMs) ?? again(false);
+      return (
+        budgetResult(error, pod, retryAfterMs) ?? {
+          kind: "retry",
+          message,
+          retryAfterMs,
+          maybeSent: false,
+          isThrottled: true,
+        }
+      );
     case "forbidden":
       return forbidden(error, message, rights);
     case "invalid":
@@ -61,8 +70,8 @@ function budgetResult(
   if (!(error instanceof ApiStatusError)) return undefined;
   const cause = error.summary.causes.find(({ reason }) => reason === "DisruptionBudget");
   if (!cause) return undefined;
-  const name = /disruption budget (\S+)/i.exec(cause.message)?.[1];
-  const budget = name ? `the disruption budget ${pod.namespace}/${name}` : "a disruption budget";
+  const status = budgetStatusOf(cause.message, pod.namespace);
+  const budget = status.name ? `the disruption budget ${status.name}` : "a disruption budget";
   if (retryAfterMs)
     return {
       kind: "retry",
@@ -74,6 +83,18 @@ function budgetResult(
     kind: "failed",
     message: `429: ${budget} allows no disruption: ${cause.message}`,
     isBudget: true,
+    budget: status,
+  };
+}
+
+// As the API server words it: "The disruption budget web needs 2 healthy pods and has 2 currently".
+function budgetStatusOf(message: string, namespace: string): BudgetStatus {
+  const name = /disruption budget (\S+)/i.exec(message)?.[1];
+  const counts = /needs (\d{1,9}) healthy pods and has (\d{1,9}) currently/.exec(message);
+  return {
+    name: name ? `${namespace}/${name}` : null,
+    desiredHealthy: counts ? Number(counts[1]) : null,
+    currentHealthy: counts ? Number(counts[2]) : null,
   };
 }
 
@@ -87,10 +108,26 @@ function tooManyBudgets(error: unknown): KillEnd | undefined {
   };
 }
 
+// An authorizer's words, as kube-apiserver writes them for RBAC and for any other:
+// staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go
+const authorizerRefusal = /User "(?:[^"\\]|\\.)*" cannot \S+ (?:resource|path) /;
+// An admission webhook's, whatever text of its own follows: .../admission/plugin/webhook/errors/statuserror.go
+const webhookRefusal = /admission webhook "[^"]*" denied the request/;
+
+/**
+ * Whether a 403 is about this object: an admission webhook, policy or plugin refused it, and may admit the next one.
+ * What the authorizer refuses, and what a proxy answers, would be the same for every object.
+ */
+function isAboutObject(error: unknown): boolean {
+  if (!(error instanceof ApiStatusError)) return false;
+  return webhookRefusal.test(error.message) || !authorizerRefusal.test(error.message);
+}
+
 function forbidden(error: unknown, message: string, { verb, resource }: CallRights): KillEnd {
-  // A budget that allows less than nothing is told as 403 too; it is the pod's matter, not of our rights.
+  // A budget that allows less than nothing is answered by 403 too.
   if (error instanceof ApiStatusError && /^poddisruptionbudgets?$/i.test(error.summary.kind))
     return { kind: "failed", message, isBudget: true };
+  if (isAboutObject(error)) return { kind: "failed", message };
   return {
     kind: "failed",
     message: `${message}; the agent needs the right to ${verb} ${resource}`,

@@ -10,11 +10,14 @@ import type { Ask, MetThreshold } from "./decision.ts";
 import { checkGrace } from "./grace.ts";
 import type { EvictionPod, PodReference } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
+import type { PreparedRound } from "./prepare.ts";
 import { compareImportance, compareText } from "./rank.ts";
 import type { RefusalLog } from "./refusal-log.ts";
 import { refusalReasons } from "./refusals.ts";
+import type { UnusableAnswers } from "./state.ts";
+import { thresholdText } from "./threshold-text.ts";
 
-/** The wishes for one candidate, the one it counts for first; never empty. */
+/** What plugins request for one candidate, the request it counts for first; never empty. */
 export interface AskedPod {
   pod: EvictionPod;
   asks: Ask[];
@@ -24,17 +27,33 @@ export interface AskedPod {
 export interface AskSources {
   plugins: readonly PluginAnswers[];
   tops: readonly TopAnswers[];
-  thresholds: readonly MetThreshold[];
-  selection: Selection;
   policy: EvictionPolicy;
+  prepared: PreparedRound;
+  unusable: readonly UnusableAnswers[];
 }
 
+/** All that plugins ask for, and which of them named no pod that can be evicted. */
+export interface CollectedAsks {
+  /** By UID. */
+  asked: Map<string, AskedPod>;
+  /** Sorted by plugin. */
+  unusable: UnusableAnswers[];
+}
+
+/** In this round of unusable answers in a row to the question of a hard threshold, the ranking selects the pod. */
+const UNUSABLE_ROUNDS = 3;
+
 /**
- * All that plugins ask for, by UID, checked: a pod that is no candidate is refused with the reason why it is none.
- * Plugins in dry run are collected like others. Top pods count only for a threshold confirmed in this round.
+ * All that plugins ask for, checked: a pod that is no candidate is refused with the reason why it is none. Plugins in
+ * dry run are collected like others. Top pods count only for a threshold confirmed in this round.
+ *
+ * A plugin with a hard threshold that fails to answer, or names only pods that can't be evicted, while others could be,
+ * does not hold up relief: in the third such round in a row the lowest-ranked pod of its offer is taken. A plugin that
+ * names no pod has judged that none of those offered helps, and none is taken.
  */
-export function collectAsks(sources: AskSources, refusals: RefusalLog): Map<string, AskedPod> {
-  const check = new AnswerCheck(sources.selection, refusals);
+export function collectAsks(sources: AskSources, refusals: RefusalLog): CollectedAsks {
+  const { selection, met } = sources.prepared;
+  const check = new AnswerCheck(selection, refusals);
   const asked = new Map<string, AskedPod>();
   const add = (pod: EvictionPod, ask: Ask) => {
     const others = asked.get(pod.uid);
@@ -47,35 +66,61 @@ export function collectAsks(sources: AskSources, refusals: RefusalLog): Map<stri
       if (pod) add(pod, askByName(plugin, named, sources.policy));
     }
   }
+  const unusable: UnusableAnswers[] = [];
   const confirmed = new Map(
-    sources.thresholds.flatMap((threshold) => (threshold.confirmed ? [[threshold.plugin, threshold]] : [])),
+    met.flatMap((threshold) => (threshold.confirmed ? [[threshold.plugin, threshold]] : [])),
   );
   for (const { plugin, top } of byPlugin(sources.tops)) {
-    const answer = answerOf(top);
     const threshold = confirmed.get(plugin);
-    if (answer === null || threshold === undefined) continue;
-    for (const pod of topPods(plugin, answer, threshold, check, refusals)) {
-      add(pod, askByThreshold(answer, threshold, sources.policy));
+    if (threshold === undefined) continue;
+    const answer = answerOf(top);
+    const offered = offeredPods(plugin, sources.prepared);
+    const { pods, isUsable } = topPods(plugin, answer, threshold, offered, check, refusals);
+    for (const pod of pods) add(pod, askByThreshold(answer, threshold, sources.policy));
+    if (isUsable) continue;
+    const rounds = 1 + (sources.unusable.find((one) => one.plugin === plugin)?.rounds ?? 0);
+    unusable.push({ plugin, rounds });
+    const [lowest] = offered.sort((a, b) => compareForScope(a, b, threshold.scope));
+    if (rounds >= UNUSABLE_ROUNDS && lowest) {
+      add(lowest, { ...askByThreshold(null, threshold, sources.policy), selectedBy: "ranking" });
     }
   }
   for (const { asks } of asked.values()) asks.sort(compareAsks);
-  return asked;
+  return { asked, unusable };
 }
 
-// A hard threshold asked for one pod: of more than that, the least important is taken.
+// The pods that a plugin was asked to choose from; none where it was not asked.
+function offeredPods(plugin: string, { questions, eligibility }: PreparedRound): EvictionPod[] {
+  const question = questions.find((one) => one.plugin === plugin);
+  if (!question) return [];
+  if (question.candidateUids === null) return [...eligibility.eligible];
+  const uids = new Set(question.candidateUids);
+  return eligibility.eligible.filter(({ uid }) => uids.has(uid));
+}
+
+// A hard threshold asked for one pod: of more than that, the lowest-ranked of those that can be evicted is taken.
 function topPods(
   plugin: string,
-  answer: TopAnswer,
+  answer: TopAnswer | null,
   { metType, scope }: MetThreshold,
+  offered: readonly EvictionPod[],
   check: AnswerCheck,
   refusals: RefusalLog,
-): EvictionPod[] {
-  const named = [...answer.pods].sort(comparePods).map((pod) => check.candidate(plugin, pod));
+): { pods: EvictionPod[]; isUsable: boolean } {
+  const named = [...(answer?.pods ?? [])].sort(comparePods).map((pod) => check.candidate(plugin, pod));
   const pods = [...new Set(named.filter((pod) => pod !== null))];
-  if (metType !== "hard") return pods;
-  pods.sort((a, b) => compareImportance({ pod: a, scope }, { pod: b, scope }));
+  if (metType !== "hard") return { pods, isUsable: true };
+  const uids = new Set(offered.map(({ uid }) => uid));
+  const eligibleFirst = (pod: EvictionPod) => (uids.has(pod.uid) ? 0 : 1);
+  pods.sort((a, b) => eligibleFirst(a) - eligibleFirst(b) || compareForScope(a, b, scope));
   for (const pod of pods.slice(1)) refusals.add(plugin, pod, "overTopN");
-  return pods.slice(0, 1);
+  const namesNone = answer !== null && answer.pods.length === 0;
+  const isUsable = uids.size === 0 || namesNone || pods.some((pod) => uids.has(pod.uid));
+  return { pods: pods.slice(0, 1), isUsable };
+}
+
+function compareForScope(a: EvictionPod, b: EvictionPod, scope: string): number {
+  return compareImportance({ pod: a, scope }, { pod: b, scope });
 }
 
 function askByName(plugin: string, named: EvictPodAnswer, policy: EvictionPolicy): Ask {
@@ -92,17 +137,16 @@ function askByName(plugin: string, named: EvictPodAnswer, policy: EvictionPolicy
   };
 }
 
-function askByThreshold(answer: TopAnswer, met: MetThreshold, policy: EvictionPolicy): Ask {
-  const { seconds, problem } = checkGrace(answer.gracePeriodSeconds, policy.grace);
-  const { plugin, scope, metType, thresholdValue, observedValue, operator } = met;
-  const side = operator === "lessThan" ? "below" : "above";
+function askByThreshold(answer: TopAnswer | null, met: MetThreshold, policy: EvictionPolicy): Ask {
+  const { seconds, problem } = checkGrace(answer?.gracePeriodSeconds ?? null, policy.grace);
+  const { plugin, scope, metType, thresholdValue, observedValue, operator, unit } = met;
   return {
     plugin,
     source: "threshold",
     kind: metType === "hard" ? "forced" : "soft",
     scope,
-    reason: `${scope || "its value"} is ${observedValue ?? "unknown"}, ${side} the threshold of ${thresholdValue ?? "unknown"}`,
-    threshold: { thresholdValue, observedValue, operator },
+    reason: thresholdText(scope, met),
+    threshold: { thresholdValue, observedValue, operator, ...(unit ? { unit } : {}) },
     gracePeriodSeconds: seconds,
     graceProblem: problem,
   };
@@ -156,7 +200,7 @@ function comparePods(a: PodReference, b: PodReference): number {
   return compareText(a.uid, b.uid) || compareText(a.namespace, b.namespace) || compareText(a.name, b.name);
 }
 
-// A plugin that names a pod again and again has one wish of each kind; of several grace periods the longest counts,
+// A plugin that names a pod again and again has one request of each kind; of several grace periods the longest counts,
 // and the pod's own before all.
 function distinct(named: readonly EvictPodAnswer[]): EvictPodAnswer[] {
   const sorted = [...named].sort(
@@ -178,7 +222,7 @@ function compareGrace(a: number | null, b: number | null): number {
   return length(a) - length(b) || compareText(`${a}`, `${b}`);
 }
 
-// Forced before soft; then in an order that only depends on what the wishes say.
+// Forced before soft; then in an order that only depends on what the requests say.
 function compareAsks(a: Ask, b: Ask): number {
   return (
     compareText(a.kind, b.kind) ||

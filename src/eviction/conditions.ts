@@ -1,8 +1,10 @@
 import { answerOf, type ConditionAnswer, type PluginAnswers } from "./answers.ts";
+import { causeText } from "./condition-changes.ts";
 import { isDryRun } from "./policy.ts";
 import { compareText } from "./rank.ts";
 import type { RoundInput } from "./round.ts";
 import type { PluginCondition } from "./state.ts";
+import { thresholdText } from "./threshold-text.ts";
 
 /** A condition of the node, whoever wants it. */
 export interface MergedCondition {
@@ -12,6 +14,8 @@ export interface MergedCondition {
   effects: string[];
   /** Who wants it, sorted. */
   plugins: string[];
+  /** "ts-evict reports disk 95 > threshold 90", of each plugin. */
+  why: string;
   /** Milliseconds since the epoch. */
   since: number;
 }
@@ -44,7 +48,9 @@ export function advanceConditions(
     for (const { target, name, effects } of wantedConditions(answers)) {
       const wanted = { plugin: answers.plugin, target, name };
       const since = kept.get(keyOf(wanted))?.since ?? now;
-      kept.set(keyOf(wanted), { ...wanted, effects: [...new Set(effects)].sort(), since, lastSeen: now });
+      const cause = causeOf(answers, name);
+      const times = { since, lastSeen: now, ...(cause === undefined ? {} : { cause }) };
+      kept.set(keyOf(wanted), { ...wanted, effects: [...new Set(effects)].sort(), ...times });
     }
   }
   const conditions = bounded([...kept.values()]);
@@ -65,10 +71,16 @@ function wantedConditions({ evictPods, threshold }: PluginAnswers): ConditionAns
   return [...wanted.values()];
 }
 
+function causeOf({ threshold }: PluginAnswers, name: string): string | undefined {
+  const met = answerOf(threshold);
+  return met?.condition?.met && met.condition.name === name ? thresholdText(met.scope, met) : undefined;
+}
+
 /** What plugins want together, sorted. */
 export function mergeConditions(conditions: readonly PluginCondition[]): MergedCondition[] {
   const merged = new Map<string, MergedCondition>();
-  for (const { plugin, target, name, effects, since } of conditions) {
+  for (const condition of conditions) {
+    const { plugin, target, name, effects, since } = condition;
     const key = JSON.stringify([target, name]);
     const others = merged.get(key);
     merged.set(key, {
@@ -76,6 +88,7 @@ export function mergeConditions(conditions: readonly PluginCondition[]): MergedC
       name,
       effects: [...new Set([...(others?.effects ?? []), ...effects])].sort(),
       plugins: [...(others?.plugins ?? []), plugin],
+      why: [...(others ? [others.why] : []), causeText(condition)].join("; "),
       since: Math.min(others?.since ?? since, since),
     });
   }

@@ -1,10 +1,10 @@
 import type { Clock, Logger, Timer } from "../lib/index.ts";
-import type { EventLog, PodLifecycleEvent, PodStatusReader } from "../lifecycle/index.ts";
+import type { EventSource, PodLifecycleEvent, PodStatusReader } from "../lifecycle/index.ts";
 import type { EvictionStep } from "./parts.ts";
 import type { PodReference } from "./pods.ts";
 
 export interface ContainerDeathsOptions {
-  events: Pick<EventLog, "read" | "position">;
+  events: EventSource;
   statuses: Pick<PodStatusReader, "get">;
   /** How long containers of a pod that the API server no longer has are awaited, milliseconds. */
   marginMs: () => number;
@@ -13,8 +13,9 @@ export interface ContainerDeathsOptions {
 }
 
 /**
- * Follows the containers of pods that are evicted, by the events of the pod lifecycle, and tells each death as a step.
- * A pod that is deleted by force leaves the API server before its containers leave the node: these are followed on.
+ * Follows the containers of pods that are evicted. A pod that is deleted by force leaves the API server before its
+ * containers leave the node: these are awaited for a while, and reported as steps where they run on. How containers
+ * exit is in the history of pods.
  */
 export class ContainerDeaths {
   readonly #options: ContainerDeathsOptions;
@@ -80,26 +81,13 @@ export class ContainerDeaths {
     return steps;
   }
 
-  #onEvent(event: PodLifecycleEvent): void {
-    const { uid } = event.pod;
-    if (!this.#followed.has(uid)) return;
-    const message = deathMessage(event);
-    if (message === undefined) return;
-    this.#steps.push({ uid, at: event.at, message });
-    if (this.#followed.get(uid) !== undefined && event.container?.kind === "sandbox") this.leave(uid);
+  // The sandbox is the last to stop: nothing of the pod runs after it.
+  #onEvent({ type, pod: { uid }, container }: PodLifecycleEvent): void {
+    if (type !== "ContainerDied" || container?.kind !== "sandbox") return;
+    if (this.#followed.get(uid) !== undefined) this.leave(uid);
   }
 
   #step(uid: string, message: string): void {
     this.#steps.push({ uid, at: this.#options.clock.now(), message });
   }
-}
-
-// "container app died, exit code 143"; undefined for an event that is no death.
-function deathMessage({ type, container, exitCode, reason }: PodLifecycleEvent): string | undefined {
-  if (type !== "ContainerDied" || container === undefined) return undefined;
-  if (container.kind === "sandbox") return "its sandbox stopped";
-  const code = exitCode === undefined ? "" : `, exit code ${exitCode}`;
-  // These say no more than the exit code does.
-  const isPlain = reason === "" || reason === "Completed" || reason === "Error";
-  return `container ${container.name} died${code}${isPlain ? "" : `, ${reason}`}`;
 }

@@ -22,8 +22,8 @@ const STATUS_DEADLINE_MS = 10_000;
 
 /**
  * Evicts by stopping the pod's containers through CRI, past the API server: for pods that should only be put down, as
- * with a controller on the node. The kubelet starts them again where their restart policy says so; containers younger
- * than the decision are therefore left alone.
+ * with a controller on the node. The kubelet starts them again where their restart policy says so; a later try therefore
+ * stops only what the first one set out to stop.
  */
 export class ContainerKiller implements Killer {
   readonly name = "containerStop";
@@ -43,7 +43,9 @@ export class ContainerKiller implements Killer {
     }
     if (containers.length === 0) return { kind: "gone", message: "none of its containers runs any longer" };
     const message = `StopContainer of ${namesOf(containers)}, ${graceOf(request)} s`;
-    return { kind: "accepted", message, ended: this.#stop(request, containers, signal) };
+    const ids = new Set(containers.map(({ id }) => id));
+    const chosen = { ...request, containers: ids };
+    return { kind: "accepted", message, ended: this.#stop(chosen, containers, signal), containers: ids };
   }
 
   async #stop(request: KillRequest, containers: ContainerStatus[], signal: AbortSignal): Promise<KillEnd> {
@@ -67,9 +69,7 @@ export class ContainerKiller implements Killer {
   // The runtime's answer is checked against a reading of its own: a container that still runs was not stopped.
   async #confirm(request: KillRequest, stopped: ContainerStatus[], signal: AbortSignal): Promise<KillEnd> {
     try {
-      const left = await this.#toStop(request, signal);
-      const ids = new Set(stopped.map(({ id }) => id));
-      const running = left.filter(({ id }) => ids.has(id));
+      const running = await this.#toStop(request, signal);
       if (running.length === 0) return { kind: "gone", message: `stopped ${namesOf(stopped)}` };
       return again(`the runtime says stopped, but still running: ${namesOf(running)}`, true);
     } catch (error) {
@@ -78,7 +78,7 @@ export class ContainerKiller implements Killer {
     }
   }
 
-  async #toStop({ pod, since }: KillRequest, signal: AbortSignal): Promise<ContainerStatus[]> {
+  async #toStop({ pod, containers: chosen }: KillRequest, signal: AbortSignal): Promise<ContainerStatus[]> {
     const { statuses, clock } = this.#options;
     const now = clock.monotonic();
     const entry: PodCacheEntry = await withDeadline(
@@ -89,9 +89,8 @@ export class ContainerKiller implements Killer {
       (readSignal) => statuses.getNewerThan(pod.uid, now, readSignal),
     );
     if (entry.error) throw entry.error;
-    const sinceNs = BigInt(Math.trunc(since)) * 1_000_000n;
     return entry.status.containers.filter(
-      ({ kind, state, startedAt }) => kind === "container" && state === "running" && startedAt <= sinceNs,
+      ({ id, kind, state }) => kind === "container" && state === "running" && (chosen?.has(id) ?? true),
     );
   }
 }

@@ -77,7 +77,7 @@ describe("whom it takes", () => {
 
   it("gives the plugin, the observed value and the threshold as the reason", () => {
     const { victims } = new TestRounds(pods("a")).play({ p: hard(["a"]) });
-    expect(victims).toMatchObject([{ plugin: "p", reason: "memory is 0.9, above the threshold of 0.8" }]);
+    expect(victims).toMatchObject([{ plugin: "p", reason: "memory 0.9 > threshold 0.8" }]);
   });
 
   it("tells pods that want to be told, and never chooses them for a soft eviction", () => {

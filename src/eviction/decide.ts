@@ -1,81 +1,86 @@
 import { type AskedPod, collectAsks } from "./asks.ts";
-import { selectCandidates } from "./candidates.ts";
 import { type Choice, type ChoiceInput, chooseVictims } from "./choose.ts";
 import { advanceConditions } from "./conditions.ts";
 import type { CallFailure, Decision, Notification } from "./decision.ts";
 import { referenceTo } from "./pods.ts";
 import { type EvictionPolicy, isDryRun } from "./policy.ts";
+import { type PreparedRound, prepareRound } from "./prepare.ts";
 import { compareText } from "./rank.ts";
 import { rankCandidates } from "./ranking.ts";
 import { RefusalLog } from "./refusal-log.ts";
-import { beginEvictions, settleEvictions } from "./release.ts";
+import { beginEvictions } from "./release.ts";
 import type { DecideInput } from "./round.ts";
-import { followClock } from "./state.ts";
+import { STATE_VERSION } from "./state.ts";
 import { taintsOf } from "./taints.ts";
-import { advanceThresholds } from "./thresholds.ts";
 import { findWithdrawals } from "./withdraw.ts";
 
 /**
  * One round's decision: a pure function of what was observed and answered, of the state before and the policy. The
  * order of pods, plugins and answers never matters. It changes nothing of its input and throws for no answer of a
  * plugin, however wrong.
+ * @param prepared what `prepareRound` made of the same input, where the caller has it already
  */
-export function decide(input: DecideInput): Decision {
+export function decide(input: DecideInput, prepared: PreparedRound = prepareRound(input)): Decision {
   const { now, policy, tops } = input;
-  const round = { ...input, state: followClock(input.state, now) };
-  const selection = selectCandidates(round.pods, round.nodeName, policy.skip);
-  const { timers, met } = advanceThresholds(round);
-  const { conditions, merged } = advanceConditions(round);
-  const { taints, problems } = taintsOf(merged, policy.taintPrefix);
-  const underWay = settleEvictions(round);
+  const { selection, eligibility, underWay } = prepared;
+  const progress = advanceConditions(input);
+  const { conditions, merged } = progress;
+  const { taints, problems } = taintsOf(progress, policy);
 
   const refusals = new RefusalLog();
-  const sources = { plugins: round.plugins, tops, thresholds: met, selection, policy };
-  const wished = collectAsks(sources, refusals);
-  const asked = withoutDryRun(wished, policy, refusals);
-  const choiceInput = { underWay, queue: round.state.queue, policy, now };
+  const { asked: requested, unusable } = collectAsks(
+    { plugins: input.plugins, tops, policy, prepared, unusable: input.state.unusable },
+    refusals,
+  );
+  const asked = withoutDryRun(requested, policy, refusals);
+  const choiceInput = { underWay, last: eligibility.last, queue: input.state.queue, policy, now };
   const choice = chooseVictims({ ...choiceInput, asked: asked.values() }, refusals);
 
-  const podOf = (uid: string) => wished.get(uid)!.pod;
+  const podOf = (uid: string) => requested.get(uid)!.pod;
   return {
     victims: choice.victims,
-    dryRunVictims: dryRunVictims(wished, asked, choice, choiceInput),
-    ranking: rankCandidates(selection.candidates, wished, choice.fates),
+    dryRunVictims: dryRunVictims(requested, asked, choice, choiceInput),
+    ranking: rankCandidates(selection.candidates, requested, choice.verdicts, eligibility),
     exclusions: selection.exclusions,
     refusals: refusals.sorted(),
     refusalCounts: refusals.sortedCounts(),
     withdrawals: findWithdrawals({
-      round,
+      round: input,
       selection,
       asked,
-      pending: underWay.pending,
+      underWay,
       accepted: new Set([...choice.victims, ...choice.queue].map((pod) => pod.uid)),
     }),
     notifications: notificationsOf(asked.values()),
-    thresholds: met,
+    resumed: underWay.resumed,
+    thresholds: prepared.met,
     conditions: merged,
     taints,
     conditionProblems: problems,
     failures: failuresOf(input),
     state: {
+      version: STATE_VERSION,
       at: now,
-      thresholds: timers,
+      boot: input.state.boot,
+      thresholds: prepared.timers,
       conditions,
       queue: choice.queue,
-      ...beginEvictions(underWay, choice.victims, podOf, policy, now),
+      interrupted: [],
+      unusable,
+      ...beginEvictions(underWay, choice.victims, podOf, now),
     },
   };
 }
 
-// Wishes of plugins in dry run end here, with a refusal each.
+// Requests of plugins in dry run end here, with a refusal each.
 function withoutDryRun(
-  wished: ReadonlyMap<string, AskedPod>,
+  requested: ReadonlyMap<string, AskedPod>,
   policy: EvictionPolicy,
   refusals: RefusalLog,
 ): ReadonlyMap<string, AskedPod> {
-  if (policy.dryRunPlugins.length === 0) return wished;
+  if (policy.dryRunPlugins.length === 0) return requested;
   const asked = new Map<string, AskedPod>();
-  for (const [uid, { pod, asks }] of wished) {
+  for (const [uid, { pod, asks }] of requested) {
     const real = asks.filter((ask) => !isDryRun(policy, ask.plugin));
     for (const ask of asks) if (!real.includes(ask)) refusals.add(ask.plugin, pod, "dryRun");
     if (real.length > 0) asked.set(uid, { pod, asks: real });
@@ -83,16 +88,16 @@ function withoutDryRun(
   return asked;
 }
 
-// The same choice with all wishes counted; what differs is what dry run holds back.
+// The same choice with all requests counted; what differs is what dry run holds back.
 function dryRunVictims(
-  wished: ReadonlyMap<string, AskedPod>,
+  requested: ReadonlyMap<string, AskedPod>,
   asked: ReadonlyMap<string, AskedPod>,
   { victims }: Choice,
   input: Omit<ChoiceInput, "asked">,
 ): Decision["dryRunVictims"] {
-  if (asked === wished) return [];
+  if (asked === requested) return [];
   const real = new Set(victims.map((victim) => victim.uid));
-  const all = chooseVictims({ ...input, asked: wished.values() }, new RefusalLog());
+  const all = chooseVictims({ ...input, asked: requested.values() }, new RefusalLog());
   return all.victims.filter((victim) => !real.has(victim.uid));
 }
 

@@ -15,6 +15,7 @@ import { aboutPod } from "./pod-resource.ts";
 import type { EvictionPod } from "./pods.ts";
 import type { SkipRules } from "./policy.ts";
 import type { EvictionOutcome } from "./round.ts";
+import type { BudgetStatus } from "./state.ts";
 
 export interface EvictionSenderOptions {
   client: Pick<KubeClient, "get">;
@@ -28,15 +29,22 @@ export interface EvictionSenderOptions {
   metrics: EvictorMetrics;
 }
 
-// Where nobody is evicted any more, nobody finds out that a right was given: what was refused counts no longer then,
+// Where no pod is evicted any more, it is not noticed that a right was given: what was refused counts no longer then,
 // milliseconds. A try that fails again renews it.
 const FORBIDDEN_LASTS_MS = 10 * 60_000;
 
-/** How an eviction goes on. */
+/** The next step of an eviction. */
 export type NextStep =
-  | { kind: "end"; result: EvictionOutcome["result"]; message: string }
-  | { kind: "again"; message: string; retryAfterMs: number | undefined; graceSeconds: number | undefined }
-  /** It was taken. Where `ended` is there, that tells the end; else the pod's going does. */
+  | { kind: "end"; result: EvictionOutcome["result"]; message: string; budget?: BudgetStatus | undefined }
+  /** `isRefused`: it was answered, and for a reason that may be this pod's. */
+  | {
+      kind: "again";
+      message: string;
+      retryAfterMs: number | undefined;
+      graceSeconds: number | undefined;
+      isRefused: boolean;
+    }
+  /** It was accepted. Where `ended` is there, it resolves at the end; else the pod's deletion is the end. */
   | { kind: "await"; message: string; graceSeconds: number; ended: Promise<KillEnd> | undefined };
 
 /** Reads a pod that is to go afresh, and evicts it where that is still right. */
@@ -67,7 +75,12 @@ export class EvictionSender {
         return end("failed", fresh.message);
       case "terminating": {
         const graceSeconds = graceOf(task, fresh.pod);
-        return { kind: "await", message: "it is on its way out already", graceSeconds, ended: undefined };
+        task.isForeign = !task.maybeSent;
+        if (task.maybeSent) this.#recordEvicted(task);
+        const message = task.isForeign
+          ? "another client deleted it before its eviction was sent"
+          : "it is terminating: an earlier try was accepted";
+        return { kind: "await", message, graceSeconds, ended: undefined };
       }
       case "unknown":
         if (fresh.isForbidden) this.#forbid(fresh.message);
@@ -76,11 +89,17 @@ export class EvictionSender {
           message: fresh.message,
           retryAfterMs: fresh.retryAfterMs,
           graceSeconds: undefined,
+          isRefused: false,
         };
       case "present":
         if (task.withdrawn !== undefined) return end("withdrawn", task.withdrawn);
         return await this.#kill(task, fresh.pod, signal);
     }
+  }
+
+  /** Whether such a pod is evicted by stopping its containers, so that the pod itself stays. */
+  stopsContainers(pod: EvictionPod): boolean {
+    return killerFor(pod, this.#options.killerTable()) === "containerStop";
   }
 
   /** Only looks. */
@@ -89,19 +108,20 @@ export class EvictionSender {
     return await readFreshPod({ client, nodeName, skip: skip() }, pod, signal);
   }
 
-  /** How an eviction goes on after what a killer said. */
+  /** The next step after a killer's result. */
   ended(task: EvictionTask, result: KillEnd, graceSeconds: number | undefined): NextStep {
     if (result.kind === "gone") return end("gone", result.message);
     if (result.kind === "failed") {
       if (result.isForbidden) this.#forbid(result.message);
-      return end("failed", result.message);
+      return { ...end("failed", result.message), budget: result.budget };
     }
-    task.maybeSent ||= result.maybeSent;
-    return { kind: "again", message: result.message, retryAfterMs: result.retryAfterMs, graceSeconds };
+    const { message, retryAfterMs, maybeSent, isThrottled } = result;
+    task.maybeSent ||= maybeSent;
+    return { kind: "again", message, retryAfterMs, graceSeconds, isRefused: !isThrottled };
   }
 
   async #kill(task: EvictionTask, pod: EvictionPod, signal: AbortSignal): Promise<NextStep> {
-    const { killerTable, metrics, events } = this.#options;
+    const { killerTable, metrics } = this.#options;
     const name = killerFor(pod, killerTable());
     const killer = this.#killers.get(name);
     if (killer === undefined) {
@@ -109,22 +129,29 @@ export class EvictionSender {
       this.#forbid(message);
       return end("failed", message);
     }
+    task.isSending = true;
     const result = await killer.kill(
       {
         pod: task.pod,
         gracePeriodSeconds: task.gracePeriodSeconds,
         ownGracePeriodSeconds: pod.gracePeriodSeconds,
-        since: task.since,
+        containers: task.containers,
       },
       signal,
     );
+    task.isSending = false;
     metrics.kills.inc({ killer: name, result: labelOf(result) });
     this.#forbidden = undefined;
     const graceSeconds = graceOf(task, pod);
     if (result.kind !== "accepted") return this.ended(task, result, graceSeconds);
-    const message = `Evicted by ${task.plugin}: ${task.reason}`;
-    events.record({ type: "Warning", reason: "Evicted", message, regarding: aboutPod(task.pod) });
+    task.containers ??= result.containers;
+    this.#recordEvicted(task);
     return { kind: "await", message: result.message, graceSeconds, ended: result.ended };
+  }
+
+  #recordEvicted({ pod, plugin, reason }: EvictionTask): void {
+    const message = `Evicted by ${plugin}: ${reason}`;
+    this.#options.events.record({ type: "Warning", reason: "Evicted", message, regarding: aboutPod(pod) });
   }
 
   #forbid(message: string): void {
@@ -132,7 +159,7 @@ export class EvictionSender {
   }
 }
 
-function end(result: EvictionOutcome["result"], message: string): NextStep {
+function end(result: EvictionOutcome["result"], message: string): Extract<NextStep, { kind: "end" }> {
   return { kind: "end", result, message };
 }
 

@@ -9,24 +9,36 @@ export interface EvictionTask {
   readonly reason: string;
   /** Seconds; null is the pod's own. */
   readonly gracePeriodSeconds: number | null;
-  /** When it was decided, wall milliseconds. */
+  /** When it was decided, monotonic milliseconds. */
   readonly since: number;
-  /** `waiting`: to be sent. `sent`: the other side took it, and its end is awaited. */
+  /** Whether it was sent by an agent before this one, and is only followed. */
+  readonly isFollowed: boolean;
+  /** `waiting`: to be sent. `sent`: it was accepted, and its end is awaited. */
   phase: "waiting" | "sent";
   /** Tries so far that were to be repeated. */
   tries: number;
-  /** A try may have been taken although it failed, or an agent before this one may have sent it. */
+  /** Tries that were answered and refused, for a reason of this pod as far as can be told. */
+  refusals: number;
+  /** A try may have been accepted although it failed. */
   maybeSent: boolean;
-  /** Why it shall not go after all; undefined where it shall. */
+  /** A try is under way: its pod may be deleted before the answer comes. */
+  isSending: boolean;
+  /** Another client deleted its pod before anything was sent: its end is awaited, and it was not evicted. */
+  isForeign: boolean;
+  /** Reported as still terminating after its deadline. */
+  isOverdue: boolean;
+  /** Containers that are to be stopped, where that is how it is evicted: those of the first try. */
+  containers: ReadonlySet<string> | undefined;
+  /** Why it is not to be evicted after all; undefined where it is. */
   withdrawn: string | undefined;
-  /** What was told last. */
+  /** The step recorded last. */
   lastStep: string;
-  /** Until then it has to be sent or, once it is, to be gone: monotonic milliseconds. Not known before its first try. */
+  /** Until then it has to be accepted or, once it is, the pod deleted: monotonic milliseconds. Not known before the first try. */
   deadline: number | undefined;
 }
 
-/** @param maybeSent whether an agent before this one may have sent it */
-export function taskOf(victim: Victim | PendingEviction, since: number, maybeSent: boolean): EvictionTask {
+/** @param since when it was decided, monotonic milliseconds */
+export function taskOf(victim: Victim | PendingEviction, since: number, isFollowed: boolean): EvictionTask {
   const { plugin, reason, gracePeriodSeconds } = victim;
   return {
     pod: referenceTo(victim),
@@ -34,9 +46,15 @@ export function taskOf(victim: Victim | PendingEviction, since: number, maybeSen
     reason,
     gracePeriodSeconds,
     since,
+    isFollowed,
     phase: "waiting",
     tries: 0,
-    maybeSent,
+    refusals: 0,
+    maybeSent: false,
+    isSending: false,
+    isForeign: false,
+    isOverdue: false,
+    containers: undefined,
     withdrawn: undefined,
     lastStep: "",
     deadline: undefined,

@@ -12,7 +12,7 @@ export function createEvictorMetrics(registry: Registry) {
     }),
     ended: new Counter({
       name: "nodekeeper_eviction_ended_total",
-      help: "Evictions that ended, by outcome: gone, failed, withdrawn.",
+      help: "Evictions that ended, by outcome: gone, overdue (still terminating, followed on), failed, withdrawn.",
       labelNames: ["outcome"],
       registers,
     }),
@@ -24,7 +24,7 @@ export function createEvictorMetrics(registry: Registry) {
     }),
     duration: new Histogram({
       name: "nodekeeper_eviction_duration_seconds",
-      help: "From the decision until the pod was gone.",
+      help: "From the decision until the pod was deleted.",
       buckets: [0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800],
       registers,
     }),

@@ -40,12 +40,14 @@ class World {
   /** What the state database has: decided and without an outcome. */
   readonly decided = new Map<string, string>();
   readonly ended = new Set<string>();
+  /** Of those, the ones whose acceptance is written down. */
+  readonly accepted = new Set<string>();
   readonly isProtected = new Set<string>();
   readonly harmed: string[] = [];
   agent = this.#newAgent(undefined);
 
   #newAgent(before: TestEvictor | undefined): TestEvictor {
-    const agent = new TestEvictor(...(before ? [] : names));
+    const agent = new TestEvictor(before ? [] : names);
     for (const [key, object] of before?.pods ?? []) agent.pods.set(key, object);
     agent.onRead = () => (this.mood === "away" ? Promise.reject(unavailable) : undefined);
     agent.onKill = async ({ pod }) => {
@@ -62,6 +64,7 @@ class World {
         ? { ...away, maybeSent: true }
         : { kind: "accepted", message: "accepted" };
     };
+    agent.evictor.onAccepted(({ uid }) => void this.accepted.add(uid));
     agent.start();
     return agent;
   }
@@ -111,13 +114,23 @@ class World {
       case "kill":
         await agent.stop();
         this.agent = this.#newAgent(agent);
-        this.agent.evictor.resume(
-          [...this.decided].map(([uid, podName]) => pending(podName, { uid, since: agent.clock.now() })),
-        );
+        this.#startAgain();
         break;
     }
     await this.agent.clock.step(0);
     this.#takeOutcomes();
+  }
+
+  // What the first round of an agent does: what was sent is followed, the rest is decided again.
+  #startAgain(): void {
+    const { evictor, clock, pods } = this.agent;
+    const since = clock.now();
+    for (const [uid, podName] of this.decided) {
+      const metadata = pods.get(podName)?.metadata;
+      const isUntouched = metadata?.uid === uid && metadata.deletionTimestamp === undefined;
+      if (this.accepted.has(uid) || !isUntouched) evictor.resume([pending(podName, { uid, since })]);
+      else evictor.begin([victim(podName, { uid })]);
+    }
   }
 
   // What the round does: outcomes are written down, and their pods no longer pending.

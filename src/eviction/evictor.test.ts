@@ -13,7 +13,7 @@ import {
 const evictors: TestEvictor[] = [];
 
 function setup(...names: string[]): TestEvictor {
-  const test = new TestEvictor(...names);
+  const test = new TestEvictor(names);
   evictors.push(test);
   return test;
 }
@@ -46,7 +46,7 @@ describe("an eviction", () => {
     expect(test.events).toMatchObject([
       {
         reason: "Evicted",
-        message: "Evicted by pressure: memory is 0.9, above the threshold of 0.8",
+        message: "Evicted by pressure: memory 0.9 > threshold 0.8",
         regarding: { kind: "Pod", namespace: "default", name: "web", uid: "web" },
       },
     ]);
@@ -55,7 +55,7 @@ describe("an eviction", () => {
     await test.clock.step(20_000);
     test.remove("web");
     expect(test.outcomes()).toEqual(["web gone"]);
-    expect(test.steps()).toEqual(["eviction begins", "POST eviction: accepted", "gone from the API server"]);
+    expect(test.steps()).toEqual(["eviction starts", "POST eviction: accepted", "pod deleted"]);
     await test.clock.step(120_000);
     expect(test.killed()).toEqual(["web"]);
   });
@@ -106,16 +106,45 @@ describe("an eviction", () => {
     change(test);
     await test.begin(victim("web"));
     expect(test.kills).toEqual([]);
-    expect(test.outcome()).toEqual({ uid: "web", result, message });
+    expect(test.outcome()).toMatchObject({ uid: "web", result, message, sent: false });
   });
 
-  it("of a pod on its way out is only awaited", async () => {
+  it("of a terminating pod is only awaited", async () => {
     const test = setup();
     test.terminate("web");
     await test.begin(victim("web"));
     expect(test.kills).toEqual([]);
     test.remove("web");
-    expect(test.outcomes()).toEqual(["web gone"]);
+    // Another client deleted it.
+    expect(test.outcome()).toMatchObject({ result: "gone", sent: false });
+    expect(test.events).toEqual([]);
+  });
+
+  it("whose answer was lost is known from the terminating pod, and has its Event", async () => {
+    const test = setup("web");
+    test.onKill = async () => {
+      test.terminate("web");
+      return again({ maybeSent: true });
+    };
+    await test.begin(victim("web"));
+    await test.clock.step(500);
+    expect(test.kills).toHaveLength(1);
+    expect(test.events).toMatchObject([
+      { reason: "Evicted", message: "Evicted by pressure: memory 0.9 > threshold 0.8" },
+    ]);
+    test.remove("web");
+    expect(test.outcome()).toMatchObject({ result: "gone", sent: true });
+  });
+
+  it("whose pod is deleted before the answer comes was sent", async () => {
+    const test = setup("web");
+    test.onKill = async () => {
+      test.remove("web");
+      return { kind: "accepted", message: "POST eviction: accepted" };
+    };
+    await test.begin(victim("web"));
+    expect(test.outcome()).toMatchObject({ result: "gone", sent: true });
+    expect(test.events).toMatchObject([{ reason: "Evicted" }]);
   });
 
   it("that nobody can send fails and turns the health check", async () => {
@@ -177,18 +206,30 @@ describe("what goes wrong on the way", () => {
     expect(test.killed()).toHaveLength(1);
   });
 
-  it("is tried with longer and longer waits, and not for ever", async () => {
+  it("is tried with longer and longer waits while the server has too much to do, and not for ever", async () => {
     const test = setup("web");
     const times: number[] = [];
     test.onKill = async () => {
       times.push(test.clock.monotonic());
-      return again();
+      return again({ isThrottled: true });
     };
     await test.begin(victim("web"));
     await test.clock.step(600_000);
     expect(test.outcomes()).toEqual(["web failed"]);
     const waits = times.slice(1).map((time, at) => time - times[at]!);
     expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000]);
+  });
+
+  it.each([
+    ["an error of this pod is tried three times", again(), 3],
+    ["a budget that is not counted yet is waited for once", again({ retryAfterMs: 10_000 }), 2],
+  ])("%s, then another pod gets its turn", async (_name, result, tries) => {
+    const test = setup("web");
+    test.onKill = async () => result;
+    await test.begin(victim("web"));
+    await test.clock.step(12_000);
+    expect(test.outcome()).toMatchObject({ uid: "web", result: "failed", sent: false });
+    expect(test.killed()).toHaveLength(tries);
   });
 
   it.each([
@@ -245,7 +286,7 @@ describe("what goes wrong on the way", () => {
 });
 
 describe("confirmation", () => {
-  it("fails when the pod is still there after its grace period and the margin", async () => {
+  it("reports a pod that is still terminating after its grace period and the margin, and follows it on", async () => {
     const test = setup("web");
     await test.begin(victim("web", { gracePeriodSeconds: 10 }));
     test.terminate("web");
@@ -253,16 +294,49 @@ describe("confirmation", () => {
     expect(test.outcomes()).toEqual([]);
     await test.clock.step(1);
     expect(test.outcome()).toMatchObject({
-      result: "failed",
-      message: "still there after its grace period and the margin",
+      result: "overdue",
+      sent: true,
+      message: "still terminating after its grace period and the margin",
     });
+    expect(test.events.at(-1)).toMatchObject({
+      reason: "EvictionOverdue",
+      message: "Evicted by pressure, but still terminating after its grace period and the margin",
+    });
+    await test.clock.step(600_000);
+    expect(test.outcomes()).toEqual([]);
+    test.remove("web");
+    expect(test.outcomes()).toEqual(["web gone"]);
+    expect(test.events).toHaveLength(2);
+  });
+
+  it("of a pod that was accepted and is not terminating fails", async () => {
+    const test = setup("web");
+    await test.begin(victim("web", { gracePeriodSeconds: 10 }));
+    await test.clock.step(40_000);
+    expect(test.outcome()).toMatchObject({ result: "failed", sent: true });
+  });
+
+  it("has its deadline from the moment it is accepted", async () => {
+    const test = setup("web");
+    const accepted: unknown[] = [];
+    test.evictor.onAccepted((acceptance) => void accepted.push(acceptance));
+    test.onKill = async () =>
+      test.clock.monotonic() < 10_000
+        ? again({ retryAfterMs: 10_000 })
+        : { kind: "accepted", message: "accepted" };
+    await test.begin(victim("web", { gracePeriodSeconds: 20 }));
+    test.terminate("web");
+    test.put("web");
+    await test.clock.step(10_000);
+    expect(accepted).toEqual([{ uid: "web", at: 10_000, deadline: 60_000 }]);
   });
 
   it("is bounded whatever the grace period", async () => {
     const test = setup("web");
     await test.begin(victim("web", { gracePeriodSeconds: 1_000_000 }));
+    test.terminate("web");
     await test.clock.step(test.policy.longestReleaseMs);
-    expect(test.outcomes()).toEqual(["web failed"]);
+    expect(test.outcomes()).toEqual(["web overdue"]);
   });
 
   it("finds a pod that went without the watch telling", async () => {
@@ -270,7 +344,7 @@ describe("confirmation", () => {
     await test.begin(victim("web"));
     test.pods.delete("web");
     await test.clock.step(60_000);
-    expect(test.outcome()).toEqual({ uid: "web", result: "gone", message: "GET: 404, the pod is no more" });
+    expect(test.outcome()).toMatchObject({ result: "gone", message: "GET: 404, the pod is no more" });
   });
 
   it("waits for an answer where the API server can't say", async () => {
@@ -282,7 +356,7 @@ describe("confirmation", () => {
     await test.clock.step(600_000);
     expect(test.outcomes()).toEqual([]);
     const steps = test.steps();
-    expect(steps.at(-1)).toBe("whether it is gone can't be said: GET: connection refused");
+    expect(steps.at(-1)).toBe("whether the pod is deleted can't be determined: GET: connection refused");
     // Once for all the times.
     expect(steps).toHaveLength(3);
     test.onRead = () => undefined;
@@ -316,7 +390,7 @@ describe("confirmation", () => {
     expect(test.outcomes()).toEqual([]);
     end({ kind: "gone", message: "stopped app" });
     await test.clock.step(0);
-    expect(test.outcome()).toEqual({ uid: "web", result: "gone", message: "stopped app" });
+    expect(test.outcome()).toMatchObject({ uid: "web", result: "gone", message: "stopped app" });
   });
 });
 
@@ -375,24 +449,72 @@ describe("withdrawal", () => {
 });
 
 describe("a new agent", () => {
-  it("evicts what the one before it had decided and not sent, once", async () => {
+  it("never sends what the one before it had sent", async () => {
     const test = setup("web");
-    test.evictor.resume([pending("web", { gracePeriodSeconds: 7 })]);
-    test.start();
-    await test.clock.step(0);
-    expect(test.kills).toMatchObject([{ pod: { uid: "web" }, gracePeriodSeconds: 7 }]);
-  });
-
-  it("only follows what the one before it had sent", async () => {
-    const test = setup();
-    test.terminate("web");
     test.evictor.resume([pending("web")]);
     test.start();
     await test.clock.step(0);
     expect(test.kills).toEqual([]);
+    expect(test.outcome()).toMatchObject({
+      result: "failed",
+      sent: true,
+      message: "it was accepted, but the pod is not terminating",
+    });
+  });
+
+  it.each([
+    ["exited", [], { result: "gone", message: "its containers have exited" }],
+    [
+      "run",
+      ["app"],
+      { result: "failed", message: "its containers were not stopped, or were started again: app" },
+    ],
+  ])(
+    "tells by its containers, at the deadline, whether a pod was stopped: they %s",
+    async (_name, running, outcome) => {
+      const test = new TestEvictor(["web"], ["app"]);
+      evictors.push(test);
+      test.table.default = "containerStop";
+      const now = test.clock.now();
+      test.evictor.resume([pending("web", { since: now, acceptedAt: now, deadline: now + 20_000 })]);
+      test.start();
+      await test.clock.step(19_999);
+      expect(test.outcomes()).toEqual([]);
+      test.running = running;
+      await test.clock.step(1);
+      expect(test.outcome()).toMatchObject({ ...outcome, sent: true });
+      expect(test.kills).toEqual([]);
+    },
+  );
+
+  it("follows it to its end, with the deadline it had", async () => {
+    const test = setup();
+    test.terminate("web");
+    const now = test.clock.now();
+    test.evictor.resume([
+      pending("web", { since: now - 10_000, acceptedAt: now - 10_000, deadline: now + 20_000 }),
+    ]);
+    test.start();
+    await test.clock.step(19_999);
     expect(test.events).toEqual([]);
+    expect(test.outcomes()).toEqual([]);
+    await test.clock.step(1);
+    expect(test.outcomes()).toEqual(["web overdue"]);
     test.remove("web");
     expect(test.outcomes()).toEqual(["web gone"]);
+    expect(test.kills).toEqual([]);
+  });
+
+  it.each([
+    ["still terminating", (test: TestEvictor) => test.terminate("web"), "overdue"],
+    ["deleted", () => {}, "gone"],
+  ])("records one that is past its deadline as what it is: %s", async (_name, arrange, result) => {
+    const test = setup();
+    arrange(test);
+    test.evictor.resume([pending("web", { deadline: test.clock.now() - 3 * 86_400_000 })]);
+    test.start();
+    await test.clock.step(0);
+    expect(test.outcomes()).toEqual([`web ${result}`]);
   });
 });
 

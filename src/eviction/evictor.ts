@@ -17,15 +17,17 @@ import { type EvictionTask, taskOf } from "./eviction-task.ts";
 import type { EvictorMetrics } from "./evictor-metrics.ts";
 import type { EvictionStep, Evictor, NodePods } from "./parts.ts";
 import { aboutPod } from "./pod-resource.ts";
+import type { PodReference } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
+import { releaseTimeMs } from "./release.ts";
 import type { EvictionOutcome } from "./round.ts";
-import type { PendingEviction } from "./state.ts";
+import type { Acceptance, BudgetStatus, PendingEviction } from "./state.ts";
 
 export interface PodEvictorOptions {
   sender: EvictionSender;
   pods: NodePods;
   /** Undefined where no container runtime is asked. */
-  containers: ContainerDeaths | undefined;
+  containers: Pick<ContainerDeaths, keyof ContainerDeaths> | undefined;
   policy: () => Pick<EvictionPolicy, "releaseMarginMs" | "longestReleaseMs">;
   events: Pick<EventRecorder, "record">;
   clock: Clock;
@@ -38,6 +40,10 @@ const WORKERS = 8;
 // Far above a sane burst; a bound for one without bound.
 const MOST_UNDER_WAY = 1_000;
 const MOST_TRIES = 8;
+// After so many answers that refuse one pod, another gets its turn: within three rounds of the default period.
+const MOST_REFUSALS = 3;
+// A budget that is not counted yet is waited for once.
+const MOST_REFUSALS_WITH_WAIT = 2;
 const BACKOFF = { baseMs: 500, maxMs: 15_000, jitter: 0 };
 // A pod whose end is due and can't be read is read again after this time, milliseconds.
 const REREAD_MS = 10_000;
@@ -45,10 +51,14 @@ const REREAD_MS = 10_000;
 const SLOW_MS = 60_000;
 
 /**
- * Sends evictions and follows each to its end. Before anything is sent the pod is read afresh: one that is gone is
- * done, one on its way out is only awaited, and a protected one is left alone. A pod counts as gone when the watch or
- * the API server's own 404 says so, never by an error. What is decided is in the state database before it is begun,
- * so that after a kill it is begun again, and whatever was done already shows in the fresh reading.
+ * Sends evictions and follows each to its end.
+ *
+ * 1. Before anything is sent the pod is read afresh: one that is deleted is done, a terminating one is only awaited, and
+ *    a protected one is left alone.
+ * 2. A pod counts as deleted when the watch or the API server's own 404 says so, never by an error.
+ * 3. The deadline of an eviction runs from its acceptance. A pod that is still terminating then is reported as overdue
+ *    and followed on.
+ * 4. What an agent before this one sent is followed and never sent again.
  */
 export class PodEvictor implements Evictor, Runnable {
   readonly name = "evictor";
@@ -60,6 +70,7 @@ export class PodEvictor implements Evictor, Runnable {
   #outcomes: EvictionOutcome[] = [];
   #gone = 0;
   #steps: EvictionStep[] = [];
+  readonly #listeners = new Set<(acceptance: Acceptance) => void>();
 
   constructor(options: PodEvictorOptions) {
     this.#options = options;
@@ -83,14 +94,24 @@ export class PodEvictor implements Evictor, Runnable {
   }
 
   begin(victims: readonly Victim[]): void {
-    const now = this.#options.clock.now();
-    for (const victim of victims) this.#add(taskOf(victim, now, false), "eviction begins");
+    const now = this.#options.clock.monotonic();
+    for (const victim of victims) this.#add(taskOf(victim, now, false), "eviction starts");
   }
 
   resume(pending: readonly PendingEviction[]): void {
+    const { clock } = this.#options;
+    const [now, monotonic] = [clock.now(), clock.monotonic()];
     for (const pod of pending) {
-      this.#add(taskOf(pod, pod.since, true), "taken up again after a restart of the agent");
+      const task = taskOf(pod, monotonic - Math.max(now - pod.since, 0), true);
+      task.maybeSent = true;
+      task.deadline = monotonic + (pod.deadline ?? now) - now;
+      this.#add(task, "followed on after a restart of the agent");
     }
+  }
+
+  onAccepted(listener: (acceptance: Acceptance) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   withdraw(withdrawals: readonly Withdrawal[]): void {
@@ -115,7 +136,7 @@ export class PodEvictor implements Evictor, Runnable {
     return steps.sort((a, b) => a.at - b.at);
   }
 
-  /** How many evicted pods are gone since the start. */
+  /** How many evicted pods were deleted since the start. */
   get gone(): number {
     return this.#gone;
   }
@@ -143,7 +164,7 @@ export class PodEvictor implements Evictor, Runnable {
     const { sender } = this.#options;
     const task = this.#tasks.get(uid);
     if (task === undefined) return;
-    if (task.phase === "sent") {
+    if (task.phase === "sent" || task.isFollowed) {
       await this.#checkSent(task, signal);
     } else if (task.withdrawn !== undefined && !task.maybeSent) {
       this.#end(task, "withdrawn", task.withdrawn);
@@ -153,11 +174,11 @@ export class PodEvictor implements Evictor, Runnable {
   }
 
   #goOn(task: EvictionTask, next: NextStep): void {
-    // The pod may have gone, and its task with it, during the call.
+    // The pod may have been deleted, and its task with it, during the call.
     if (!this.#isUnderWay(task)) return;
     switch (next.kind) {
       case "end":
-        this.#end(task, next.result, next.message);
+        this.#end(task, next.result, next.message, next.budget);
         break;
       case "again":
         this.#again(task, next);
@@ -169,16 +190,17 @@ export class PodEvictor implements Evictor, Runnable {
   }
 
   // Waits outside of the workers. Where the wait would outlast the eviction's time, another pod gets its turn now.
-  #again(
-    task: EvictionTask,
-    { message, retryAfterMs, graceSeconds }: Extract<NextStep, { kind: "again" }>,
-  ): void {
+  #again(task: EvictionTask, next: Extract<NextStep, { kind: "again" }>): void {
     const { clock, log } = this.#options;
+    const { message, retryAfterMs, graceSeconds } = next;
     task.phase = "waiting";
+    if (next.isRefused) task.refusals++;
     const delay = Math.max(retryAfterMs ?? 0, delayAfter(task.tries++, BACKOFF));
     // Of a pod that was not even read the grace period is not known.
     task.deadline ??= this.#deadline(graceSeconds ?? 0);
-    if (task.tries >= MOST_TRIES || clock.monotonic() + delay >= task.deadline) {
+    const mostRefusals = retryAfterMs === undefined ? MOST_REFUSALS : MOST_REFUSALS_WITH_WAIT;
+    const isOver = task.tries >= MOST_TRIES || task.refusals >= mostRefusals;
+    if (isOver || clock.monotonic() + delay >= task.deadline) {
       this.#end(task, "failed", `given up at try ${task.tries}: ${message}`);
       return;
     }
@@ -189,19 +211,26 @@ export class PodEvictor implements Evictor, Runnable {
   }
 
   #await(task: EvictionTask, next: Extract<NextStep, { kind: "await" }>): void {
-    const { clock, pods } = this.#options;
-    const { uid } = task.pod;
-    task.phase = "sent";
     task.deadline = this.#deadline(next.graceSeconds);
-    this.#gauge();
     this.#step(task, next.message);
-    if (next.ended) {
-      this.#awaitStop(task, next.ended, next.graceSeconds);
-      return;
-    }
-    const timer = clock.after(task.deadline - clock.monotonic(), () => this.#queue.add(uid));
+    this.#accepted(task, task.deadline);
+    if (next.ended) this.#awaitStop(task, next.ended, next.graceSeconds);
+    else this.#awaitDeletion(task, task.deadline);
+  }
+
+  #accepted(task: EvictionTask, deadline: number): void {
+    task.phase = "sent";
+    this.#gauge();
+    const acceptance = { uid: task.pod.uid, at: this.#options.clock.monotonic(), deadline };
+    for (const listener of [...this.#listeners]) listener(acceptance);
+  }
+
+  #awaitDeletion({ pod: { uid } }: EvictionTask, deadline: number): void {
+    const { clock, pods } = this.#options;
+    const timer = clock.after(deadline - clock.monotonic(), () => this.#queue.add(uid));
+    this.#timers.get(uid)?.cancel();
     this.#timers.set(uid, timer);
-    // The watch may have told of its going while nobody waited for that.
+    // The watch may have reported its deletion while nothing waited for that.
     if (pods.isSynced && pods.get(uid) === undefined) this.#queue.add(uid);
   }
 
@@ -219,50 +248,102 @@ export class PodEvictor implements Evictor, Runnable {
     this.#stops.add(following);
   }
 
-  // Reached when the deadline has passed, or when the watch does not have the pod.
+  // Reached when the deadline has passed, when the watch does not have the pod, or first of all for a followed one.
   async #checkSent(task: EvictionTask, signal: AbortSignal): Promise<void> {
-    const { clock, sender, containers } = this.#options;
+    const { clock, sender } = this.#options;
     const fresh = await sender.read(task, signal);
     if (!this.#isUnderWay(task)) return;
-    if (fresh.kind === "gone") {
-      this.#end(task, "gone", fresh.message);
-    } else if (fresh.kind === "unknown") {
-      this.#step(task, `whether it is gone can't be said: ${fresh.message}`);
-      this.#queue.addAfter(task.pod.uid, REREAD_MS);
-    } else if (clock.monotonic() >= (task.deadline ?? 0)) {
-      const running = containers?.running(task.pod.uid) ?? [];
-      const left = running.length > 0 ? `; still running: ${running.join(", ")}` : "";
-      this.#end(task, "failed", `still there after its grace period and the margin${left}`);
+    const deadline = task.deadline ?? 0;
+    if (task.isFollowed && fresh.kind === "present" && sender.stopsContainers(fresh.pod)) {
+      this.#checkStopped(task, deadline);
+      return;
     }
+    switch (fresh.kind) {
+      case "gone":
+        this.#end(task, "gone", fresh.message);
+        break;
+      case "unknown":
+        this.#step(task, `whether the pod is deleted can't be determined: ${fresh.message}`);
+        this.#queue.addAfter(task.pod.uid, REREAD_MS);
+        break;
+      case "terminating":
+        if (clock.monotonic() >= deadline) this.#overdue(task);
+        else if (task.phase === "waiting") {
+          this.#accepted(task, deadline);
+          this.#awaitDeletion(task, deadline);
+        }
+        break;
+      case "present":
+      case "protected":
+        if (task.isFollowed || clock.monotonic() >= deadline) {
+          this.#end(task, "failed", "it was accepted, but the pod is not terminating");
+        }
+    }
+  }
+
+  // Whether an agent before this one stopped its containers: known from those that run at the deadline.
+  #checkStopped(task: EvictionTask, deadline: number): void {
+    const { clock, containers } = this.#options;
+    const running = containers?.running(task.pod.uid) ?? [];
+    if (clock.monotonic() < deadline) {
+      this.#accepted(task, deadline);
+      this.#awaitDeletion(task, deadline);
+    } else if (containers && running.length === 0) {
+      this.#end(task, "gone", "its containers have exited");
+    } else {
+      const message = `its containers were not stopped, or were started again: ${running.join(", ") || "unknown"}`;
+      this.#end(task, "failed", message);
+    }
+  }
+
+  // Reported once; its deletion is awaited on.
+  #overdue(task: EvictionTask): void {
+    if (task.isOverdue) return;
+    const { log, metrics, events, containers } = this.#options;
+    const { pod, plugin } = task;
+    task.isOverdue = true;
+    task.phase = "sent";
+    const running = containers?.running(pod.uid) ?? [];
+    const left = running.length > 0 ? `; still running: ${running.join(", ")}` : "";
+    const message = `still terminating after its grace period and the margin${left}`;
+    this.#outcomes.push({ ...referenceTo(pod), result: "overdue", sent: !task.isForeign, message });
+    metrics.ended.inc({ outcome: "overdue" });
+    this.#gauge();
+    this.#step(task, message);
+    log.warn({ pod, plugin, message }, "evicted pod is still terminating");
+    if (task.isForeign) return;
+    const text = `Evicted by ${plugin}, but ${message}`;
+    events.record({ type: "Warning", reason: "EvictionOverdue", message: text, regarding: aboutPod(pod) });
   }
 
   #podGone(uid: string): void {
     const task = this.#tasks.get(uid);
-    if (task) this.#end(task, "gone", "gone from the API server");
+    if (task) this.#end(task, "gone", "pod deleted");
   }
 
-  #end(task: EvictionTask, result: EvictionOutcome["result"], message: string): void {
+  #end(task: EvictionTask, result: EvictionOutcome["result"], message: string, budget?: BudgetStatus): void {
     const { clock, log, metrics, containers, events } = this.#options;
     const { pod, plugin } = task;
     this.#tasks.delete(pod.uid);
     this.#timers.get(pod.uid)?.cancel();
     this.#timers.delete(pod.uid);
-    this.#outcomes.push({ uid: pod.uid, result, message });
+    const sent = !task.isForeign && (task.phase === "sent" || task.maybeSent || task.isSending);
+    this.#outcomes.push({ ...referenceTo(pod), result, sent, message, budget: budget ?? null });
     metrics.ended.inc({ outcome: result });
     this.#gauge();
-    const seconds = Math.max(clock.now() - task.since, 0) / 1000;
+    const seconds = (clock.monotonic() - task.since) / 1000;
     if (result === "withdrawn") {
       log.info({ pod, plugin, message }, "eviction withdrawn");
     } else if (result === "gone") {
       this.#gone++;
       this.#step(task, message);
       metrics.duration.observe(seconds);
-      log.info({ pod, plugin, seconds, message }, "evicted pod is gone");
+      log.info({ pod, plugin, seconds, message }, "evicted pod is deleted");
     } else {
       this.#step(task, `failed: ${message}`);
       log.warn({ pod, plugin, seconds, message }, "eviction failed");
-      const told = `Not evicted for ${plugin}: ${message}`;
-      events.record({ type: "Warning", reason: "EvictionFailed", message: told, regarding: aboutPod(pod) });
+      const text = `Not evicted for ${plugin}: ${message}`;
+      events.record({ type: "Warning", reason: "EvictionFailed", message: text, regarding: aboutPod(pod) });
     }
     if (result === "gone") containers?.podGone(pod);
     else containers?.leave(pod.uid);
@@ -274,11 +355,10 @@ export class PodEvictor implements Evictor, Runnable {
 
   #deadline(graceSeconds: number): number {
     const { policy, clock } = this.#options;
-    const { releaseMarginMs, longestReleaseMs } = policy();
-    return clock.monotonic() + Math.min(graceSeconds * 1000 + releaseMarginMs, longestReleaseMs);
+    return clock.monotonic() + releaseTimeMs(graceSeconds, policy());
   }
 
-  // An API server that is away for a day says the same every ten seconds: told once.
+  // While the API server is unreachable the same step comes every ten seconds: recorded once.
   #step(task: EvictionTask, message: string): void {
     if (task.lastStep === message) return;
     task.lastStep = message;
@@ -296,9 +376,9 @@ export class PodEvictor implements Evictor, Runnable {
   #check(): HealthResult {
     const { sender, clock } = this.#options;
     if (sender.forbidden !== undefined) return { ok: false, message: sender.forbidden };
-    const now = clock.now();
+    const now = clock.monotonic();
     const slow = [...this.#tasks.values()].find(
-      ({ phase, since }) => phase === "waiting" && now - since > SLOW_MS,
+      ({ phase, isFollowed, since }) => phase === "waiting" && !isFollowed && now - since > SLOW_MS,
     );
     if (slow === undefined) return { ok: true, message: `${this.#tasks.size} evictions under way` };
     const seconds = Math.round((now - slow.since) / 1000);
@@ -307,4 +387,8 @@ export class PodEvictor implements Evictor, Runnable {
       message: `the eviction of ${slow.pod.namespace}/${slow.pod.name} has not been taken for ${seconds} s`,
     };
   }
+}
+
+function referenceTo({ uid, namespace, name }: PodReference): PodReference {
+  return { uid, namespace, name };
 }

@@ -1,6 +1,7 @@
 import { answerOf } from "./answers.ts";
 import type { CallFailure, MetThreshold, RankedCandidate, Refusal, Victim, Withdrawal } from "./decision.ts";
 import type { EvictionStep } from "./parts.ts";
+import type { NodePod } from "./pod-history.ts";
 import type { EvictionPod, PodReference } from "./pods.ts";
 import { isDryRun } from "./policy.ts";
 import type { EvictionOutcome } from "./round.ts";
@@ -51,6 +52,10 @@ export interface PodExplanation extends PodReference {
   /** How many such rounds there were besides, older than the newest or without consequence. */
   omitted: number;
   steps: EvictionStep[];
+  /** What happened to it on the node, whoever caused it; null where that is not recorded. */
+  history: NodePod | null;
+  /** Starts of its containers and its sandbox, oldest first. */
+  events: EvictionStep[];
   /** UIDs of other recorded pods of this name, the newest first; at most 10. Empty where one UID was asked for. */
   otherUids: string[];
   /** Wall milliseconds of the oldest recorded round of all; null where there is none. */
@@ -61,9 +66,12 @@ const MOST_OTHERS = 20;
 // A page for a person; and what flaps for days must not fill the answer.
 const MOST_EXPLAINED_ROUNDS = 50;
 
-/** An explanation that tells nothing yet. */
+/** An explanation that says nothing yet. */
 export function emptyExplanation({ uid, namespace, name }: PodReference): PodExplanation {
-  return { uid, namespace, name, rounds: [], omitted: 0, steps: [], otherUids: [], recordsSince: null };
+  return {
+    ...{ uid, namespace, name, rounds: [], omitted: 0, steps: [] },
+    ...{ history: null, events: [], otherUids: [], recordsSince: null },
+  };
 }
 
 /** Adds what one more round, a later one, meant for the pod. */
@@ -88,7 +96,9 @@ export function explainRound(uid: string, { id, input, decision }: RoundRecord):
   const isIt = (pod: { uid: string }) => pod.uid === uid;
   const exclusion = decision.exclusions.find(isIt);
   const place = decision.ranking.find(isIt);
-  const asked = decision.ranking.filter((one) => one.outcome !== "notAsked" && !isIt(one));
+  const asked = decision.ranking.filter(
+    (one) => one.outcome !== "notAsked" && one.outcome !== "ineligible" && !isIt(one),
+  );
   const tops = new Map(input.tops.map(({ plugin, top }) => [plugin, answerOf(top)]));
   return {
     id,
@@ -120,11 +130,12 @@ function neighbour({ kind: _kind, ...place }: RankedCandidate): Neighbour {
 function gist({ victim, dryRunVictim, outcome, withdrawals, ...round }: ExplainedRound): string {
   const { place, exclusion, refusals, id } = round;
   if (victim || outcome || withdrawals.length > 0) return `round ${id}`;
-  const met = round.thresholds.map(({ plugin, scope, metType, confirmed }) => [
+  const met = round.thresholds.map(({ plugin, scope, metType, confirmed, held }) => [
     plugin,
     scope,
     metType,
     confirmed,
+    held?.reason,
   ]);
   const refused = refusals.map(({ plugin, reason }) => [plugin, reason]);
   return JSON.stringify([place?.outcome, exclusion?.reason, refused, met, dryRunVictim?.plugin]);

@@ -2,7 +2,7 @@ import type { KubeClient } from "../kube/index.ts";
 import { codeOf, messageOf, NodekeeperError } from "../lib/index.ts";
 import { saysNoSuchPod } from "./api-refusal.ts";
 import { selectCandidates } from "./candidates.ts";
-import { observeJson } from "./pod-bytes.ts";
+import { observeJson } from "./observed-pod.ts";
 import { podResource } from "./pod-resource.ts";
 import type { EvictionPod, PodReference } from "./pods.ts";
 import type { SkipRules } from "./policy.ts";
@@ -11,7 +11,7 @@ import type { SkipRules } from "./policy.ts";
 export type FreshPod =
   /** It is no more, has finished, or another pod has its name. */
   | { kind: "gone"; message: string }
-  /** It is on its way out already. */
+  /** It is terminating already. */
   | { kind: "terminating"; pod: EvictionPod }
   /** It may be evicted. */
   | { kind: "present"; pod: EvictionPod }

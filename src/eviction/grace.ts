@@ -1,6 +1,6 @@
 import type { GraceRules } from "./policy.ts";
 
-/** A grace period as it may be used, and what was wrong with the wish. */
+/** A grace period as it may be used, and what was wrong with the requested one. */
 export interface CheckedGrace {
   /** Whole seconds; null is the pod's own. */
   seconds: number | null;
@@ -8,32 +8,42 @@ export interface CheckedGrace {
 }
 
 /**
- * Checks a plugin's wish for a grace period, in seconds; null stands for the pod's own. What is negative, no number, or
- * a 0 that is not allowed falls back to the pod's own, never to killing at once; what is too long is cut.
+ * Checks the grace period that a plugin requests, in seconds; null stands for the pod's own. What is negative, no number, or
+ * a 0 that is not allowed falls back to the pod's own, never to killing at once; what is too short is raised, what is too long is cut.
  */
-export function checkGrace(wish: number | null, rules: GraceRules): CheckedGrace {
-  if (wish === null) return { seconds: null, problem: null };
-  if (!Number.isFinite(wish) || wish < 0) {
-    return { seconds: null, problem: `a grace period of ${wish} s makes no sense: the pod's own is used` };
-  }
-  if (wish === 0 && !rules.allowZero) {
-    return { seconds: null, problem: "a grace period of 0 s is not allowed: the pod's own is used" };
-  }
-  if (wish > rules.longestSeconds) {
+export function checkGrace(requested: number | null, rules: GraceRules): CheckedGrace {
+  if (requested === null) return { seconds: null, problem: null };
+  if (!Number.isFinite(requested) || requested < 0) {
     return {
-      seconds: rules.longestSeconds,
-      problem: `a grace period of ${wish} s is too long: cut to ${rules.longestSeconds} s`,
+      seconds: null,
+      problem: `a grace period of ${requested} s makes no sense: the pod's own is used`,
     };
   }
-  return { seconds: Math.ceil(wish), problem: null };
+  if (requested === 0 && !rules.allowZero) {
+    return { seconds: null, problem: "a grace period of 0 s is not allowed: the pod's own is used" };
+  }
+  if (requested > rules.longestSeconds) {
+    return {
+      seconds: rules.longestSeconds,
+      problem: `a grace period of ${requested} s is too long: cut to ${rules.longestSeconds} s`,
+    };
+  }
+  const shortest = Math.min(rules.shortestSeconds, rules.longestSeconds);
+  if (requested > 0 && requested < shortest) {
+    return {
+      seconds: shortest,
+      problem: `a grace period of ${requested} s is too short: raised to ${shortest} s`,
+    };
+  }
+  return { seconds: Math.ceil(requested), problem: null };
 }
 
-/** The gentlest of several checked wishes for one pod whose own grace period is `own`; null is the pod's own. */
-export function gentlestGrace(wishes: readonly (number | null)[], own: number): number | null {
-  let gentlest: number | null = wishes[0] ?? null;
-  for (const wish of wishes) {
-    if ((wish ?? own) > (gentlest ?? own)) gentlest = wish;
-    if (wish === null && gentlest === own) gentlest = null;
+/** The gentlest of several checked grace periods for one pod whose own grace period is `own`; null is the pod's own. */
+export function gentlestGrace(periods: readonly (number | null)[], own: number): number | null {
+  let gentlest: number | null = periods[0] ?? null;
+  for (const requested of periods) {
+    if ((requested ?? own) > (gentlest ?? own)) gentlest = requested;
+    if (requested === null && gentlest === own) gentlest = null;
   }
   return gentlest;
 }

@@ -28,6 +28,7 @@ export type {
   Withdrawal,
 } from "./decision.ts";
 export { DeletionKiller } from "./deletion-killer.ts";
+export { noPods, noTopPods, notMet } from "./empty-answers.ts";
 export { EvictionApiKiller } from "./eviction-api-killer.ts";
 export { EvictionSender, type EvictionSenderOptions } from "./eviction-sender.ts";
 export { PodEvictor, type PodEvictorOptions } from "./evictor.ts";
@@ -38,15 +39,23 @@ export type {
   Neighbour,
   PodExplanation,
 } from "./explain.ts";
+export type { ExplainedCondition, NodeExplanation } from "./explain-node.ts";
+export { heldText } from "./held-text.ts";
+export { createHostPathNotifierMetrics, HostPathNotifier } from "./host-path-notifier.ts";
 export type { Killer, KillerName, KillerTable } from "./killer.ts";
 export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
 export { NodeTainter, type NodeTainterOptions } from "./node-tainter.ts";
+export { type EncodablePod, type ObservedPod, observeJson, type PodDetails } from "./observed-pod.ts";
+export { OomEvents } from "./oom-events.ts";
 export type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
 export { EvictionPlugins, type EvictionPluginsOptions } from "./plugins.ts";
-export { type ObservedPod, observeJson } from "./pod-bytes.ts";
+export type { ContainerExit, PodEnding } from "./pod-ending.ts";
+export { namingNode } from "./pod-events.ts";
+export { type NodePod, PodHistory, type PodHistoryOptions } from "./pod-history.ts";
 export { PodWatch, type PodWatchOptions } from "./pod-watch.ts";
 export type { EvictionPod, PodOwner, PodReference, QosClass, QosLevel } from "./pods.ts";
 export { defaultEvictionPolicy, type EvictionPolicy } from "./policy.ts";
+export { type HistoryLine, importLine } from "./record-lines.ts";
 export { RecordQueries } from "./record-queries.ts";
 export { EvictionRecords, type EvictionRecordsOptions } from "./records.ts";
 export { type RefusalReason, refusalReasons } from "./refusals.ts";
@@ -67,5 +76,13 @@ export type { EvictionSource } from "./source.ts";
 export { type EvictionState, emptyEvictionState } from "./state.ts";
 export { storedTaints } from "./stored-taints.ts";
 export { createTaintMetrics, type TaintMetrics } from "./taint-metrics.ts";
-export type { ConditionProblem, CustomNodeResourceTaint, NodeTaint, WantedTaints } from "./taints.ts";
+export type {
+  ConditionProblem,
+  ConditionProblemReason,
+  CustomNodeResourceTaint,
+  NodeTaint,
+  WantedTaints,
+} from "./taints.ts";
+export { ThresholdSampler, type ThresholdSamplerOptions } from "./threshold-sampler.ts";
+export { thresholdText } from "./threshold-text.ts";
 export { reviewedTokens, type TokenCheck } from "./token-check.ts";

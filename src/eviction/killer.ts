@@ -1,4 +1,5 @@
 import type { EvictionPod, PodReference, QosClass, QosLevel } from "./pods.ts";
+import type { BudgetStatus } from "./state.ts";
 
 /** The ways to evict a pod. */
 export const killerNames = ["evictionApi", "deletion", "containerStop"] as const;
@@ -22,22 +23,31 @@ export interface KillRequest {
   gracePeriodSeconds: number | null;
   /** The pod's own, seconds. */
   ownGracePeriodSeconds: number;
-  /** When its eviction was decided, wall milliseconds. */
-  since: number;
+  /** Containers to stop, where an earlier try has chosen them; undefined: all that run now. */
+  containers?: ReadonlySet<string> | undefined;
 }
 
 /** What came of a try. Messages are for people: "POST eviction: 201". */
 export type KillResult =
-  /** It is on its way out. Where `ended` is there, it tells the end; else the pod's going does. */
-  { kind: "accepted"; message: string; ended?: Promise<KillEnd> } | KillEnd;
+  /** It was accepted. Where `ended` is there, it resolves at the end; else the pod's deletion is the end. */
+  { kind: "accepted"; message: string; ended?: Promise<KillEnd>; containers?: ReadonlySet<string> } | KillEnd;
 
 export type KillEnd =
   /** The pod is no more, or its containers are. */
   | { kind: "gone"; message: string }
   /** Trying again does not help now. `isForbidden`: it would be the same for every pod. */
-  | { kind: "failed"; message: string; isForbidden?: boolean; isBudget?: boolean }
-  /** `maybeSent`: the other side may have done it all the same. */
-  | { kind: "retry"; message: string; retryAfterMs: number | undefined; maybeSent: boolean };
+  | { kind: "failed"; message: string; isForbidden?: boolean; isBudget?: boolean; budget?: BudgetStatus }
+  /**
+   * `maybeSent`: the other side may have done it all the same. `isThrottled`: the server has too much to do, whatever
+   * the pod.
+   */
+  | {
+      kind: "retry";
+      message: string;
+      retryAfterMs: number | undefined;
+      maybeSent: boolean;
+      isThrottled?: boolean;
+    };
 
 /** One way to evict. Throws only what ends the agent: the signal's reason. */
 export interface Killer {

@@ -27,18 +27,23 @@ beforeEach(async () => {
     faults: ({ method, path }) => fault(method, path),
     onRequest: ({ path, body }) => void bodies.push({ path, body }),
   });
-  const { url } = await server.start();
-  client = createKubeClient({
-    access: { server: new URL(url), source: "test" },
+  await server.start();
+  client = connect(30_000);
+});
+
+/** A client of the server whose calls end after `deadlineMs`. */
+function connect(deadlineMs: number): KubeApiClient {
+  return createKubeClient({
+    access: { server: new URL(server.url), source: "test" },
     clock: systemClock,
     log: silentLogger,
     metrics: createKubeMetrics(new Registry()),
     version: "test",
-    deadlineMs: 2_000,
+    deadlineMs,
     qps: 1_000,
     burst: 1_000,
   });
-});
+}
 
 afterEach(async () => {
   client.close();
@@ -68,7 +73,6 @@ function requestFor(pod: KubeObject, changes: Partial<KillRequest> = {}): KillRe
     pod: { name, namespace, uid },
     gracePeriodSeconds: null,
     ownGracePeriodSeconds: 30,
-    since: 0,
     ...changes,
   };
 }
@@ -150,6 +154,16 @@ describe("the eviction API", () => {
     causes: [{ reason: "DisruptionBudget", message: "The disruption budget web needs 1" }],
   };
 
+  const noRight =
+    'pods "web" is forbidden: User "system:serviceaccount:nk:agent" cannot create resource "pods/eviction" in API group "" in the namespace "default"';
+  const refusalsOfOnePod = [
+    'admission webhook "guard.example.com" denied the request: the pod is a leader',
+    // A webhook may word its refusal as it likes.
+    'admission webhook "guard.example.com" denied the request: User "agent" cannot evict resource "web"',
+    "pods \"web\" is forbidden: ValidatingAdmissionPolicy 'leaders' with binding 'all' denied request: a leader",
+    'pods "web" is forbidden: node "worker-1" can only evict pods with spec.nodeName set to itself',
+  ];
+
   it.each<[string, Fault, object]>([
     [
       "a budget that is not observed yet: again, after what it says",
@@ -172,9 +186,19 @@ describe("the eviction API", () => {
     ],
     [
       "a right that is missing (403)",
-      status(403, { message: "no", details: { kind: "pods", name: "web" } }),
+      status(403, { message: noRight, details: { kind: "pods", name: "web" } }),
       { kind: "failed", isForbidden: true, message: expect.stringContaining("create pods/eviction") },
     ],
+    [
+      "a proxy's 403: the same for every pod",
+      { status: 403, body: "no way" },
+      { kind: "failed", isForbidden: true },
+    ],
+    ...refusalsOfOnePod.map((message): [string, Fault, object] => [
+      `a 403 about this pod: ${message.slice(0, 40)}`,
+      status(403, { message, details: { kind: "pods", name: "web" } }),
+      { kind: "failed", message: expect.not.stringContaining("needs the right") },
+    ]),
     ["a 404 of a proxy: again", { status: 404, body: "<html>" }, { kind: "retry" }],
     ["a 500: again, perhaps sent", status(500, { message: "etcd" }), { kind: "retry", maybeSent: true }],
     ["a bad request: not again", status(400, { message: "bad" }), { kind: "failed" }],
@@ -183,6 +207,10 @@ describe("the eviction API", () => {
   ])("%s", async (_name, what, expected) => {
     const pod = putPod("web");
     fault = (method) => (method === "POST" ? what : undefined);
+    if (what === "hang") {
+      client.close();
+      client = connect(200);
+    }
     expect(await kill(pod)).toMatchObject(expected);
     expect(isTerminating("web")).toBe(false);
   });

@@ -2,34 +2,72 @@ import type { EvictionPod } from "./pods.ts";
 import type { EvictionLimits } from "./policy.ts";
 import type { RecentEviction } from "./state.ts";
 
-/** Counts the evictions of a time window by namespace and owner. */
+/** A limit that forbids an eviction. */
+export interface ReachedLimit<Reason extends LimitReason = LimitReason> {
+  reason: Reason;
+  /** When an eviction leaves the window and makes room, wall milliseconds; null for a limit of 0. */
+  until: number | null;
+}
+
+type LimitReason = "nodeLimit" | "namespaceLimit" | "ownerLimit";
+
+/** Counts the evictions of a time window on the node, by namespace and by owner. */
 export class LimitCounter {
   readonly #limits: EvictionLimits;
-  readonly #namespaces = new Map<string, number>();
-  readonly #owners = new Map<string, number>();
+  readonly #now: number;
+  /** When the evictions that count were decided, oldest first. */
+  readonly #times: number[] = [];
+  readonly #namespaces = new Map<string, number[]>();
+  readonly #owners = new Map<string, number[]>();
 
   constructor(limits: EvictionLimits, recent: readonly RecentEviction[], now: number) {
     this.#limits = limits;
-    for (const { namespace, ownerUid, at } of recent) {
-      if (now - at < limits.windowMs) this.#add(namespace, ownerUid);
+    this.#now = now;
+    for (const { namespace, ownerUid, at } of [...recent].sort((a, b) => a.at - b.at)) {
+      if (now - at < limits.windowMs) this.#add(namespace, ownerUid, at);
     }
   }
 
+  /** Which limit forbids one more eviction of any pod; null where none does. */
+  forbidsAny(): ReachedLimit<"nodeLimit"> | null {
+    return this.#reached("nodeLimit", this.#times, this.#limits.perNode);
+  }
+
   /** Which limit forbids one more pod like this; null where none does. */
-  forbids(pod: EvictionPod): "namespaceLimit" | "ownerLimit" | null {
+  forbids({ namespace, owner }: EvictionPod): ReachedLimit | null {
     const { perNamespace, perOwner } = this.#limits;
-    if (perNamespace !== null && (this.#namespaces.get(pod.namespace) ?? 0) >= perNamespace)
-      return "namespaceLimit";
-    const owned = pod.owner === null ? 0 : (this.#owners.get(pod.owner.uid) ?? 0);
-    return perOwner !== null && pod.owner !== null && owned >= perOwner ? "ownerLimit" : null;
+    return (
+      this.forbidsAny() ??
+      this.#reached("namespaceLimit", this.#namespaces.get(namespace), perNamespace) ??
+      (owner && this.#reached("ownerLimit", this.#owners.get(owner.uid), perOwner))
+    );
   }
 
+  /** Counts one more, decided now. */
   count(pod: EvictionPod): void {
-    this.#add(pod.namespace, pod.owner?.uid ?? null);
+    this.#add(pod.namespace, pod.owner?.uid ?? null, this.#now);
   }
 
-  #add(namespace: string, ownerUid: string | null): void {
-    this.#namespaces.set(namespace, (this.#namespaces.get(namespace) ?? 0) + 1);
-    if (ownerUid !== null) this.#owners.set(ownerUid, (this.#owners.get(ownerUid) ?? 0) + 1);
+  #reached<Reason extends LimitReason>(
+    reason: Reason,
+    times: readonly number[] = [],
+    limit: number | null,
+  ): ReachedLimit<Reason> | null {
+    if (limit === null || times.length < limit) return null;
+    // The eviction that has to leave the window for the count to fall below the limit.
+    const leaving = times[times.length - limit];
+    return { reason, until: leaving === undefined ? null : leaving + this.#limits.windowMs };
   }
+
+  #add(namespace: string, ownerUid: string | null, at: number): void {
+    this.#times.push(at);
+    addTo(this.#namespaces, namespace, at);
+    if (ownerUid !== null) addTo(this.#owners, ownerUid, at);
+  }
+}
+
+function addTo(lists: Map<string, number[]>, key: string, at: number): void {
+  const list = lists.get(key);
+  if (list) list.push(at);
+  else lists.set(key, [at]);
 }

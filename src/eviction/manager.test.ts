@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { observeJson } from "./pod-bytes.ts";
+import { observeJson } from "./observed-pod.ts";
 import { sourceOf, TestAgent } from "./testing/manager-setup.ts";
 import { FakePods, jsonPod } from "./testing/round-parts.ts";
-import { evictPod, namesOf, nodeCondition, testThreshold } from "./testing/rounds.ts";
+import { evictPod, named, namesOf, nodeCondition, testThreshold } from "./testing/rounds.ts";
 
 let directory: string;
 beforeEach(() => {
@@ -78,7 +78,7 @@ describe("a round", () => {
     await agent.round();
     expect(agent.manager.healthCheck().check()).toEqual({
       ok: false,
-      message: "the API server has not told the pods of this node yet",
+      message: "the API server has not listed the pods of this node yet",
     });
     expect(agent.evictor.begun).toEqual([]);
     pods.isSynced = true;
@@ -139,6 +139,30 @@ describe("a round", () => {
     agent.evictor.outcomes.push({ uid: "a", result: "withdrawn", message: "nothing was sent" });
     await agent.round();
     expect(agent.manager.state.pending).toEqual([]);
+  });
+
+  it("in which a pressure finds no pod is recorded once, and again when something about it changes", async () => {
+    let metType: "hard" | "none" = "hard";
+    let found: string[] = [];
+    const plugin = sourceOf("memory", {
+      thresholdMet: async () => ({ ...hard, metType, observedValue: Math.random() }),
+      getTopEvictionPods: async () => ({ pods: found.map(named), gracePeriodSeconds: null }),
+    });
+    using agent = new TestAgent(directory, new FakePods("a"), [plugin]);
+    const recorded = () => [...agent.records.rounds()].length;
+    for (let count = 0; count < 10; count++) await agent.round();
+    expect(recorded()).toBe(1);
+    metType = "none";
+    await agent.round();
+    metType = "hard";
+    await agent.round();
+    expect(recorded()).toBe(2);
+    found = ["a"];
+    await agent.round();
+    expect(recorded()).toBe(3);
+    // Its victim holds the pressure back: once more, however long that lasts.
+    for (let count = 0; count < 10; count++) await agent.round();
+    expect(recorded()).toBe(4);
   });
 
   it("never overlaps another, though its steps take longer than the period", async () => {
@@ -206,7 +230,7 @@ describe("an agent that is stopped", () => {
 });
 
 describe("an agent that is killed", () => {
-  it("between decision and eviction leaves the victim to the next, which evicts nobody else for it", async () => {
+  it("between decision and eviction leaves the decision to the first round of the next", async () => {
     const pods = new FakePods("a", "b", "c");
     {
       using agent = new TestAgent(directory, pods, [forcing("b")]);
@@ -215,24 +239,77 @@ describe("an agent that is killed", () => {
     }
     using next = new TestAgent(directory, pods, [forcing("b")]);
     await next.round();
-    expect(namesOf(next.evictor.resumed)).toEqual(["b"]);
-    expect(next.evictor.begun).toEqual([]);
+    expect(next.evictor.resumed).toEqual([]);
+    expect(namesOf(next.evictor.begun)).toEqual(["b"]);
   });
 
-  it("after the eviction, before its end was written down, resumes it and begins it no second time", async () => {
+  it("between decision and eviction: what no plugin asks for any more is not evicted, and that is recorded", async () => {
     const pods = new FakePods("a", "b");
     {
       using agent = new TestAgent(directory, pods, [forcing("b")]);
       await agent.round();
-      agent.evictor.outcomes.push({ uid: "b", result: "gone", message: "gone" });
+    }
+    using next = new TestAgent(directory, pods, [forcing()]);
+    await next.round();
+    await next.round();
+    expect(next.evictor.begun).toEqual([]);
+    expect(next.manager.state).toMatchObject({ pending: [], interrupted: [], recent: [] });
+    expect([...next.records.rounds()].at(-1)?.decision.withdrawals).toMatchObject([
+      { name: "b", reason: expect.stringContaining("not sent before the agent restarted") },
+    ]);
+  });
+
+  it("after the API server accepted it, before that was written down, only follows the terminating pod", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      await agent.round();
+    }
+    pods.pods.set(
+      "b",
+      observeJson(jsonPod("b", { metadata: { deletionTimestamp: "2023-11-14T22:13:20Z" } })),
+    );
+    using next = new TestAgent(directory, pods, [forcing("b")]);
+    await next.round();
+    expect(next.evictor.begun).toEqual([]);
+    expect(namesOf(next.evictor.resumed)).toEqual(["b"]);
+    expect(next.manager.state.pending).toMatchObject([{ name: "b", acceptedAt: next.clock.now() }]);
+    expect(next.manager.state.recent).toMatchObject([{ uid: "b", releasedAt: null }]);
+  });
+
+  it("after it was accepted, before its end was written down, follows it and starts it no second time", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      await agent.round();
+      const at = agent.clock.monotonic();
+      agent.evictor.accept({ uid: "b", at, deadline: at + 60_000 });
     }
     using next = new TestAgent(directory, pods, [forcing("b")]);
     await next.round();
-    expect(namesOf(next.evictor.resumed)).toEqual(["b"]);
+    expect(next.evictor.resumed).toMatchObject([{ name: "b", deadline: next.clock.now() + 60_000 }]);
     next.evictor.outcomes.push({ uid: "b", result: "gone", message: "gone" });
     pods.pods.delete("b");
     await next.round();
     expect(next.evictor.begun).toEqual([]);
+    expect(next.manager.state.pending).toEqual([]);
+  });
+
+  it("for days: what it had sent is past its deadline, and nothing of it is evicted", async () => {
+    const pods = new FakePods("a", "b");
+    const days = 3 * 86_400_000;
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      agent.bootTime = { id: "one", uptimeMs: 1_000_000 };
+      await agent.round();
+      agent.evictor.accept({ uid: "b", at: 0, deadline: 60_000 });
+    }
+    using next = new TestAgent(directory, pods, [forcing()]);
+    next.clock.jump(days);
+    next.bootTime = { id: "one", uptimeMs: 1_000_000 + days };
+    await next.round();
+    expect(next.evictor.begun).toEqual([]);
+    expect(next.evictor.resumed).toMatchObject([{ name: "b", deadline: next.clock.now() - days + 60_000 }]);
     expect(next.manager.state.pending).toEqual([]);
   });
 
@@ -287,5 +364,61 @@ describe("taints", () => {
     expect(next.tainter.wanted.at(-1)).toMatchObject({ node: [{}], isComplete: true });
     for (let count = 0; count < 60; count++) await next.round();
     expect(next.tainter.wanted.at(-1)?.node).toEqual([]);
+  });
+});
+
+describe("rounds out of turn", () => {
+  const request = { plugin: "memory", reason: "crossed" };
+
+  /** An agent whose plugin notes when it is asked. */
+  async function started() {
+    const askedAt: number[] = [];
+    const plugin = sourceOf("memory", {
+      thresholdMet: async () => {
+        askedAt.push(agent.clock.monotonic());
+        return testThreshold();
+      },
+    });
+    const agent = new TestAgent(directory, new FakePods("a"), [plugin]);
+    await agent.round();
+    return { agent, askedAt };
+  }
+
+  it("start at once, and the next regular round a period later", async () => {
+    const { agent, askedAt } = await started();
+    using _ = agent;
+    await agent.clock.step(1_234);
+    agent.manager.requestRound(request);
+    await agent.clock.step(5_000);
+    expect(askedAt).toEqual([0, 1_234, 6_234]);
+    const count = 'nodekeeper_eviction_rounds_out_of_turn_total{plugin="memory"} 1';
+    expect(await agent.registry.metrics()).toContain(count);
+  });
+
+  it("of a signal that flaps ten times a second start once a second", async () => {
+    const { agent, askedAt } = await started();
+    using _ = agent;
+    for (let flap = 0; flap < 100; flap++) {
+      agent.manager.requestRound(request);
+      await agent.clock.step(100);
+    }
+    expect(askedAt).toEqual([0, ...Array.from({ length: 11 }, (_, second) => second * 1_000)]);
+  });
+
+  it("are not started where they are off", async () => {
+    const { agent, askedAt } = await started();
+    using _ = agent;
+    agent.settings = { ...agent.settings, outOfTurnRounds: false };
+    agent.manager.requestRound(request);
+    await agent.clock.step(4_999);
+    expect(askedAt).toEqual([0]);
+  });
+
+  it("have the machine read again", async () => {
+    using agent = new TestAgent(directory, new FakePods("a"), [sourceOf("memory")]);
+    await agent.round();
+    agent.manager.requestRound(request);
+    await agent.clock.step(0);
+    expect(agent.refreshes).toBe(2);
   });
 });

@@ -1,5 +1,6 @@
 import type { EventRecorder } from "../kube/index.ts";
 import {
+  type BootTime,
   type Clock,
   type HealthCheck,
   type HealthResult,
@@ -7,20 +8,33 @@ import {
   messageOf,
   type Runnable,
 } from "../lib/index.ts";
-import { askTop } from "./ask-top.ts";
 import { selectCandidates } from "./candidates.ts";
+import { conditionChanges, conditionChangeText } from "./condition-changes.ts";
 import { decide } from "./decide.ts";
 import type { Decision } from "./decision.ts";
+import { DecisionLog } from "./decision-log.ts";
+import { HeldLog } from "./held-log.ts";
+import type { HostPathNotifier } from "./host-path-notifier.ts";
 import { Notifier } from "./notifier.ts";
 import type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
 import type { EvictionPlugins } from "./plugins.ts";
 import { PodOffer } from "./pod-offer.ts";
 import type { EvictionPolicy } from "./policy.ts";
+import { type PreparedRound, prepareRound } from "./prepare.ts";
 import type { EvictionRecords } from "./records.ts";
 import type { DecideInput, EvictionOutcome, RoundInput } from "./round.ts";
 import type { EvictionRoundMetrics, RoundStep } from "./round-metrics.ts";
+import { RoundPacing, type RoundRequest } from "./round-pacing.ts";
 import type { EvictionSettings } from "./round-settings.ts";
-import { type EvictionState, emptyEvictionState, resumeState } from "./state.ts";
+import {
+  type Acceptance,
+  type EvictionState,
+  elapsedSince,
+  emptyEvictionState,
+  resumeState,
+  stateAt,
+  withAcceptances,
+} from "./state.ts";
 import { TaintGate } from "./taint-gate.ts";
 
 export interface EvictionManagerOptions {
@@ -31,28 +45,46 @@ export interface EvictionManagerOptions {
   tainter: Tainter;
   records: EvictionRecords;
   events: Pick<EventRecorder, "record">;
+  /** Notifies pods of soft evictions besides the Events; undefined where the operator set no path. */
+  hostPathNotifier?: Pick<HostPathNotifier, "notify"> | undefined;
+  /** Is called with each condition that is set or cleared, in words. */
+  onNodeEvent: (message: string) => void;
   settings: () => EvictionSettings;
   policy: () => EvictionPolicy;
+  /** Called as a round starts: what in-tree plugins read of the machine before is too old for it. */
+  refreshReadings?: () => void;
+  /** The machine's own time, a witness for how long the agent was not running. */
+  bootTime: () => BootTime | undefined;
   clock: Clock;
   log: Logger;
   metrics: EvictionRoundMetrics;
 }
 
 /**
- * Runs eviction's rounds, one at a time: observe, ask, decide, write down, act. What is decided is in the state
- * database before anything is done about it, so that an agent killed at any point goes on where it was.
+ * Runs eviction's rounds, one at a time: observe, ask, decide, write down, act.
+ *
+ * 1. What is decided is in the state database before anything is done about it, and so is what was accepted. After a kill
+ *    at any point no pod is evicted twice, and what was not sent is decided again.
+ * 2. Time is monotonic: a step of the wall clock moves the times of the state with it.
  */
 export class EvictionManager implements Runnable {
   readonly name = "eviction";
   readonly #options: EvictionManagerOptions;
   readonly #notifier: Notifier;
   readonly #gate: TaintGate;
+  readonly #pacing: RoundPacing;
+  readonly #held: HeldLog;
   #state: EvictionState = emptyEvictionState();
+  /** Monotonic: what the time of the state is. */
+  #stateAt = 0;
   // Taken from the evictor and not yet written down.
   #outcomes: EvictionOutcome[] = [];
+  /** Evictions that were accepted since the round was prepared; monotonic times. */
+  #acceptances: Acceptance[] = [];
   #steps: EvictionStep[] = [];
   /** Monotonic: the end of the last round, or the start. */
   #lastDone = 0;
+  readonly #decisionLog: DecisionLog;
   #isRunning = false;
   #hasDone = false;
   #trouble: string | undefined;
@@ -62,10 +94,14 @@ export class EvictionManager implements Runnable {
     this.#options = options;
     this.#notifier = new Notifier(options.events, options.clock);
     this.#gate = new TaintGate(options.clock);
+    this.#decisionLog = new DecisionLog(options.log);
+    this.#pacing = new RoundPacing(options.clock);
+    this.#held = new HeldLog(options.log);
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, plugins, settings } = this.#options;
+    const { clock, plugins, settings, evictor } = this.#options;
+    const stopListening = evictor.onAccepted((acceptance) => this.#accepted(acceptance));
     this.#restore();
     this.#lastDone = clock.monotonic();
     this.#isRunning = true;
@@ -75,13 +111,27 @@ export class EvictionManager implements Runnable {
       if (signal.aborted) break;
       // The first list of pods is there in a moment: its round need not wait for a whole period.
       const periodMs = this.#hasDone ? settings().syncPeriodMs : FIRST_LOOK_MS;
-      const rest = startedAt + periodMs - clock.monotonic();
-      // After a round that took longer than the period, other work gets its turn first.
-      await clock.sleep(Math.max(rest, 0), signal).catch(() => {});
+      const request = await this.#pacing.next(startedAt + periodMs, signal).catch(() => undefined);
+      if (request) this.#startsOutOfTurn(request);
     }
     this.#isRunning = false;
+    stopListening();
     plugins.close();
     this.#saveLastSteps();
+  }
+
+  /**
+   * Asks for a round before its time, because a threshold was crossed: it starts at once, but within a second at most
+   * one such round does. It decides by the same rules as any other.
+   */
+  requestRound(request: RoundRequest): void {
+    if (this.#options.settings().outOfTurnRounds) this.#pacing.request(request);
+  }
+
+  #startsOutOfTurn({ plugin, reason }: RoundRequest): void {
+    const { log, metrics } = this.#options;
+    metrics.outOfTurnRounds.inc({ plugin });
+    log.debug({ plugin, reason }, "round starts out of turn");
   }
 
   // Outcomes are left: the evictions they belong to are resumed, and end at once.
@@ -89,7 +139,7 @@ export class EvictionManager implements Runnable {
     const { evictor, records, log } = this.#options;
     const steps = [...this.#steps, ...evictor.takeSteps()];
     try {
-      records.saveSteps(this.#state, steps);
+      records.saveState(this.#state, steps);
     } catch (err) {
       log.warn({ err, steps: steps.length }, "last steps of evictions can't be written down");
     }
@@ -106,18 +156,48 @@ export class EvictionManager implements Runnable {
   }
 
   #restore(): void {
-    const { records, evictor, clock, log } = this.#options;
+    const { records, evictor, clock, log, bootTime } = this.#options;
     let stored: EvictionState | undefined;
     try {
       stored = records.loadState();
     } catch (err) {
       log.error({ err }, "state of eviction can't be loaded, starting from nothing");
     }
-    this.#state = resumeState(stored ?? emptyEvictionState(), clock.now());
+    const [now, state] = [clock.now(), stored ?? emptyEvictionState()];
+    this.#state = resumeState(state, now, elapsedSince(state, now, bootTime()));
+    this.#stateAt = clock.monotonic();
     this.#gate.start(stored);
-    if (this.#state.pending.length === 0) return;
-    log.info({ pods: this.#state.pending.length }, "going on with evictions that were under way");
-    evictor.resume(this.#state.pending);
+    const { pending, interrupted } = this.#state;
+    if (pending.length + interrupted.length === 0) return;
+    log.info(
+      { sent: pending.length, notSent: interrupted.length },
+      "evictions of the agent before this one: those sent are followed, the others decided again",
+    );
+    evictor.resume(pending);
+  }
+
+  // Written down at once: after a kill it must not be sent again.
+  #accepted(acceptance: Acceptance): void {
+    const { records, log, metrics } = this.#options;
+    this.#acceptances.push(acceptance);
+    this.#state = this.#withAcceptances(this.#state, this.#stateAt);
+    try {
+      records.saveState(this.#state, []);
+    } catch (error) {
+      metrics.recordFailures.inc();
+      log.warn({ err: error, uid: acceptance.uid }, "that an eviction was accepted can't be written down");
+    }
+  }
+
+  /** @param stateAt the state's own time, monotonic */
+  #withAcceptances(state: EvictionState, monotonic: number): EvictionState {
+    const by = (state.at ?? 0) - monotonic;
+    const acceptances = this.#acceptances.map(({ uid, at, deadline }) => ({
+      uid,
+      at: at + by,
+      deadline: deadline + by,
+    }));
+    return withAcceptances(state, acceptances);
   }
 
   async #contained(signal: AbortSignal): Promise<void> {
@@ -140,51 +220,60 @@ export class EvictionManager implements Runnable {
 
   /** Gives the reason where the round is skipped. */
   async #round(signal: AbortSignal): Promise<string | undefined> {
-    const { pods: nodePods, plugins, policy: currentPolicy, nodeName, clock, metrics } = this.#options;
-    if (!nodePods.isSynced) return "the API server has not told the pods of this node yet";
+    const { pods: nodePods, plugins, policy: currentPolicy, nodeName, metrics } = this.#options;
+    this.#options.refreshReadings?.();
+    if (!nodePods.isSynced) return "the API server has not listed the pods of this node yet";
 
     const observed = nodePods.list();
     const pods = observed.map(({ pod }) => pod);
     const policy = structuredClone(currentPolicy());
-    const { candidates } = selectCandidates(pods, nodeName, policy.skip);
+    const selection = selectCandidates(pods, nodeName, policy.skip);
+    const { candidates } = selection;
     metrics.candidates.set(candidates.length);
-    const offered = new Set(candidates.map((pod) => pod.uid));
     const byUid = new Map(observed.map((one) => [one.pod.uid, one]));
     const offer = new PodOffer(candidates.map(({ uid }) => byUid.get(uid)!));
 
     const answers = await this.#timed("ask", () => plugins.ask(offer, signal));
-    const input: RoundInput = {
-      now: clock.now(),
-      nodeName,
-      pods,
-      plugins: answers,
-      outcomes: [],
-      policy,
-      state: this.#state,
-    };
-    const questions = offered.size === 0 ? [] : askTop(input);
+    const input = this.#input({ nodeName, pods, plugins: answers, policy });
+    const prepared = this.#timedNow("prepare", () => prepareRound(input, selection));
+    const { questions } = prepared;
     const tops = await this.#timed("ask_top", () => plugins.askTop(offer, questions, signal));
     signal.throwIfAborted();
-    this.#finish({ ...input, tops });
+    this.#finish({ ...input, tops }, prepared);
     return undefined;
   }
 
-  // In one go, without waiting: between deciding and acting nothing else happens.
-  #finish(round: DecideInput): void {
-    const { evictor } = this.#options;
+  #input(observed: Pick<RoundInput, "nodeName" | "pods" | "plugins" | "policy">): RoundInput {
+    const { evictor, clock, bootTime } = this.#options;
+    const [now, monotonic] = [clock.now(), clock.monotonic()];
     this.#outcomes.push(...evictor.takeOutcomes());
+    this.#state = { ...stateAt(this.#state, now, monotonic - this.#stateAt), boot: bootTime() ?? null };
+    this.#stateAt = monotonic;
+    this.#acceptances = [];
+    return { ...observed, now, outcomes: [...this.#outcomes], state: this.#state };
+  }
+
+  // In one go, without waiting: between deciding and acting nothing else happens.
+  #finish(input: DecideInput, prepared: PreparedRound): void {
+    const { evictor, clock, onNodeEvent } = this.#options;
     this.#steps.push(...evictor.takeSteps());
-    const input = { ...round, outcomes: [...this.#outcomes] };
-    const decision = this.#timedNow("decide", () => decide(input));
+    const decision = this.#timedNow("decide", () => decide(input, prepared));
+    decision.state = this.#withAcceptances(decision.state, this.#stateAt);
     const id = this.#timedNow("record", () => this.#record(input, decision));
+    this.#decisionLog.write(id, decision);
+    const changes = conditionChanges(input.state.conditions, decision.state.conditions);
+    this.#decisionLog.writeConditions(id, changes);
+    for (const change of changes) onNodeEvent(conditionChangeText(change));
     this.#state = decision.state;
-    this.#outcomes = [];
+    this.#outcomes = this.#outcomes.slice(input.outcomes.length);
     this.#count(decision);
+    this.#options.plugins.endRound(decision.conditionProblems);
+    this.#held.note(decision.thresholds, clock.now());
     this.#timedNow("act", () => this.#act(input, decision, id));
   }
 
-  // A full disk must not keep pods from being evicted: it may be what they have to go for. What is lost by a kill then
-  // is what was under way; whoever is still to go will be asked for again.
+  // A full disk must not keep pods from being evicted: it may be what they have to go for. The round is written when
+  // there is room again; what is lost by a kill before that is in the log.
   #record(input: DecideInput, decision: Decision): number {
     const { records, log, metrics } = this.#options;
     let id = 0;
@@ -205,23 +294,23 @@ export class EvictionManager implements Runnable {
   }
 
   #act(input: DecideInput, decision: Decision, roundId: number): void {
-    const { evictor, tainter, log } = this.#options;
+    const { evictor, tainter } = this.#options;
     const begun = decision.withdrawals.filter(({ stage }) => stage === "begun");
     if (begun.length > 0) evictor.withdraw(begun);
-    if (decision.victims.length > 0) {
-      const names = decision.victims.map(({ namespace, name, plugin }) => ({ namespace, name, plugin }));
-      log.info({ round: roundId, victims: names }, "evictions begin");
-      evictor.begin(decision.victims, roundId);
-    }
+    if (decision.resumed.length > 0) evictor.resume(decision.resumed);
+    if (decision.victims.length > 0) evictor.begin(decision.victims, roundId);
     tainter.want(decision.taints, this.#gate.isOpen(input));
     this.#notifier.tell(decision.notifications);
+    this.#options.hostPathNotifier?.notify(decision.notifications);
   }
 
-  #count({ victims, dryRunVictims, refusalCounts }: Decision): void {
+  #count({ victims, dryRunVictims, refusalCounts, conditionProblems, thresholds }: Decision): void {
     const { metrics } = this.#options;
     for (const { plugin, kind } of victims) metrics.victims.inc({ plugin, kind });
     for (const { plugin, kind } of dryRunVictims) metrics.dryRunVictims.inc({ plugin, kind });
+    for (const { held } of thresholds) if (held) metrics.heldRounds.inc({ reason: held.reason });
     for (const [reason, count] of Object.entries(refusalCounts)) metrics.refusals.inc({ reason }, count);
+    for (const { reason } of conditionProblems) metrics.conditionRefusals.inc({ reason });
   }
 
   #check(): HealthResult {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type LiveTaint, mergeNodeTaints, newTaints } from "./node-taints.ts";
+import { type LiveTaint, mergeNodeTaints, newTaints, restoredTaints } from "./node-taints.ts";
 
 const at = Date.UTC(2026, 10, 21, 4, 0, 0, 500);
 const wanted = (key: string, effect = "NoSchedule") => ({ key: `nodekeeper.dev/${key}`, effect, since: at });
@@ -65,6 +65,14 @@ describe("the list of a Node's taints", () => {
       ours,
       { key: "nodekeeper.dev/Other" },
     ]);
+  });
+
+  it("takes a foreign value off ours, and names what it restored", () => {
+    const changed = { ...ours, value: "by-hand" };
+    const after = mergeNodeTaints([{ ...foreign, value: "x" }, changed], own([wanted("Pressure")]))!;
+    expect(after).toEqual([{ ...foreign, value: "x" }, ours]);
+    expect(restoredTaints([foreign, changed], after)).toEqual(["nodekeeper.dev/Pressure:NoSchedule"]);
+    expect(restoredTaints([foreign, ours], [foreign, ours])).toEqual([]);
   });
 
   it("tells what is new by key and effect", () => {

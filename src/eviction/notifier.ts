@@ -5,7 +5,7 @@ import type { Notification } from "./decision.ts";
 // An Event about the same is worth repeating after this time, milliseconds: a round comes every few seconds.
 const REPEAT_MS = 5 * 60_000;
 
-/** Tells pods that want to know, by Events, that they may have to go soon. */
+/** Notifies pods that are annotated for it, by Events, of soft evictions that they were named for. */
 export class Notifier {
   readonly #events: Pick<EventRecorder, "record">;
   readonly #clock: Clock;

@@ -4,11 +4,11 @@ import type { Decision, RankedCandidate } from "./decision.ts";
 import { type EvictionPod, referenceTo } from "./pods.ts";
 import { compareImportance } from "./rank.ts";
 import type { DecideInput } from "./round.ts";
-import type { RoundRecord } from "./round-record.ts";
+import { completeInput, type RoundRecord } from "./round-record.ts";
 
 // Fast over small: this runs between deciding and acting.
 const COMPRESSION = { level: 3 };
-const NOT_ASKED = "no plugin asked for it";
+const NOT_ASKED = "no plugin requested it";
 /** A base is not followed by rounds that share less than this of it. */
 const LEAST_SHARED = 0.8;
 const LARGEST_UNPACKED = 256 * 1024 * 1024;
@@ -69,7 +69,8 @@ export function unpackRound(id: number, bytes: Uint8Array, base: readonly Evicti
   for (const uid of removed) left.delete(uid);
   for (const pod of changed) left.set(pod.uid, pod);
   const pods = [...left.values()];
-  return { id, input: { ...input, pods }, decision: { ...decision, ranking: wholeRanking(decision, pods) } };
+  const whole = { ...completeInput(input), pods };
+  return { id, input: whole, decision: { ...decision, ranking: wholeRanking(decision, pods) } };
 }
 
 function isOrdinary({ outcome, why }: RankedCandidate): boolean {

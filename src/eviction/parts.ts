@@ -1,7 +1,7 @@
 import type { Victim, Withdrawal } from "./decision.ts";
-import type { ObservedPod } from "./pod-bytes.ts";
+import type { EncodablePod } from "./observed-pod.ts";
 import type { EvictionOutcome } from "./round.ts";
-import type { PendingEviction } from "./state.ts";
+import type { Acceptance, PendingEviction } from "./state.ts";
 import type { WantedTaints } from "./taints.ts";
 
 // How the parts of eviction know each other: the round uses them, each is built and tested by itself.
@@ -10,8 +10,8 @@ import type { WantedTaints } from "./taints.ts";
 export interface NodePods {
   /** Whether a whole list has come; before that nothing is known. */
   readonly isSynced: boolean;
-  list(): readonly ObservedPod[];
-  get(uid: string): ObservedPod | undefined;
+  list(): readonly EncodablePod[];
+  get(uid: string): EncodablePod | undefined;
   /** Calls back with the UID of each pod that goes, or that was replaced by another of its name. Gives the way to stop. */
   onGone(listener: (uid: string) => void): () => void;
 }
@@ -21,18 +21,20 @@ export interface EvictionStep {
   uid: string;
   /** Wall milliseconds. */
   at: number;
-  /** "POST eviction: 429, disruption budget default/web", "container app died with 143", "gone from the API server". */
+  /** "POST eviction: 429, disruption budget default/web", "container app died with 143", "pod deleted". */
   message: string;
 }
 
-/** Begins evictions and follows each to its end; the only one that evicts. */
+/** Sends evictions and follows each to its end; the only one that evicts. */
 export interface Evictor {
-  /** Takes a decision's victims. One that is under way already goes on as it is. */
+  /** Takes a decision's victims. One that is under way already continues as it is. */
   begin(victims: readonly Victim[], roundId: number): void;
   /** Stops what has not been sent yet; what was sent goes on. */
   withdraw(withdrawals: readonly Withdrawal[]): void;
-  /** Goes on with what an agent before this one had begun. */
+  /** Follows what an agent before this one sent, without sending it again. */
   resume(pending: readonly PendingEviction[]): void;
+  /** Calls back with monotonic times when an eviction is accepted. Gives the way to stop. */
+  onAccepted(listener: (acceptance: Acceptance) => void): () => void;
   /** What has ended since the last call. */
   takeOutcomes(): EvictionOutcome[];
   /** What happened since the last call. */

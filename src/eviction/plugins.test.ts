@@ -6,8 +6,8 @@ import { type Server, ServerError, Status } from "nice-grpc";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ThresholdMetType } from "../gen/evictionplugin/v1alpha1/api.ts";
 import { NodekeeperError, Registry, silentLogger, systemClock } from "../lib/index.ts";
+import { observeJson } from "./observed-pod.ts";
 import { EvictionPlugins } from "./plugins.ts";
-import { observeJson } from "./pod-bytes.ts";
 import { PodOffer } from "./pod-offer.ts";
 import { createEvictionRoundMetrics } from "./round-metrics.ts";
 import { sourceOf } from "./testing/manager-setup.ts";
@@ -35,7 +35,7 @@ beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "nke-"));
   servers = [];
   tokenCheck = undefined;
-  callTimeoutMs = 5_000;
+  callTimeoutMs = 30_000;
   plugins = new EvictionPlugins({
     inTree: [sourceOf("inner")],
     settings: () => ({ callTimeoutMs, syncPeriodMs: 5_000 }),
@@ -110,16 +110,11 @@ describe("plugins on sockets", () => {
   });
 
   it.each<[string, PluginService, RegExp]>([
-    ["hangs", { getEvictPods: never }, /no answer within 100 ms/],
+    ["hangs", { getEvictPods: never }, /no answer within 5000 ms/],
     [
       "fails",
       { getEvictPods: () => Promise.reject(new ServerError(Status.INTERNAL, "out of luck: 100 %")) },
       /out of luck: 100 %/,
-    ],
-    [
-      "lacks the call",
-      { getEvictPods: () => Promise.reject(new ServerError(Status.UNIMPLEMENTED, "no")) },
-      /no/,
     ],
     [
       "floods with bytes",
@@ -146,24 +141,65 @@ describe("plugins on sockets", () => {
       /can't be decoded/,
     ],
   ])("one that %s is told, and hurts nobody", async (_, service, message) => {
-    callTimeoutMs = 100;
     await serve("bad", service);
     await serve("good", { thresholdMet: async () => ({ metType: ThresholdMetType.HARD_MET }) });
-    callTimeoutMs = "getEvictPods" in service && service.getEvictPods === never ? 100 : 5_000;
+    // Long enough for the calls that are answered, also on a busy machine.
+    if ("getEvictPods" in service && service.getEvictPods === never) callTimeoutMs = 5_000;
     const { bad, good } = await answersByName();
     expect(bad?.evictPods).toEqual({ failure: expect.stringMatching(message) });
     expect(bad?.threshold).toHaveProperty("answer");
     expect(good).toMatchObject({ threshold: { answer: { metType: "hard" } } });
     const health = plugins.healthCheck().check();
-    expect(health.ok).toBe(false);
+    expect(health.ok).toBe(true);
     expect(health.message).toMatch(message);
     expect(health.message).not.toContain("good:");
   });
 
+  it("pods are encoded only where a plugin behind a socket exists, once for all its calls", async () => {
+    let encoded = 0;
+    const observed = observeJson(jsonPod("a"));
+    const pod = {
+      ...observed,
+      encoded: () => {
+        encoded++;
+        return observed.encoded();
+      },
+    };
+    await plugins.ask(new PodOffer([pod]), signal);
+    expect(encoded).toBe(0);
+    await serve("outer");
+    await plugins.ask(new PodOffer([pod]), signal);
+    expect(encoded).toBe(1);
+  });
+
+  it("an in-tree plugin that fails fails the readiness check", async () => {
+    plugins.replaceInTree(
+      ["inner"],
+      [sourceOf("inner", { thresholdMet: () => Promise.reject(new Error("no zoneinfo")) })],
+    );
+    await answersByName();
+    expect(plugins.healthCheck().check()).toEqual({ ok: false, message: "inner: ThresholdMet: no zoneinfo" });
+  });
+
+  it("a failure of GetTopEvictionPods no longer counts once the plugin is not asked", async () => {
+    await serve("top", {
+      getTopEvictionPods: () => Promise.reject(new ServerError(Status.INTERNAL, "no rank")),
+    });
+    await plugins.askTop(offer, [{ plugin: "top", scope: "memory", topN: 1, candidateUids: null }], signal);
+    expect(plugins.status()).toMatchObject([{ name: "inner" }, { lastError: "GetTopEvictionPods: no rank" }]);
+    await plugins.askTop(offer, [], signal);
+    expect(plugins.status().map(({ lastError }) => lastError)).toEqual([undefined, undefined]);
+  });
+
   it("one that dies is told, and is asked again when it is back on its socket", async () => {
-    const server = await serve("mortal", { getEvictPods: never });
+    const called = Promise.withResolvers<void>();
+    const getEvictPods = () => {
+      called.resolve();
+      return never();
+    };
+    const server = await serve("mortal", { getEvictPods });
     const asked = answersByName();
-    await systemClock.sleep(50);
+    await called.promise;
     server.forceShutdown();
     expect((await asked).mortal?.evictPods).toHaveProperty("failure");
     expect((await answersByName()).mortal?.threshold).toHaveProperty("failure");
@@ -174,20 +210,15 @@ describe("plugins on sockets", () => {
     expect(plugins.healthCheck().check().ok).toBe(true);
   });
 
-  it("one whose socket accepts and never speaks is late in one round, and costs little in the next", async () => {
+  it("one whose socket accepts and never speaks is late in one round, and is not waited for in the next", async () => {
     const mute = createNetServer(() => {});
     await new Promise<void>((resolve) => mute.listen(socketOf("mute"), resolve));
     servers.push({ stop: () => mute.close() });
     await plugins.register(registrationOf("mute", socketOf("mute")), signal);
-    callTimeoutMs = 1_200;
-    const times: number[] = [];
-    for (let round = 0; round < 2; round++) {
-      const startedAt = performance.now();
-      expect((await answersByName()).mute?.threshold).toHaveProperty("failure");
-      times.push(performance.now() - startedAt);
-    }
-    expect(times[0]).toBeGreaterThan(1_100);
-    expect(times[1]).toBeLessThan(1_000);
+    callTimeoutMs = 500;
+    expect((await answersByName()).mute?.threshold).toHaveProperty("failure");
+    callTimeoutMs = 86_400_000;
+    expect((await answersByName()).mute?.threshold).toHaveProperty("failure");
   });
 
   it("end with the round that asks them", async () => {

@@ -1,8 +1,10 @@
+import type { HostSample } from "../host/index.ts";
 import {
   type Clock,
   childScope,
   codeOf,
   type HealthCheck,
+  type HealthResult,
   type Logger,
   messageOf,
   NodekeeperError,
@@ -12,12 +14,16 @@ import {
 import type { PluginHandler, PluginRegistration } from "../plugins/index.ts";
 import type { Answered, EvictPodsAnswer, PluginAnswers, ThresholdAnswer, TopAnswer } from "./answers.ts";
 import type { TopQuestion } from "./decision.ts";
+import { noPods, noTopPods, notMet } from "./empty-answers.ts";
+import { followRoundRequests } from "./follow-round-requests.ts";
 import type { PodOffer } from "./pod-offer.ts";
 import { type EvictionRoundMetrics, forgetPlugin, type PluginMethod } from "./round-metrics.ts";
+import type { RoundRequest } from "./round-pacing.ts";
 import type { EvictionSettings } from "./round-settings.ts";
 import { type EvictionPluginStatus, newServedPlugin, type ServedPlugin, statusOf } from "./served-plugin.ts";
 import { socketCalls } from "./socket-calls.ts";
 import { type EvictionSource, inTreeCalls } from "./source.ts";
+import type { ConditionProblem } from "./taints.ts";
 import type { TokenCheck } from "./token-check.ts";
 
 const VERSIONS = ["v1alpha1"];
@@ -31,6 +37,8 @@ export interface EvictionPluginsOptions {
   settings: () => Pick<EvictionSettings, "callTimeoutMs" | "syncPeriodMs">;
   /** How a plugin proves who it is before it counts; undefined where it need not. */
   tokenCheck: () => TokenCheck | undefined;
+  /** Called when a plugin behind a socket requests a round; a plugin is listened to again after a second. Default: ignored. */
+  onRoundRequest?: (request: RoundRequest) => void;
   clock: Clock;
   log: Logger;
   metrics: EvictionRoundMetrics;
@@ -41,6 +49,9 @@ export class EvictionPlugins implements PluginHandler {
   readonly type = "EvictionPlugin";
   readonly #options: EvictionPluginsOptions;
   readonly #served = new Map<string, ServedPlugin>();
+  readonly #unsampled = new WeakSet<ServedPlugin>();
+  /** Plugins that left since the last round ended: what that round decided for them may still be counted. */
+  readonly #leavers = new Set<string>();
   #isClosed = false;
 
   constructor(options: EvictionPluginsOptions) {
@@ -59,12 +70,13 @@ export class EvictionPlugins implements PluginHandler {
     const taken = sources.find(({ name }) => this.#served.has(name) && !names.includes(name));
     if (taken) throw new NodekeeperError("conflict", `${taken.name} is the name of another eviction plugin`);
     for (const name of names) {
+      this.#served.get(name)?.calls.close();
       this.#served.delete(name);
-      forgetPlugin(this.#options.metrics, name);
     }
     for (const source of sources) {
       this.#served.set(source.name, newServedPlugin(source.name, undefined, inTreeCalls(source)));
     }
+    for (const name of names) if (!this.#served.has(name)) this.#left(name);
     this.#options.metrics.plugins.set(this.#served.size);
   }
 
@@ -105,8 +117,10 @@ export class EvictionPlugins implements PluginHandler {
       throw thrown;
     }
     this.#stop(name, "replaced by a newer registration");
-    this.#served.set(name, newServedPlugin(name, registration, calls));
+    const plugin = newServedPlugin(name, registration, calls);
+    this.#served.set(name, plugin);
     this.#options.metrics.plugins.set(this.#served.size);
+    void followRoundRequests(plugin, this.#options);
     log.info({ plugin: name, endpoint }, "eviction plugin registered");
   }
 
@@ -117,22 +131,25 @@ export class EvictionPlugins implements PluginHandler {
     this.#served.delete(name);
     const { log, metrics } = this.#options;
     metrics.plugins.set(this.#served.size);
-    forgetPlugin(metrics, name);
+    this.#left(name);
     log.warn(
       { plugin: name, reason },
-      "eviction plugin is gone, its conditions stay for their transition period",
+      "eviction plugin disconnected, its conditions stay for their transition period",
     );
   }
 
-  /** Asks all plugins at once what they want; one that fails or is late is told as that. */
+  /**
+   * Calls GetEvictPods and ThresholdMet of all plugins at once. A call that fails or is late has its failure for an
+   * answer; one that a plugin does not implement (gRPC's UNIMPLEMENTED) counts as answered with nothing to report.
+   */
   async ask(offer: PodOffer, signal: AbortSignal): Promise<PluginAnswers[]> {
     return await Promise.all(
       [...this.#served.values()].map(async (plugin) => {
         const [evictPods, threshold] = await Promise.all([
-          this.#call<EvictPodsAnswer>(plugin, "GetEvictPods", signal, (scoped) =>
+          this.#call<EvictPodsAnswer>(plugin, "GetEvictPods", noPods, signal, (scoped) =>
             plugin.calls.getEvictPods(offer, scoped),
           ),
-          this.#call<ThresholdAnswer>(plugin, "ThresholdMet", signal, (scoped) =>
+          this.#call<ThresholdAnswer>(plugin, "ThresholdMet", notMet, signal, (scoped) =>
             plugin.calls.thresholdMet(offer, scoped),
           ),
         ]);
@@ -141,22 +158,73 @@ export class EvictionPlugins implements PluginHandler {
     );
   }
 
-  /** Asks the questions, all at once. */
+  /** Asks the questions, all at once. The last failure of a plugin that is not asked no longer counts. */
   async askTop(
     offer: PodOffer,
     questions: readonly TopQuestion[],
     signal: AbortSignal,
   ): Promise<{ plugin: string; top: Answered<TopAnswer> }[]> {
+    const asked = new Set(questions.map(({ plugin }) => plugin));
+    for (const { name, errors } of this.#served.values()) {
+      if (!asked.has(name)) errors.delete("GetTopEvictionPods");
+    }
     return await Promise.all(
       questions.map(async (question) => {
         const plugin = this.#served.get(question.plugin);
-        if (!plugin) return { plugin: question.plugin, top: { failure: "the plugin is gone" } };
-        const top = await this.#call<TopAnswer>(plugin, "GetTopEvictionPods", signal, (scoped) =>
+        if (!plugin) return { plugin: question.plugin, top: { failure: "the plugin disconnected" } };
+        const top = await this.#call<TopAnswer>(plugin, "GetTopEvictionPods", noTopPods, signal, (scoped) =>
           plugin.calls.getTopEvictionPods(offer, question, scoped),
         );
         return { plugin: plugin.name, top };
       }),
     );
+  }
+
+  /**
+   * Ends a round, when all of it is counted. Takes what it refused of plugins' conditions, for `status`; a refusal that
+   * the round before did not have is logged. Series of plugins that left meanwhile are removed.
+   */
+  endRound(problems: readonly ConditionProblem[]): void {
+    for (const name of this.#leavers) if (!this.#served.has(name)) forgetPlugin(this.#options.metrics, name);
+    this.#leavers.clear();
+    for (const plugin of this.#served.values()) {
+      const refused = problems.filter(({ plugins }) => plugins.includes(plugin.name));
+      for (const { condition, reason, message } of refused) {
+        if (plugin.problems.includes(message)) continue;
+        const fields = { plugin: plugin.name, condition, reason, message };
+        this.#options.log.warn(fields, "condition of an eviction plugin refused");
+      }
+      plugin.problems = refused.map(({ message }) => message);
+    }
+  }
+
+  // One whose sampling throws is not sampled again: a defect of one plugin stops neither the others nor its own rounds.
+  #crossedBy(plugin: ServedPlugin, sample: HostSample): readonly string[] {
+    if (!plugin.calls.crossed || this.#unsampled.has(plugin)) return [];
+    try {
+      return plugin.calls.crossed(sample);
+    } catch (error) {
+      this.#unsampled.add(plugin);
+      this.#options.log.error({ err: error, plugin: plugin.name }, "eviction plugin can't be sampled");
+      return [];
+    }
+  }
+
+  /** Whether any plugin is to be sampled between rounds. */
+  get areSampled(): boolean {
+    return [...this.#served.values()].some(({ calls }) => calls.crossed !== undefined);
+  }
+
+  /** Requests for a round of the plugins that have a threshold which is crossed and was not by the sample before. */
+  newlyCrossed(sample: HostSample): RoundRequest[] {
+    const requests: RoundRequest[] = [];
+    for (const plugin of this.#served.values()) {
+      const before = plugin.crossed;
+      plugin.crossed = this.#crossedBy(plugin, sample);
+      const added = plugin.crossed.filter((threshold) => !before.includes(threshold));
+      if (added.length > 0) requests.push({ plugin: plugin.name, reason: `crossed: ${added.join(", ")}` });
+    }
+    return requests;
   }
 
   /** Lets go of every channel, and takes no plugin any more. Call when no round runs. */
@@ -173,18 +241,24 @@ export class EvictionPlugins implements PluginHandler {
     return this.names.map((name) => statusOf(this.#served.get(name)!));
   }
 
-  /** Fails while a call to any plugin failed in the last round. */
+  /**
+   * Fails while the last call to an in-tree plugin failed. A failing plugin of another team is named, and the check
+   * passes: it must not take the agent out of service.
+   */
   healthCheck(): HealthCheck {
-    return {
-      name: "EvictionPluginsReady",
-      kind: "ready",
-      check: () => {
-        const failing = this.status().filter((plugin) => plugin.lastError !== undefined);
-        if (failing.length === 0) return { ok: true, message: `${this.#served.size} plugins answer` };
-        const texts = failing.map(({ name, lastError }) => `${name}: ${lastError}`);
-        return { ok: false, message: texts.join("; ").slice(0, 2_000) };
-      },
-    };
+    return { name: "EvictionPluginsReady", kind: "ready", check: () => this.#check() };
+  }
+
+  #check(): HealthResult {
+    const failing = this.status().filter(({ lastError }) => lastError !== undefined);
+    if (failing.length === 0) return { ok: true, message: `${this.#served.size} plugins answer` };
+    const texts = failing.map(({ name, lastError }) => `${name}: ${lastError}`);
+    return { ok: !failing.some(({ inTree }) => inTree), message: texts.join("; ").slice(0, 2_000) };
+  }
+
+  #left(name: string): void {
+    forgetPlugin(this.#options.metrics, name);
+    this.#leavers.add(name);
   }
 
   #inTreeNames(): string[] {
@@ -200,6 +274,7 @@ export class EvictionPlugins implements PluginHandler {
   async #call<T>(
     plugin: ServedPlugin,
     method: PluginMethod,
+    nothing: T,
     signal: AbortSignal,
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<Answered<T>> {
@@ -211,14 +286,18 @@ export class EvictionPlugins implements PluginHandler {
     plugin.scope.signal.addEventListener("abort", onGone, { once: true });
     try {
       const answer = await withDeadline(clock, this.#patienceWith(plugin), method, scope.signal, work);
-      plugin.errors.delete(method);
-      plugin.answeredAt = clock.now();
-      if (clock.monotonic() - startedAt < SUSPECT_MS) plugin.suspects.delete(method);
+      this.#answered(plugin, method, startedAt);
+      plugin.unimplemented.delete(method);
       return { answer };
-    } catch (thrown) {
+    } catch (error) {
       signal.throwIfAborted();
-      this.#failed(plugin, method, thrown);
-      return { failure: messageOf(thrown).slice(0, 1_000) };
+      if (codeOf(error) === "unsupported") {
+        this.#answered(plugin, method, startedAt);
+        this.#notImplemented(plugin, method);
+        return { answer: nothing };
+      }
+      this.#failed(plugin, method, error);
+      return { failure: messageOf(error).slice(0, 1_000) };
     } finally {
       plugin.scope.signal.removeEventListener("abort", onGone);
       if (!plugin.scope.signal.aborted) {
@@ -226,6 +305,22 @@ export class EvictionPlugins implements PluginHandler {
         metrics.callDuration.observe({ plugin: plugin.name, method }, seconds);
       }
     }
+  }
+
+  #answered(plugin: ServedPlugin, method: PluginMethod, startedAt: number): void {
+    const { clock } = this.#options;
+    plugin.errors.delete(method);
+    plugin.answeredAt = clock.now();
+    if (clock.monotonic() - startedAt < SUSPECT_MS) plugin.suspects.delete(method);
+  }
+
+  #notImplemented(plugin: ServedPlugin, method: PluginMethod): void {
+    if (plugin.unimplemented.has(method)) return;
+    plugin.unimplemented.add(method);
+    this.#options.log.info(
+      { plugin: plugin.name, method },
+      "eviction plugin does not implement an optional call",
+    );
   }
 
   #patienceWith(plugin: ServedPlugin): number {

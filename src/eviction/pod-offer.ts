@@ -1,11 +1,13 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import type { TopQuestion } from "./decision.ts";
-import type { ObservedPod } from "./pod-bytes.ts";
+import { EvictionRecord } from "../gen/evictionplugin/v1alpha1/api.ts";
+import type { CandidateRecord, TopQuestion } from "./decision.ts";
+import type { EncodablePod } from "./observed-pod.ts";
 
 // Field numbers of the requests in proto/evictionplugin/v1alpha1; the pods are field 1 of all three.
 const ACTIVE_PODS = 1;
 const TOP_N = 2;
 const EVICTION_SCOPE = 3;
+const EVICTION_RECORDS = 4;
 
 /**
  * The candidates of one round as all plugins are offered them. They are encoded once, when the first plugin needs
@@ -13,10 +15,10 @@ const EVICTION_SCOPE = 3;
  */
 export class PodOffer {
   /** Sorted by UID. */
-  readonly pods: readonly ObservedPod[];
+  readonly pods: readonly EncodablePod[];
   #bytes: Buffer | undefined;
 
-  constructor(pods: readonly ObservedPod[]) {
+  constructor(pods: readonly EncodablePod[]) {
     this.pods = pods;
   }
 
@@ -27,7 +29,7 @@ export class PodOffer {
   }
 
   /** The pods a question offers. */
-  podsFor({ candidateUids }: TopQuestion): readonly ObservedPod[] {
+  podsFor({ candidateUids }: TopQuestion): readonly EncodablePod[] {
     if (candidateUids === null) return this.pods;
     const wanted = new Set(candidateUids);
     return this.pods.filter(({ pod }) => wanted.has(pod.uid));
@@ -36,19 +38,32 @@ export class PodOffer {
   /** The body of GetTopEvictionPods, in pieces to be sent one after another. */
   topRequest(question: TopQuestion): Buffer[] {
     const pods = question.candidateUids === null ? this.bytes : encodePods(this.podsFor(question));
-    const rest = new BinaryWriter()
+    const writer = new BinaryWriter()
       .tag(TOP_N, WireType.Varint)
       .uint64(question.topN)
       .tag(EVICTION_SCOPE, WireType.LengthDelimited)
-      .string(question.scope)
-      .finish();
+      .string(question.scope);
+    for (const record of question.records ?? []) {
+      writer.tag(EVICTION_RECORDS, WireType.LengthDelimited).bytes(encodeRecord(record));
+    }
+    const rest = writer.finish();
     return [pods, Buffer.from(rest.buffer, rest.byteOffset, rest.byteLength)];
   }
 }
 
-function encodePods(pods: readonly ObservedPod[]): Buffer {
-  const headers = pods.map(({ bytes }) =>
+function encodeRecord({ buckets, ...record }: CandidateRecord): Uint8Array {
+  const list = buckets.map(({ time, duration, count }) => ({
+    time: BigInt(time),
+    duration: BigInt(duration),
+    count: BigInt(count),
+  }));
+  return EvictionRecord.encode(EvictionRecord.fromPartial({ ...record, buckets: { list } })).finish();
+}
+
+function encodePods(pods: readonly EncodablePod[]): Buffer {
+  const encoded = pods.map((pod) => pod.encoded());
+  const headers = encoded.map((bytes) =>
     new BinaryWriter().tag(ACTIVE_PODS, WireType.LengthDelimited).uint32(bytes.length).finish(),
   );
-  return Buffer.concat(pods.flatMap(({ bytes }, index) => [headers[index]!, bytes]));
+  return Buffer.concat(encoded.flatMap((bytes, index) => [headers[index]!, bytes]));
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../test/support/until.ts";
 import { createDevApiServer, type DevApiServer } from "../devcluster/index.ts";
 import { createKubeClient, createKubeMetrics, type KubeApiClient } from "../kube/index.ts";
 import { type Logger, Registry, silentLogger, systemClock } from "../lib/index.ts";
@@ -41,20 +42,13 @@ afterEach(async () => {
 
 const start = async () => {
   running = watch.run(stop.signal);
-  await until(() => watch.isSynced);
+  await until("the pods are listed", () => watch.isSynced);
 };
 const names = () =>
   watch
     .list()
     .map(({ pod }) => pod.name)
     .sort();
-
-async function until(condition: () => boolean): Promise<void> {
-  for (const end = performance.now() + 4_000; !condition(); ) {
-    if (performance.now() > end) throw new Error("waited in vain");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
 
 describe("the pods of a node", () => {
   it("are those of this node alone, and follow the API server", async () => {
@@ -65,15 +59,15 @@ describe("the pods of a node", () => {
     expect(watch.healthCheck().check().ok).toBe(false);
     await start();
     expect(names()).toEqual(["a"]);
-    await until(() => watch.healthCheck().check().ok);
+    await until("the watch is healthy", () => watch.healthCheck().check().ok);
     server.store.put(jsonPod("b", { status: { phase: "Succeeded" } }));
-    await until(() => watch.list().length === 2);
+    await until("two pods are seen", () => watch.list().length === 2);
     const b = watch.list().find(({ pod }) => pod.name === "b");
     expect(b?.pod.phase).toBe("Succeeded");
-    expect(b?.bytes.length).toBeGreaterThan(10);
-    expect(Object.keys(b ?? {}).sort()).toEqual(["bytes", "pod", "resourceVersion"]);
+    expect(b?.encoded().length).toBeGreaterThan(10);
+    expect(Object.keys(b ?? {}).sort()).toEqual(["details", "encoded", "pod", "resourceVersion"]);
     server.store.delete("pods", "a", "default");
-    await until(() => watch.list().length === 1);
+    await until("one pod is left", () => watch.list().length === 1);
     expect(names()).toEqual(["b"]);
   });
 
@@ -85,30 +79,30 @@ describe("the pods of a node", () => {
     const gone: string[] = [];
     const stopListening = watch.onGone((uid) => gone.push(uid));
     server.store.delete("pods", "a", "default");
-    await until(() => gone.length === 1);
+    await until("the first deletion is seen", () => gone.length === 1);
     server.store.delete("pods", "b", "default");
     server.store.put(jsonPod("b", { metadata: { uid: undefined, resourceVersion: undefined } }));
-    await until(() => gone.length === 2);
+    await until("the second deletion is seen", () => gone.length === 2);
     server.cutWatches();
     server.store.delete("pods", "c", "default");
     server.store.compact();
-    await until(() => gone.length === 3);
+    await until("the third deletion is seen", () => gone.length === 3);
     expect(gone).toEqual(expected);
     stopListening();
     server.store.delete("pods", "b", "default");
-    await until(() => watch.list().length === 0);
+    await until("no pod is left", () => watch.list().length === 0);
     expect(gone).toHaveLength(3);
   });
 
   it("leave out what is no pod, name it once, and keep what was known of it", async () => {
     server.store.put(jsonPod("a"));
     await start();
-    await until(() => watch.healthCheck().check().ok);
+    await until("the watch is healthy", () => watch.healthCheck().check().ok);
     const bad = jsonPod("a", { spec: { containers: "many" } });
     server.store.put(bad as never);
     server.store.put({ ...bad, extra: 1 } as never);
     server.store.put(jsonPod("b"));
-    await until(() => names().includes("b"));
+    await until("the new pod is seen", () => names().includes("b"));
     expect(names()).toEqual(["a", "b"]);
     expect(errors).toMatchObject([{ pod: { namespace: "default", name: "a" } }]);
   });

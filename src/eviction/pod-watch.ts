@@ -6,8 +6,9 @@ import {
   Watcher,
 } from "../kube/index.ts";
 import type { Clock, HealthCheck, Logger, Runnable } from "../lib/index.ts";
+import { type EncodablePod, observeJson } from "./observed-pod.ts";
 import type { NodePods } from "./parts.ts";
-import { type ObservedPod, observeJson } from "./pod-bytes.ts";
+import type { PodObserver } from "./pod-history.ts";
 import type { EvictionRoundMetrics } from "./round-metrics.ts";
 
 export interface PodWatchOptions {
@@ -17,12 +18,14 @@ export interface PodWatchOptions {
   log: Logger;
   metrics: EvictionRoundMetrics;
   kubeMetrics: KubeMetrics;
+  /** Is notified of every pod that comes, changes or is deleted. */
+  observer?: PodObserver;
   /** The health check fails when there was no watch for longer, milliseconds. Default 60,000. */
   lostContactMs?: number;
 }
 
 /** A pod with the version it was read from, so that one that did not change is not read again. */
-interface KnownPod extends ObservedPod {
+interface KnownPod extends EncodablePod {
   resourceVersion: string | undefined;
 }
 
@@ -40,9 +43,9 @@ const PAGE_SIZE = 100;
 const MOST_NAMED = 1_000;
 
 /**
- * The pods of one node by a watch on the API server. Of each it keeps what eviction reads and the bytes plugins get,
- * never the object. An object that is no pod is counted, named once in the log, and left out; what was known of it
- * before stays, for a pod that can't be read is not gone.
+ * The pods of one node by a watch on the API server. Of each it keeps what eviction reads and the stripped message,
+ * encoded once a plugin behind a socket needs it; never the object. An object that is no pod is counted, named once in
+ * the log, and left out; what was known of it before stays, for a pod that can't be read is not deleted.
  */
 export class PodWatch implements NodePods, Runnable {
   readonly name = "eviction-pods";
@@ -64,7 +67,7 @@ export class PodWatch implements NodePods, Runnable {
       handler: {
         onReplace: (objects) => this.#replace(objects),
         onUpsert: (object) => this.#upsert(object),
-        onDelete: (object) => this.#delete(object.metadata.uid),
+        onDelete: (object) => this.#delete(object.metadata.uid, object),
       },
       clock,
       log,
@@ -81,11 +84,11 @@ export class PodWatch implements NodePods, Runnable {
     return this.#watcher.run(signal);
   }
 
-  list(): readonly ObservedPod[] {
+  list(): readonly EncodablePod[] {
     return [...this.#pods.values()];
   }
 
-  get(uid: string): ObservedPod | undefined {
+  get(uid: string): EncodablePod | undefined {
     return this.#pods.get(uid);
   }
 
@@ -101,19 +104,20 @@ export class PodWatch implements NodePods, Runnable {
 
   // The list is emptied on the way, so that the objects, ten times what is kept of them, can go as they are read.
   #replace(objects: KubeObject[]): void {
-    const listed = new Set<string | undefined>();
+    const listed = new Set<string>();
     for (let object = objects.pop(); object !== undefined; object = objects.pop()) {
-      listed.add(object.metadata.uid);
+      listed.add(object.metadata.uid ?? "");
       this.#upsert(object);
     }
     for (const uid of [...this.#pods.keys()]) if (!listed.has(uid)) this.#delete(uid);
+    this.#options.observer?.listed(listed);
   }
 
   #upsert(object: KubeObject): void {
     const { uid = "", resourceVersion } = object.metadata;
     const known = this.#pods.get(uid);
     if (known && resourceVersion !== undefined && known.resourceVersion === resourceVersion) return;
-    let observed: ObservedPod;
+    let observed: EncodablePod;
     try {
       observed = observeJson(object);
     } catch (thrown) {
@@ -126,15 +130,18 @@ export class PodWatch implements NodePods, Runnable {
     this.#pods.set(uid, { ...observed, resourceVersion });
     this.#uidByName.set(name, uid);
     this.#options.metrics.nodePods.set(this.#pods.size);
+    this.#options.observer?.seen(object, observed.pod);
   }
 
-  #delete(uid: string | undefined): void {
+  /** @param last the object as it was; undefined where its deletion was not watched */
+  #delete(uid: string | undefined, last?: KubeObject): void {
     const known = uid === undefined ? undefined : this.#pods.get(uid);
     if (uid === undefined || known === undefined) return;
     this.#pods.delete(uid);
     const name = nameOf(known);
     if (this.#uidByName.get(name) === uid) this.#uidByName.delete(name);
     this.#options.metrics.nodePods.set(this.#pods.size);
+    this.#options.observer?.left(uid, last);
     for (const listener of [...this.#listeners]) listener(uid);
   }
 
@@ -150,6 +157,6 @@ export class PodWatch implements NodePods, Runnable {
   }
 }
 
-function nameOf({ pod }: ObservedPod): string {
+function nameOf({ pod }: EncodablePod): string {
   return `${pod.namespace}/${pod.name}`;
 }

@@ -2,9 +2,10 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type DeepPartial, Pod, PodIdentity } from "../gen/k8s/core/v1/api.ts";
 import type { KubeObject } from "../kube/index.ts";
-import { observeBytes, observeEnvelope, observeJson } from "./pod-bytes.ts";
+import { observeJson } from "./observed-pod.ts";
 import { qosClassOf } from "./qos-class.ts";
 import { readPod } from "./read-pod.ts";
+import { podOfEnvelope } from "./testing/protobuf-pod.ts";
 
 const fixture = (name: string) => readFileSync(new URL(`fixtures/${name}`, import.meta.url), "utf8");
 const podJson = () => JSON.parse(fixture("pod.json")) as KubeObject;
@@ -38,11 +39,11 @@ describe("a pod of the API server", () => {
   };
 
   it("is read from JSON", () => expect(observeJson(podJson()).pod).toEqual(expected));
-  it("is read from protobuf", () => expect(observeEnvelope(podProtobuf()).pod).toEqual(expected));
+  it("is read from protobuf", () => expect(readPod(podOfEnvelope(podProtobuf()))).toEqual(expected));
 
   it("is encoded as Kubernetes encodes it, as far as the lean message goes", () => {
-    const ours = Pod.decode(observeJson(podJson()).bytes);
-    const theirs = Pod.decode(observeEnvelope(podProtobuf()).bytes);
+    const ours = Pod.decode(observeJson(podJson()).encoded());
+    const theirs = podOfEnvelope(podProtobuf());
     // Go has no absent structs: it writes empty ones.
     for (const condition of theirs.status!.conditions) condition.lastProbeTime = undefined;
     const { containerStatuses, initContainerStatuses } = theirs.status!;
@@ -52,10 +53,10 @@ describe("a pod of the API server", () => {
     expect(ours).toEqual(theirs);
   });
 
-  it("keeps its very bytes on the way from protobuf to plugins", () => {
-    const envelope = podProtobuf();
-    const { bytes } = observeEnvelope(envelope);
-    expect(Buffer.from(envelope).includes(Buffer.from(bytes))).toBe(true);
+  it("is encoded once, and only when it is asked for", () => {
+    const observed = observeJson(podJson());
+    const bytes = observed.encoded();
+    expect(observed.encoded()).toBe(bytes);
     expect(PodIdentity.decode(bytes).metadata).toEqual({
       uid: expected.uid,
       namespace: "shop",
@@ -63,24 +64,9 @@ describe("a pod of the API server", () => {
     });
   });
 
-  it("is read from its bytes alone, as from its envelope", () => {
-    const { pod, bytes } = observeEnvelope(podProtobuf());
-    expect(observeBytes(bytes)).toEqual({ pod, bytes });
-  });
-
   it("needs a UID and a name", () => {
     expect(() => observeJson({ metadata: { name: "a" } })).toThrow(/no UID/);
     expect(() => observeJson({ metadata: { uid: "a" } })).toThrow(/no name/);
-  });
-
-  it.each([
-    ["nothing", new Uint8Array()],
-    ["JSON", new TextEncoder().encode("{}")],
-    ["an empty envelope", Uint8Array.of(0x6b, 0x38, 0x73, 0)],
-    ["a torn envelope", podProtobuf().subarray(0, 100)],
-    ["an envelope around no pod", Uint8Array.of(0x6b, 0x38, 0x73, 0, 0x12, 2, 0x0a, 0xff)],
-  ])("is not read from %s", (_, bytes) => {
-    expect(() => observeEnvelope(bytes)).toThrow(expect.objectContaining({ code: "invalid" }));
   });
 });
 

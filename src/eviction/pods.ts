@@ -40,7 +40,7 @@ export interface EvictionPod {
   isStatic: boolean;
   /** The API server's image of a static pod. */
   isMirror: boolean;
-  /** Asks to be told of soft evictions rather than be chosen for one. */
+  /** Asks for notice of soft evictions instead of being evicted by one. */
   softEvictNotify: boolean;
 }
 

@@ -2,9 +2,20 @@ import type { Ask } from "./decision.ts";
 import type { RefusalReason } from "./refusals.ts";
 import type { EvictionsUnderWay } from "./release.ts";
 
-/** Knows which pressures have taken a victim that has yet to take effect. */
+/** What a pressure waits for before it may take another pod. */
+export interface PressureHold {
+  reason: Extract<RefusalReason, "pendingRelease" | "cooldown">;
+  /** When it ends at the latest, wall milliseconds; null where that is not known yet. */
+  until: number | null;
+}
+
+/**
+ * Knows which pressures have taken a victim that has yet to take effect. A plugin's threshold is one pressure while its
+ * victim is terminating, for it may report the same shortage under changing scopes; a cooldown belongs to a scope.
+ */
 export class PressureGate {
-  readonly #pending = new Set<string>();
+  /** Deadlines of victims by pressure. */
+  readonly #pending = new Map<string, number | null>();
   readonly #lastVictim = new Map<string, number>();
   readonly #cooldownMs: number;
   readonly #now: number;
@@ -12,25 +23,36 @@ export class PressureGate {
   constructor({ pending, recent }: EvictionsUnderWay, cooldownMs: number, now: number) {
     this.#cooldownMs = cooldownMs;
     this.#now = now;
-    for (const pod of pending) this.#pending.add(keyOf(pod));
+    for (const { deadline, others = [], ...pod } of pending) {
+      for (const pressure of [pod, ...others]) this.#pending.set(pressureOf(pressure), deadline);
+    }
     for (const eviction of recent) {
-      const key = keyOf(eviction);
       const at = eviction.releasedAt ?? eviction.at;
-      this.#lastVictim.set(key, Math.max(at, this.#lastVictim.get(key) ?? at));
+      for (const pressure of [eviction, ...(eviction.others ?? [])]) {
+        const key = keyOf(pressure);
+        this.#lastVictim.set(key, Math.max(at, this.#lastVictim.get(key) ?? at));
+      }
     }
   }
 
-  /**
-   * Why this wish has to wait; null where it need not. A pressure is what one plugin says about one scope. Pods forced
-   * by name are no pressure: each of them has to go for itself.
-   */
-  holds({ plugin, scope, source, kind }: Ask): Extract<RefusalReason, "pendingRelease" | "cooldown"> | null {
+  /** Why this request has to wait; null where it need not. Pods forced by name are no pressure: each is evicted for itself. */
+  holds({
+    plugin,
+    scope,
+    source,
+    kind,
+  }: Pick<Ask, "plugin" | "scope" | "source" | "kind">): PressureHold | null {
     if (source === "evictPods" && kind === "forced") return null;
-    const key = keyOf({ plugin, scope });
-    if (this.#pending.has(key)) return "pendingRelease";
-    const last = this.#lastVictim.get(key);
-    return last !== undefined && this.#now - last < this.#cooldownMs ? "cooldown" : null;
+    const deadline = this.#pending.get(pressureOf({ plugin, scope, source }));
+    if (deadline !== undefined) return { reason: "pendingRelease", until: deadline };
+    const last = this.#lastVictim.get(keyOf({ plugin, scope }));
+    if (last === undefined || this.#now - last >= this.#cooldownMs) return null;
+    return { reason: "cooldown", until: last + this.#cooldownMs };
   }
+}
+
+function pressureOf({ plugin, scope, source }: Pick<Ask, "plugin" | "scope" | "source">): string {
+  return source === "threshold" ? `threshold of ${plugin}` : keyOf({ plugin, scope });
 }
 
 // The length keeps apart what the joint text alone would not.

@@ -1,23 +1,27 @@
 import type { AskedPod } from "./asks.ts";
-import type { Fate } from "./choose.ts";
-import type { RankedCandidate } from "./decision.ts";
+import type { Verdict } from "./choose.ts";
+import type { Ask, RankedCandidate } from "./decision.ts";
+import type { Eligibility } from "./eligibility.ts";
 import { type EvictionPod, referenceTo } from "./pods.ts";
 import { compareImportance } from "./rank.ts";
 import { refusalReasons } from "./refusals.ts";
+import { triedLastText } from "./tried-last.ts";
 
-/** Every candidate, the least important first, with what became of it. `wished` includes wishes of plugins in dry run. */
+/** Every candidate, the least important first, with what was decided about it. `requested` includes requests of plugins in dry run. */
 export function rankCandidates(
   candidates: readonly EvictionPod[],
-  wished: ReadonlyMap<string, AskedPod>,
-  fates: ReadonlyMap<string, Fate>,
+  requested: ReadonlyMap<string, AskedPod>,
+  verdicts: ReadonlyMap<string, Verdict>,
+  { ineligible, last }: Pick<Eligibility, "ineligible" | "last">,
 ): RankedCandidate[] {
+  const obstacles = new Map(ineligible.map(({ uid, message }) => [uid, message]));
   const ranked = candidates.map((pod) => {
-    const fate = fates.get(pod.uid);
-    const ask = fate?.ask ?? wished.get(pod.uid)?.asks[0] ?? null;
-    return { pod, fate, ask, scope: ask?.scope ?? null };
+    const verdict = verdicts.get(pod.uid);
+    const ask = verdict?.ask ?? requested.get(pod.uid)?.asks[0] ?? null;
+    return { pod, verdict, ask, scope: ask?.scope ?? null };
   });
   ranked.sort(compareImportance);
-  return ranked.map(({ pod, fate, ask, scope }, index) => ({
+  return ranked.map(({ pod, verdict, ask, scope }, index) => ({
     ...referenceTo(pod),
     rank: index + 1,
     qosLevel: pod.qosLevel,
@@ -25,7 +29,19 @@ export function rankCandidates(
     priority: pod.priority,
     scope,
     kind: ask?.kind ?? null,
-    outcome: fate?.outcome ?? (ask ? "refused" : "notAsked"),
-    why: fate?.why ?? (ask ? refusalReasons.dryRun : "no plugin asked for it"),
+    ...verdictOf(verdict, ask, obstacles.get(pod.uid), last.has(pod.uid)),
   }));
+}
+
+function verdictOf(
+  verdict: Verdict | undefined,
+  ask: Ask | null,
+  obstacle: string | undefined,
+  isLast: boolean,
+): Pick<RankedCandidate, "outcome" | "why"> {
+  if (verdict) return { outcome: verdict.outcome, why: verdict.why };
+  if (ask) return { outcome: "refused", why: refusalReasons.dryRun };
+  if (obstacle !== undefined) return { outcome: "ineligible", why: `can't be evicted now: ${obstacle}` };
+  const why = isLast ? `no plugin requested it: ${triedLastText}` : "no plugin requested it";
+  return { outcome: "notAsked", why };
 }

@@ -15,7 +15,8 @@ import type { PodReference } from "./pods.ts";
 
 // Texts of plugins end up in state, records, events and logs.
 const LONGEST_NAME = 253;
-const LONGEST_REASON = 1024;
+const LONGEST_UNIT = 30;
+export const LONGEST_REASON = 1024;
 const MAX_EFFECTS = 8;
 
 /** Reads a plugin's GetEvictPods answer. Throws `invalid` for a pod that can't be decoded; so do the others. */
@@ -39,6 +40,7 @@ export function readThreshold(response: ThresholdMetResponse): ThresholdAnswer {
     thresholdValue: finite(response.thresholdValue),
     observedValue: finite(response.observedValue),
     operator: response.thresholdOperator === ThresholdOperator.LESS_THAN ? "lessThan" : "greaterThan",
+    ...(response.unit === "" ? {} : { unit: response.unit.slice(0, LONGEST_UNIT) }),
     gracePeriodSeconds: Number(response.gracePeriodSeconds),
     condition: readCondition(response.condition),
     candidateUids: response.candidatePods.map((bytes) => readIdentity(bytes).uid),

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeClock, type Logger, silentLogger } from "../lib/index.ts";
-import { EvictionStore, StateDatabase } from "../state/index.ts";
+import { EvictionStore, HistoryStore, StateDatabase } from "../state/index.ts";
 import { decide } from "./decide.ts";
 import { RecordQueries } from "./record-queries.ts";
 import { EvictionRecords } from "./records.ts";
@@ -62,6 +62,16 @@ const manyPods = (count: number) =>
   );
 
 describe("records", () => {
+  it("find a pod by how its eviction ended, also where it was deleted while no agent ran and is in no list", () => {
+    const rounds = new TestRounds([testPod("b")]);
+    rounds.outcomes = [
+      { uid: "a", namespace: "default", name: "a", result: "gone", sent: true, message: "no such pod" },
+    ];
+    play(rounds, {});
+    expect(records.findPods("a")).toEqual([{ uid: "a", namespace: "default", name: "a" }]);
+    expect(records.findPods("default/a")).toHaveLength(1);
+  });
+
   it("give back each round as it was", () => {
     const plugin = fc.record(
       {
@@ -218,7 +228,10 @@ describe("queries", () => {
     play(rounds, plugins);
     const at = clock.now();
     records.save(quiet(rounds), [{ uid: "low", at, message: "POST eviction: 201" }]);
-    const page = await new RecordQueries(records).explainPod("default/low", signal);
+    const page = await new RecordQueries(records, new HistoryStore(database)).explainPod(
+      "default/low",
+      signal,
+    );
     expect(page).toMatchObject({
       uid: "low",
       rounds: [
@@ -231,16 +244,18 @@ describe("queries", () => {
       ],
       steps: [{ at, message: "POST eviction: 201" }],
     });
-    expect((await new RecordQueries(records).explainPod("low", signal)).uid).toBe("low");
-    await expect(new RecordQueries(records).explainPod("default/nobody", signal)).rejects.toThrow(
-      /default\/nobody; the records go back to 20/,
+    expect((await new RecordQueries(records, new HistoryStore(database)).explainPod("low", signal)).uid).toBe(
+      "low",
     );
+    await expect(
+      new RecordQueries(records, new HistoryStore(database)).explainPod("default/nobody", signal),
+    ).rejects.toThrow(/default\/nobody on this node; the records go back to 20/);
   });
 
   it("explain why a pod stays, once for many rounds of the same", async () => {
     const rounds = new TestRounds([testPod("a"), testPod("critical", { priority: 2_000_000_001 })]);
     for (let count = 0; count < 10; count++) play(rounds, forcing("critical"));
-    const queries = new RecordQueries(records);
+    const queries = new RecordQueries(records, new HistoryStore(database));
     const { rounds: told } = await queries.explainPod("default/critical", signal);
     expect(told).toHaveLength(1);
     expect(told[0]).toMatchObject({
@@ -262,7 +277,7 @@ describe("queries", () => {
       play(rounds, { ...soft("b"), flapping: { threshold: { metType } } });
       rounds.outcomes = [];
     }
-    const told = await new RecordQueries(records).explainPod("b", signal);
+    const told = await new RecordQueries(records, new HistoryStore(database)).explainPod("b", signal);
     expect(told.rounds).toHaveLength(50);
     expect(told.omitted).toBe(71 - 50);
     expect(told.rounds[0]).toMatchObject({ id: 1, victim: { name: "b" } });
@@ -285,7 +300,7 @@ describe("queries", () => {
         ],
       },
     });
-    const queries = new RecordQueries(records);
+    const queries = new RecordQueries(records, new HistoryStore(database));
     expect(await queries.explainPod("default/web-1", signal)).toMatchObject({
       uid: "web-1-new",
       otherUids: ["web-1-old"],
@@ -297,7 +312,7 @@ describe("queries", () => {
     const rounds = new TestRounds(manyPods(30));
     for (let count = 0; count < 10; count++) play(rounds, forcing(`pod-${count}`));
     const told: number[] = [];
-    for await (const { id } of new RecordQueries(records).records(0, 0, signal)) {
+    for await (const { id } of new RecordQueries(records, new HistoryStore(database)).records(0, 0, signal)) {
       told.push(id);
       if (id !== 4) continue;
       clock.jump(2 * bounds.maxAgeMs);
@@ -310,13 +325,15 @@ describe("queries", () => {
     const rounds = new TestRounds([testPod("critical", { priority: 2_000_000_001 })]);
     for (let count = 0; count < 20; count++) play(rounds, forcing("critical"));
     const stop = AbortSignal.abort(new Error("gone away"));
-    await expect(new RecordQueries(records).explainPod("critical", stop)).rejects.toThrow();
+    await expect(
+      new RecordQueries(records, new HistoryStore(database)).explainPod("critical", stop),
+    ).rejects.toThrow();
   });
 
   it("tell what another policy would have done", async () => {
     const rounds = new TestRounds([testPod("a"), testPod("b", { namespace: "other" })]);
     play(rounds, { soft: { pods: [evictPod("a")] } });
-    const queries = new RecordQueries(records);
+    const queries = new RecordQueries(records, new HistoryStore(database));
     const policy = testPolicy({ dryRunPlugins: ["soft"] });
     const { differing, ...rest } = await queries.replay(0, policy, signal);
     expect(rest).toEqual({ rounds: 1, uncertain: 0, victimsBefore: 1, victimsAfter: 0 });
@@ -332,7 +349,7 @@ describe("queries", () => {
       play(rounds, forcing(`pod-${count}`));
       clock.jump(5_000);
     }
-    const queries = new RecordQueries(records);
+    const queries = new RecordQueries(records, new HistoryStore(database));
     const all = await queries.rounds(0, 0, signal);
     expect(all.map(({ id }) => id)).toEqual(Array.from({ length: 25 }, (_, at) => at + 1));
     expect(all[3]).toMatchObject({ victims: [{ name: "pod-3" }], candidates: 30 });

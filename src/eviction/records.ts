@@ -3,9 +3,11 @@ import type { EvictionStore, RecordBounds, StoredRound } from "../state/index.ts
 import { type PodBase, packBase, packRound, sharesEnough, unpackBase, unpackRound } from "./pack-record.ts";
 import type { EvictionStep } from "./parts.ts";
 import type { EvictionPod, PodReference } from "./pods.ts";
-import { isWorthKeeping, type RoundRecord } from "./round-record.ts";
+import { idleRound, isWorthKeeping, type RoundRecord } from "./round-record.ts";
 import type { EvictionSettings } from "./round-settings.ts";
-import { type EvictionState, emptyEvictionState } from "./state.ts";
+import type { EvictionState } from "./state.ts";
+import { readStoredState } from "./stored-state.ts";
+import { WaitingRounds } from "./waiting-rounds.ts";
 
 export interface EvictionRecordsOptions {
   store: EvictionStore;
@@ -14,12 +16,18 @@ export interface EvictionRecordsOptions {
   log: Logger;
 }
 
-/** What eviction keeps in the state database: its state, and the rounds in which something happened. */
+/**
+ * What eviction keeps in the state database: its state, and the rounds in which something happened. Rounds that can't
+ * be written, as while the disk is full, wait in memory and are written before the next one that can.
+ */
 export class EvictionRecords {
   readonly #options: EvictionRecordsOptions;
   #base: PodBase | undefined;
   #lastId: number | undefined;
   #savedState = "";
+  /** What the last round said, where nothing was decided in it. */
+  #idle: string | undefined;
+  readonly #waiting = new WaitingRounds();
 
   constructor(options: EvictionRecordsOptions) {
     this.#options = options;
@@ -30,17 +38,12 @@ export class EvictionRecords {
     const text = this.#options.store.state();
     if (text === undefined) return undefined;
     try {
-      const state = JSON.parse(text) as Partial<EvictionState>;
-      const empty = emptyEvictionState();
-      for (const [key, list] of Object.entries({ ...empty, ...state })) {
-        if (key === "at") continue;
-        const isSound =
-          Array.isArray(list) && list.every((item) => typeof item === "object" && item !== null);
-        if (!isSound) throw new NodekeeperError("corrupt", `${key} is no list of objects`);
-      }
-      return { ...empty, ...state };
-    } catch (err) {
-      this.#options.log.error({ err }, "the stored state of eviction can't be read, starting from nothing");
+      return readStoredState(text, this.#options.log);
+    } catch (error) {
+      this.#options.log.error(
+        { err: error },
+        "the stored state of eviction can't be read, starting from nothing",
+      );
       return undefined;
     }
   }
@@ -51,24 +54,37 @@ export class EvictionRecords {
     return this.#lastId + 1;
   }
 
-  /** Writes a round's state, the round where it is worth keeping, and steps. Throws when the disk is full. */
+  /**
+   * Writes a round's state, the round where it is worth keeping, and steps; before it the rounds that wait. Throws when
+   * the disk is full: then the round waits, and the steps are the caller's to keep.
+   */
   save(record: RoundRecord, steps: readonly EvictionStep[]): void {
     const { store } = this.#options;
     const { input, decision } = record;
-    const { at: _at, ...lasting } = decision.state;
+    const { at: _at, boot: _boot, ...lasting } = decision.state;
     const comparable = JSON.stringify(lasting);
-    const keep = isWorthKeeping(input, decision);
-    if (!keep && steps.length === 0 && comparable === this.#savedState) return;
+    const idle = idleRound(input, decision);
+    const isRepeated = idle !== undefined && idle === this.#idle;
+    const keep = isWorthKeeping(input, decision) && !isRepeated;
+    this.#idle = idle;
+    const isWaiting = this.#waiting.length > 0;
+    if (!keep && !isWaiting && steps.length === 0 && comparable === this.#savedState) return;
     const bounds = this.#bounds();
-    const state = JSON.stringify(decision.state);
-    if (keep) this.#saveRound(record, state, steps, bounds);
-    else store.save({ state, steps }, bounds);
+    if (keep) this.#lastId = record.id;
+    try {
+      this.#saveWaiting();
+      if (keep) this.#saveRound(record, steps, bounds);
+      else store.save({ state: JSON.stringify(decision.state), steps }, bounds);
+    } catch (error) {
+      if (keep) this.#waiting.add(record);
+      throw error;
+    }
     this.#savedState = comparable;
   }
 
-  /** Writes steps alone. Throws when the disk is full. */
-  saveSteps(state: EvictionState, steps: readonly EvictionStep[]): void {
-    if (steps.length === 0) return;
+  /** Writes the rounds that wait, the state, which changed after its round, and steps. Throws when the disk is full. */
+  saveState(state: EvictionState, steps: readonly EvictionStep[]): void {
+    this.#saveWaiting();
     const { store } = this.#options;
     store.save({ state: JSON.stringify(state), steps }, this.#bounds());
   }
@@ -79,7 +95,12 @@ export class EvictionRecords {
     return { notBefore: clock.now() - maxAgeMs, maxBytes };
   }
 
-  #saveRound(record: RoundRecord, state: string, steps: readonly EvictionStep[], bounds: RecordBounds): void {
+  #saveWaiting(): void {
+    this.#waiting.drain((record) => this.#saveRound(record, [], this.#bounds()));
+  }
+
+  #saveRound(record: RoundRecord, steps: readonly EvictionStep[], bounds: RecordBounds): void {
+    const state = JSON.stringify(record.decision.state);
     const { pods } = record.input;
     const shared = this.#sharedBase(pods);
     const basePods = shared?.pods ?? new Map(pods.map((pod) => [pod.uid, pod]));
@@ -94,7 +115,6 @@ export class EvictionRecords {
     this.#base = undefined;
     const id = this.#options.store.save({ state, round, steps }, bounds);
     if (id !== undefined) this.#base = { id, pods: basePods };
-    this.#lastId = record.id;
   }
 
   // A base goes with the last round that refers to it.
@@ -189,8 +209,11 @@ function podsOf({ input, decision }: RoundRecord): PodReference[] {
   // One that is gone is known from its eviction alone.
   const all = [...input.state.pending, ...ranking, ...exclusions];
   const known = new Map<string, PodReference>(all.map((pod) => [pod.uid, pod]));
-  const ended = input.outcomes.flatMap(({ uid }) => known.get(uid) ?? []);
+  const ended = input.outcomes.flatMap(({ uid, namespace, name }) =>
+    namespace !== undefined && name !== undefined ? { uid, namespace, name } : (known.get(uid) ?? []),
+  );
   const refused = refusals.flatMap(({ uid }) => known.get(uid) ?? []);
-  const concerned = [...victims, ...dryRunVictims, ...withdrawals, ...ended, ...refused];
+  const ineligible = ranking.filter(({ outcome }) => outcome === "ineligible");
+  const concerned = [...victims, ...dryRunVictims, ...withdrawals, ...ended, ...refused, ...ineligible];
   return [...new Map(concerned.map((pod) => [pod.uid, pod])).values()];
 }

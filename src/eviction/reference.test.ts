@@ -3,6 +3,7 @@ import { collectAsks } from "./asks.ts";
 import { selectCandidates } from "./candidates.ts";
 import type { QosLevel } from "./pods.ts";
 import { isDryRun } from "./policy.ts";
+import { prepareRound } from "./prepare.ts";
 import { addToQueue, popQueue, withdrawFromQueue } from "./queue.ts";
 import { compareImportance } from "./rank.ts";
 import { RefusalLog } from "./refusal-log.ts";
@@ -15,7 +16,6 @@ import {
   testNode,
   testPod,
 } from "./testing/rounds.ts";
-import { advanceThresholds } from "./thresholds.ts";
 
 // Behaviours of katalyst's eviction manager that operators rely on.
 
@@ -48,9 +48,8 @@ describe("what is collected from plugins", () => {
     const rounds = new TestRounds(pods, { dryRunPlugins: dryRun });
     const input = rounds.input(plugins);
     const { policy } = input;
-    const selection = selectCandidates(pods, testNode, policy.skip);
-    const thresholds = advanceThresholds(input).met;
-    const collected = collectAsks({ ...input, thresholds, selection }, new RefusalLog());
+    const sources = { ...input, prepared: prepareRound(input), unusable: [] };
+    const { asked: collected } = collectAsks(sources, new RefusalLog());
     const asked = (kind: string) =>
       [...collected.values()]
         .filter(({ asks }) => asks.some((ask) => ask.kind === kind && !isDryRun(policy, ask.plugin)))
@@ -158,9 +157,15 @@ describe("taints", () => {
       },
     });
     expect(taints).toEqual({
-      node: [{ key: "nodekeeper.dev/disk", effect: "NoSchedule", since: 1_000_000 }],
+      node: [{ key: "nodekeeper.dev/disk", effect: "NoSchedule", since: 1_000_000, why: "a reports it" }],
       customNodeResource: [
-        { qosLevel: "reclaimed_cores", key: "nodekeeper.dev/cpu", effect: "NoSchedule", since: 1_000_000 },
+        {
+          qosLevel: "reclaimed_cores",
+          key: "nodekeeper.dev/cpu",
+          effect: "NoSchedule",
+          since: 1_000_000,
+          why: "b reports it",
+        },
       ],
     });
   });
@@ -174,10 +179,16 @@ describe("taints", () => {
   ] as const)("tells of %s effect %s and leaves it out, and only it", (target, effect) => {
     const good = target === "node" ? "NoExecute" : "reclaimed_cores/NoExecute";
     const condition = nodeCondition("c", { target, effects: [effect, good] });
-    const { taints, conditionProblems } = new TestRounds([]).play({ a: { podsCondition: condition } });
+    const rounds = new TestRounds([], { taintEffects: ["NoSchedule", "NoExecute"] });
+    const { taints, conditionProblems } = rounds.play({ a: { podsCondition: condition } });
     expect(taints[target].map((taint) => taint.effect)).toEqual(["NoExecute"]);
     expect(conditionProblems).toEqual([
-      { condition: "c", plugins: ["a"], message: expect.stringContaining(effect) },
+      {
+        condition: "c",
+        plugins: ["a"],
+        reason: "invalidEffect",
+        message: expect.stringContaining(effect),
+      },
     ]);
   });
 

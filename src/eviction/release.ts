@@ -3,38 +3,102 @@ import type { EvictionPod } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
 import { compareText } from "./rank.ts";
 import type { EvictionOutcome, RoundInput } from "./round.ts";
-import type { EvictionState, PausedPod, PendingEviction, RecentEviction } from "./state.ts";
+import type { EvictionState, PausedPod, PendingEviction, Pressure, RecentEviction } from "./state.ts";
 
-/** What earlier rounds began and what came of it. */
-export type EvictionsUnderWay = Pick<EvictionState, "pending" | "recent" | "paused">;
+/** What earlier rounds decided and what came of it. */
+export interface EvictionsUnderWay extends Pick<EvictionState, "pending" | "recent" | "paused"> {
+  /** Pods whose eviction failed lately and whose pause is over. */
+  failedBefore: PausedPod[];
+  /** Evictions of an agent before this one that turned out to be under way: to be followed, never sent again. */
+  resumed: PendingEviction[];
+  /** Evictions of an agent before this one that were never sent: this round decides them again. */
+  dropped: PendingEviction[];
+}
 
+// A pod whose eviction failed is tried after others for so long after its pause, in pauses; milliseconds at least.
+const REMEMBERED_PAUSES = 10;
+const SHORTEST_MEMORY_MS = 10 * 60_000;
 // Far above what any sane limit counts; a bound for a burst without bound.
 const MAX_RECENT = 10_000;
 
 /**
- * Brings what earlier rounds began up to date with outcomes and with the pods that are still there. A victim that is
- * gone, or whose time is up, no longer counts as on its way out. An eviction that failed did not happen, as far as
- * limits go, and its pod is left alone for a while so that the next one gets its turn.
+ * Brings what earlier rounds decided up to date with outcomes and with the pods that are still there.
+ *
+ * 1. An eviction is pending until it has ended, its pod is deleted, or the deadline that runs from its acceptance passes.
+ * 2. One that was sent, or may have been, counts for limits and cooldown until its window has passed, whatever came of it.
+ *    One that was not sent did not happen.
+ * 3. A pod whose eviction failed is not tried again for a while, and after that for ten times as long only when no
+ *    other can be, so that the next one gets its turn however many fail.
+ * 4. What an agent before this one decided is followed where its pod is terminating; else it was not sent, and its reason
+ *    is looked at again.
  */
 export function settleEvictions(
   input: Pick<RoundInput, "now" | "pods" | "outcomes" | "policy" | "state">,
 ): EvictionsUnderWay {
   const { now, policy, state } = input;
-  const present = new Set(input.pods.map((pod) => pod.uid));
+  const present = new Map(input.pods.map((pod) => [pod.uid, pod]));
   const outcomes = new Map(
     [...input.outcomes].sort(compareOutcomes).map((outcome) => [outcome.uid, outcome] as const),
   );
-  const hasEnded = (uid: string) => outcomes.has(uid) || !present.has(uid);
-  const cameToNothing = (uid: string) => present.has(uid) && isFruitless(outcomes.get(uid));
+  const accepted = new Set(
+    state.pending.filter(({ acceptedAt }) => acceptedAt !== null).map(({ uid }) => uid),
+  );
+  const { resumed, dropped } = reviewInterrupted(state.interrupted, present, policy, now);
 
-  return {
-    pending: state.pending.filter((pod) => !hasEnded(pod.uid) && now < pod.deadline),
-    recent: state.recent
-      .filter((eviction) => eviction.releasedAt !== null || !cameToNothing(eviction.uid))
-      .map((eviction) => released(eviction, hasEnded(eviction.uid), now))
-      .filter((eviction) => isRecent(eviction, policy, now)),
-    paused: pausedPods(state.paused, [...outcomes.values()], present, policy, now),
+  const isPending = ({ uid, deadline }: PendingEviction) =>
+    !outcomes.has(uid) && present.has(uid) && (deadline === null || now < deadline);
+  const pending = [...state.pending, ...resumed].filter(isPending).sort(compareUids);
+  const pendingUids = new Set(pending.map(({ uid }) => uid));
+  const droppedUids = new Set(dropped.map(({ uid }) => uid));
+  const wasNotSent = ({ uid, releasedAt }: RecentEviction) => {
+    if (releasedAt !== null || !present.has(uid)) return false;
+    const outcome = outcomes.get(uid);
+    return droppedUids.has(uid) || (isFruitless(outcome) && !outcome.sent && !accepted.has(uid));
   };
+  const failed = failedPods(state.paused, [...outcomes.values()], present, policy, now);
+  return {
+    pending,
+    resumed,
+    dropped,
+    recent: state.recent
+      .filter((eviction) => !wasNotSent(eviction))
+      .map((eviction) =>
+        eviction.releasedAt !== null || pendingUids.has(eviction.uid)
+          ? eviction
+          : { ...eviction, releasedAt: now },
+      )
+      .filter((eviction) => isRecent(eviction, policy, now)),
+    paused: failed.filter(({ until }) => now < until),
+    failedBefore: failed.filter(({ until }) => until <= now),
+  };
+}
+
+function reviewInterrupted(
+  interrupted: readonly PendingEviction[],
+  present: ReadonlyMap<string, EvictionPod>,
+  policy: EvictionPolicy,
+  now: number,
+): Pick<EvictionsUnderWay, "resumed" | "dropped"> {
+  const resumed: PendingEviction[] = [];
+  const dropped: PendingEviction[] = [];
+  for (const eviction of interrupted) {
+    const pod = present.get(eviction.uid);
+    if (pod?.deletionTimestamp === null) {
+      dropped.push(eviction);
+      continue;
+    }
+    const graceSeconds = eviction.gracePeriodSeconds ?? pod?.gracePeriodSeconds ?? 0;
+    resumed.push({ ...eviction, acceptedAt: now, deadline: now + releaseTimeMs(graceSeconds, policy) });
+  }
+  return { resumed, dropped };
+}
+
+/** How long an accepted eviction may take until its pod is deleted, milliseconds. */
+export function releaseTimeMs(
+  graceSeconds: number,
+  { releaseMarginMs, longestReleaseMs }: Pick<EvictionPolicy, "releaseMarginMs" | "longestReleaseMs">,
+): number {
+  return Math.min(graceSeconds * 1000 + releaseMarginMs, longestReleaseMs);
 }
 
 /** The state of evictions with a round's victims added. */
@@ -42,76 +106,79 @@ export function beginEvictions(
   underWay: EvictionsUnderWay,
   victims: readonly Victim[],
   podOf: (uid: string) => EvictionPod,
-  policy: EvictionPolicy,
   now: number,
-): EvictionsUnderWay {
+): Pick<EvictionState, "pending" | "recent" | "paused"> {
   const pending = [...underWay.pending];
   const recent = [...underWay.recent];
   for (const victim of victims) {
     const pod = podOf(victim.uid);
-    pending.push(pendingEviction(victim, pod, policy, now));
+    pending.push(pendingEviction(victim, now));
     recent.push({
       uid: pod.uid,
       namespace: pod.namespace,
       ownerUid: pod.owner?.uid ?? null,
       plugin: victim.plugin,
       scope: victim.scope,
+      ...otherPressures(victim),
       at: now,
       releasedAt: null,
     });
   }
   recent.sort((a, b) => a.at - b.at || compareText(a.uid, b.uid));
   return {
-    pending: pending.sort((a, b) => compareText(a.uid, b.uid)),
+    pending: pending.sort(compareUids),
     recent: recent.slice(-MAX_RECENT),
-    paused: underWay.paused,
+    paused: [...underWay.paused, ...underWay.failedBefore].sort(compareUids),
   };
 }
 
-function pendingEviction(
-  { order: _order, asks, ...victim }: Victim,
-  pod: EvictionPod,
-  policy: EvictionPolicy,
-  now: number,
-): PendingEviction {
-  const graceMs = (victim.gracePeriodSeconds ?? pod.gracePeriodSeconds) * 1000;
-  const deadline = now + Math.min(graceMs + policy.releaseMarginMs, policy.longestReleaseMs);
-  return { ...victim, source: asks[0]!.source, since: now, deadline };
+function pendingEviction(victim: Victim, now: number): PendingEviction {
+  const { order: _order, asks, ...eviction } = victim;
+  const { source } = asks[0]!;
+  return { ...eviction, source, ...otherPressures(victim), since: now, acceptedAt: null, deadline: null };
 }
 
-function isFruitless(outcome: EvictionOutcome | undefined): boolean {
-  return outcome !== undefined && outcome.result !== "gone";
+// One pod may relieve several pressures: each waits for it before it takes another.
+function otherPressures({ asks }: Victim): { others?: Pressure[] } {
+  const pressures = asks.map(({ plugin, scope, source }) => ({ plugin, scope, source }));
+  const [counted, ...others] = new Map(pressures.map((one) => [JSON.stringify(one), one])).values();
+  return counted && others.length > 0 ? { others } : {};
 }
 
-function released(eviction: RecentEviction, hasEnded: boolean, now: number): RecentEviction {
-  return hasEnded && eviction.releasedAt === null ? { ...eviction, releasedAt: now } : eviction;
+function isFruitless(outcome: EvictionOutcome | undefined): outcome is EvictionOutcome {
+  return outcome?.result === "failed" || outcome?.result === "withdrawn";
 }
 
-function isRecent(eviction: RecentEviction, policy: EvictionPolicy, now: number): boolean {
-  const forLimits = now - eviction.at < policy.limits.windowMs;
-  return forLimits || now - (eviction.releasedAt ?? eviction.at) < policy.cooldownMs;
+function isRecent({ at, releasedAt }: RecentEviction, policy: EvictionPolicy, now: number): boolean {
+  if (releasedAt === null || now - at < policy.limits.windowMs) return true;
+  return now - releasedAt < policy.cooldownMs;
 }
 
-function pausedPods(
+function failedPods(
   before: readonly PausedPod[],
   outcomes: readonly EvictionOutcome[],
-  present: ReadonlySet<string>,
+  present: ReadonlyMap<string, EvictionPod>,
   policy: EvictionPolicy,
   now: number,
 ): PausedPod[] {
   const paused = new Map(before.map((pod) => [pod.uid, pod]));
-  for (const { uid, result, message } of outcomes) {
-    if (result === "failed")
-      paused.set(uid, { uid, until: now + policy.failedEvictionPauseMs, reason: message });
+  for (const { uid, result, message, budget = null } of outcomes) {
+    if (result !== "failed") continue;
+    paused.set(uid, { uid, until: now + policy.failedEvictionPauseMs, reason: message, budget });
   }
+  const memoryMs = Math.max(REMEMBERED_PAUSES * policy.failedEvictionPauseMs, SHORTEST_MEMORY_MS);
   return [...paused.values()]
-    .filter((pod) => now < pod.until && present.has(pod.uid))
-    .sort((a, b) => compareText(a.uid, b.uid));
+    .filter(({ uid, until }) => now < until + memoryMs && present.has(uid))
+    .sort(compareUids);
+}
+
+function compareUids(a: { uid: string }, b: { uid: string }): number {
+  return compareText(a.uid, b.uid);
 }
 
 // Of several outcomes of one pod the last in this order counts; `gone` beats all.
 function compareOutcomes(a: EvictionOutcome, b: EvictionOutcome): number {
-  const weight = { withdrawn: 0, failed: 1, gone: 2 };
+  const weight = { withdrawn: 0, failed: 1, overdue: 2, gone: 3 };
   return (
     compareText(a.uid, b.uid) || weight[a.result] - weight[b.result] || compareText(a.message, b.message)
   );

@@ -1,7 +1,5 @@
-import { askTop } from "./ask-top.ts";
-import { selectCandidates } from "./candidates.ts";
-import type { TopQuestion } from "./decision.ts";
 import type { EvictionPolicy } from "./policy.ts";
+import { prepareRound } from "./prepare.ts";
 import type { DecideInput } from "./round.ts";
 
 /** What plugins were not asked in a recorded round and would be under another policy: their answers are not known. */
@@ -25,9 +23,7 @@ export function openQuestions(input: DecideInput, policy: EvictionPolicy): OpenQ
 
 // The pods that each plugin is offered, as a text to compare.
 function offersOf(input: DecideInput): Map<string, string> {
-  const questions: TopQuestion[] = askTop(input);
-  if (questions.length === 0) return new Map();
-  const { candidates } = selectCandidates(input.pods, input.nodeName, input.policy.skip);
-  const all = candidates.map(({ uid }) => uid).join(" ");
+  const { questions, selection } = prepareRound(input);
+  const all = selection.candidates.map(({ uid }) => uid).join(" ");
   return new Map(questions.map(({ plugin, candidateUids }) => [plugin, candidateUids?.join(" ") ?? all]));
 }

@@ -53,7 +53,9 @@ describe("replay", () => {
     const record = recorded(new TestRounds([testPod("web")]), {
       force: { pods: [evictPod("web", { force: true, gracePeriodSeconds: 600 })] },
     });
-    const { differing } = under(record, { grace: { longestSeconds: 60, allowZero: false } });
+    const { differing } = under(record, {
+      grace: { shortestSeconds: 0, longestSeconds: 60, allowZero: false },
+    });
     expect(differing).toMatchObject([{ graceChanged: [{ name: "web", before: 600, after: 60 }] }]);
   });
 });
@@ -64,7 +66,7 @@ describe("a round in a line", () => {
     const pressure = hard(["web"]);
     pressure.threshold = { metType: "hard", observedValue: 5, thresholdValue: 10, operator: "lessThan" };
     expect(summaryOf(recorded(rounds, { pressure }))).toMatchObject({
-      met: ["pressure memory hard 5 < 10"],
+      met: ["pressure (hard): memory 5 < threshold 10"],
       victims: [{ name: "web" }],
     });
     rounds.remove("web");

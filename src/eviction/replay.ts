@@ -4,7 +4,7 @@ import type { PodReference } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
 import type { RefusalReason } from "./refusals.ts";
 import { type OpenQuestions, openQuestions } from "./replay-questions.ts";
-import type { RoundRecord } from "./round-record.ts";
+import { completeInput, type RoundRecord } from "./round-record.ts";
 
 /** A victim as a comparison shows it. */
 export type ReplayedVictim = PodReference & Pick<Victim, "plugin" | "reason" | "gracePeriodSeconds">;
@@ -54,11 +54,12 @@ export function emptyReplay(): Replay {
 
 /** Replays one more round into a result. */
 export function addToReplay(result: Replay, record: RoundRecord, policy: EvictionPolicy): void {
-  const after = decide({ ...record.input, policy });
+  const input = completeInput(record.input);
+  const after = decide({ ...input, policy });
   result.rounds++;
   result.victimsBefore += record.decision.victims.length;
   result.victimsAfter += after.victims.length;
-  const round = { ...compare(record, after), ...openQuestions(record.input, policy) };
+  const round = { ...compare(record, after), ...openQuestions(input, policy) };
   if (differs(round)) result.differing.push(round);
   else if (round.unasked.length + round.otherOffer.length > 0) result.uncertain++;
 }

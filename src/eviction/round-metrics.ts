@@ -1,7 +1,8 @@
 import { Counter, errorCodes, Gauge, Histogram, type Registry } from "../lib/index.ts";
+import { evictionKinds } from "./state.ts";
 
 /** The steps of a round, as its metrics name them. */
-export const roundSteps = ["ask", "ask_top", "decide", "record", "act"] as const;
+export const roundSteps = ["ask", "prepare", "ask_top", "decide", "record", "act"] as const;
 export type RoundStep = (typeof roundSteps)[number];
 /** The calls to a plugin in a round, as its metrics name them. */
 export const pluginMethods = ["GetEvictPods", "ThresholdMet", "GetTopEvictionPods"] as const;
@@ -21,6 +22,11 @@ export function createEvictionRoundMetrics(registry: Registry) {
       help: "Times a pod of the API server could not be read.",
       registers,
     }),
+    oomKills: new Counter({
+      name: "nodekeeper_eviction_oom_kills_total",
+      help: "Containers of this node that were killed for lack of memory.",
+      registers,
+    }),
     candidates: new Gauge({
       name: "nodekeeper_eviction_candidates",
       help: "Pods that may be evicted, as of the last round.",
@@ -30,6 +36,12 @@ export function createEvictionRoundMetrics(registry: Registry) {
       name: "nodekeeper_eviction_rounds_total",
       help: "Rounds by result: done, skipped (pods not known yet), failed.",
       labelNames: ["result"],
+      registers,
+    }),
+    outOfTurnRounds: new Counter({
+      name: "nodekeeper_eviction_rounds_out_of_turn_total",
+      help: "Rounds started before their time, by the plugin whose threshold was crossed or that requested one.",
+      labelNames: ["plugin"],
       registers,
     }),
     roundDuration: new Histogram({
@@ -54,6 +66,18 @@ export function createEvictionRoundMetrics(registry: Registry) {
     refusals: new Counter({
       name: "nodekeeper_eviction_refusals_total",
       help: "Wishes of plugins that were not granted, by reason.",
+      labelNames: ["reason"],
+      registers,
+    }),
+    conditionRefusals: new Counter({
+      name: "nodekeeper_eviction_condition_refusals_total",
+      help: "Times a round refused a condition, or an effect of one, by reason: invalidName, invalidEffect, effectNotAllowed.",
+      labelNames: ["reason"],
+      registers,
+    }),
+    heldRounds: new Counter({
+      name: "nodekeeper_eviction_held_rounds_total",
+      help: "Rounds in which a threshold was met for its grace period and no pod was asked for, by reason: pendingRelease, cooldown, nodeLimit, noEligiblePod.",
       labelNames: ["reason"],
       registers,
     }),
@@ -85,8 +109,13 @@ export function createEvictionRoundMetrics(registry: Registry) {
 
 export type EvictionRoundMetrics = ReturnType<typeof createEvictionRoundMetrics>;
 
-/** Removes what is measured of one plugin's calls, so that names which come and go do not pile up. */
+/** Removes the series of one plugin, so that names which come and go do not pile up. */
 export function forgetPlugin(metrics: EvictionRoundMetrics, plugin: string): void {
+  metrics.outOfTurnRounds.remove({ plugin });
+  for (const kind of evictionKinds) {
+    metrics.victims.remove({ plugin, kind });
+    metrics.dryRunVictims.remove({ plugin, kind });
+  }
   for (const method of pluginMethods) {
     metrics.callDuration.remove({ plugin, method });
     for (const code of Object.keys(errorCodes)) metrics.callFailures.remove({ plugin, method, code });

@@ -4,6 +4,8 @@ export interface EvictionSettings {
   syncPeriodMs: number;
   /** How long a plugin's call may take; never longer than the period. */
   callTimeoutMs: number;
+  /** Whether plugins may start a round before its time. */
+  outOfTurnRounds: boolean;
   records: {
     /** How long rounds are kept. */
     maxAgeMs: number;
@@ -16,5 +18,6 @@ export interface EvictionSettings {
 export const defaultEvictionSettings: Readonly<EvictionSettings> = {
   syncPeriodMs: 5_000,
   callTimeoutMs: 10_000,
+  outOfTurnRounds: true,
   records: { maxAgeMs: 7 * 24 * 60 * 60_000, maxBytes: 64 * 1024 * 1024 },
 };

@@ -1,7 +1,10 @@
 import type { MetThreshold } from "./decision.ts";
+import { heldText } from "./held-text.ts";
 import type { PodReference } from "./pods.ts";
 import type { RefusalReason } from "./refusals.ts";
+import type { EvictionOutcome } from "./round.ts";
 import type { RoundRecord } from "./round-record.ts";
+import { thresholdText } from "./threshold-text.ts";
 
 /** One round in a line, as `nodekeeper rounds` lists it. */
 export interface RoundSummary {
@@ -11,14 +14,17 @@ export interface RoundSummary {
   pods: number;
   candidates: number;
   plugins: number;
-  /** "memory-pressure memory hard 94.1 > 90", with "(not long enough yet)" where its grace period was not over. */
+  /**
+   * "memory-pressure (hard): memory 94.1 > threshold 90", with ", within its grace period" until that is over, and with
+   * what holds it back where its plugin was not asked for a pod.
+   */
   met: string[];
   victims: PodReference[];
   dryRunVictims: PodReference[];
   refusals: Partial<Record<RefusalReason, number>>;
   withdrawals: number;
   /** How evictions of earlier rounds ended; the names are empty where the records don't have them. */
-  outcomes: (PodReference & { result: string; message: string })[];
+  outcomes: (PodReference & Pick<EvictionOutcome, "result" | "message">)[];
   failures: string[];
 }
 
@@ -31,21 +37,26 @@ export function summaryOf({ id, input, decision }: RoundRecord): RoundSummary {
     pods: input.pods.length,
     candidates: decision.ranking.length,
     plugins: input.plugins.length,
-    met: decision.thresholds.map(metText),
+    met: decision.thresholds.map((threshold) => metText(threshold, input.now)),
     victims: decision.victims.map(referenceOf),
     dryRunVictims: decision.dryRunVictims.map(referenceOf),
     refusals: decision.refusalCounts,
     withdrawals: decision.withdrawals.length,
-    outcomes: input.outcomes.map(({ uid, result, message }) => ({ ...nameOf(uid), result, message })),
+    outcomes: input.outcomes.map(({ uid, namespace, name, result, message }) => ({
+      ...nameOf(uid),
+      ...(namespace !== undefined && name !== undefined ? { namespace, name } : {}),
+      result,
+      message,
+    })),
     failures: decision.failures.map(({ plugin, call, failure }) => `${plugin} ${call}: ${failure}`),
   };
 }
 
-function metText(threshold: MetThreshold): string {
-  const { plugin, scope, metType, observedValue, thresholdValue, operator, confirmed } = threshold;
-  const side = operator === "lessThan" ? "<" : ">";
-  const values = `${observedValue ?? "unknown"} ${side} ${thresholdValue ?? "unknown"}`;
-  return `${plugin} ${scope} ${metType} ${values}${confirmed ? "" : " (not long enough yet)"}`;
+function metText(threshold: MetThreshold, now: number): string {
+  const { plugin, scope, metType, confirmed, held } = threshold;
+  const text = `${plugin} (${metType}): ${thresholdText(scope, threshold)}`;
+  if (held) return `${text}, held back: ${heldText(held, now)}`;
+  return confirmed ? text : `${text}, within its grace period`;
 }
 
 function referenceOf({ uid, namespace, name }: PodReference): PodReference {

@@ -5,10 +5,11 @@ import {
   GetTopEvictionPodsResponse,
   ThresholdMetResponse,
 } from "../gen/evictionplugin/v1alpha1/api.ts";
+import { RoundRequest, RoundRequestsDefinition } from "../gen/nodekeeper/eviction/v1alpha1/api.ts";
 import { UnaryChannel } from "../grpc/index.ts";
 import { NodekeeperError } from "../lib/index.ts";
 import { checkAnswerSize, checkAnswerText } from "./answer-size.ts";
-import { readEvictPods, readThreshold, readTop } from "./read-answers.ts";
+import { LONGEST_REASON, readEvictPods, readThreshold, readTop } from "./read-answers.ts";
 import type { EvictionPluginCalls } from "./source.ts";
 
 // A plugin may answer with whole pods, of which there are up to a few thousand.
@@ -46,6 +47,11 @@ export function socketCalls(endpoint: string): SocketCalls {
       const read = readTop(decoded(GetTopEvictionPodsResponse, answer));
       checkAnswerText(read.pods);
       return read;
+    },
+    async waitForRequest(signal) {
+      const method = `${RoundRequestsDefinition.fullName}/WaitForRequest`;
+      const { reason } = decoded(RoundRequest, await channel.call(method, [], signal));
+      return reason.slice(0, LONGEST_REASON);
     },
     close: () => channel.close(),
   };

@@ -1,11 +1,12 @@
+import type { HostSample } from "../host/index.ts";
 import type { EvictPodsAnswer, ThresholdAnswer, TopAnswer } from "./answers.ts";
 import type { TopQuestion } from "./decision.ts";
-import type { ObservedPod } from "./pod-bytes.ts";
+import type { ObservedPod } from "./observed-pod.ts";
 import type { PodOffer } from "./pod-offer.ts";
 
 /**
  * An eviction plugin that runs inside the agent. It sees the same calls as one behind a socket: all candidates of the
- * round, decoded; their `bytes` hold the whole pod for what `pod` leaves out. The caller sets deadlines by the signal.
+ * round, not encoded; their `details` hold what `pod` leaves out. The caller sets deadlines by the signal.
  */
 export interface EvictionSource {
   readonly name: string;
@@ -18,6 +19,14 @@ export interface EvictionSource {
     question: TopQuestion,
     signal: AbortSignal,
   ): Promise<TopAnswer>;
+  /**
+   * The plugin's thresholds that are crossed by what was sampled just now, by names of its choice: "free memory". Asked
+   * several times a second between rounds; one that was not crossed by the sample before starts a round out of turn.
+   * Must be cheap and must not wait. Absent: none ever is.
+   */
+  crossed?(sample: HostSample): readonly string[];
+  /** The plugin was removed, as a policy that its file no longer has: it removes the series of its metrics. */
+  close?(): void;
 }
 
 /** A plugin as a round asks it, wherever it runs. */
@@ -25,6 +34,10 @@ export interface EvictionPluginCalls {
   getEvictPods(offer: PodOffer, signal: AbortSignal): Promise<EvictPodsAnswer>;
   thresholdMet(offer: PodOffer, signal: AbortSignal): Promise<ThresholdAnswer>;
   getTopEvictionPods(offer: PodOffer, question: TopQuestion, signal: AbortSignal): Promise<TopAnswer>;
+  /** As of `EvictionSource`. */
+  crossed?(sample: HostSample): readonly string[];
+  /** Resolves with the reason when the plugin requests a round; throws `unsupported` where it never does. */
+  waitForRequest?(signal: AbortSignal): Promise<string>;
   close(): void;
 }
 
@@ -35,6 +48,7 @@ export function inTreeCalls(source: EvictionSource): EvictionPluginCalls {
     thresholdMet: (offer, signal) => source.thresholdMet(offer.pods, signal),
     getTopEvictionPods: (offer, question, signal) =>
       source.getTopEvictionPods(offer.podsFor(question), question, signal),
-    close: () => {},
+    ...(source.crossed ? { crossed: (sample) => source.crossed!(sample) } : {}),
+    close: () => source.close?.(),
   };
 }

@@ -1,11 +1,12 @@
 import { mergeConditions } from "./conditions.ts";
 import type { EvictionRecords } from "./records.ts";
-import { taintsOf, type WantedTaints } from "./taints.ts";
+import { type TaintRules, taintsOf, type WantedTaints } from "./taints.ts";
 
-/** The taints that the stored state leads to; none where it can't be read, which the first round tells. */
-export function storedTaints(records: EvictionRecords, prefix: string): WantedTaints {
+/** The taints that the stored state leads to; none where it can't be read, which the first round reports. */
+export function storedTaints(records: EvictionRecords, rules: TaintRules): WantedTaints {
   try {
-    return taintsOf(mergeConditions(records.loadState()?.conditions ?? []), prefix).taints;
+    const conditions = records.loadState()?.conditions ?? [];
+    return taintsOf({ conditions, merged: mergeConditions(conditions) }, rules).taints;
   } catch {
     return { node: [], customNodeResource: [] };
   }

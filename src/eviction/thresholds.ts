@@ -10,10 +10,21 @@ export interface ThresholdProgress {
   met: MetThreshold[];
 }
 
+// A scope that a plugin reports again within this time, or within its grace period where that is longer, keeps
+// its timer, milliseconds.
+const RECURS_WITHIN_MS = 5 * 60_000;
+// Scopes of one plugin that have timers at a time.
+const MAX_SCOPES = 8;
+
 /**
- * Moves the grace timers on. A timer belongs to a plugin, a scope and a met type: another scope or a step from soft
- * to hard starts anew, for the new thing has not been met before. A plugin that failed keeps its timers, and so does
- * one that is away for less than `forgetPluginMs`.
+ * Moves the grace timers on. A timer belongs to a plugin, a scope and a met type:
+ * 1. A scope that is reported for the first time, and a step from soft to hard, starts a timer of its own: the new
+ *    pressure has not been met before.
+ * 2. Timers of other scopes run on while the plugin reports any pressure of that type. A plugin can report one scope
+ *    at a time, so one that alternates between two has been under pressure by both.
+ * 3. A plugin that reports ever new scopes is under one pressure: beyond `MAX_SCOPES` a new scope takes over the timer
+ *    of the scope that was reported longest ago.
+ * 4. A plugin that failed keeps its timers, and so does one that is not registered for less than `forgetPluginMs`.
  */
 export function advanceThresholds(
   input: Pick<RoundInput, "now" | "plugins" | "policy" | "state">,
@@ -27,12 +38,13 @@ export function advanceThresholds(
     const before = input.state.thresholds.filter((timer) => timer.plugin === plugin);
     const answer = answerOf(threshold);
     if (answer === null) {
-      timers.push(...before.map((timer) => ({ ...timer, lastSeen: now })));
+      timers.push(...before.map((timer) => ({ ...timer, reportedAt: now, lastSeen: now })));
       continue;
     }
     if (answer.metType === "none") continue;
-    timers.push(...runningTimers(plugin, answer, before, now));
-    met.push(metThreshold(plugin, answer, before, now));
+    const running = runningTimers(plugin, answer, before, now);
+    timers.push(...running);
+    met.push(metThreshold(plugin, answer, running, now));
   }
   for (const timer of input.state.thresholds) {
     const isAway = !registered.has(timer.plugin);
@@ -46,35 +58,44 @@ export function advanceThresholds(
   return { timers, met };
 }
 
-// Whoever is over the hard threshold is over the soft one too, so that one's timer runs on.
+// A plugin over the hard threshold is over the soft one too, so that one's timers run on.
 function runningTimers(
   plugin: string,
-  { metType, scope }: ThresholdAnswer,
+  answer: ThresholdAnswer,
   before: readonly ThresholdTimer[],
   now: number,
 ): ThresholdTimer[] {
-  const running: ThresholdTimer["metType"][] = metType === "hard" ? ["hard", "soft"] : ["soft"];
-  return running.map((type) => ({
-    plugin,
-    scope,
-    metType: type,
-    since: sinceOf(before, scope, type) ?? now,
-    lastSeen: now,
-  }));
+  const running: ThresholdTimer["metType"][] = answer.metType === "hard" ? ["hard", "soft"] : ["soft"];
+  return running.flatMap((metType) => {
+    const known = before.filter((timer) => timer.metType === metType);
+    const own = known.find(({ scope }) => scope === answer.scope) ?? longestAgo(known);
+    const others = known.filter((timer) => timer !== own).map((timer) => ({ ...timer, lastSeen: now }));
+    const since = own && isSamePressure(own, answer, now) ? own.since : now;
+    return [...others, { plugin, scope: answer.scope, metType, since, reportedAt: now, lastSeen: now }];
+  });
+}
+
+// The timer that a new scope takes over; undefined while there is room for one more.
+function longestAgo(timers: readonly ThresholdTimer[]): ThresholdTimer | undefined {
+  if (timers.length < MAX_SCOPES) return undefined;
+  return [...timers].sort((a, b) => a.reportedAt - b.reportedAt || compareText(a.scope, b.scope))[0];
+}
+
+function isSamePressure(timer: ThresholdTimer, { scope, gracePeriodSeconds }: ThresholdAnswer, now: number) {
+  const silence = now - timer.reportedAt;
+  return timer.scope !== scope || silence <= Math.max(gracePeriodSeconds * 1000, RECURS_WITHIN_MS);
 }
 
 function metThreshold(
   plugin: string,
   answer: ThresholdAnswer,
-  before: readonly ThresholdTimer[],
+  running: readonly ThresholdTimer[],
   now: number,
 ): MetThreshold {
   const { condition: _condition, candidateUids: _candidateUids, ...threshold } = answer;
-  const since = sinceOf(before, answer.scope, answer.metType) ?? now;
+  const { since } = running.find(
+    ({ scope, metType }) => scope === answer.scope && metType === answer.metType,
+  )!;
   const confirmed = now - since >= answer.gracePeriodSeconds * 1000;
-  return { ...threshold, plugin, since, confirmed };
-}
-
-function sinceOf(before: readonly ThresholdTimer[], scope: string, metType: string): number | undefined {
-  return before.find((timer) => timer.scope === scope && timer.metType === metType)?.since;
+  return { ...threshold, plugin, since, confirmed, held: null };
 }

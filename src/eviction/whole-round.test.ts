@@ -3,10 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Server } from "nice-grpc";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { until } from "../../test/support/until.ts";
 import { createDevApiServer, type DevApiServer } from "../devcluster/index.ts";
 import { ThresholdMetType } from "../gen/evictionplugin/v1alpha1/api.ts";
 import { createKubeClient, createKubeMetrics, type KubeApiClient } from "../kube/index.ts";
 import { Registry, silentLogger, systemClock } from "../lib/index.ts";
+import { HistoryStore } from "../state/index.ts";
 import { PodWatch } from "./pod-watch.ts";
 import { RecordQueries } from "./record-queries.ts";
 import { createEvictionRoundMetrics } from "./round-metrics.ts";
@@ -54,7 +56,7 @@ it("evicts the pod that a plugin on a socket names, beside one that hangs, also 
   ] as const) {
     server.store.put(jsonPod(name, { spec: { priority } }));
   }
-  await until(() => watch.isSynced);
+  await until("the pods are listed", () => watch.isSynced);
   await server.stop();
 
   const offered: string[] = [];
@@ -78,17 +80,21 @@ it("evicts the pod that a plugin on a socket names, beside one that hangs, also 
   plugins.push(await servePlugin(hung, { thresholdMet: never, getEvictPods: never }));
 
   const agent = new TestAgent(directory, watch, [], systemClock);
-  agent.settings = { ...agent.settings, syncPeriodMs: 150 };
+  agent.settings = { ...agent.settings, syncPeriodMs: 1_000 };
   await agent.plugins.register(registrationOf("good", good), stop.signal);
   await agent.plugins.register(registrationOf("hung", hung), stop.signal);
   agent.start();
-  await until(() => agent.evictor.begun.length > 0);
+  await until("an eviction starts", () => agent.evictor.begun.length > 0);
   expect(namesOf(agent.evictor.begun)).toEqual(["low"]);
   expect([...new Set(offered)].sort()).toEqual(["high", "low"]);
   const { signal } = new AbortController();
-  const { rounds } = await new RecordQueries(agent.records).explainPod("default/low", signal);
-  expect(rounds[0]).toMatchObject({
-    victim: { plugin: "good", reason: expect.stringContaining("memory is 3") },
+  const { rounds } = await new RecordQueries(agent.records, new HistoryStore(agent.database)).explainPod(
+    "default/low",
+    signal,
+  );
+  // A busy machine may have let rounds pass in which the good one was late, too.
+  expect(rounds.find(({ victim }) => victim)).toMatchObject({
+    victim: { plugin: "good", reason: expect.stringContaining("memory 3 < threshold 0") },
     failures: [
       { plugin: "hung", call: "getEvictPods" },
       { plugin: "hung", call: "thresholdMet" },
@@ -97,10 +103,3 @@ it("evicts the pod that a plugin on a socket names, beside one that hangs, also 
   expect(agent.plugins.healthCheck().check().message).toMatch(/^hung: /);
   await agent.stop();
 });
-
-async function until(condition: () => boolean): Promise<void> {
-  for (const end = performance.now() + 4_000; !condition(); ) {
-    if (performance.now() > end) throw new Error("waited in vain");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

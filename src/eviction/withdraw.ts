@@ -6,6 +6,7 @@ import { referenceTo } from "./pods.ts";
 import { isDryRun } from "./policy.ts";
 import { compareText } from "./rank.ts";
 import { refusalReasons } from "./refusals.ts";
+import type { EvictionsUnderWay } from "./release.ts";
 import type { RoundInput } from "./round.ts";
 import type { PendingEviction, QueuedEviction } from "./state.ts";
 
@@ -15,14 +16,14 @@ export interface WithdrawalInput {
   selection: Selection;
   /** What plugins outside of dry run ask for, by UID. */
   asked: ReadonlyMap<string, AskedPod>;
-  pending: readonly PendingEviction[];
+  underWay: Pick<EvictionsUnderWay, "pending" | "dropped">;
   /** UIDs of those that go or wait after this round. */
   accepted: ReadonlySet<string>;
 }
 
 /**
  * The pods of earlier rounds that shall not go after all. One that was handed over is called back when its plugin says
- * that the pressure is gone, or no longer names the pod; a plugin that fails or is away has said nothing. A pod that is
+ * that the pressure is over, or no longer names the pod; a plugin that fails or is away has said nothing. A pod that is
  * terminating already can't be called back.
  */
 export function findWithdrawals(input: WithdrawalInput): Withdrawal[] {
@@ -38,7 +39,13 @@ export function findWithdrawals(input: WithdrawalInput): Withdrawal[] {
     add(pod, "queued", input.asked.has(pod.uid) ? "it is refused now" : "no plugin asks for it any longer");
   }
   const answers = new Map(input.round.plugins.map((plugin) => [plugin.plugin, plugin]));
-  for (const pod of input.pending) {
+  for (const pod of input.underWay.dropped) {
+    if (input.accepted.has(pod.uid)) continue;
+    add(pod, "begun", "it was not sent before the agent restarted, and no plugin has asked for it since");
+  }
+  for (const pod of input.underWay.pending) {
+    // What was accepted can't be called back.
+    if (pod.acceptedAt !== null) continue;
     const exclusion = exclusions.get(pod.uid);
     if (exclusion && exclusion.reason !== "terminating" && exclusion.reason !== "finished") {
       add(pod, "begun", `it is protected now: ${exclusion.detail}`);
@@ -61,9 +68,8 @@ function whyNotWanted(pod: PendingEviction, answers: PluginAnswers | undefined):
   }
   const threshold = answerOf(answers.threshold);
   if (threshold === null) return null;
-  const isMet =
-    threshold.scope === pod.scope &&
-    (threshold.metType === "hard" || (threshold.metType === "soft" && pod.kind === "soft"));
+  // Under whatever scope: a pressure that changes its name is still pressure.
+  const isMet = threshold.metType === "hard" || (threshold.metType === "soft" && pod.kind === "soft");
   return isMet ? null : `the threshold of ${pod.plugin} for ${pod.scope || "its value"} is no longer met`;
 }
 

@@ -1,4 +1,6 @@
 export { type DialOptions, dialUnix } from "./dial-unix.ts";
 export { fromGrpcError, toServerError } from "./grpc-errors.ts";
+export { limitInformationalAnswers } from "./informational-limit.ts";
+export { streamMessages } from "./server-stream.ts";
 export { type OwnSocket, ownershipOf, placeSocket, removeSocket } from "./socket-file.ts";
 export { UnaryChannel } from "./unary-channel.ts";

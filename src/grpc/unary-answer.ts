@@ -45,10 +45,18 @@ export class UnaryAnswer {
 
   /** The message, or why there is none; `error` is what the stream ended with, if it did. */
   result(method: string, error: unknown): Uint8Array | ClientError {
-    const failed = (status: Status, details: string) => new ClientError(method, status, details);
     if (this.#isTooLarge) {
-      return failed(Status.RESOURCE_EXHAUSTED, `the answer is larger than ${this.#maxBytes} bytes`);
+      const details = `the answer is larger than ${this.#maxBytes} bytes`;
+      return new ClientError(method, Status.RESOURCE_EXHAUSTED, details);
     }
+    const failure = this.failure(method, error);
+    if (failure) return failure;
+    return this.#message() ?? new ClientError(method, Status.INTERNAL, "the answer is not one whole message");
+  }
+
+  /** Why the call failed by its status; `error` is what the stream ended with, if it did. */
+  failure(method: string, error: unknown): ClientError | undefined {
+    const failed = (status: Status, details: string) => new ClientError(method, status, details);
     if (this.#status === undefined) {
       if (error !== undefined) return failed(Status.UNAVAILABLE, messageOf(error));
       const isOdd = this.#httpStatus !== undefined && this.#httpStatus !== 200;
@@ -59,7 +67,7 @@ export class UnaryAnswer {
       const known = Status[this.#status] !== undefined ? this.#status : Status.UNKNOWN;
       return failed(known, this.#details);
     }
-    return this.#message() ?? failed(Status.INTERNAL, "the answer is not one whole message");
+    return undefined;
   }
 
   #message(): Uint8Array | undefined {

@@ -12,6 +12,7 @@ export interface CgroupMemory {
 /** What one version of cgroups calls the files and fields of memory. */
 export interface MemoryNames {
   usage: string;
+  limit: string;
   /** In memory.stat: of the cgroup with all below it. */
   rss: string;
   inactiveFile: string;
@@ -23,6 +24,7 @@ export interface MemoryNames {
 
 export const memoryV2: MemoryNames = {
   usage: "memory.current",
+  limit: "memory.max",
   rss: "anon",
   inactiveFile: "inactive_file",
   // Not "unevictable", as katalyst does: locked memory is in "anon" or "file" already.
@@ -32,6 +34,7 @@ export const memoryV2: MemoryNames = {
 
 export const memoryV1: MemoryNames = {
   usage: "memory.usage_in_bytes",
+  limit: "memory.limit_in_bytes",
   rss: "total_rss",
   inactiveFile: "total_inactive_file",
   nodeLines: ["hierarchical_total"],

@@ -1,18 +1,21 @@
 import { networkInterfaces } from "node:os";
 import { type Clock, systemClock } from "../lib/index.ts";
+import { type CacheGroup, readCacheGroups } from "./cache-groups.ts";
 import { type CpuInfo, readCpuInfo } from "./cpu-info.ts";
 import { type CpuTimes, readCpuTimes } from "./cpu-times.ts";
 import { type CpuTopology, readCpuTopology, readOnlineCpus } from "./cpu-topology.ts";
 import { type FilesystemState, readFilesystem } from "./filesystem.ts";
 import { HostFiles } from "./host-files.ts";
+import { type HostSample, HostSampler } from "./host-sampler.ts";
 import { type CgroupVersion, readCgroupVersion, readKernelRelease, readPressureResources } from "./kernel.ts";
-import { type MemoryState, readMemory, readMemoryTotal } from "./memory.ts";
+import { type MemoryState, memoryState, readMemoryTotal } from "./memory.ts";
 import { type NetworkInterface, type NetworkOptions, readNetworkInterfaces } from "./network.ts";
 import { type NumaNode, readNumaNodes } from "./numa.ts";
 import { PageSize } from "./page-size.ts";
-import { type PidState, readPids } from "./pids.ts";
-import { type Pressure, type PressureResource, readPressure } from "./pressure.ts";
+import { loadAverage, type PidState, pidState } from "./pids.ts";
+import { machinePressure, type Pressure, type PressureResource } from "./pressure.ts";
 import type { Probe } from "./probe.ts";
+import { type FoundProcess, findProcess } from "./processes.ts";
 import type { Reading } from "./reading.ts";
 import { type ReadingContext, takeReading } from "./take-reading.ts";
 import { readVirtualization, type Virtualization } from "./virtualization.ts";
@@ -42,11 +45,14 @@ export class Host {
   readonly root: string;
   readonly #context: ReadingContext;
   readonly #pageSize = new PageSize();
+  readonly #sampler: HostSampler;
 
   constructor(options: HostOptions = {}) {
     this.root = options.root ?? "/";
     const { clock = systemClock, deadlineMs = 5_000 } = options;
-    this.#context = { files: new HostFiles(this.root), clock, deadlineMs };
+    const files = new HostFiles(this.root);
+    this.#context = { files, clock, deadlineMs };
+    this.#sampler = new HostSampler(files, this.#pageSize, clock);
   }
 
   /** Processor model and flags. */
@@ -63,6 +69,16 @@ export class Host {
     return this.#read("CPU topology", readCpuTopology, signal);
   }
 
+  /** A process by its name; `known` is the number that it had before. Absent where none runs or can be seen. */
+  findProcess(name: string, known?: number, signal?: AbortSignal): Promise<Reading<FoundProcess>> {
+    return this.#read(`process ${name}`, (probe) => findProcess(probe, name, known), signal);
+  }
+
+  /** CPUs by L3 cache. */
+  cacheGroups(signal?: AbortSignal): Promise<Reading<CacheGroup[]>> {
+    return this.#read("L3 caches", readCacheGroups, signal);
+  }
+
   numaNodes(signal?: AbortSignal): Promise<Reading<NumaNode[]>> {
     return this.#read("NUMA nodes", readNumaNodes, signal);
   }
@@ -73,7 +89,7 @@ export class Host {
   }
 
   memory(signal?: AbortSignal): Promise<Reading<MemoryState>> {
-    return this.#read("memory", readMemory, signal);
+    return this.#read("memory", async (probe) => memoryState(probe), signal);
   }
 
   /** Memory by NUMA node, as the kernel's page allocator sees it. */
@@ -83,7 +99,7 @@ export class Host {
 
   /** Pressure on the whole machine. */
   pressure(resource: PressureResource, signal?: AbortSignal): Promise<Reading<Pressure>> {
-    return this.#read(`${resource} pressure`, (probe) => readPressure(probe, resource), signal);
+    return this.#read(`${resource} pressure`, async (probe) => machinePressure(probe, resource), signal);
   }
 
   /** Counters since boot: the use is the difference of two of them. */
@@ -92,7 +108,17 @@ export class Host {
   }
 
   pids(signal?: AbortSignal): Promise<Reading<PidState>> {
-    return this.#read("process numbers", readPids, signal);
+    return this.#read("process numbers", async (probe) => pidState(probe), signal);
+  }
+
+  /** Tasks that ran or waited to run, the mean of the last minute. */
+  loadAverage(signal?: AbortSignal): Promise<Reading<number>> {
+    return this.#read("load average", async (probe) => loadAverage(probe), signal);
+  }
+
+  /** What the kernel tells now, read on this thread as it is asked for. */
+  sample(): HostSample {
+    return this.#sampler.sample();
   }
 
   /** The file system that holds a path of the machine. */

@@ -1,3 +1,4 @@
+export type { CacheGroup } from "./cache-groups.ts";
 export type { CgroupMemory } from "./cgroup-memory.ts";
 export type { CpuInfo } from "./cpu-info.ts";
 export type { CpuUse } from "./cpu-times.ts";
@@ -5,13 +6,16 @@ export type { CpuTopology, LogicalCpu } from "./cpu-topology.ts";
 export type { FilesystemState } from "./filesystem.ts";
 export { Host, type HostOptions, type InterfaceAddresses } from "./host.ts";
 export { HostReadings, type HostReadingsOptions } from "./host-readings.ts";
+export type { HostSample } from "./host-sampler.ts";
 export type { CgroupVersion } from "./kernel.ts";
 export type { MemoryState } from "./memory.ts";
 export type { InterfaceKind, NetworkInterface, NetworkOptions } from "./network.ts";
 export type { NumaNode } from "./numa.ts";
 export type { PidState } from "./pids.ts";
+export type { PodActivity } from "./pod-activity.ts";
 export type { PodGroup } from "./pod-cgroups.ts";
 export {
+  type AllocatableMemory,
   type ContainerUse,
   PodReadings,
   type PodReadingsOptions,

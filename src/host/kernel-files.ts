@@ -34,6 +34,28 @@ export class KernelFiles {
     }
   }
 
+  /** The text of a file that the kernel hands out in several pieces, such as /proc/zoneinfo. Throws `exhausted` above `cap` bytes. */
+  longText(path: string, cap: number): string | undefined {
+    const place = this.#prefix + path;
+    try {
+      const descriptor = openSync(place, constants.O_RDONLY | constants.O_NONBLOCK);
+      try {
+        let text = "";
+        for (;;) {
+          const length = readSync(descriptor, this.#buffer, 0, this.#buffer.length, null);
+          if (length === 0) return text;
+          text += this.#buffer.toString("latin1", 0, length);
+          if (text.length > cap)
+            throw new NodekeeperError("exhausted", `${place} is longer than ${cap} bytes`);
+        }
+      } finally {
+        closeSync(descriptor);
+      }
+    } catch (error) {
+      return absentOrThrow(place, error);
+    }
+  }
+
   /** The names in a directory. */
   names(path: string): string[] | undefined {
     const place = this.#prefix + path;

@@ -19,10 +19,17 @@ export async function readMemoryTotal(probe: Probe): Promise<number | undefined>
   return text === undefined ? undefined : memoryLine(text, "MemTotal");
 }
 
-/** /proc/meminfo and the watermark scale; undefined where total or free are not told. */
-export async function readMemory(probe: Probe): Promise<MemoryState | undefined> {
+/** vm.watermark_scale_factor; undefined where the kernel does not tell. */
+export function watermarkScaleFactorOf(probe: Probe): number | undefined {
+  return probe.kernelInteger("/proc/sys/vm/watermark_scale_factor");
+}
+
+/** /proc/meminfo with the watermark scale; undefined where total or free are missing. */
+export function memoryState(
+  probe: Probe,
+  watermarkScaleFactor = watermarkScaleFactorOf(probe),
+): MemoryState | undefined {
   const text = probe.kernelText("/proc/meminfo");
-  const watermarkScaleFactor = probe.kernelInteger("/proc/sys/vm/watermark_scale_factor");
   if (text === undefined) return undefined;
   const totalBytes = memoryLine(text, "MemTotal");
   const freeBytes = memoryLine(text, "MemFree");
@@ -31,7 +38,7 @@ export async function readMemory(probe: Probe): Promise<MemoryState | undefined>
     totalBytes,
     freeBytes,
     availableBytes: memoryLine(text, "MemAvailable"),
-    inactiveFileBytes: memoryLine(text, "Inactive\\(file\\)"),
+    inactiveFileBytes: memoryLine(text, "Inactive(file)"),
     watermarkScaleFactor,
   };
 }

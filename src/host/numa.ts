@@ -9,6 +9,8 @@ export interface NumaNode {
   cpus: readonly number[];
   /** Memory of the node, bytes; absent where it is not told, 0 for a node without memory. */
   memoryBytes?: number;
+  /** To each node of the machine in the order of their numbers, 10 to itself; absent where it is not told. */
+  distances?: readonly number[];
 }
 
 const NODE_ROOT = "/sys/devices/system/node";
@@ -18,16 +20,19 @@ export async function readNumaNodes(probe: Probe): Promise<NumaNode[] | undefine
   const ids = await probe.cpuList(`${NODE_ROOT}/online`);
   if (ids === undefined && probe.problems.length > 0) return undefined;
   if (!ids?.length) return await wholeMachine(probe);
-  return await Promise.all(ids.map((id) => readNode(probe, id)));
+  return await Promise.all(ids.map((id) => readNode(probe, id, ids.length)));
 }
 
-async function readNode(probe: Probe, id: number): Promise<NumaNode> {
-  const [cpus, memory] = await Promise.all([
+async function readNode(probe: Probe, id: number, nodes: number): Promise<NumaNode> {
+  const [cpus, memory, distance] = await Promise.all([
     probe.cpuList(`${NODE_ROOT}/node${id}/cpulist`),
     probe.text(`${NODE_ROOT}/node${id}/meminfo`),
+    probe.optionalText(`${NODE_ROOT}/node${id}/distance`),
   ]);
+  const distances = distance?.trim().split(/\s+/).map(Number) ?? [];
+  const isWhole = distances.length === nodes && distances.every((each) => Number.isInteger(each) && each > 0);
   return withMemory(
-    { id, cpus: cpus ?? [] },
+    { id, cpus: cpus ?? [], ...(isWhole ? { distances } : {}) },
     memory === undefined ? undefined : memoryLine(memory, "MemTotal"),
   );
 }

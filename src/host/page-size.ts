@@ -11,6 +11,11 @@ const FIRST_MAPPING_CAP = 2 * 1024;
 export class PageSize {
   #bytes: number | undefined;
 
+  /** Undefined before it was read. */
+  get known(): number | undefined {
+    return this.#bytes;
+  }
+
   /** Looked up until it is known, for it can't change; undefined where nothing tells. */
   async read(probe: Probe): Promise<number | undefined> {
     this.#bytes ??= await readPageSize(probe);

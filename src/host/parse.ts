@@ -31,12 +31,20 @@ export function parseCpuList(text: string): number[] {
 }
 
 /**
- * The bytes of a line such as "MemTotal: 16384 kB" (also "Node 0 MemTotal: …"), or undefined where there is none.
- * @param key as a regular expression: "Inactive\\(file\\)"
+ * The bytes of a line such as "MemTotal: 16384 kB" (also "Node 0 MemTotal: …"), or undefined where there is none. Without
+ * regular expressions over the whole text, for it is read several times a second.
+ * @param key such as "Inactive(file)"
  */
 export function memoryLine(text: string, key: string): number | undefined {
-  const match = new RegExp(`^(?:Node \\d+ )?${key}:\\s+(\\d{1,13}) kB$`, "m").exec(text);
-  return match ? Number(match[1]) * 1024 : undefined;
+  const name = `${key}:`;
+  for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1)) {
+    const start = text.lastIndexOf("\n", at) + 1;
+    if (start !== at && !/^Node \d+ $/.test(text.slice(start, at))) continue;
+    const end = text.indexOf("\n", at);
+    const value = text.slice(at + name.length, end < 0 ? undefined : end).trim();
+    return /^\d{1,13} kB$/.test(value) ? Number(value.slice(0, -3)) * 1024 : undefined;
+  }
+  return undefined;
 }
 
 function invalid(text: string, wanted: string): NodekeeperError {

@@ -8,15 +8,25 @@ export interface PidState {
 }
 
 /** Undefined where the limits or the number of threads are not told. */
-export async function readPids(probe: Probe): Promise<PidState | undefined> {
+export function pidState(probe: Probe, max = pidLimitOf(probe)): PidState | undefined {
   const load = probe.kernelText("/proc/loadavg");
+  const current = load === undefined ? undefined : threadsOf(load);
+  return max === undefined || current === undefined ? undefined : { max, current };
+}
+
+/** The lower of the kernel's limits; undefined where it tells neither. */
+export function pidLimitOf(probe: Probe): number | undefined {
   const limits = ["pid_max", "threads-max"]
     .map((name) => probe.kernelInteger(`/proc/sys/kernel/${name}`))
     .filter((limit) => limit !== undefined)
     .filter((limit) => limit > 0);
-  const current = load === undefined ? undefined : threadsOf(load);
-  if (limits.length === 0 || current === undefined) return undefined;
-  return { max: Math.min(...limits), current };
+  return limits.length === 0 ? undefined : Math.min(...limits);
+}
+
+/** Tasks that ran or waited to run, the mean of the last minute; undefined where the kernel does not tell. */
+export function loadAverage(probe: Probe): number | undefined {
+  const match = /^(\d{1,9}\.\d\d) /.exec(probe.kernelText("/proc/loadavg") ?? "");
+  return match ? Number(match[1]) : undefined;
 }
 
 /** The number of threads in the text of /proc/loadavg: "0.00 0.09 0.49 1/93 6789" has 93. */

@@ -4,6 +4,7 @@ import { type CgroupMemory, cgroupMemoryOf } from "./cgroup-memory.ts";
 import { HostFiles } from "./host-files.ts";
 import type { KernelFiles } from "./kernel-files.ts";
 import { PageSize } from "./page-size.ts";
+import { type PodCounters, podCounters } from "./pod-activity.ts";
 import { ContainerCgroups, findPodCgroups, type PodGroup } from "./pod-cgroups.ts";
 import { type Pressure, type PressureResource, pressureAt } from "./pressure.ts";
 import type { Probe } from "./probe.ts";
@@ -26,6 +27,13 @@ export interface PodsState {
   pods: ReadonlyMap<string, PodUse>;
   /** Memory pressure of the kubelet's groups, where the kernel measures it. */
   groupPressure: ReadonlyMap<PodGroup, Pressure>;
+}
+
+/** Memory of all pods together, bytes. */
+export interface AllocatableMemory {
+  limitBytes: number;
+  /** Without page cache that was not used lately, as the kubelet counts it. */
+  workingSetBytes: number;
 }
 
 export interface ContainerUse {
@@ -62,6 +70,43 @@ export class PodReadings {
   /** All pods that have a cgroup; none is an answer too, on a machine without pods. */
   pods(signal?: AbortSignal): Promise<Reading<PodsState>> {
     return this.#read("memory of pods", (probe, layout, scoped) => this.#pods(probe, layout, scoped), signal);
+  }
+
+  /** Counters of CPU time and processes of all pods that have a cgroup, by UID. */
+  counters(signal?: AbortSignal): Promise<Reading<ReadonlyMap<string, PodCounters>>> {
+    return this.#read(
+      "CPU time and processes of pods",
+      async (probe, layout, scoped) => {
+        const found = probe.attempt(() => findPodCgroups(this.#kernelFiles, layout.memoryRoot));
+        if (found === undefined) return undefined;
+        const counters = new Map<string, PodCounters>();
+        const isV2 = layout.version === "v2";
+        const slow = await inSlices(this.#context.clock, found.pods, scoped, ([uid, cgroup]) => {
+          const read = probe.attempt(() => podCounters(this.#kernelFiles, this.#cgroupRoot, isV2, cgroup));
+          if (read) counters.set(uid, read);
+        });
+        if (slow) probe.note(slow);
+        return counters;
+      },
+      signal,
+    );
+  }
+
+  /** Memory of the kubelet's group of all pods, whose limit is what the node lets pods use; undefined without a limit. */
+  allocatableMemory(signal?: AbortSignal): Promise<Reading<AllocatableMemory>> {
+    return this.#read(
+      "memory of the kubelet's group of pods",
+      async (probe, layout) => {
+        const { memoryRoot, memoryNames } = layout;
+        const group = probe.attempt(() => findPodCgroups(this.#kernelFiles, memoryRoot))?.groups.get("all");
+        if (group === undefined) return undefined;
+        const limitBytes = limitOf(probe.kernelText(`${memoryRoot}${group}/${memoryNames.limit}`));
+        const { workingSetBytes } = this.#memoryOf(probe, layout, group, undefined);
+        if (limitBytes === undefined || workingSetBytes === undefined) return undefined;
+        return { limitBytes, workingSetBytes };
+      },
+      signal,
+    );
   }
 
   /** All containers in pods, by ID, sandboxes included. */
@@ -175,4 +220,10 @@ export class PodReadings {
     if (nodes === undefined || nodes.length < 2) return undefined;
     return { pageSize: memoryNames.nodePages ? await this.#pageSize.read(probe) : undefined };
   }
+}
+
+// "max" on cgroup v2, and on v1 a number near 2^63: no limit.
+function limitOf(text: string | undefined): number | undefined {
+  const limit = text !== undefined && /^\d{1,19}$/.test(text) ? Number(text) : undefined;
+  return limit !== undefined && limit < 2 ** 60 ? limit : undefined;
 }

@@ -25,7 +25,7 @@ const line =
   /^(some|full) avg10=(\d{1,3}\.\d\d) avg60=(\d{1,3}\.\d\d) avg300=(\d{1,3}\.\d\d) total=(\d{1,20})$/;
 
 /** The machine's pressure; undefined where the kernel measures none. */
-export async function readPressure(probe: Probe, resource: PressureResource): Promise<Pressure | undefined> {
+export function machinePressure(probe: Probe, resource: PressureResource): Pressure | undefined {
   return pressureAt(probe, `/proc/pressure/${resource}`);
 }
 

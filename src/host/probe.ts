@@ -25,6 +25,11 @@ export class Probe {
     return this.attempt(() => this.#files.kernel.text(path)?.trim());
   }
 
+  /** The text of a long one, which the kernel hands out in pieces. */
+  longKernelText(path: string, cap: number): string | undefined {
+    return this.attempt(() => this.#files.kernel.longText(path, cap));
+  }
+
   /** A whole decimal number in such a file. */
   kernelInteger(path: string): number | undefined {
     return this.parsed(path, this.kernelText(path), parseInteger);

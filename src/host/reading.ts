@@ -7,7 +7,7 @@ import type { NodekeeperError } from "../lib/index.ts";
 export type Reading<T> =
   | {
       state: "read";
-      /** Wall time, milliseconds since the epoch. */
+      /** Monotonic milliseconds, so that a step of the wall clock makes no reading stale, and no old one fresh. */
       at: number;
       value: T;
       /** Parts that could not be read and are therefore absent from `value`. */
@@ -28,12 +28,9 @@ export function readingProblem(reading: Reading<unknown>): string | undefined {
   return reading.state === "failed" ? reading.error.message : reading.message;
 }
 
-/**
- * The reading as it may be used now: `stale` where it is older than `maxAgeMs`. One from the future counts as fresh
- * by as much: wall clocks of runtimes and of this process differ a little, and may be set back.
- */
+/** The reading as it may be used now: `stale` where it is older than `maxAgeMs`. @param now monotonic milliseconds */
 export function freshReading<T>(reading: Reading<T>, now: number, maxAgeMs: number): Reading<T> {
-  const ageMs = Math.abs(now - reading.at);
+  const ageMs = now - reading.at;
   if (reading.state !== "read" || ageMs <= maxAgeMs) return reading;
   return { state: "stale", at: reading.at, message: `read ${ageMs} ms ago, more than ${maxAgeMs} ms` };
 }

@@ -13,6 +13,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../../test/support/until.ts";
 import { systemClock } from "../lib/index.ts";
 import { PodReadings, readingValue } from "./index.ts";
 
@@ -42,15 +43,7 @@ function makeCgroup(path: string): boolean {
 
 // The kernel lets go of an ended process's cgroup a moment after its parent has learnt of the end.
 async function removeCgroup(path: string): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      rmdirSync(path);
-      return;
-    } catch (thrown) {
-      if ((thrown as NodeJS.ErrnoException).code !== "EBUSY" || attempt === 50) throw thrown;
-      await systemClock.sleep(20);
-    }
-  }
+  await eventually(() => rmdirSync(path));
 }
 
 const memory = memoryMount();

@@ -15,7 +15,8 @@ function counting() {
     () => 1_000,
     () => new Promise((resolve) => gates.push(resolve)),
   );
-  const answer = (value: number) => gates.at(-1)!({ state: "read", at: clock.now(), value, problems: [] });
+  const answer = (value: number) =>
+    gates.at(-1)!({ state: "read", at: clock.monotonic(), value, problems: [] });
   return { clock, gates, shared, answer };
 }
 

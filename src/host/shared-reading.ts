@@ -31,6 +31,11 @@ export class SharedReading<T> {
     return await abortable(this.#underWay, signal);
   }
 
+  /** Forgets the last reading: the next who asks has the source read again. */
+  expire(): void {
+    this.#last = undefined;
+  }
+
   async #start(): Promise<Reading<T>> {
     const startedAt = this.#clock.monotonic();
     const reading = await this.#read();
@@ -56,5 +61,9 @@ export class SharedReadings<T> {
     this.#byKey.set(key, shared);
     if (this.#byKey.size > this.#limit) this.#byKey.delete(this.#byKey.keys().next().value!);
     return shared.get(signal);
+  }
+
+  expire(): void {
+    for (const shared of this.#byKey.values()) shared.expire();
   }
 }

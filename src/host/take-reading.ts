@@ -17,7 +17,7 @@ export async function takeReading<T>(
   work: (probe: Probe, signal: AbortSignal) => Promise<T | undefined>,
   signal?: AbortSignal,
 ): Promise<Reading<T>> {
-  const at = clock.now();
+  const at = clock.monotonic();
   let problems: readonly NodekeeperError[] = [];
   try {
     const value = await withDeadline(clock, deadlineMs, `reading ${what}`, signal, (scoped) => {

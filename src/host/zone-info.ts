@@ -25,8 +25,9 @@ export interface Zone {
   inactiveFile: number | undefined;
 }
 
+export const ZONE_INFO = "/proc/zoneinfo";
 // Each zone has some 2 KB plus 150 bytes for each CPU.
-const ZONE_INFO_CAP = 8 * 1024 * 1024;
+export const ZONE_INFO_CAP = 8 * 1024 * 1024;
 
 const fieldOf: Readonly<Record<string, "managed" | "free" | "min" | "low" | "inactiveFile">> = {
   managed: "managed",
@@ -40,7 +41,7 @@ const fieldOf: Readonly<Record<string, "managed" | "free" | "min" | "low" | "ina
 /** The memory of each NUMA node, by number; undefined where the kernel does not tell. */
 export async function readNodeMemory(probe: Probe, page: PageSize): Promise<NodeMemory[] | undefined> {
   const [text, pageSize] = await Promise.all([
-    probe.text("/proc/zoneinfo", { cap: ZONE_INFO_CAP }),
+    probe.text(ZONE_INFO, { cap: ZONE_INFO_CAP }),
     page.read(probe),
   ]);
   if (text === undefined || pageSize === undefined) return undefined;

@@ -4,11 +4,12 @@ export {
   defaultInTreeEvictionSettings,
   type InTreeEvictionSettings,
   inTreeEvictionSources,
+  knownEvictionPlugins,
 } from "./eviction/in-tree-sources.ts";
 export { createInTreeEvictionMetrics, type InTreeEvictionMetrics } from "./eviction/missing-readings.ts";
-export { knownEvictionPlugins } from "./eviction/names.ts";
 export type { NumaMemorySettings } from "./eviction/numa-memory.ts";
 export type { EvictionPluginParts, ResourceListReader } from "./eviction/parts.ts";
+export { PodDisks, type PodDisksOptions } from "./eviction/pod-disk.ts";
 export { PodMemories, type PodMemoriesOptions, type PodMemory } from "./eviction/pod-memory.ts";
 export type { ReclaimedResourceSettings } from "./eviction/reclaimed-resources.ts";
 export type { RssOveruseSettings } from "./eviction/rss-overuse.ts";

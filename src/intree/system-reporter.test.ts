@@ -2,6 +2,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { machineTree, twoSockets, writeMachine } from "../../test/fixtures/machines.ts";
+import { eventually } from "../../test/support/until.ts";
 import type { GetReportContentResponse } from "../gen/reporterplugin/v1alpha1/api.ts";
 import { Host } from "../host/index.ts";
 import { FakeClock, silentLogger, systemClock } from "../lib/index.ts";
@@ -107,15 +108,15 @@ describe("listAndWatch", () => {
         seen.push(String(properties(response).cpu));
     })();
     watching.catch(() => {});
-    await vi.waitFor(() => expect([seen.length, clock.timers]).toEqual([1, 1]), { interval: 5 });
+    await eventually(() => expect([seen.length, clock.timers]).toEqual([1, 1]));
 
     await clock.step(30_000);
-    await vi.waitFor(() => expect(clock.timers).toBe(1), { interval: 5 });
+    await eventually(() => expect(clock.timers).toBe(1));
     expect(seen).toEqual(["14"]);
 
     await writeFile(join(root, "sys/devices/system/cpu/online"), "0-12\n");
     await clock.step(30_000);
-    await vi.waitFor(() => expect(seen).toEqual(["14", "13"]), { interval: 5 });
+    await eventually(() => expect(seen).toEqual(["14", "13"]));
 
     stop.abort(new Error("done"));
     await expect(watching).rejects.toThrow("done");

@@ -33,6 +33,14 @@ export class Agents {
     return this.#agents[purpose];
   }
 
+  /**
+   * Ends the kept connections that no call uses. Where one was cut without a word, as by a failed router, those beside
+   * it were too, and each would cost another call its deadline.
+   */
+  retireIdle(): void {
+    if (this.#agents) endIdle(this.#agents.calls);
+  }
+
   /** Ends every connection, used or not. */
   destroy(): void {
     for (const agent of Object.values(this.#agents ?? {})) agent.destroy();
@@ -57,6 +65,10 @@ export class Agents {
 
 function retire(agent: http.Agent): void {
   agent.maxFreeSockets = 0;
+  endIdle(agent);
+}
+
+function endIdle(agent: http.Agent): void {
   for (const sockets of Object.values(agent.freeSockets)) {
     for (const socket of sockets ?? []) socket.destroy();
   }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { until } from "../../test/support/until.ts";
 import { FakeClock } from "../lib/index.ts";
 import {
   clientOf,
@@ -8,7 +9,6 @@ import {
   sendJson,
   sendStatus,
   startServer,
-  until,
 } from "./testing/test-server.ts";
 
 const echo = ({ response }: Exchange) => sendJson(response, { metadata: { name: "n" } });
@@ -194,7 +194,7 @@ describe("discovery", () => {
     const controller = new AbortController();
     const impatient = test.client.resolve(widget, { signal: controller.signal });
     const patient = test.client.resolve(widget);
-    await until(() => server.exchanges.length === 1, "the request came");
+    await until("the request came", () => server.exchanges.length === 1);
     controller.abort(new Error("no time"));
     await expect(impatient).rejects.toThrow("no time");
     sendJson(server.exchanges[0]!.response, { resources });

@@ -6,7 +6,7 @@ import { apiVersionOf, asObject, typed } from "./objects.ts";
 import { collectionPath, objectPath, requireNamespace } from "./paths.ts";
 import { readGroupVersions, readServerVersion, reviewAccess } from "./preflight.ts";
 import { reviewAccessOf, reviewToken } from "./reviews.ts";
-import type { ApiResource, DeleteOptions, KubeApiClient, KubeObject } from "./types.ts";
+import type { ApiResource, DeleteOptions, KubeApiClient, KubeObject, WriteOptions } from "./types.ts";
 import { watchOnce } from "./watch.ts";
 
 export interface KubeClientOptions extends ConnectionOptions {
@@ -25,6 +25,8 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
     const object = asObject(nameOf(request), value);
     return object.kind ? object : typed(resource, object);
   }
+
+  const writeQuery = ({ dryRun }: WriteOptions) => ({ fieldManager, ...(dryRun ? { dryRun: "All" } : {}) });
 
   return {
     resolve: (kind, callOptions) => discovery.resolve(kind, callOptions),
@@ -49,7 +51,7 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
       const body = subresource ? object : typed(resource, object);
       return await objectCall(
         resource,
-        { method: "POST", path, query: { fieldManager }, body, verb: "create" },
+        { method: "POST", path, query: writeQuery(callOptions), body, verb: "create" },
         callOptions,
       );
     },
@@ -59,7 +61,7 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
       const body = typed(resource, object);
       return await objectCall(
         resource,
-        { method: "PUT", path, query: { fieldManager }, body, verb: "update" },
+        { method: "PUT", path, query: writeQuery(callOptions), body, verb: "update" },
         callOptions,
       );
     },
@@ -69,9 +71,8 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
         method: "PATCH",
         path: objectPath(resource, pathOf(object, callOptions.subresource)),
         query: {
-          fieldManager,
+          ...writeQuery(callOptions),
           force: callOptions.force ?? false,
-          ...(callOptions.dryRun ? { dryRun: "All" } : {}),
         },
         body: { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind },
         // Every JSON document is YAML too, and older servers know the YAML type alone.

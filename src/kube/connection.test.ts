@@ -1,7 +1,8 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
+import { until } from "../../test/support/until.ts";
 import { FakeClock } from "../lib/index.ts";
-import { clientOf, nodes, sendJson, sendStatus, startServer, until } from "./testing/test-server.ts";
+import { clientOf, nodes, sendJson, sendStatus, startServer } from "./testing/test-server.ts";
 
 const node = { kind: "Node", metadata: { name: "n" } };
 
@@ -67,6 +68,24 @@ describe("statuses", () => {
       retryAfterMs: 2_000,
     });
   });
+});
+
+test("a deadline retires all kept connections: of several that were cut without a word, one costs a call", async () => {
+  const waiting: (() => void)[] = [];
+  const dead = new Set<unknown>();
+  await using server = await startServer(({ request, response }) => {
+    if (dead.has(request.socket)) return;
+    waiting.push(() => sendJson(response, node));
+    // The first three together, so that each has a connection of its own.
+    if (server.exchanges.length < 3) return;
+    for (const answer of waiting.splice(0)) answer();
+  });
+  using test = clientOf(server);
+  await Promise.all([1, 2, 3].map(() => test.client.get(nodes, "n")));
+  for (const { request } of server.exchanges) dead.add(request.socket);
+  await expect(test.client.get(nodes, "n", { deadlineMs: 100 })).rejects.toMatchObject({ code: "deadline" });
+  expect(await test.client.get(nodes, "n")).toMatchObject(node);
+  expect(server.connections).toBe(4);
 });
 
 describe("answers that are no answers", () => {
@@ -139,12 +158,12 @@ describe("deadlines", () => {
       code: "deadline",
       message: /GET \/api\/v1\/nodes\/n.*3000 ms/,
     });
-    await until(() => server.exchanges.length === 1, "the request came");
+    await until("the request came", () => server.exchanges.length === 1);
     await clock.step(2_999);
     expect(server.exchanges[0]!.request.socket.destroyed).toBe(false);
     await clock.step(1);
     await failed;
-    await until(() => server.exchanges[0]!.request.socket.destroyed, "the connection was let go");
+    await until("the connection was let go", () => server.exchanges[0]!.request.socket.destroyed);
     expect(clock.timers).toBe(0);
   });
 
@@ -156,7 +175,7 @@ describe("deadlines", () => {
     const controller = new AbortController();
     await test.client.get(nodes, "good", { signal: controller.signal });
     const call = test.client.get(nodes, "hang", { signal: controller.signal });
-    await until(() => server.exchanges.length === 2, "the request came");
+    await until("the request came", () => server.exchanges.length === 2);
     const reason = new Error("enough");
     controller.abort(reason);
     await expect(call).rejects.toBe(reason);
@@ -168,7 +187,7 @@ describe("deadlines", () => {
     using test = clientOf(server);
     const call = test.client.get(nodes, "hang");
     const failed = expect(call).rejects.toMatchObject({ code: "stopped" });
-    await until(() => server.exchanges.length === 1, "the request came");
+    await until("the request came", () => server.exchanges.length === 1);
     test.client.close();
     await failed;
   });
@@ -191,7 +210,7 @@ describe("connections", () => {
     const watches = [1, 2, 3].map(() =>
       test.client.watch(nodes, { ...options, onEvent() {} }).catch((error) => error),
     );
-    await until(() => server.exchanges.length === 3, "the watches are open");
+    await until("the watches are open", () => server.exchanges.length === 3);
     await expect(test.client.watch(nodes, { ...options, onEvent() {} })).rejects.toMatchObject({
       code: "exhausted",
     });
@@ -232,7 +251,7 @@ describe("the rate limit", () => {
       await test.client.get(nodes, "n", { deadlineMs: 5_000 });
       results.push(index);
     });
-    await until(() => results.length === 2, "the burst is through");
+    await until("the burst is through", () => results.length === 2);
     const refused = test.client.get(nodes, "n", { deadlineMs: 1_000 });
     await expect(refused).rejects.toMatchObject({
       code: "throttled",
@@ -240,8 +259,25 @@ describe("the rate limit", () => {
       message: /our own limit/,
     });
     await clock.step(500);
-    await until(() => results.length === 3, "the third is through");
+    await until("the third is through", () => results.length === 3);
     await clock.step(500);
     await Promise.all(calls);
   });
+});
+
+test("a server that sends informational answers without end fails the call and loses the connection", async () => {
+  let sent = 0;
+  await using server = await startServer(({ request }) => {
+    const { socket } = request;
+    socket.on("error", () => {});
+    const flood = () => {
+      while (!socket.destroyed && socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1_000)))
+        sent += 28_000;
+      socket.once("drain", flood);
+    };
+    flood();
+  });
+  using client = clientOf(server);
+  await expect(client.client.get(nodes, "n")).rejects.toThrow(/informational answers without end/);
+  expect(sent).toBeLessThan(8 * 1024 * 1024);
 });

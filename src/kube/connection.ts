@@ -15,6 +15,7 @@ import { readChunks, readText, send } from "./exchange.ts";
 import { errorOfAnswer, errorOfSocket, isTrustProblem, notJson } from "./http-errors.ts";
 import type { KubeMetrics } from "./metrics.ts";
 import { type Query, withQuery } from "./paths.ts";
+import { redactSecrets } from "./redact.ts";
 import type { CallOptions } from "./types.ts";
 
 export interface ConnectionOptions {
@@ -51,6 +52,8 @@ export interface ApiRequest {
   resource: string;
   /** Longest answer, bytes, where less than the connection's own limit. */
   longest?: number;
+  /** A secret in the body. No error about the request quotes it. */
+  secret?: string;
 }
 
 /** A parsed answer and its size on the wire. */
@@ -101,6 +104,9 @@ export class Connection {
         const response = await this.#authorized(request, "calls", signal, deadlineMs);
         return await this.#readJson(request, response, signal);
       });
+    } catch (error) {
+      if (codeOf(error) === "deadline") this.#agents.retireIdle();
+      throw error;
     } finally {
       this.#calls--;
     }
@@ -193,12 +199,9 @@ export class Connection {
       const status = response.statusCode ?? 0;
       code = String(status);
       if (status >= 200 && status < 300) return response;
-      const body = await readText(response, signal, { longest: MAX_ERROR_BYTES, cut: true });
-      throw errorOfAnswer(
-        nameOf(request),
-        { status, headers: response.headers, body: body.text },
-        clock.now(),
-      );
+      const { text } = await readText(response, signal, { longest: MAX_ERROR_BYTES, cut: true });
+      const body = redactSecrets(text, credentials.token, request.secret);
+      throw errorOfAnswer(nameOf(request), { status, headers: response.headers, body }, clock.now());
     } catch (thrown) {
       if (isTrustProblem(thrown)) this.#credentials.suspect();
       const explained = this.#explain(request, thrown, signal);
@@ -238,9 +241,11 @@ export class Connection {
     const { text, bytes } = await readText(response, signal, { longest, cut: false });
     try {
       return { value: JSON.parse(text), bytes };
-    } catch (cause) {
-      const answer = { status: response.statusCode ?? 0, headers: response.headers, body: text };
-      throw notJson(nameOf(request), answer, cause);
+    } catch {
+      // The cause is left out: it quotes the body.
+      const { token } = await this.#credentials.current();
+      const body = redactSecrets(text.slice(0, MAX_ERROR_BYTES), token, request.secret);
+      throw notJson(nameOf(request), { status: response.statusCode ?? 0, headers: response.headers, body });
     }
   }
 

@@ -16,8 +16,8 @@ export class ContainedHandler {
     this.#resource = options.resource.plural;
   }
 
-  replace(objects: KubeObject[]): void {
-    this.#contain("REPLACE", undefined, () => this.#handler.onReplace(objects));
+  replace(objects: KubeObject[], resourceVersion: string): void {
+    this.#contain("REPLACE", undefined, () => this.#handler.onReplace(objects, resourceVersion));
   }
 
   upsert(type: string, object: KubeObject): void {
@@ -31,6 +31,15 @@ export class ContainedHandler {
   /** Not an event of the server's, so it is not counted as one. */
   open(): void {
     this.#guard("OPEN", undefined, () => this.#handler.onOpen?.());
+  }
+
+  /** A handler that throws knows nothing. */
+  knownVersion(head: string): string | undefined {
+    let version: string | undefined;
+    this.#guard("KNOWN", undefined, () => {
+      version = this.#handler.knownVersion?.(head);
+    });
+    return version;
   }
 
   countBookmark(): void {

@@ -1,6 +1,6 @@
-import { readFile, stat } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createSecureContext, type SecureContext } from "node:tls";
-import { type Clock, type Logger, messageOf, NodekeeperError } from "../lib/index.ts";
+import { type Clock, type Logger, messageOf, NodekeeperError, stampOf } from "../lib/index.ts";
 import type { ClusterAccess, Material } from "./access.ts";
 
 /** What a request needs to prove who we are and check who they are, at one moment. */
@@ -108,12 +108,6 @@ export class Credentials {
       "Changed credentials can't be used; keeping the last",
     );
   }
-}
-
-// Mounted secrets are swapped by a symbolic link, so the inode tells as much as the time does.
-async function stampOf(file: string): Promise<string> {
-  const { mtimeNs, ino, size } = await stat(file, { bigint: true });
-  return `${mtimeNs}:${ino}:${size}`;
 }
 
 async function contentOf(material: Material | undefined): Promise<string | undefined> {

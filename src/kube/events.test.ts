@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { type UntilOptions, until } from "../../test/support/until.ts";
 import { FakeClock, silentLogger } from "../lib/index.ts";
 import { truncated } from "./event-objects.ts";
 import { EventRecorder, type EventRecorderOptions } from "./events.ts";
@@ -10,7 +11,6 @@ import {
   startServer,
   type TestClient,
   type TestServer,
-  until,
 } from "./testing/test-server.ts";
 
 const pod = { apiVersion: "v1", kind: "Pod", name: "p", namespace: "ns", uid: "u" };
@@ -25,7 +25,8 @@ let running: Promise<void>;
 beforeEach(async () => {
   server = await startServer(({ response, body }) => sendJson(response, JSON.parse(body)));
   clock = new FakeClock();
-  connection = clientOf(server, { clock, burst: 1_000 });
+  // No deadline of a call may pass while a test steps over the pauses between tries.
+  connection = clientOf(server, { clock, burst: 1_000, deadlineMs: 86_400_000 });
   controller = new AbortController();
 });
 
@@ -48,12 +49,8 @@ const counted = async (result: string) => {
   const { values } = await connection.metrics.events.get();
   return values.find(({ labels }) => labels.result === result)?.value ?? 0;
 };
-const untilCounted = async (result: string, times: number) => {
-  for (let tries = 0; (await counted(result)) < times; tries++) {
-    if (tries > 2_000) throw new Error(`waited in vain for ${times} ${result}`);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-};
+const untilCounted = (result: string, times: number, options?: UntilOptions) =>
+  until(`${times} ${result}`, async () => (await counted(result)) >= times, options);
 const bodies = () => server.exchanges.map(({ body }) => JSON.parse(body));
 
 test("an Event is written whole", async () => {
@@ -107,7 +104,7 @@ test("the queue is bounded", async () => {
   server.handler = () => {};
   const recorder = start({ queueLength: 3 });
   recorder.record({ ...evicted, message: "first" });
-  await until(() => server.exchanges.length === 1, "the first is being written");
+  await until("the first is being written", () => server.exchanges.length === 1);
   for (let index = 0; index < 10; index++) recorder.record({ ...evicted, message: `${index}` });
   expect(await counted("dropped")).toBe(7);
 });
@@ -122,11 +119,8 @@ test("failures are tried again for a while, then counted; a refusal is not tried
   await untilCounted("failed", 1);
   expect(server.exchanges).toHaveLength(1);
   recorder.record(evicted);
-  await until(() => server.exchanges.length === 2, "the first try came");
-  for (let steps = 0; (await counted("failed")) < 2 && steps < 100; steps++) {
-    await clock.step(500);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
+  await until("the first try came", () => server.exchanges.length === 2);
+  await untilCounted("failed", 2, { clock, stepMs: 500 });
   expect(await counted("failed")).toBe(2);
   expect(server.exchanges).toHaveLength(5);
 });

@@ -2,6 +2,9 @@ import http, { type ClientRequest, type IncomingMessage } from "node:http";
 import https from "node:https";
 import { NodekeeperError } from "../lib/index.ts";
 
+/** Answers with a status below 200 that a server may send for one request. kube-apiserver sends none. */
+const MAX_INFORMATIONAL_ANSWERS = 8;
+
 /** One HTTP request, ready to be written. */
 export interface Outgoing {
   agent: http.Agent;
@@ -28,6 +31,7 @@ export function send(outgoing: Outgoing, signal: AbortSignal): Promise<IncomingM
     signal.addEventListener("abort", onAbort, { once: true });
     request.once("close", () => signal.removeEventListener("abort", onAbort));
     request.once("response", resolve);
+    limitInformational(request);
     request.on("error", (error) => {
       if (signal.aborted) reject(signal.reason);
       else if (metClosedConnection(request, error)) resolve(send(outgoing, signal));
@@ -45,6 +49,16 @@ function start({ url, ...outgoing }: Outgoing): ClientRequest {
     method: outgoing.method,
     path: outgoing.path,
     headers: outgoing.headers,
+  });
+}
+
+// Each costs 27 bytes of the peer and a call into JavaScript: without a limit they hold up the event loop for seconds.
+function limitInformational(request: ClientRequest): void {
+  let answers = 0;
+  request.on("information", () => {
+    if (++answers <= MAX_INFORMATIONAL_ANSWERS) return;
+    const message = `the server sends informational answers without end: more than ${MAX_INFORMATIONAL_ANSWERS} to one request`;
+    request.destroy(new NodekeeperError("unavailable", message));
   });
 }
 

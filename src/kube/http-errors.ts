@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type ErrorCode, messageOf, NodekeeperError } from "../lib/index.ts";
 import { isRecord } from "./objects.ts";
+import { redactSecrets } from "./redact.ts";
 
 // Longer waits than this are taken for a mistake of the other side.
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
@@ -17,6 +18,7 @@ const codesByStatus: Readonly<Record<number, ErrorCode>> = {
   409: "conflict",
   410: "gone",
   412: "conflict",
+  413: "exhausted",
   415: "unsupported",
   422: "invalid",
   429: "throttled",
@@ -26,9 +28,14 @@ const codesByStatus: Readonly<Record<number, ErrorCode>> = {
 // https://github.com/kubernetes/kubernetes/issues/122480
 const misfit = /^failed to create typed patch object/;
 
+// What etcd says of an object beyond --max-request-bytes reaches the client as an internal error, and so does what
+// gRPC says where the limit is higher than its own.
+const tooLarge = /request is too large|trying to send message larger than max/;
+
 /** The code of an HTTP status that is not a success, by the message of its Status object too. */
 export function codeOfStatus(status: number, message = ""): ErrorCode {
   if (status === 500 && misfit.test(message)) return "invalid";
+  if (status === 500 && tooLarge.test(message)) return "exhausted";
   const known = codesByStatus[status];
   if (known) return known;
   return status >= 400 && status < 500 ? "invalid" : "unavailable";
@@ -98,7 +105,7 @@ export function errorOfAnswer(what: string, answer: FailedAnswer, now: number): 
     );
   }
   const code = looksLikeHtml(headers["content-type"], body) ? "unavailable" : codeOfStatus(status);
-  const target = headers.location ? ` to ${headers.location} (not followed)` : "";
+  const target = headers.location ? ` to ${originOf(headers.location)} (not followed)` : "";
   return new NodekeeperError(
     code,
     `${what}: ${status}${target}: ${excerpt(headers["content-type"], body)}`,
@@ -107,12 +114,11 @@ export function errorOfAnswer(what: string, answer: FailedAnswer, now: number): 
 }
 
 /** The error for a success whose body is not the JSON it should be. */
-export function notJson(what: string, answer: FailedAnswer, cause?: unknown): NodekeeperError {
+export function notJson(what: string, answer: FailedAnswer): NodekeeperError {
   const shown = excerpt(answer.headers["content-type"], answer.body);
   return new NodekeeperError(
     "unavailable",
     `${what}: ${answer.status} with a body that is not JSON: ${shown}`,
-    { cause },
   );
 }
 
@@ -141,7 +147,7 @@ export function errorOfStatusObject(what: string, status: unknown): NodekeeperEr
   const retryAfterMs = retryAfterOfStatus(fields);
   return new NodekeeperError(
     codeOfStatus(code),
-    `${what}: ${code}: ${message}`,
+    `${what}: ${code}: ${redactSecrets(message)}`,
     retryAfterMs === undefined ? {} : { retryAfterMs },
   );
 }
@@ -189,6 +195,14 @@ function summaryOf(status: Readonly<Record<string, unknown>>): StatusSummary {
     name: textOf(details.name),
     causes: causes.map(({ reason, message }) => ({ reason: textOf(reason), message: textOf(message) })),
   };
+}
+
+// Without user, password and query, which may be secrets.
+function originOf(location: string): string {
+  const url = URL.parse(location, "http://server.invalid");
+  if (!url) return "no URL";
+  const origin = url.hostname === "server.invalid" ? "" : url.origin;
+  return `${origin}${url.pathname}`.slice(0, EXCERPT_CHARACTERS);
 }
 
 function textOf(value: unknown): string {

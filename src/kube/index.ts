@@ -5,7 +5,7 @@ export type { EventInput } from "./event-objects.ts";
 export { EventRecorder, type EventRecorderOptions } from "./events.ts";
 export { ApiStatusError } from "./http-errors.ts";
 export { createKubeMetrics, type KubeMetrics } from "./metrics.ts";
-export { apiVersionOf } from "./objects.ts";
+export { apiVersionOf, isRecord } from "./objects.ts";
 export type {
   AccessAnswer,
   AccessQuestion,
@@ -22,6 +22,7 @@ export type {
   ObjectMeta,
   ObjectReference,
   OwnerReference,
+  PathQuestion,
   ServerVersion,
   TokenAnswer,
   TokenUser,

@@ -1,9 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { delimiter, dirname, resolve } from "node:path";
-import { parse } from "yaml";
-import { NodekeeperError } from "../lib/index.ts";
+import { parse, YAMLParseError } from "yaml";
+import { isLoopback, NodekeeperError } from "../lib/index.ts";
 import type { ClusterAccess, Material } from "./access.ts";
-import { isLoopback } from "./loopback.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -45,8 +44,8 @@ async function readFields(path: string): Promise<Fields> {
   let fields: unknown;
   try {
     fields = parse(await readFile(path, "utf8"));
-  } catch (cause) {
-    throw new NodekeeperError("invalid", `kubeconfig ${path} can't be read`, { cause });
+  } catch (error) {
+    throw unreadable(path, error);
   }
   if (!isFields(fields)) throw new NodekeeperError("invalid", `kubeconfig ${path}: expected a mapping`);
   return fields;
@@ -60,6 +59,12 @@ function readCluster(cluster: Section, source: string): ClusterAccess {
   if (!server || !/^https?:$/.test(server.protocol)) {
     throw wrong(cluster, "server", "a URL that starts with https:// or http://");
   }
+  if (server.username !== "" || server.password !== "")
+    throw wrong(
+      cluster,
+      "server",
+      "a URL without user name and password; the credentials belong to the user",
+    );
   const serverName = text(cluster, "tls-server-name");
   const certificateAuthority = material(cluster, "certificate-authority");
   const insecure = cluster.fields["insecure-skip-tls-verify"] ?? false;
@@ -105,7 +110,7 @@ function refuseSecretsInTheClear(access: ClusterAccess, user: Section): void {
   throw wrong(
     user,
     "token",
-    `a server with https:// (a token would be readable on the way to ${access.server})`,
+    `a server with https:// (a token would be readable on the way to ${access.server.host})`,
   );
 }
 
@@ -158,6 +163,17 @@ function required(section: Section, field: string): string {
 
 function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+// The parser's own message quotes the line, which may hold a token.
+function unreadable(path: string, error: unknown): NodekeeperError {
+  if (!(error instanceof YAMLParseError))
+    return new NodekeeperError("invalid", `kubeconfig ${path} can't be read`, { cause: error });
+  const line = error.linePos?.[0].line;
+  return new NodekeeperError(
+    "invalid",
+    `kubeconfig ${path}${line ? `:${line}` : ""}: not YAML (${error.code})`,
+  );
 }
 
 // The value is left out of the message on purpose: it may be a secret.

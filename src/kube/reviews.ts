@@ -1,7 +1,15 @@
 import { NodekeeperError } from "../lib/index.ts";
 import type { Connection } from "./connection.ts";
 import { isRecord } from "./objects.ts";
-import type { AccessAnswer, AccessQuestion, CallOptions, TokenAnswer, TokenUser } from "./types.ts";
+import { redactSecrets } from "./redact.ts";
+import type {
+  AccessAnswer,
+  AccessQuestion,
+  CallOptions,
+  PathQuestion,
+  TokenAnswer,
+  TokenUser,
+} from "./types.ts";
 
 /** Asks whose token it is: https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-review-v1/ */
 export async function reviewToken(
@@ -10,7 +18,7 @@ export async function reviewToken(
   options?: CallOptions,
 ): Promise<TokenAnswer> {
   const status = await review(connection, "authentication.k8s.io", "TokenReview", { token }, options);
-  const reason = text(status.error);
+  const reason = redactSecrets(text(status.error), token);
   const user = isRecord(status.user) ? status.user : {};
   const username = text(user.username);
   if (status.authenticated !== true || username === "") return { user: undefined, reason };
@@ -19,14 +27,15 @@ export async function reviewToken(
   return { user: { username, uid: text(user.uid), groups, extra }, reason };
 }
 
-/** Asks whether somebody else may do something. */
+/** Asks what another account may do. */
 export async function reviewAccessOf(
   connection: Connection,
   { username, uid, groups, extra }: TokenUser,
-  question: AccessQuestion,
+  question: AccessQuestion | PathQuestion,
   options?: CallOptions,
 ): Promise<AccessAnswer> {
-  const spec = { resourceAttributes: question, user: username, uid, groups, extra };
+  const attributes = "path" in question ? "nonResourceAttributes" : "resourceAttributes";
+  const spec = { [attributes]: question, user: username, uid, groups, extra };
   const status = await review(connection, "authorization.k8s.io", "SubjectAccessReview", spec, options);
   return { allowed: status.allowed === true, reason: text(status.reason) || text(status.evaluationError) };
 }
@@ -41,7 +50,9 @@ async function review(
   const resource = `${kind.toLowerCase()}s`;
   const path = `/apis/${group}/v1/${resource}`;
   const body = { apiVersion: `${group}/v1`, kind, spec };
-  const { value } = await connection.call({ method: "POST", path, body, verb: "create", resource }, options);
+  const secret = text(spec.token);
+  const request = { method: "POST", path, body, verb: "create", resource, secret };
+  const { value } = await connection.call(request, options);
   if (isRecord(value) && isRecord(value.status)) return value.status;
   throw new NodekeeperError("unavailable", `POST ${path}: the answer has no status`);
 }

@@ -7,6 +7,7 @@ export interface ObjectMeta {
   generation?: number;
   creationTimestamp?: string;
   deletionTimestamp?: string;
+  deletionGracePeriodSeconds?: number;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
   ownerReferences?: OwnerReference[];
@@ -74,12 +75,15 @@ export interface CallOptions {
   deadlineMs?: number;
 }
 
-export interface ApplyOptions extends CallOptions {
+export interface WriteOptions extends CallOptions {
   subresource?: string;
-  /** Take fields from other managers. */
-  force?: boolean;
   /** Let the server check everything and change nothing. */
   dryRun?: boolean;
+}
+
+export interface ApplyOptions extends WriteOptions {
+  /** Take fields from other managers. */
+  force?: boolean;
 }
 
 export interface DeleteOptions extends CallOptions {
@@ -100,7 +104,7 @@ export interface ListOptions extends CallOptions {
 /**
  * Access to one API server. Every call has a deadline; failures are NodekeeperErrors whose code says what to do:
  * notFound, conflict, forbidden, unauthenticated, throttled (with retryAfterMs), invalid, gone, unsupported,
- * unavailable, deadline, stopped, exhausted (an answer beyond its size, too many calls). No call retries by itself except
+ * unavailable, deadline, stopped, exhausted (an object or an answer beyond its size, too many calls). No call retries by itself except
  * once with renewed credentials after a 401, and a GET that met a kept connection the server had just closed.
  */
 export interface KubeClient {
@@ -116,17 +120,9 @@ export interface KubeClient {
     resource: ApiResource,
     options?: ListOptions,
   ): Promise<{ items: KubeObject[]; resourceVersion: string }>;
-  create(
-    resource: ApiResource,
-    object: KubeObject,
-    options?: CallOptions & { subresource?: string },
-  ): Promise<KubeObject>;
+  create(resource: ApiResource, object: KubeObject, options?: WriteOptions): Promise<KubeObject>;
   /** PUT; the object's metadata.resourceVersion is the precondition. */
-  update(
-    resource: ApiResource,
-    object: KubeObject,
-    options?: CallOptions & { subresource?: string },
-  ): Promise<KubeObject>;
+  update(resource: ApiResource, object: KubeObject, options?: WriteOptions): Promise<KubeObject>;
   /** Server-side apply with the client's field manager. */
   apply(resource: ApiResource, object: KubeObject, options?: ApplyOptions): Promise<KubeObject>;
   /** JSON merge patch (RFC 7396). */
@@ -160,9 +156,26 @@ export interface WatchOptions extends Omit<ListOptions, "resourceVersion" | "pag
   onOpen?(): void;
   /** Called with each event in turn; must not throw. */
   onEvent(event: WatchEvent): void;
+  /**
+   * Called with the first characters of each event as it came, at most `watchHeadLength`. Answers the resource version
+   * of an event that is known already and need not be parsed, such as the agent's own write.
+   */
+  knownVersion?(head: string): string | undefined;
+  /** Called in place of `onEvent` for an event that is known. */
+  onKnown?(resourceVersion: string): void;
 }
 
-/** May the caller do this? `group` is empty for the core group. */
+/** How much of an event `knownVersion` sees, characters. */
+export const watchHeadLength = 1_024;
+
+/** May an account do this to a path that is no resource, such as "/metrics"? */
+export interface PathQuestion {
+  /** "get" */
+  verb: string;
+  path: string;
+}
+
+/** May an account do this? `group` is empty for the core group. */
 export interface AccessQuestion {
   verb: string;
   group: string;
@@ -219,17 +232,26 @@ export interface KubeApiClient extends KubeClient {
   /** Asks the server whose token it is, by a TokenReview. */
   reviewToken(token: string, options?: CallOptions): Promise<TokenAnswer>;
   /** Asks the server what somebody else may do, by a SubjectAccessReview. */
-  reviewAccessOf(user: TokenUser, question: AccessQuestion, options?: CallOptions): Promise<AccessAnswer>;
+  reviewAccessOf(
+    user: TokenUser,
+    question: AccessQuestion | PathQuestion,
+    options?: CallOptions,
+  ): Promise<AccessAnswer>;
   /** Ends every connection; calls under way fail with `stopped`. */
   close(): void;
 }
 
 /** What a watcher tells. Calls come one after another, in the server's order; a throwing handler is logged and contained. */
 export interface WatchHandler {
-  /** The whole list, after start and whenever the watch had to begin anew; objects absent from it are gone. */
-  onReplace(objects: KubeObject[]): void;
+  /**
+   * The whole list, after the start and whenever the watch had to be started over; objects absent from it are deleted.
+   * `resourceVersion` is the list's: what was written after it may be absent too.
+   */
+  onReplace(objects: KubeObject[], resourceVersion: string): void;
   onUpsert(object: KubeObject): void;
   onDelete(object: KubeObject): void;
   /** The server has taken up a watch: the first one, or one after another that ended or broke. */
   onOpen?(): void;
+  /** As `WatchOptions.knownVersion`. */
+  knownVersion?(head: string): string | undefined;
 }

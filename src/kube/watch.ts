@@ -4,7 +4,7 @@ import { errorOfStatusObject } from "./http-errors.ts";
 import { LineSplitter } from "./line-splitter.ts";
 import { asObject, isRecord, typed } from "./objects.ts";
 import { collectionPath } from "./paths.ts";
-import type { ApiResource, WatchEvent, WatchOptions } from "./types.ts";
+import { type ApiResource, type WatchEvent, type WatchOptions, watchHeadLength } from "./types.ts";
 
 /** Longest event, bytes: ten times what the API server's store takes, so that only a broken stream gets there. */
 const LONGEST_LINE = 16 * 1024 * 1024;
@@ -52,6 +52,11 @@ export async function watchOnce(
     onChunk: (chunk: Buffer) => {
       silence.heard();
       for (const line of splitLines(what, lines, chunk)) {
+        const known = options.knownVersion?.(line.slice(0, watchHeadLength));
+        if (known !== undefined) {
+          options.onKnown?.(known);
+          continue;
+        }
         const event = readEvent(what, resource, line);
         if (event.type === "BOOKMARK") silence.allowAtMost(BOOKMARK_SILENCE_MS);
         options.onEvent(event);

@@ -1,5 +1,6 @@
 import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { until } from "../../test/support/until.ts";
 import { FakeClock, silentLogger } from "../lib/index.ts";
 import { ContainedHandler } from "./contained-handler.ts";
 import {
@@ -11,7 +12,6 @@ import {
   startServer,
   type TestClient,
   type TestServer,
-  until,
 } from "./testing/test-server.ts";
 import type { WatchHandler } from "./types.ts";
 import { Watcher } from "./watcher.ts";
@@ -73,7 +73,7 @@ function start(handler: Partial<WatchHandler> = {}): Watcher {
 const watches = () => server.exchanges.filter(isWatch);
 const lists = () => server.exchanges.filter((exchange) => !isWatch(exchange));
 const nthWatch = async (count: number) => {
-  await until(() => watches().length >= count, `watch ${count} is open`);
+  await until(`watch ${count} is open`, () => watches().length >= count);
   return watches()[count - 1]!.response;
 };
 // The retry timer is set when the failure has come through the socket.
@@ -82,10 +82,7 @@ const stepWhenWaiting = async (restarts: number, ms: number) => {
     const { values } = await connection.metrics.watchRestarts.get();
     return values.reduce((sum, { value }) => sum + value, 0);
   };
-  for (let tries = 0; (await total()) < restarts; tries++) {
-    if (tries > 2_000) throw new Error(`waited in vain for restart ${restarts}`);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
+  await until(`restart ${restarts}`, async () => (await total()) >= restarts);
   await clock.step(ms);
 };
 
@@ -100,7 +97,7 @@ describe("a watcher", () => {
         line("MODIFIED", object("b", "12")) +
         line("DELETED", object("a", "13")),
     );
-    await until(() => told.length === 4, "all is told");
+    await until("all is told", () => told.length === 4);
     expect(told).toEqual(["replace a", "upsert b", "upsert b", "delete a"]);
     expect(lists()[0]!.url.search).toBe("?fieldSelector=metadata.name%3Da&limit=500&resourceVersion=0");
     expect(watches()[0]!.url.search).toBe(
@@ -112,7 +109,7 @@ describe("a watcher", () => {
     start();
     const first = await nthWatch(1);
     first.write(line("ADDED", object("b", "11")) + line("BOOKMARK", { metadata: { resourceVersion: "40" } }));
-    await until(() => told.length === 2, "the event is told");
+    await until("the event is told", () => told.length === 2);
     first.socket!.resetAndDestroy();
     await stepWhenWaiting(1, 1_300);
     await nthWatch(2);
@@ -160,7 +157,7 @@ describe("a watcher", () => {
       else serve(exchange);
     };
     start();
-    await until(() => watches().length === 1, "the first watch came");
+    await until("the first watch came", () => watches().length === 1);
     listVersion = "50";
     await stepWhenWaiting(1, 1_300);
     await nthWatch(2);
@@ -203,14 +200,14 @@ describe("a watcher", () => {
   test("gives up a server that is silent for too long", async () => {
     const watcher = start();
     await nthWatch(1);
-    await until(() => watcher.healthCheck().check().message === "watching", "the watch is open");
+    await until("the watch is open", () => watcher.healthCheck().check().message === "watching");
     await clock.step(479_999);
     expect(watcher.lastError).toBeUndefined();
     await clock.step(1);
     await stepWhenWaiting(1, 1_300);
     await nthWatch(2);
     expect(versionOf(watches()[1]!)).toBe("10");
-    await until(() => watches()[0]!.request.socket.destroyed, "the old connection is gone");
+    await until("the old connection is gone", () => watches()[0]!.request.socket.destroyed);
   });
 
   test("gives up one that has sent bookmarks sooner: they come every minute, so that silence means it is cut off", async () => {
@@ -219,7 +216,7 @@ describe("a watcher", () => {
     const watcher = start();
     const first = await nthWatch(1);
     first.write(line("BOOKMARK", { metadata: { resourceVersion: "40" } }));
-    await until(() => bookmarks.mock.calls.length === 1, "the bookmark is there");
+    await until("the bookmark is there", () => bookmarks.mock.calls.length === 1);
     await clock.step(179_999);
     expect(watcher.lastError).toBeUndefined();
     await clock.step(1);
@@ -232,11 +229,11 @@ describe("a watcher", () => {
     let opened = 0;
     start({ onOpen: () => void opened++ });
     const first = await nthWatch(1);
-    await until(() => opened === 1, "the first watch is told");
+    await until("the first watch is told", () => opened === 1);
     first.socket!.resetAndDestroy();
     await stepWhenWaiting(1, 1_300);
     await nthWatch(2);
-    await until(() => opened === 2, "the second watch is told");
+    await until("the second watch is told", () => opened === 2);
   });
 
   test("contains a handler that throws, or rejects", async () => {
@@ -247,7 +244,7 @@ describe("a watcher", () => {
     start({ onReplace: broken, onUpsert: async () => broken() });
     const watch = await nthWatch(1);
     watch.write(line("ADDED", object("b", "11")) + line("DELETED", object("b", "12")));
-    await until(() => told.length === 3, "all is told");
+    await until("all is told", () => told.length === 3);
     expect(told).toEqual(["threw", "threw", "delete b"]);
     expect(watches()).toHaveLength(1);
     expect(await connection.registry.metrics()).toContain('watch_handler_errors_total{resource="nodes"} 2');
@@ -276,7 +273,7 @@ test("health fails before the first list, holds while a watch is open, and fails
   server.handler = serve;
   await clock.step(1_300);
   const watch = await nthWatch(1);
-  await until(() => check.check().ok, "it is well");
+  await until("it is well", () => check.check().ok);
   await clock.step(300_000);
   expect(check.check()).toEqual({ ok: true, message: "watching" });
   server.handler = ({ response }) => sendStatus(response, 503, "away");
@@ -295,7 +292,7 @@ test("health fails at once when the watch is forbidden, and names the right", as
   };
   const watcher = start();
   await watcher.synced;
-  await until(() => watcher.lastError !== undefined, "the watch was refused");
+  await until("the watch was refused", () => watcher.lastError !== undefined);
   expect(watcher.healthCheck().check()).toMatchObject({
     ok: false,
     message: /cannot watch resource "nodes"/,

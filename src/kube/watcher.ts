@@ -128,14 +128,14 @@ export class Watcher implements Runnable {
     });
     this.#listed = "from cache";
     this.#heard();
-    this.#handler.replace(items);
+    this.#handler.replace(items, resourceVersion);
     this.#resourceVersion = resourceVersion;
     this.#isSynced = true;
     this.#markSynced();
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    const { client, clock, resource, inactivityMarginMs = 30_000 } = this.#options;
+    const { client, clock, handler, resource, inactivityMarginMs = 30_000 } = this.#options;
     const { min, max } = this.#options.timeoutSeconds ?? { min: 300, max: 600 };
     const timeoutSeconds = Math.round(min + this.#random() * (max - min));
     const startedAt = clock.monotonic();
@@ -148,6 +148,11 @@ export class Watcher implements Runnable {
         inactivityMs: timeoutSeconds * 1000 + inactivityMarginMs,
         onOpen: () => this.#opened(),
         onEvent: (event) => this.#take(event),
+        ...(handler.knownVersion && { knownVersion: (head) => this.#handler.knownVersion(head) }),
+        onKnown: (version) => {
+          this.#progressed();
+          this.#resourceVersion = version;
+        },
       });
     } finally {
       if (this.#isOpen) this.#lostAt = clock.monotonic();
@@ -170,10 +175,14 @@ export class Watcher implements Runnable {
     this.#lostAt = this.#options.clock.monotonic();
   }
 
-  #take({ type, object }: WatchEvent): void {
+  #progressed(): void {
     this.#heard();
     this.#backoff.reset();
     this.#statusErrors = 0;
+  }
+
+  #take({ type, object }: WatchEvent): void {
+    this.#progressed();
     if (type === "BOOKMARK") this.#handler.countBookmark();
     else if (type === "DELETED") this.#handler.delete(object);
     else this.#handler.upsert(type, object);

@@ -17,3 +17,15 @@ export function parseByteSize(text: string): number {
 export function formatByteSize(bytes: number): string {
   return formatQuantity(quantityOf(bytes, "BinarySI"));
 }
+
+/** Writes bytes for people, with three digits at least: 64225280 is "61.3Mi", 512 is "512". Any number is taken. */
+export function roundedBytes(bytes: number): string {
+  const suffixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
+  let value = bytes;
+  let step = 0;
+  while (Math.abs(value) >= 1024 && step < suffixes.length - 1) {
+    value /= 1024;
+    step++;
+  }
+  return `${Number(value.toFixed(Math.abs(value) < 100 ? 1 : 0))}${suffixes[step]}`;
+}

@@ -2,6 +2,8 @@
 export interface HealthResult {
   ok: boolean;
   message: string;
+  /** What is wrong although the check passes, such as a runtime that is slow; for a person. */
+  warning?: string;
 }
 
 /** A named check that can really fail. It answers from memory: it never waits, and never calls out. */

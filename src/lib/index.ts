@@ -1,7 +1,9 @@
 export { abortable, childScope, deadlineScope, type ScopedSignal, stopped, withDeadline } from "./abort.ts";
 export { Backoff, type BackoffOptions, delayAfter } from "./backoff.ts";
-export { formatByteSize, parseByteSize } from "./byte-size.ts";
+export { type BootTime, readBootTime } from "./boot-time.ts";
+export { formatByteSize, parseByteSize, roundedBytes } from "./byte-size.ts";
 export { type Clock, systemClock, type Timer } from "./clock.ts";
+export { processCpuMs } from "./cpu-time.ts";
 export { formatDuration, parseDuration } from "./duration.ts";
 export {
   codeOf,
@@ -12,9 +14,13 @@ export {
   NodekeeperError,
   toError,
 } from "./errors.ts";
+export { ExpiringCache, type ExpiringCacheOptions } from "./expiring-cache.ts";
 export { FakeClock } from "./fake-clock.ts";
+export { stampOf } from "./file-stamp.ts";
 export type { HealthCheck, HealthResult } from "./health.ts";
 export { createLogger, type Logger, type LogLevel, silentLogger } from "./log.ts";
+export { LoopTurns } from "./loop-turns.ts";
+export { isLoopback } from "./loopback.ts";
 export { Counter, Gauge, Histogram, Registry } from "./metrics.ts";
 export { checkPluginName } from "./plugin-name.ts";
 export { type ProbeResult, probeSocket } from "./probe-socket.ts";
@@ -34,8 +40,10 @@ export {
 export { quote } from "./quote.ts";
 export { type RunInOrderOptions, runInOrder } from "./run-in-order.ts";
 export type { Runnable } from "./runnable.ts";
+export { Semaphore, type SemaphoreOptions } from "./semaphore.ts";
 export { checkSocketPath, longestSocketPath } from "./socket-path.ts";
 export { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
+export { WakeableSleep } from "./wakeable-sleep.ts";
 export { pause, withPauses } from "./with-pauses.ts";
 export { type KeyHandler, WorkQueue, type WorkQueueOptions } from "./work-queue.ts";
 export { createWorkQueueMetrics, type WorkQueueMetrics } from "./work-queue-metrics.ts";

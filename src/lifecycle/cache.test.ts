@@ -26,7 +26,11 @@ describe("PodStatusCache", () => {
     ["a newer status", (cache) => cache.set("a", status("a"), 11), true],
     ["a status of the same time", (cache) => cache.set("a", status("a"), 10), false],
     ["an older status", (cache) => cache.set("a", status("a"), 9), false],
-    ["a newer failure", (cache) => cache.fail("a", new Error("no"), 11), true],
+    [
+      "a newer failure",
+      (cache) => cache.fail({ uid: "a", name: "pod-a", namespace: "default" }, new Error("no"), 11),
+      true,
+    ],
     ["a newer reading without a change", (cache) => cache.observe("a", 11), true],
     ["a newer reading without the pod", (cache) => cache.delete("a", 11), true],
     ["a newer global time", (cache) => cache.updateTime(11), true],
@@ -58,7 +62,7 @@ describe("PodStatusCache", () => {
   it("keeps the last status beside the error, until an inspection succeeds", () => {
     const cache = new PodStatusCache();
     cache.set("a", status("a", "10.0.0.1"), 1);
-    cache.fail("a", new Error("no answer"), 2);
+    cache.fail({ uid: "a", name: "pod-a", namespace: "default" }, new Error("no answer"), 2);
     expect(cache.get("a")).toMatchObject({
       error: new Error("no answer"),
       status: { ips: ["10.0.0.1"] },

@@ -1,4 +1,5 @@
 import type { PodStatus } from "../runtime/index.ts";
+import type { PodIdentity } from "./events.ts";
 
 /** What the cache knows of a pod. Times are the clock's monotonic milliseconds. */
 export interface PodCacheEntry {
@@ -23,6 +24,8 @@ export interface PodStatusReader {
   getNewerThan(podUid: string, time: number, signal: AbortSignal): Promise<PodCacheEntry>;
   /** The UIDs of all pods in the cache. */
   uids(): string[];
+  /** Differs whenever an entry was written or deleted in between. */
+  readonly version: number;
 }
 
 interface Waiter {
@@ -37,6 +40,7 @@ export class PodStatusCache implements PodStatusReader {
   readonly #onWait: (podUid: string) => void;
   #globalTime = Number.NEGATIVE_INFINITY;
   #waiting = 0;
+  #version = 0;
 
   /** @param onWait called when somebody begins to wait for a pod, so that it can be read before its turn */
   constructor(onWait: (podUid: string) => void = () => {}) {
@@ -46,6 +50,10 @@ export class PodStatusCache implements PodStatusReader {
   /** When the last reading of all pods began whose results are all here. */
   get globalTime(): number {
     return this.#globalTime;
+  }
+
+  get version(): number {
+    return this.#version;
   }
 
   get size(): number {
@@ -63,6 +71,10 @@ export class PodStatusCache implements PodStatusReader {
 
   uids(): string[] {
     return [...this.#entries.keys()];
+  }
+
+  has(podUid: string): boolean {
+    return this.#entries.has(podUid);
   }
 
   get(podUid: string): PodCacheEntry {
@@ -105,9 +117,13 @@ export class PodStatusCache implements PodStatusReader {
     this.#put(podUid, { status, error: undefined, modifiedAt: time, observedAt: time });
   }
 
-  /** A reading that began at `time` could not inspect the pod; its last status stays. */
-  fail(podUid: string, error: Error, time: number): void {
-    this.#put(podUid, { status: this.get(podUid).status, error, modifiedAt: time, observedAt: time });
+  /**
+   * A reading that began at `time` could not inspect the pod; its last status stays, an empty one where there was
+   * none. Names that are not known are empty.
+   */
+  fail({ uid, name, namespace }: PodIdentity, error: Error, time: number): void {
+    const status = this.#entries.get(uid)?.status ?? { ...absent(uid, time).status, name, namespace };
+    this.#put(uid, { status, error, modifiedAt: time, observedAt: time });
   }
 
   /** A reading that began at `time` found the pod as it was. */
@@ -119,6 +135,7 @@ export class PodStatusCache implements PodStatusReader {
 
   /** A reading that began at `time` no longer found the pod. */
   delete(podUid: string, time: number): void {
+    this.#version++;
     this.#entries.delete(podUid);
     this.#wake(podUid, absent(podUid, time));
   }
@@ -130,6 +147,7 @@ export class PodStatusCache implements PodStatusReader {
   }
 
   #put(podUid: string, entry: PodCacheEntry): void {
+    this.#version++;
     this.#entries.set(podUid, entry);
     this.#wake(podUid, entry);
   }

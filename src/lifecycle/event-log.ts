@@ -1,7 +1,7 @@
 import type { Clock } from "../lib/index.ts";
 import type { Pod } from "../runtime/index.ts";
 import type { LogPosition } from "./cursor.ts";
-import { EventReader, type ReaderHost } from "./event-reader.ts";
+import { EventReader, type LogReader, type ReaderHost } from "./event-reader.ts";
 import { EventRing } from "./event-ring.ts";
 import type { NewEvent, PodLifecycleEvent } from "./events.ts";
 import type { LogItem } from "./log-item.ts";
@@ -12,6 +12,11 @@ export interface EventLogOptions {
   clock: Clock;
   /** Every pod as the events so far leave it, for consumers that begin or fell behind. */
   snapshot: () => readonly Pod[];
+  /**
+   * Undefined when the snapshot shows the node; until then a promise of it, which rejects when the signal aborts.
+   * Default: it always does.
+   */
+  whenKnown?: (signal: AbortSignal) => Promise<void> | undefined;
   /** Makes the id of a new log: letters and digits, at most 32. */
   newId: () => string;
   onFellOff?: (missed: number) => void;
@@ -22,11 +27,17 @@ export interface ReadOptions {
   after?: LogPosition;
 }
 
+/** The log as those see it who only read it, item by item. */
+export interface EventSource {
+  readonly position: LogPosition;
+  read(options: ReadOptions, signal: AbortSignal): AsyncIterable<LogItem>;
+}
+
 /**
  * A bounded log of events that any number of consumers read at their own pace. A consumer is a cursor: nothing is
  * queued for it, so that its slowness costs nobody else an event.
  */
-export class EventLog implements ReaderHost {
+export class EventLog implements ReaderHost, EventSource {
   readonly #options: EventLogOptions;
   readonly #readers = new Set<EventReader>();
   readonly #ring: EventRing;
@@ -95,9 +106,9 @@ export class EventLog implements ReaderHost {
 
   /**
    * Reads on for as long as the signal lets it, waiting for what is still to come. The consumer counts from now on,
-   * until it ends the iteration or the signal aborts.
+   * until it ends the iteration or the signal aborts. A snapshot waits until the node is known, however long that takes.
    */
-  read(options: ReadOptions, signal: AbortSignal): AsyncIterableIterator<LogItem> {
+  read(options: ReadOptions, signal: AbortSignal): LogReader {
     const reader = new EventReader(this, options.after, signal, () => this.#readers.delete(reader));
     if (!signal.aborted) this.#readers.add(reader);
     return reader;
@@ -118,6 +129,11 @@ export class EventLog implements ReaderHost {
 
   snapshot(): readonly Pod[] {
     return this.#options.snapshot();
+  }
+
+  /** For readers: as the option of that name. */
+  whenKnown(signal: AbortSignal): Promise<void> | undefined {
+    return this.#options.whenKnown?.(signal);
   }
 
   /** A consumer lost events; called by its reader. */

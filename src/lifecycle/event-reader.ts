@@ -9,13 +9,20 @@ export interface ReaderHost {
   readonly last: number;
   get(sequence: number): PodLifecycleEvent | undefined;
   snapshot(): readonly Pod[];
+  whenKnown(signal: AbortSignal): Promise<void> | undefined;
   fellOff(missed: number): void;
 }
 
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
+/** A consumer's items, one after the other. */
+export interface LogReader extends AsyncIterableIterator<LogItem> {
+  /** Events that are there already, after the last item and in order, so many at most; without waiting. */
+  takeReady(most: number): LogItem[];
+}
+
 /** One consumer's way through the log. It ends quietly when its signal aborts. */
-export class EventReader implements AsyncIterableIterator<LogItem> {
+export class EventReader implements LogReader {
   readonly #host: ReaderHost;
   readonly #signal: AbortSignal;
   readonly #onEnd: () => void;
@@ -52,12 +59,24 @@ export class EventReader implements AsyncIterableIterator<LogItem> {
 
   async next(): Promise<IteratorResult<LogItem, undefined>> {
     while (!this.#ended) {
+      if (this.#restart) await this.#untilKnown();
+      if (this.#ended) break;
       const value = this.#take();
       if (value) return { done: false, value };
       this.#waiting ??= Promise.withResolvers();
       await this.#waiting.promise;
     }
     return DONE;
+  }
+
+  takeReady(most: number): LogItem[] {
+    const items: LogItem[] = [];
+    while (!this.#ended && !this.#restart && items.length < most) {
+      const item = this.#take();
+      if (item === undefined) break;
+      items.push(item);
+    }
+    return items;
   }
 
   return(): Promise<IteratorReturnResult<undefined>> {
@@ -67,6 +86,15 @@ export class EventReader implements AsyncIterableIterator<LogItem> {
 
   [Symbol.asyncIterator](): this {
     return this;
+  }
+
+  async #untilKnown(): Promise<void> {
+    try {
+      await this.#host.whenKnown(this.#signal);
+    } catch (error) {
+      // The signal has aborted, or the consumer has left: it ends quietly.
+      if (!this.#ended) throw error;
+    }
   }
 
   #take(): LogItem | undefined {

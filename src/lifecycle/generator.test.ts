@@ -71,6 +71,41 @@ describe("relist", () => {
     await harness.stop();
   });
 
+  it("has a consumer that comes early wait for the first list, and says after a bound why it has not come", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    runtime.addPod("a");
+    runtime.before = () => {
+      throw unavailable();
+    };
+    const first = generator.events.read({}, live).next();
+    // As a part of the agent with a position that an earlier log gave: it must not end because the runtime is away.
+    const second = generator.events.read({ after: { log: "earlier", sequence: 7 } }, live).next();
+    await harness.start();
+    const refused = generator.listedSoon(live).catch((error: unknown) => error);
+    await clock.step(10_000);
+    const message = expect.stringMatching(/^no relist has succeeded in the 10s .*connection refused/);
+    expect(await refused).toMatchObject({ code: "unavailable", message });
+    await clock.step(60_000);
+    const later = generator.listedSoon(live).catch((error: unknown) => error);
+    await clock.step(1_000);
+    expect(await later).toMatchObject({ code: "unavailable" });
+    runtime.before = () => undefined;
+    await clock.step(1_000);
+    expect((await first).value).toMatchObject({ kind: "snapshot", why: "begin", pods: [{ uid: "a" }] });
+    expect((await second).value).toMatchObject({ kind: "snapshot", why: "fellOff", pods: [{ uid: "a" }] });
+    await harness.stop();
+  });
+
+  it("lets a consumer leave that waits for the first list", async () => {
+    const harness = createHarness();
+    const controller = new AbortController();
+    const waiting = harness.generator.events.read({}, controller.signal).next();
+    controller.abort(new Error("enough"));
+    expect(await waiting).toEqual({ done: true, value: undefined });
+    expect(harness.generator.events.consumers).toBe(0);
+  });
+
   it("waits the period from the end of a relist, and never runs two", async () => {
     const harness = createHarness();
     const { runtime, clock } = harness;
@@ -192,6 +227,67 @@ describe("relist", () => {
     await harness.stop();
   });
 
+  it("takes an exit that the inspection shows and the list does not have yet: cache, records and log agree", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    runtime.addPod("a");
+    runtime.set("a", "a1", "running");
+    runtime.set("a", "a2", "created");
+    await harness.start();
+    // The list is answered, then the container exits, then it is inspected.
+    runtime.after = (call) => {
+      if (call !== "listPods") return;
+      for (const id of ["a1", "brief"]) runtime.set("a", id, "exited", "container", 5);
+    };
+    runtime.set("a", "a2", "running");
+    runtime.set("a", "brief", "running");
+    await clock.step(1_000);
+    // What the list saw run for the first time has started, short as it was.
+    expect(harness.told()).toEqual(["Started a2", "Started brief", "Died a1", "Died brief"]);
+    const states = { a1: "exited", a2: "running", brief: "exited" };
+    expect(statesIn(generator.statuses.get("a").status.containers)).toEqual(states);
+    expect(statesIn(generator.events.snapshot()[0]!.containers)).toEqual(states);
+    await clock.step(3_000);
+    expect(harness.told()).toHaveLength(4);
+    await harness.stop();
+  });
+
+  it("takes a container that is removed between list and inspection for removed, in cache, records and log", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    runtime.addPod("a");
+    runtime.set("a", "a1", "running");
+    await harness.start();
+    runtime.set("a", "a2", "running");
+    runtime.after = (call) => {
+      if (call === "listPods") runtime.remove("a", "a1");
+    };
+    await clock.step(1_000);
+    expect(harness.told().sort()).toEqual(["Died a1", "Removed a1", "Started a2"]);
+    expect(statesIn(generator.statuses.get("a").status.containers)).toEqual({ a2: "running" });
+    expect(statesIn(generator.events.snapshot()[0]!.containers)).toEqual({ a2: "running" });
+    await harness.stop();
+  });
+
+  it("does not take a container for removed that is listed and has no status", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    runtime.addPod("a");
+    runtime.set("a", "a1", "running");
+    await harness.start();
+    const ghost = { ...runtime.pods.get("a")!.containers.get("a1")!, id: "ghost" };
+    runtime.lie = (pod) => ({ ...pod, containers: [...pod.containers, ghost] });
+    await clock.step(3_000);
+    expect(harness.told()).toEqual([]);
+    expect(generator.statuses.get("a").error?.message).toBe(
+      "container ghost is listed, and the runtime has no status of it",
+    );
+    runtime.lie = (pod) => pod;
+    await clock.step(1_000);
+    expect(harness.told()).toEqual(["PodSync a"]);
+    await harness.stop();
+  });
+
   it("looks twice before it believes that what ran is gone", async () => {
     const harness = createHarness();
     const { runtime, clock } = harness;
@@ -270,21 +366,78 @@ describe("health", () => {
     await harness.stop();
   });
 
-  it("counts from the start of the agent when no relist ever succeeds", async () => {
-    const harness = createHarness({ settings: { unhealthyAfterMs: 10_000 } });
-    harness.runtime.before = () => {
+  it("fails until all pods were read once, and says why they were not", async () => {
+    const harness = createHarness({ settings: { unhealthyAfterMs: 180_000 } });
+    const { runtime, clock, generator } = harness;
+    runtime.addPod("a");
+    runtime.before = () => {
       throw unavailable();
     };
+    const check = () => generator.healthCheck().check();
     await harness.start();
-    await harness.clock.step(10_000);
-    expect(harness.generator.healthCheck().check().ok).toBe(true);
-    await harness.clock.step(1_000);
-    const { ok, message } = harness.generator.healthCheck().check();
-    expect(ok).toBe(false);
-    expect(message).toContain("no relist has succeeded in the 11s since the start");
-    expect(message).toContain("ListPodSandbox: connection refused");
+    expect(check().ok).toBe(false);
+    await clock.step(11_000);
+    expect(check().ok).toBe(false);
+    expect(check().message).toContain("no relist has succeeded in the 11s since the start");
+    expect(check().message).toContain("ListPodSandbox: connection refused");
     expect(await harness.metric("relist_failures_total", { code: "unavailable" })).toBe(12);
+    runtime.before = (call, _, signal) => (call === "podStatus" ? runtime.delay(500, signal) : undefined);
+    await clock.step(1_000);
+    expect(check()).toEqual({
+      ok: false,
+      message:
+        "last relist that succeeded began 0s ago; pods are inspected for the first time; in flight: inspection of 1 changed pods for 0s",
+    });
+    await clock.step(500);
+    expect(check().ok).toBe(true);
     await harness.stop();
+  });
+
+  it("names the calls and the pods with which the runtime is slow, while it is", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    for (const uid of ["a", "b"]) runtime.addPod(uid);
+    await harness.start();
+    expect(generator.problems()).toEqual([]);
+    runtime.before = (call, uid, signal) =>
+      call === "podStatus" && uid === "a" ? runtime.delay(20_000, signal) : undefined;
+    runtime.set("a", "a1", "running");
+    await clock.step(13_000);
+    expect(generator.healthCheck().check()).toMatchObject({
+      ok: true,
+      warning: expect.stringContaining("slow: status of pod default/pod-a for 12s"),
+    });
+    expect(generator.problems()).toEqual([
+      "slow: status of pod default/pod-a for 12s",
+      "no answer yet to: podStatus of a for 12s",
+      "1 pods can't be read and are stale",
+    ]);
+    expect(generator.statuses.get("a").error?.message).toMatch(/status of pod default\/pod-a: no answer/);
+    expect(harness.logged("container runtime does not answer")).toMatchObject([
+      { waitingFor: expect.arrayContaining([expect.stringContaining("status of pod default/pod-a")]) },
+    ]);
+    await clock.step(20_000);
+    expect(generator.problems()).toEqual([]);
+    expect(harness.logged("container runtime answers again")).toHaveLength(1);
+    await harness.stop();
+    expect(clock.timers).toBe(0);
+  });
+
+  it("reads pods that failed also while a list of all pods hangs", async () => {
+    const harness = createHarness();
+    const { runtime, clock } = harness;
+    runtime.addPod("a");
+    await harness.start();
+    runtime.before = (call) => {
+      if (call === "podStatus") throw unavailable();
+    };
+    runtime.set("a", "a1", "running");
+    await clock.step(1_000);
+    runtime.before = (call, _, signal) => (call === "listPods" ? runtime.delay(100_000, signal) : undefined);
+    await clock.step(2_500);
+    expect(harness.told()).toEqual(["Started a1"]);
+    await harness.stop();
+    expect(clock.timers).toBe(0);
   });
 
   it("is not misled by a clock that jumps back", async () => {
@@ -388,3 +541,7 @@ describe("requestRelist", () => {
     await harness.stop();
   });
 });
+
+function statesIn(containers: readonly { id: string; state: string }[]): Record<string, string> {
+  return Object.fromEntries(containers.map(({ id, state }) => [id, state]));
+}

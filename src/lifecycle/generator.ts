@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import {
-  abortable,
   type Clock,
   childScope,
   codeOf,
@@ -9,22 +8,26 @@ import {
   type Registry,
   type Runnable,
 } from "../lib/index.ts";
-import type { Runtime, RuntimeHint } from "../runtime/index.ts";
+import type { Runtime } from "../runtime/index.ts";
 import type { LifecycleStore } from "../state/index.ts";
 import { PodStatusCache, type PodStatusReader } from "./cache.ts";
 import { EventLog } from "./event-log.ts";
-import { lifecycleHealth } from "./health.ts";
-import { type HintState, HintStream } from "./hints.ts";
+import { FirstList } from "./first-list.ts";
+import { type LifecycleState, lifecycleHealth, runtimeProblems } from "./health.ts";
+import { HintedReadings } from "./hinted-readings.ts";
 import { Journal } from "./journal.ts";
 import { InspectionLimiter } from "./limiter.ts";
 import { createLifecycleMetrics, type LifecycleMetrics } from "./metrics.ts";
-import { HintMisses } from "./misses.ts";
 import { RelistPacing } from "./pacing.ts";
 import { PodRecords } from "./records.ts";
 import { Relist } from "./relist.ts";
 import { PodRequests } from "./requests.ts";
 import { defaultLifecycleSettings, type LifecycleSettings } from "./settings.ts";
+import { SlowRuntimeLog } from "./slow-runtime-log.ts";
 import { PodTracker } from "./tracker.ts";
+
+// How often pods that could not be read are tried again while a list hangs.
+const RETRY_MS = 1_000;
 
 export interface PodLifecycleEventGeneratorOptions {
   runtime: Runtime;
@@ -59,10 +62,11 @@ export class PodLifecycleEventGenerator implements Runnable {
   readonly #tracker: PodTracker;
   readonly #relist: Relist;
   readonly #requests: PodRequests;
-  readonly #hints: HintStream;
-  readonly #misses: HintMisses;
+  readonly #hints: HintedReadings;
   readonly #pacing: RelistPacing;
-  readonly #listedOnce = Promise.withResolvers<void>();
+  readonly #slowLog: SlowRuntimeLog;
+  readonly #runtime: Runtime;
+  readonly #firstList: FirstList;
   #restored: boolean | undefined;
   #relistFailedWith: string | undefined;
   #startedAt: number | undefined;
@@ -71,6 +75,7 @@ export class PodLifecycleEventGenerator implements Runnable {
     const { runtime, store, clock, logger, registry } = options;
     const settings = { ...defaultLifecycleSettings, ...options.settings };
     const records = this.#records;
+    this.#runtime = runtime;
     this.#clock = clock;
     this.#logger = logger;
     this.#settings = settings;
@@ -78,7 +83,15 @@ export class PodLifecycleEventGenerator implements Runnable {
       clock,
       shortMs: settings.relistPeriodMs,
       longMs: settings.hintedRelistPeriodMs,
-      relaxed: () => this.#hinted && this.#relistFailedWith === undefined,
+      distrustMs: settings.hintDistrustMs,
+      relaxed: () => this.#hints.isProven && this.#relistFailedWith === undefined,
+    });
+    this.#firstList = new FirstList({
+      clock,
+      timeoutMs: settings.firstListTimeoutMs,
+      periodMs: settings.relistPeriodMs,
+      startedAt: () => this.#startedAt,
+      explain: () => lifecycleHealth(this.#state()).message,
     });
     const limiter = new InspectionLimiter({
       clock,
@@ -96,18 +109,31 @@ export class PodLifecycleEventGenerator implements Runnable {
       consumers: () => this.events.consumers,
       slowestConsumer: () => this.events.slowest,
       hintState: () => this.#hints.state,
+      relistPeriodSeconds: () => this.#pacing.periodMs / 1000,
     });
     this.#metrics = metrics;
+    this.#hints = new HintedReadings({
+      runtime,
+      clock,
+      logger,
+      settings,
+      metrics,
+      pacing: this.#pacing,
+      read: (podUid) => this.requestRelist(podUid),
+      ...(options.random ? { random: options.random } : {}),
+    });
     this.events = new EventLog({
       capacity: settings.logCapacity,
       clock,
       snapshot: () => records.told(),
+      // What an earlier run left is known, and what changed since comes as events.
+      whenKnown: (signal) => (this.isKnown ? undefined : this.listed(signal)),
       newId: options.newLogId ?? (() => randomUUID().replaceAll("-", "").slice(0, 12)),
       onFellOff: () => metrics.fellOff.inc(),
     });
-    // Between relists that are far apart, somebody who waits for news of a pod has it read.
+    // A pod that is waited for is read before the next relist, where that is far.
     const cache = new PodStatusCache((podUid) => {
-      if (this.#hinted) this.requestRelist(podUid);
+      if (this.#hints.isHealthy) this.requestRelist(podUid);
     });
     this.statuses = cache;
     this.#cache = cache;
@@ -127,18 +153,17 @@ export class PodLifecycleEventGenerator implements Runnable {
       limiter,
       metrics,
       callDeadlineMs: settings.callDeadlineMs,
+      hintedExits: this.#hints.exits,
+      onUnchanged: (podUid) => this.#hints.unchanged(podUid),
+      onChanged: (podUid, startedAt) => this.#hints.changed(podUid, startedAt),
       clock,
       logger,
     });
+    this.#slowLog = new SlowRuntimeLog({ clock, logger, state: () => this.#state() });
     this.#requests = new PodRequests({
       limit: settings.requestLimit,
       concurrency: settings.inspections.max,
       read: (podUid, signal) => this.#tracker.read(podUid, signal),
-    });
-    this.#misses = new HintMisses({
-      clock,
-      graceMs: settings.hintGraceMs,
-      onMissed: (count) => this.#missed(count),
     });
     this.#relist = new Relist({
       runtime,
@@ -149,19 +174,7 @@ export class PodLifecycleEventGenerator implements Runnable {
       clock,
       listDeadlineMs: settings.callDeadlineMs,
       onListed: (startedAt) => this.#listed(startedAt),
-      onChange: (podUid) => {
-        if (this.#hinted) this.#misses.found(podUid);
-      },
-    });
-    this.#hints = new HintStream({
-      runtime,
-      clock,
-      logger,
-      settleMs: settings.hintSettleMs,
-      versionPollMs: settings.versionPollMs,
-      onHint: (hint) => this.#hint(hint),
-      onState: (state) => this.#hintState(state),
-      ...(options.random ? { random: options.random } : {}),
+      onChange: (podUid) => this.#hints.foundByList(podUid, this.#relist.status.previousSuccessAt),
     });
   }
 
@@ -177,14 +190,20 @@ export class PodLifecycleEventGenerator implements Runnable {
     // Until the node is known, events that the runtime replays would be told as news.
     if (this.#restored) this.#requests.open(scope.signal);
     try {
-      const hints = this.#settings.useHints ? this.#hints.run(scope.signal) : undefined;
+      const others = [this.#hints.run(scope.signal), this.#slowLog.run(scope.signal)];
       await this.#relistLoop(scope.signal).finally(() => scope.abort());
-      await hints;
+      await Promise.all(others);
     } finally {
+      this.#hints.stop();
       await this.#tracker.idle();
-      this.#misses.reset();
+      this.#hints.stop();
       this.#journal.close();
     }
+  }
+
+  /** Whether the log's snapshot shows the node: as an earlier run left it, or as it is. */
+  get isKnown(): boolean {
+    return this.#restored === true || this.#firstList.isDone;
   }
 
   /**
@@ -192,7 +211,27 @@ export class PodLifecycleEventGenerator implements Runnable {
    * Rejects with the signal's reason.
    */
   listed(signal: AbortSignal): Promise<void> {
-    return abortable(this.#listedOnce.promise, signal);
+    return this.#firstList.wait(signal);
+  }
+
+  /**
+   * As `listed`, with a bound: throws `unavailable`, with what the runtime is at, where no list has succeeded until
+   * `firstListTimeoutMs` after the start; after that it waits for one period.
+   */
+  listedSoon(signal: AbortSignal): Promise<void> {
+    return this.#firstList.waitBriefly(signal);
+  }
+
+  /** What is wrong with the runtime, or slow, now; empty where nothing is. Each is one line for a person. */
+  problems(): string[] {
+    return runtimeProblems(this.#state());
+  }
+
+  /** When the last list that succeeded began, wall milliseconds; undefined before the first. */
+  get listedAt(): number | undefined {
+    const { lastSuccessAt } = this.#relist.status;
+    if (lastSuccessAt === undefined) return undefined;
+    return Math.round(this.#clock.now() - (this.#clock.monotonic() - lastSuccessAt));
   }
 
   /** Has one pod read at once. Nothing is lost when too many ask: a relist of all pods stands in then. */
@@ -206,14 +245,20 @@ export class PodLifecycleEventGenerator implements Runnable {
     return {
       name: "PodLifecycleReady",
       kind: "ready",
-      check: () =>
-        lifecycleHealth({
-          relist: this.#relist.status,
-          startedAt: this.#startedAt,
-          now: this.#clock.monotonic(),
-          unhealthyAfterMs: this.#settings.unhealthyAfterMs,
-          stalePods: this.#records.failed,
-        }),
+      check: () => lifecycleHealth(this.#state()),
+    };
+  }
+
+  #state(): LifecycleState {
+    return {
+      relist: this.#relist.status,
+      isListed: this.#firstList.isDone,
+      startedAt: this.#startedAt,
+      now: this.#clock.monotonic(),
+      unhealthyAfterMs: this.#settings.unhealthyAfterMs,
+      stalePods: this.#records.failed,
+      slowReadings: this.#tracker.slow(),
+      callsInFlight: this.#runtime.callsInFlight(),
     };
   }
 
@@ -223,7 +268,7 @@ export class PodLifecycleEventGenerator implements Runnable {
     while (!signal.aborted) {
       try {
         this.#pacing.begin();
-        await this.#relist.run(silent, signal);
+        await this.#relistOnce(silent, signal);
         if (silent) {
           this.#journal.begin();
           this.#requests.open(signal);
@@ -238,24 +283,33 @@ export class PodLifecycleEventGenerator implements Runnable {
     }
   }
 
+  // While a list hangs, pods that could not be read are tried again as they are between relists.
+  async #relistOnce(silent: boolean, signal: AbortSignal): Promise<void> {
+    const periodMs = Math.max(this.#settings.relistPeriodMs, RETRY_MS);
+    const retry = () => {
+      if (this.#relist.status.inFlight?.phase === "list") this.#readSome();
+      timer = this.#clock.after(periodMs, retry);
+    };
+    let timer = this.#clock.after(periodMs, retry);
+    try {
+      await this.#relist.run(silent, signal);
+    } finally {
+      timer.cancel();
+    }
+  }
+
   // What could not be read, or is waited for, is read at the short period, even when the relist is far.
   #readSome(): void {
     for (const podUid of [...this.#records.marked(), ...this.#cache.waitedFor()]) this.requestRelist(podUid);
   }
 
-  get #hinted(): boolean {
-    return this.#settings.useHints && this.#hints.state === "healthy";
-  }
-
   #listed(startedAt: number): void {
-    this.#hints.runtimeAnswered();
     this.#metrics.requestsAnswered.inc(this.#requests.dropBefore(startedAt));
-    this.#misses.forgetBefore(startedAt);
-    this.#pacing.relax();
+    this.#hints.listed(startedAt);
   }
 
   #relistSucceeded(): void {
-    this.#listedOnce.resolve();
+    this.#firstList.done();
     if (this.#relistFailedWith === undefined) return;
     this.#logger.info({}, "pods are listed again");
     if (this.#relistFailedWith === "unavailable") this.#hints.runtimeRestarted();
@@ -268,28 +322,6 @@ export class PodLifecycleEventGenerator implements Runnable {
     // Once for each kind of failure: a runtime that is away fails every second.
     if (this.#relistFailedWith !== code) this.#logger.warn({ err: error }, "pods can't be listed");
     this.#relistFailedWith = code;
-  }
-
-  #hint({ podUid }: RuntimeHint): void {
-    this.#metrics.hints.inc();
-    if (podUid === "") {
-      this.#pacing.soon();
-      return;
-    }
-    this.#misses.hinted(podUid);
-    this.requestRelist(podUid);
-  }
-
-  #hintState(state: HintState): void {
-    this.#misses.reset();
-    this.#pacing.reset();
-    // What happened while nobody told is found now.
-    if (state !== "unsupported") this.#pacing.soon();
-  }
-
-  #missed(count: number): void {
-    this.#metrics.hintMisses.inc(count);
-    this.#pacing.distrust();
   }
 
   #inFlightSeconds(): number {

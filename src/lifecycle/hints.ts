@@ -1,5 +1,5 @@
 import { Backoff, type Clock, childScope, codeOf, type Logger, stopped } from "../lib/index.ts";
-import type { Runtime, RuntimeHint } from "../runtime/index.ts";
+import { broadcastsEvents, type Runtime, type RuntimeHint, type RuntimeVersion } from "../runtime/index.ts";
 
 /**
  * `starting`: asked, and not known yet; `healthy`: hints come; `failing`: the stream broke, asked again with backoff;
@@ -23,12 +23,16 @@ export interface HintStreamOptions {
 const RETRY_BASE_MS = 500;
 const RETRY_MAX_MS = 30_000;
 
-/** Follows the runtime's event stream, and knows whether it can be relied on. */
+/** Follows the runtime's event stream, and knows how far it can be relied on. */
 export class HintStream {
   readonly #options: HintStreamOptions;
   readonly #backoff: Backoff;
   #state: HintState = "starting";
   #restarted: PromiseWithResolvers<void> = Promise.withResolvers();
+  // Of the stream that is open: whether a hint came on it, and whether the runtime sends each event to all.
+  #heard = false;
+  #isBroadcast = false;
+  #openedAt = Number.POSITIVE_INFINITY;
   // What was found out about events holds for this connection of the runtime.
   #askedOn: number;
 
@@ -45,6 +49,19 @@ export class HintStream {
 
   get state(): HintState {
     return this.#state;
+  }
+
+  /**
+   * Whether pods may be listed rarely: a hint came on this very stream, and the runtime sends each event to every
+   * subscriber. An open stream alone proves nothing: where subscribers share events, others take them.
+   */
+  get isProven(): boolean {
+    return this.#state === "healthy" && this.#heard && this.#isBroadcast;
+  }
+
+  /** Whether the stream that is open was asked for before `time`, monotonic milliseconds, and is a real one. */
+  isOpenSince(time: number): boolean {
+    return this.#state === "healthy" && this.#openedAt < time;
   }
 
   /** The runtime was away and is back: what was found out about its events no longer holds. */
@@ -75,6 +92,10 @@ export class HintStream {
   async #follow(signal: AbortSignal): Promise<boolean> {
     const { runtime, clock, logger, settleMs, onHint } = this.#options;
     using scope = childScope(signal);
+    this.#heard = false;
+    this.#isBroadcast = false;
+    this.#openedAt = clock.monotonic();
+    void this.#askDelivery(scope.signal);
     let real = false;
     const prove = () => {
       if (real) return;
@@ -85,6 +106,7 @@ export class HintStream {
     const timer = clock.after(settleMs, prove);
     try {
       for await (const hint of runtime.hints(scope.signal)) {
+        this.#heard = true;
         prove();
         onHint(hint);
       }
@@ -126,17 +148,22 @@ export class HintStream {
       signal.throwIfAborted();
       if (known) break;
       const now = await this.#version(signal);
-      if (now !== undefined && now !== before) break;
+      if (now && !isSameVersion(now, before)) break;
     }
     this.#backoff.reset();
     this.#enter("starting");
   }
 
-  // Undefined while the runtime is away.
-  async #version(signal: AbortSignal): Promise<string | undefined> {
+  // Of the runtime that this stream is of: each subscription asks again.
+  async #askDelivery(signal: AbortSignal): Promise<void> {
+    const version = await this.#version(signal).catch(() => undefined);
+    if (version && !signal.aborted) this.#isBroadcast = broadcastsEvents(version);
+  }
+
+  // Undefined while the runtime is away. Rejects when the signal aborts.
+  async #version(signal: AbortSignal): Promise<RuntimeVersion | undefined> {
     try {
-      const { runtimeName, runtimeVersion } = await this.#options.runtime.version(signal);
-      return `${runtimeName} ${runtimeVersion}`;
+      return await this.#options.runtime.version(signal);
     } catch {
       signal.throwIfAborted();
       return undefined;
@@ -148,4 +175,8 @@ export class HintStream {
     this.#state = state;
     this.#options.onState(state);
   }
+}
+
+function isSameVersion(one: RuntimeVersion, other: RuntimeVersion | undefined): boolean {
+  return one.runtimeName === other?.runtimeName && one.runtimeVersion === other.runtimeVersion;
 }

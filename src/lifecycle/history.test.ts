@@ -1,9 +1,13 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { NodekeeperError } from "../lib/index.ts";
+import { FakeClock, NodekeeperError, silentLogger } from "../lib/index.ts";
 import type { ContainerState } from "../runtime/index.ts";
+import { LifecycleStore, StateDatabase } from "../state/index.ts";
 import { createHarness } from "./testing/harness.ts";
-import type { MemoryRuntime } from "./testing/memory-runtime.ts";
+import { MemoryRuntime } from "./testing/memory-runtime.ts";
 
 type Harness = ReturnType<typeof createHarness>;
 
@@ -254,5 +258,64 @@ describe("random histories, read by relists and hints at once", () => {
       ),
       { numRuns: 100 },
     );
+  });
+});
+
+describe("random histories over restarts of the agent", () => {
+  const step = fc.record({
+    before: fc.array(change, { maxLength: 4 }),
+    /** While the agent is stopped; undefined: it is not restarted. */
+    away: fc.option(fc.array(change, { maxLength: 4 }), { nil: undefined }),
+    failing: fc.option(fc.constantFrom("listPods", "podStatus"), { nil: undefined }),
+  });
+
+  it("after the first list of each the cache is the runtime's state, and each change is told once", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "nodekeeper-history-"));
+    let run = 0;
+    try {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
+          const place = join(directory, String(run++));
+          const database = StateDatabase.open({
+            directory: place,
+            clock: new FakeClock(),
+            log: silentLogger,
+          });
+          const store = new LifecycleStore(database);
+          const runtime = new MemoryRuntime();
+          const node = new Node(runtime);
+          let harness = createHarness({ runtime, store });
+          await harness.start();
+          for (const { before, away, failing } of steps) {
+            for (const each of before) node.play(each);
+            runtime.before = (call) => {
+              if (call === failing) throw new NodekeeperError("unavailable", `${call} fails`);
+            };
+            await harness.clock.step(1_000);
+            if (away) {
+              await harness.stop();
+              for (const each of away) node.play(each);
+              harness = createHarness({ runtime, store });
+              await harness.start();
+            }
+            runtime.before = () => {};
+            await harness.clock.step(1_000);
+            expectCacheAsRuntime(harness);
+            const told = eventsByContainer(harness);
+            for (const types of told.values())
+              expect(types.map((type) => `${type} `).join("")).toMatch(/^(Started )?(Died (Removed )?)?$/);
+            for (const [id, state] of [...statesOf(runtime).values()].flatMap((states) => [...states])) {
+              if (state === "running") expect(told.get(id)).toEqual(["Started"]);
+              if (state === "exited") expect(told.get(id)?.at(-1)).toBe("Died");
+            }
+          }
+          await harness.stop();
+          database.close();
+        }),
+        { numRuns: 20 },
+      );
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
   });
 });

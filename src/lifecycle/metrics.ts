@@ -14,6 +14,8 @@ export interface LifecycleReadings {
   consumers(): number;
   slowestConsumer(): number;
   hintState(): HintState;
+  /** From the end of a relist to the start of the next, seconds. */
+  relistPeriodSeconds(): number;
 }
 
 const PREFIX = "nodekeeper_lifecycle_";
@@ -55,6 +57,11 @@ export function createLifecycleMetrics(registry: Registry, readings: LifecycleRe
     "slowest_consumer_events",
     "How many events the slowest consumer is behind.",
     readings.slowestConsumer,
+  );
+  live(
+    "relist_period_seconds",
+    "From the end of a relist to the start of the next as it is now: the short period, or that with runtime events.",
+    readings.relistPeriodSeconds,
   );
   live("pods", "Pods known to the runtime.", () => readings.pods().length);
   new Gauge({

@@ -2,7 +2,7 @@ import type { Clock, Timer } from "../lib/index.ts";
 
 export interface HintMissesOptions {
   clock: Clock;
-  /** A hint may come so much later than the list that shows the change, milliseconds. */
+  /** A hint may come so much earlier or later than the list that shows the change, milliseconds. */
   graceMs: number;
   onMissed: (count: number) => void;
 }
@@ -34,9 +34,13 @@ export class HintMisses {
     this.#timer ??= this.#options.clock.after(this.#options.graceMs, () => this.#count());
   }
 
-  /** Hints before `time` have been answered: they explain nothing that is found later. */
+  /**
+   * Hints well before `time` have been answered: they explain nothing that is found later. Those just before it do:
+   * a runtime may send an event before its lists show the change.
+   */
   forgetBefore(time: number): void {
-    for (const [podUid, at] of this.#hinted) if (at < time) this.#hinted.delete(podUid);
+    const answered = time - this.#options.graceMs;
+    for (const [podUid, at] of this.#hinted) if (at < answered) this.#hinted.delete(podUid);
   }
 
   /** Forgets what is not counted yet: hints do not come at the moment. */

@@ -1,5 +1,4 @@
-import type { Clock } from "../lib/index.ts";
-import { Alarm } from "./alarm.ts";
+import { type Clock, WakeableSleep } from "../lib/index.ts";
 
 export interface RelistPacingOptions {
   clock: Clock;
@@ -7,24 +6,31 @@ export interface RelistPacingOptions {
   shortMs: number;
   /** The same while hints can be relied on. */
   longMs: number;
-  /** Whether they can. */
+  /** How long they can't after one was missed, milliseconds. */
+  distrustMs: number;
+  /** Whether they can otherwise. */
   relaxed: () => boolean;
 }
 
 /** When the next relist is due. */
 export class RelistPacing {
   readonly #options: RelistPacingOptions;
-  readonly #alarm: Alarm;
-  #longMs: number;
+  readonly #sleep = new WakeableSleep();
+  #distrustedUntil = Number.NEGATIVE_INFINITY;
   #soon = false;
 
   constructor(options: RelistPacingOptions) {
     this.#options = options;
-    this.#alarm = new Alarm(options.clock);
-    this.#longMs = options.longMs;
   }
 
-  /** A relist begins: it is what somebody wanted soon. */
+  /** From the end of a relist to the start of the next as it is now, milliseconds. */
+  get periodMs(): number {
+    const { clock, shortMs, longMs, relaxed } = this.#options;
+    if (this.#soon || clock.monotonic() < this.#distrustedUntil || !relaxed()) return shortMs;
+    return Math.max(longMs, shortMs);
+  }
+
+  /** A relist starts: it is the one that was asked for. */
   begin(): void {
     this.#soon = false;
   }
@@ -32,23 +38,13 @@ export class RelistPacing {
   /** The next relist comes after the short period. */
   soon(): void {
     this.#soon = true;
-    this.#alarm.ring();
+    this.#sleep.wake();
   }
 
-  /** Hints that are shared out between several subscribers, or lost, are no ground for listing rarely. */
+  /** A hint was missed: others may be, and are no ground for listing rarely for a while. */
   distrust(): void {
-    this.#longMs = this.#options.shortMs;
-    this.#alarm.ring();
-  }
-
-  /** A list came: unless it shows that hints were missed, the next one may come later. */
-  relax(): void {
-    this.#longMs = Math.min(this.#longMs * 2, this.#options.longMs);
-  }
-
-  /** Hints are as good as new. */
-  reset(): void {
-    this.#longMs = this.#options.longMs;
+    this.#distrustedUntil = this.#options.clock.monotonic() + this.#options.distrustMs;
+    this.#sleep.wake();
   }
 
   /** Waits from the end of a relist until the next is due, or the signal aborts; calls `onShort` every short period. */
@@ -57,19 +53,15 @@ export class RelistPacing {
     const endedAt = clock.monotonic();
     let shortAt = endedAt + shortMs;
     while (!signal.aborted) {
+      this.#sleep.clear();
       const now = clock.monotonic();
-      const due = endedAt + this.#periodMs;
+      const due = endedAt + this.periodMs;
       if (now >= due) return;
       if (now >= shortAt) {
         onShort();
         shortAt = now + shortMs;
       }
-      await this.#alarm.wait(Math.min(due, shortAt) - now, signal);
+      await this.#sleep.wait(clock, Math.min(due, shortAt) - now, signal).catch(() => {});
     }
-  }
-
-  get #periodMs(): number {
-    const { shortMs, relaxed } = this.#options;
-    return relaxed() && !this.#soon ? Math.max(this.#longMs, shortMs) : shortMs;
   }
 }

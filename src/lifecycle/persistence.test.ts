@@ -52,6 +52,59 @@ describe("an agent that is started again", () => {
     await third.stop();
   });
 
+  it("has pods that did not change in the cache once they were listed, or read alone before that", async () => {
+    const runtime = new MemoryRuntime();
+    for (const uid of ["a", "b"]) {
+      runtime.addPod(uid);
+      runtime.set(uid, `${uid}1`, "running");
+    }
+    const first = createHarness({ runtime, store: new LifecycleStore(database) });
+    await first.start();
+    await first.stop();
+
+    const clock = new FakeClock();
+    const second = createHarness({ runtime, clock, store: new LifecycleStore(database) });
+    const { statuses } = second.generator;
+    // A list of all pods that takes its time.
+    runtime.before = (call) => (call === "listPods" ? clock.sleep(5_000) : undefined);
+    await second.start();
+    const early = statuses.getNewerThan("a", clock.monotonic(), live);
+    await clock.step(1_001);
+    expect((await early).status.containers).toMatchObject([{ id: "a1", state: "running" }]);
+    await clock.step(4_000);
+    expect(statuses.uids().sort()).toEqual(["a", "b"]);
+    expect(statuses.get("b").status.containers).toMatchObject([{ id: "b1", state: "running" }]);
+    expect(second.told()).toEqual([]);
+    await second.stop();
+  });
+
+  it("writes nothing for pods that did not change", async () => {
+    const runtime = new MemoryRuntime();
+    for (let at = 0; at < 50; at++) runtime.addPod(`p${at}`);
+    const first = createHarness({ runtime, store: new LifecycleStore(database) });
+    await first.start();
+    await first.stop();
+    const store = new LifecycleStore(database);
+    const saves = vi.spyOn(store, "save");
+    const second = createHarness({ runtime, store });
+    await second.start();
+    expect(second.generator.statuses.uids()).toHaveLength(50);
+    expect(saves).not.toHaveBeenCalled();
+    await second.stop();
+  });
+
+  it("gives its consumers the node as an earlier run left it, before the first list", async () => {
+    const runtime = new MemoryRuntime();
+    runtime.addPod("a");
+    const first = createHarness({ runtime, store: new LifecycleStore(database) });
+    await first.start();
+    await first.stop();
+    const second = createHarness({ runtime, store: new LifecycleStore(database) });
+    second.generator.restore();
+    const { value } = await second.generator.events.read({}, live).next();
+    expect(value).toMatchObject({ kind: "snapshot", pods: [{ uid: "a" }] });
+  });
+
   it("tells what began on a node that was empty before", async () => {
     const runtime = new MemoryRuntime();
     const first = createHarness({ runtime, store: new LifecycleStore(database) });

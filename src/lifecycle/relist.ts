@@ -22,15 +22,22 @@ export interface RelistOptions {
 /** What relists are at, for the health check. Times are monotonic milliseconds. */
 export interface RelistStatus {
   inFlight: { phase: "list" | "inspect"; since: number; startedAt: number; pods: number } | undefined;
-  /** When the last one began whose list came; undefined before the first. */
+  /** When the last one began whose list succeeded; undefined before the first. */
   lastSuccessAt: number | undefined;
+  /** The same of the one before it; minus infinity where there is none. */
+  previousSuccessAt: number;
   lastError: { message: string; at: number } | undefined;
 }
 
 /** Reads all pods: lists them, and has those inspected that changed. One at a time; the caller sees to that. */
 export class Relist {
   readonly #options: RelistOptions;
-  readonly #status: RelistStatus = { inFlight: undefined, lastSuccessAt: undefined, lastError: undefined };
+  readonly #status: RelistStatus = {
+    inFlight: undefined,
+    lastSuccessAt: undefined,
+    previousSuccessAt: Number.NEGATIVE_INFINITY,
+    lastError: undefined,
+  };
 
   constructor(options: RelistOptions) {
     this.#options = options;
@@ -68,6 +75,7 @@ export class Relist {
       const pods = await withDeadline(clock, listDeadlineMs, "list of all pods", signal, (scope) =>
         runtime.listPods(scope),
       );
+      this.#status.previousSuccessAt = this.#status.lastSuccessAt ?? Number.NEGATIVE_INFINITY;
       this.#status.lastSuccessAt = startedAt;
       this.#status.lastError = undefined;
       metrics.lastSeen.set(clock.now() / 1000);

@@ -2,7 +2,7 @@
 export interface LifecycleSettings {
   /** From the end of a relist to the start of the next; the seed's one second. */
   relistPeriodMs: number;
-  /** The same while the runtime's events tell what happens. */
+  /** The same while the runtime's events can be relied on. */
   hintedRelistPeriodMs: number;
   /** Without a relist for so long the node's state is not known; the seed's three minutes. */
   unhealthyAfterMs: number;
@@ -26,6 +26,10 @@ export interface LifecycleSettings {
   hintSettleMs: number;
   /** How much later than a list a hint may come without being counted as missed. */
   hintGraceMs: number;
+  /** How long pods are listed at the short period after a change that no hint was sent for. */
+  hintDistrustMs: number;
+  /** How long after a start a snapshot or a reading waits for the first list. */
+  firstListTimeoutMs: number;
   /** How often a runtime without events is asked for its version. */
   versionPollMs: number;
 }
@@ -44,5 +48,7 @@ export const defaultLifecycleSettings: Readonly<LifecycleSettings> = {
   useHints: true,
   hintSettleMs: 1_000,
   hintGraceMs: 1_000,
+  hintDistrustMs: 300_000,
+  firstListTimeoutMs: 10_000,
   versionPollMs: 30_000,
 };

@@ -1,13 +1,11 @@
 import { EventEmitter } from "node:events";
+import type { watch } from "node:fs";
 import { expect, it, vi } from "vitest";
 import { silentLogger } from "../lib/index.ts";
 import { DirectoryWatches } from "./directory-watches.ts";
 
-const fake = vi.hoisted(() => ({ watch: (_path: string): unknown => undefined }));
-vi.mock("node:fs", async (original) => ({
-  ...(await original<typeof import("node:fs")>()),
-  watch: (path: string) => fake.watch(path),
-}));
+const fake = { watch: (_path: string): unknown => undefined };
+const watchDirectory = ((path: string) => fake.watch(path)) as typeof watch;
 
 class FakeWatcher extends EventEmitter {
   closed = false;
@@ -25,7 +23,7 @@ it("says once that inotify is exhausted, and that it is over", () => {
   fake.watch = () => {
     throw exhausted;
   };
-  using watches = new DirectoryWatches(silentLogger, () => {});
+  using watches = new DirectoryWatches(silentLogger, () => {}, watchDirectory);
   for (let round = 0; round < 3; round++) {
     watches.keep("/a", "1");
     watches.forgetOthers();
@@ -45,7 +43,7 @@ it("watches a re-created directory anew, forgets one that is gone, and closes al
     made.push(watcher);
     return watcher;
   };
-  const watches = new DirectoryWatches(silentLogger, () => {});
+  const watches = new DirectoryWatches(silentLogger, () => {}, watchDirectory);
   watches.keep("/a", "1");
   watches.keep("/b", "1");
   watches.forgetOthers();
@@ -63,7 +61,7 @@ it("a watch that breaks is made again at the next walk", () => {
     made.push(watcher);
     return watcher;
   };
-  using watches = new DirectoryWatches(silentLogger, () => {});
+  using watches = new DirectoryWatches(silentLogger, () => {}, watchDirectory);
   watches.keep("/a", "1");
   watches.forgetOthers();
   made[0]?.emit("error", exhausted);

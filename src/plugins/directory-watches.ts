@@ -13,13 +13,16 @@ interface Watch {
 export class DirectoryWatches implements Disposable {
   readonly #log: Logger;
   readonly #onChange: () => void;
+  readonly #watch: typeof watch;
   readonly #watches = new Map<string, Watch>();
   #seen = new Set<string>();
   #trouble: string | undefined;
 
-  constructor(log: Logger, onChange: () => void) {
+  /** @param watchDirectory for tests: fails as inotify does */
+  constructor(log: Logger, onChange: () => void, watchDirectory: typeof watch = watch) {
     this.#log = log;
     this.#onChange = onChange;
+    this.#watch = watchDirectory;
   }
 
   /** Why some directory is not watched, such as inotify limits; the rescan is relied on meanwhile. */
@@ -58,7 +61,7 @@ export class DirectoryWatches implements Disposable {
 
   #start(path: string, identity: string): void {
     try {
-      const watcher = watch(path, { persistent: false }, (event, file) => {
+      const watcher = this.#watch(path, { persistent: false }, (event, file) => {
         // "change" is a write or a chmod; what comes, goes or is moved is "rename".
         if (event === "rename" && !file?.startsWith(".")) this.#onChange();
       });

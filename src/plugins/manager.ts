@@ -5,16 +5,18 @@ import {
   type HealthResult,
   type Logger,
   NodekeeperError,
+  processCpuMs,
   type Registry,
   type Runnable,
   type ScopedSignal,
+  Semaphore,
 } from "../lib/index.ts";
 import { Liveness } from "./liveness.ts";
 import { createPluginMetrics, type PluginMetrics } from "./metrics.ts";
 import { RegisteredPlugins } from "./registered-plugins.ts";
 import { PluginSession, type Predecessor, type SessionContext } from "./session.ts";
-import { Slots } from "./slots.ts";
 import type { FoundSocket, ScanLimits, ScanResult } from "./socket-scan.ts";
+import { SocketTrust } from "./socket-trust.ts";
 import { SocketWatcher } from "./socket-watcher.ts";
 import type { PluginStatus } from "./status.ts";
 import type { PluginHandler } from "./types.ts";
@@ -44,9 +46,17 @@ export interface PluginManagerOptions {
   handlerTimeoutMs?: number;
   /** Registered plugins in all. Default 256. */
   maxPlugins?: number;
-  /** Handshakes at once. Default 16. */
+  /** First handshakes at once; a quarter as many for sockets that have failed before. Default 64. */
   maxHandshakes?: number;
+  /** Where endpoints may lie besides `directories`. Default: nowhere. */
+  endpointDirectories?: readonly string[];
+  /** Users whose plugins are taken besides root and the agent's own user. Default: none. */
+  allowedUids?: readonly number[];
+  /** Paths of sockets that no plugin may name as its endpoint. Default: none. */
+  foreignSockets?: readonly string[];
   limits?: Partial<ScanLimits>;
+  /** CPU time that this process has used so far, milliseconds. Default: as the system counts it. */
+  cpuMs?: () => number;
 }
 
 interface RunningSession {
@@ -92,7 +102,16 @@ export class PluginManager implements Runnable {
           log.info({ type, plugin: name, reason }, "plugin deregistered");
         },
       }),
-      slots: new Slots(options.maxHandshakes ?? 16),
+      handshakes: {
+        first: new Semaphore({ permits: options.maxHandshakes ?? 64 }),
+        retries: new Semaphore({ permits: Math.ceil((options.maxHandshakes ?? 64) / 4) }),
+      },
+      trust: new SocketTrust({
+        directories: options.directories,
+        endpointDirectories: options.endpointDirectories ?? [],
+        allowedUids: options.allowedUids ?? [],
+        foreignSockets: options.foreignSockets ?? [],
+      }),
       timeouts: {
         dialMs: options.dialTimeoutMs ?? 10_000,
         infoMs: options.infoTimeoutMs ?? 10_000,
@@ -107,6 +126,7 @@ export class PluginManager implements Runnable {
       limits: { ...defaultLimits, ...options.limits },
       rescanIntervalMs: options.rescanIntervalMs ?? 10_000,
       clock,
+      cpuMs: options.cpuMs ?? processCpuMs,
       log,
       scanSeconds: metrics.scanSeconds,
       isKnown: (path) => this.#sessions.has(path),

@@ -1,10 +1,10 @@
 import { expect, it, vi } from "vitest";
-import { FakeClock, NodekeeperError, Registry, silentLogger } from "../lib/index.ts";
+import { FakeClock, NodekeeperError, Registry, Semaphore, silentLogger } from "../lib/index.ts";
 import type { Liveness } from "./liveness.ts";
 import { createPluginMetrics } from "./metrics.ts";
 import type { RegisteredPlugins } from "./registered-plugins.ts";
 import { PluginSession, type Predecessor, type SessionContext } from "./session.ts";
-import { Slots } from "./slots.ts";
+import type { SocketTrust } from "./socket-trust.ts";
 
 const path = "/plugins/p.sock";
 const registration = {
@@ -24,7 +24,8 @@ function context(release: () => Promise<void>): SessionContext {
     metrics: createPluginMetrics(new Registry()),
     handlers: new Map(),
     registered: { release } as unknown as RegisteredPlugins,
-    slots: new Slots(1),
+    handshakes: { first: new Semaphore({ permits: 1 }), retries: new Semaphore({ permits: 1 }) },
+    trust: { checkRegistration: async () => {}, checkEndpoint: async () => {} } as unknown as SocketTrust,
     timeouts: { dialMs: 1, infoMs: 1, noticeMs: 1, handlerMs: 1 },
     // Nobody comes as far as an answer.
     liveness: { probe: () => new Promise(() => {}) } as unknown as Liveness,

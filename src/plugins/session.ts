@@ -7,6 +7,7 @@ import {
   messageOf,
   NodekeeperError,
   quote,
+  type Semaphore,
   withDeadline,
 } from "../lib/index.ts";
 import { InterruptibleWait } from "./interruptible-wait.ts";
@@ -15,8 +16,8 @@ import type { PluginMetrics } from "./metrics.ts";
 import { checkPluginInfo, type PluginCandidate } from "./plugin-info.ts";
 import type { Claimant, RegisteredPlugins } from "./registered-plugins.ts";
 import { type HandshakeTimeouts, RegistrationClient } from "./registration-client.ts";
-import type { Slots } from "./slots.ts";
 import type { FoundSocket } from "./socket-scan.ts";
+import type { SocketTrust } from "./socket-trust.ts";
 import type { PluginState, PluginStatus } from "./status.ts";
 import type { PluginHandler, PluginRegistration } from "./types.ts";
 
@@ -27,10 +28,17 @@ export interface SessionContext {
   metrics: PluginMetrics;
   handlers: ReadonlyMap<string, PluginHandler>;
   registered: RegisteredPlugins;
-  slots: Slots;
+  handshakes: Handshakes;
+  trust: SocketTrust;
   timeouts: HandshakeTimeouts & { handlerMs: number };
   liveness: Liveness;
   livenessIntervalMs: number;
+}
+
+/** Bounds on handshakes at once. Sockets that have failed have their own: silent ones can't keep newcomers waiting. */
+export interface Handshakes {
+  first: Semaphore;
+  retries: Semaphore;
 }
 
 /** The session of an earlier file at the same path; its registration is kept until the new file's first attempt is over. */
@@ -42,6 +50,8 @@ export interface Predecessor {
 const failureBackoff = { baseMs: 500, maxMs: 120_000 };
 const refusalBackoff = { baseMs: 15_000, maxMs: 300_000 };
 const longestShown = 253;
+// Where sockets wait for their first handshake, none of them holds up the others for longer than this.
+const crowdedDeadlineMs = 1_000;
 const refusalCodes = new Set(["invalid", "unsupported", "conflict", "forbidden", "exhausted"]);
 
 /** The life of one socket file: its handshake, the watch over its process, and the end. One operation at a time. */
@@ -60,6 +70,8 @@ export class PluginSession implements Claimant {
   #since: number;
   #reason: string | undefined;
   #attempts = 0;
+  /** Since it was last registered. */
+  #failedAttempts = 0;
   /** What it said of itself, cut to a length that can be shown, also when it is refused for that. */
   #presented: { type: string; name: string } | undefined;
   #candidate: PluginCandidate | undefined;
@@ -110,6 +122,7 @@ export class PluginSession implements Claimant {
     this.#registration = registration;
     this.#noticePending = true;
     this.#noticeDue = 0;
+    this.#failedAttempts = 0;
     this.#failures.reset();
     this.#refusals.reset();
     this.#count("registered");
@@ -179,9 +192,10 @@ export class PluginSession implements Claimant {
     await this.#inherit();
     this.#waitsForVacancy = false;
     try {
-      await this.#context.slots.run(this.#attempts, signal, () => this.#register(signal));
+      await this.#handshake(signal, (timeouts) => this.#register(timeouts, signal));
     } catch (thrown) {
       signal.throwIfAborted();
+      this.#failedAttempts++;
       this.#count("failed");
       this.#enter("failed", messageOf(thrown));
       this.#log.warn(
@@ -192,25 +206,55 @@ export class PluginSession implements Claimant {
     await this.#releasePredecessor("its socket was re-created");
   }
 
-  async #register(signal: AbortSignal): Promise<void> {
+  async #handshake(signal: AbortSignal, work: (timeouts: HandshakeTimeouts) => Promise<void>): Promise<void> {
+    const { handshakes, timeouts } = this.#context;
+    if (this.#failedAttempts > 0)
+      return await handshakes.retries.run(signal, () => work(timeouts), this.#failedAttempts);
+    await handshakes.first.run(signal, () =>
+      work(handshakes.first.waiting > 0 ? crowded(timeouts) : timeouts),
+    );
+  }
+
+  async #register(timeouts: HandshakeTimeouts, signal: AbortSignal): Promise<void> {
     this.#attempts++;
     checkSocketPath(this.path);
     const found = await this.#context.liveness.probe(this.path);
     if (found === "refused") return this.#enter("gone", "no process listens on the socket");
-    using client = new RegistrationClient(this.path, this.#context.timeouts, this.#context.clock);
+    using client = new RegistrationClient(this.path, timeouts, this.#context.clock);
+    const { trust } = this.#context;
+    const isTrusted = await this.#unlessRefused(client, signal, () => trust.checkRegistration(this.path));
+    if (!isTrusted) return;
     const info = await client.getInfo(signal);
     this.#presented = { type: info.type.slice(0, longestShown), name: info.name.slice(0, longestShown) };
-    try {
+    const isAccepted = await this.#unlessRefused(client, signal, async () => {
       const handler = this.#handlerFor(info.type);
       this.#candidate = checkPluginInfo(info, this.path);
       handler.validate(this.#candidate);
+      if (this.#candidate.endpoint !== this.path) await trust.checkEndpoint(this.#candidate.endpoint);
       await this.#accept(handler, this.#candidate, signal);
-    } catch (thrown) {
-      if (signal.aborted || !(thrown instanceof NodekeeperError) || !refusalCodes.has(thrown.code))
-        throw thrown;
-      return await this.#refuse(client, thrown, signal);
+    });
+    if (isAccepted) await this.#notifySuccess(client, signal);
+  }
+
+  /** Runs a step of the registration; false where it refused the plugin, which is notified. */
+  async #unlessRefused(
+    client: RegistrationClient,
+    signal: AbortSignal,
+    step: () => Promise<void>,
+  ): Promise<boolean> {
+    try {
+      await step();
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof NodekeeperError && refusalCodes.has(error.code)) {
+        await this.#refuse(client, error, signal);
+        return false;
+      }
+      // As the kubelet does: a plugin learns of each registration that failed, also of one that is tried again.
+      await this.#notifyFailure(client, error, signal);
+      throw error;
     }
-    await this.#notifySuccess(client, signal);
   }
 
   #handlerFor(type: string): PluginHandler {
@@ -235,10 +279,14 @@ export class PluginSession implements Claimant {
     this.#waitsForVacancy = refusal.code === "conflict" || refusal.code === "exhausted";
     this.#enter("refused", refusal.message);
     this.#log.warn({ err: refusal }, "plugin refused");
+    await this.#notifyFailure(client, refusal, signal);
+  }
+
+  async #notifyFailure(client: RegistrationClient, failure: unknown, signal: AbortSignal): Promise<void> {
     try {
-      await client.notify(messageOf(refusal), signal);
+      await client.notify(messageOf(failure), signal);
     } catch (thrown) {
-      this.#log.debug({ err: thrown }, "refusal could not be told to the plugin");
+      this.#log.debug({ err: thrown }, "the plugin could not be notified that its registration failed");
     }
   }
 
@@ -253,7 +301,7 @@ export class PluginSession implements Claimant {
       signal.throwIfAborted();
       this.#noticeDue = this.#context.clock.monotonic() + this.#failures.next();
       if (this.#state === "registered")
-        this.#reason = `it is served, but could not be told so: ${messageOf(thrown)}`;
+        this.#reason = `it is served, and could not be notified of that: ${messageOf(thrown)}`;
       this.#log.warn({ err: thrown }, "success notice failed, will be retried");
     }
   }
@@ -273,9 +321,8 @@ export class PluginSession implements Claimant {
   }
 
   async #repeatNotice(signal: AbortSignal): Promise<void> {
-    const { slots, timeouts, clock } = this.#context;
-    await slots.run(this.#attempts, signal, async () => {
-      using client = new RegistrationClient(this.path, timeouts, clock);
+    await this.#handshake(signal, async (timeouts) => {
+      using client = new RegistrationClient(this.path, timeouts, this.#context.clock);
       await this.#notifySuccess(client, signal);
     });
   }
@@ -327,4 +374,12 @@ export class PluginSession implements Claimant {
     this.#state = state;
     this.#reason = reason;
   }
+}
+
+function crowded({ dialMs, infoMs, noticeMs }: HandshakeTimeouts): HandshakeTimeouts {
+  return {
+    dialMs: Math.min(dialMs, crowdedDeadlineMs),
+    infoMs: Math.min(infoMs, crowdedDeadlineMs),
+    noticeMs: Math.min(noticeMs, crowdedDeadlineMs),
+  };
 }

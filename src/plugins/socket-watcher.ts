@@ -8,6 +8,8 @@ export interface SocketWatcherOptions {
   limits: ScanLimits;
   rescanIntervalMs: number;
   clock: Clock;
+  /** CPU time that this process has used so far, milliseconds. */
+  cpuMs(): number;
   log: Logger;
   scanSeconds: Histogram;
   isKnown(path: string): boolean;
@@ -15,9 +17,11 @@ export interface SocketWatcherOptions {
   onScan(result: ScanResult, signal: AbortSignal): void;
 }
 
-// A flood of events costs at most about a tenth of the time, and no more than 20 scans a second.
+// A flood of events costs at most about a tenth of a core, and no more than 20 scans a second. Measured in CPU time, since
+// a scan that waited for a disk or a busy machine cost nothing; bounded, since a new plugin waits for the gap to end.
 const shortestGapMs = 50;
-const gapPerScanTime = 10;
+const longestGapMs = 500;
+const gapPerCpuTime = 10;
 
 /** Scans when a directory changes, and every `rescanInterval` whether or not an event came. */
 export class SocketWatcher {
@@ -41,8 +45,10 @@ export class SocketWatcher {
     this.#began = clock.monotonic();
     while (!signal.aborted) {
       this.#dirty = false;
-      const tookMs = await this.#scan(watches, signal);
-      const gapMs = Math.max(shortestGapMs, tookMs * gapPerScanTime);
+      const cpuBefore = this.#options.cpuMs();
+      await this.#scan(watches, signal);
+      const usedMs = this.#options.cpuMs() - cpuBefore;
+      const gapMs = Math.min(Math.max(usedMs * gapPerCpuTime, shortestGapMs), longestGapMs);
       await clock.sleep(gapMs, signal).catch(() => {});
       if (this.#dirty || signal.aborted) continue;
       await this.#waiting.wait(Math.max(rescanIntervalMs - gapMs, 0), signal).catch(() => {});
@@ -67,7 +73,7 @@ export class SocketWatcher {
     this.#waiting.wake();
   }
 
-  async #scan(watches: DirectoryWatches, signal: AbortSignal): Promise<number> {
+  async #scan(watches: DirectoryWatches, signal: AbortSignal): Promise<void> {
     const { clock, log, scanSeconds } = this.#options;
     const began = clock.monotonic();
     const result = await scanForSockets({
@@ -84,7 +90,6 @@ export class SocketWatcher {
     if (result.failures.size === 0) this.#lastGood = clock.monotonic();
     if (!signal.aborted) this.#options.onScan(result, signal);
     log.debug({ sockets: result.sockets.size, tookMs }, "plugin directories scanned");
-    return tookMs;
   }
 
   // Says a trouble when it begins or changes, not at every scan.

@@ -1,4 +1,5 @@
 import { Backoff, type Clock, codeOf, withDeadline } from "../lib/index.ts";
+import { type ReportMessage, sizeOf } from "./report-message.ts";
 import type { ContentSource } from "./source.ts";
 
 /** Settings that may change while the agent runs; read anew for each use. Durations in milliseconds. */
@@ -15,7 +16,7 @@ export interface CollectOptions {
   clock: Clock;
   settings: () => CollectSettings;
   /** Takes a message; must not throw. */
-  onContent: (message: Uint8Array) => void;
+  onContent: (message: ReportMessage) => void;
   onFailure: (method: CollectMethod, error: unknown) => void;
   /** Called when a poll was answered, and when a stream has stayed open for a while. */
   onWorking: (method: CollectMethod) => void;
@@ -56,7 +57,7 @@ async function watchLoop(
       for await (const message of source.watch(signal)) {
         received.count++;
         onContent(message);
-        const restMs = flow.restAfter(message.length);
+        const restMs = flow.restAfter(sizeOf(message));
         if (restMs > 0) {
           onThrottled();
           await clock.sleep(restMs, signal);

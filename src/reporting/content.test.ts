@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { jsonName } from "./content.ts";
-import { node } from "./kinds.ts";
+import { GetReportContentResponse } from "../gen/reporterplugin/v1alpha1/api.ts";
+import { desiredOf } from "./bodies.ts";
+import { encodeContent, jsonName, parseContent } from "./content.ts";
+import { customNodeResource, kindKey, kindPolicies, node } from "./kinds.ts";
+import { mergeObject } from "./merge.ts";
 import { contentOf, field, message, RawText } from "./testing.ts";
 
 const values = (content: ReturnType<typeof contentOf>) =>
@@ -88,6 +91,18 @@ describe("parseContent", () => {
       /no quantity/,
     ],
     [
+      "a number that would become null",
+      message([field("status", "x", new RawText('{"a":[1e999]}'))]),
+      "json",
+      /number 1e999 is too large/,
+    ],
+    [
+      "annotations beyond what the API server takes",
+      message([field("metadata", "annotations", { a: "x".repeat(200_000), b: "x".repeat(70_000) })], node),
+      "limit",
+      /annotations of 270002 bytes, more than 262144/,
+    ],
+    [
       "Kubernetes' label",
       message([field("metadata", "labels", { "kubernetes.io/hostname": "x" })], node),
       "refused",
@@ -106,6 +121,111 @@ describe("parseContent", () => {
     expect(content.problems.map((problem) => problem.reason)).toContain(reason);
     expect(content.problems.map((problem) => problem.message).join("\n")).toMatch(text);
     expect(values(content)["status.topologyPolicy"]).toBe("None");
+  });
+
+  // Kubernetes' ValidateResourceQuantityValue: extended resources are counted.
+  it.each([
+    ["-1", /is negative: "-1"/],
+    ["1.5", /must be a whole number, is "1.5"/],
+    ["1m", /must be a whole number, is "1m"/],
+    ["1001m", /must be a whole number/],
+    [-2, /is negative: "-2"/],
+    [0.5, /must be a whole number/],
+    ["4x", /is no quantity/],
+    [true, /is no quantity: "true"/],
+  ])("leaves a Node's quantity %j out, and keeps those beside it", (quantity, problem) => {
+    const capacity = { "a.io/bad": quantity, "a.io/text": "2k", "a.io/number": 3, "a.io/milli": "4000m" };
+    const content = contentOf(message([field("status", "capacity", capacity)], node));
+    expect(values(content)["status.capacity"]).toEqual({
+      "a.io/text": "2k",
+      "a.io/number": 3,
+      "a.io/milli": "4000m",
+    });
+    expect(content.problems.map(({ message }) => message).join()).toMatch(problem);
+  });
+
+  it.each([
+    '{"int64":9223372036854775807,"small":1,"text":"12345678901234567890"}',
+    '{"list":[-9007199254740993,[12345678901234567890]]}',
+    '{"even":9007199254740992,"exponent":1.5e+300,"float":0.1}',
+    "18446744073709551615",
+  ])("keeps the numbers of %s exactly, to the body that is applied, and in the checkpoint", (text) => {
+    const content = contentOf(message([field("status", "numbers", new RawText(text))]));
+    expect(content.problems).toEqual([]);
+    const merged = mergeObject(kindKey(customNodeResource), new Map([["a", content]]));
+    expect(desiredOf(merged, "status").text).toBe(`{"status":{"numbers":${text}}}`);
+    const again = parseContent(GetReportContentResponse.decode(encodeContent(content)), kindPolicies([]));
+    expect(JSON.stringify(again)).toBe(JSON.stringify(content));
+  });
+
+  it("merges what a plugin says twice of one field, as reports of two plugins are", () => {
+    const zone = (name: string, capacity: object) => ({ type: "Numa", name, resources: { capacity } });
+    const content = contentOf(
+      message([
+        field("status", "TopologyZone", [zone("0", { cpu: "1" }), zone("1", { cpu: "2" })]),
+        field("status", "topologyZone", [zone("1", { "a.io/b": "3" }), zone("2", {})]),
+        field("status", "resources", { capacity: { a: "1" } }),
+        field("status", "resources", { capacity: { b: "2" } }),
+      ]),
+    );
+    expect(values(content)).toEqual({
+      "status.topologyZone": [zone("0", { cpu: "1" }), zone("1", { cpu: "2", "a.io/b": "3" }), zone("2", {})],
+      "status.resources": { capacity: { a: "1", b: "2" } },
+    });
+    expect(content.problems).toEqual([]);
+  });
+
+  it("merges the zones, and zones below them, that one list has twice", () => {
+    const content = contentOf(
+      message([
+        field("status", "topologyZone", [
+          {
+            type: "Socket",
+            name: "0",
+            children: [{ type: "Numa", name: "0", allocations: [{ consumer: "a" }] }],
+          },
+          {
+            type: "Socket",
+            name: "0",
+            children: [{ type: "Numa", name: "0", allocations: [{ consumer: "b" }] }],
+          },
+          {
+            type: "Socket",
+            name: "1",
+            children: [
+              { type: "Numa", name: "1" },
+              { type: "Numa", name: "1" },
+            ],
+          },
+        ]),
+      ]),
+    );
+    const numa = (name: string, more: object = {}) => ({ name, type: "Numa", ...more });
+    expect(values(content)["status.topologyZone"]).toEqual([
+      {
+        type: "Socket",
+        name: "0",
+        children: [numa("0", { allocations: [{ consumer: "a" }, { consumer: "b" }] })],
+      },
+      { type: "Socket", name: "1", children: [numa("1")] },
+    ]);
+  });
+
+  it("names the places where a plugin says two things at once; the last one counts", () => {
+    const content = contentOf(
+      message([field("status", "topologyPolicy", "None"), field("status", "topologyPolicy", "Other")]),
+    );
+    expect(values(content)["status.topologyPolicy"]).toBe("Other");
+    expect(content.problems).toMatchObject([
+      { message: expect.stringContaining("different values at status.topologyPolicy") },
+    ]);
+  });
+
+  it("takes numbers and their text for the same quantity of a Node", () => {
+    const capacity = new RawText('{"a.io/large":9223372036854775807}');
+    const content = contentOf(message([field("status", "capacity", capacity)], node));
+    expect(content.problems).toEqual([]);
+    expect(JSON.stringify(values(content)["status.capacity"])).toBe('{"a.io/large":9223372036854775807}');
   });
 
   it("leaves out a bad label and keeps the good ones", () => {

@@ -1,16 +1,26 @@
 import { FieldType, GetReportContentResponse, type ReportField } from "../gen/reporterplugin/v1alpha1/api.ts";
 import type { GroupVersionKind } from "../kube/index.ts";
-import { isQuantity, messageOf } from "../lib/index.ts";
-import { isObject, type Json, type JsonObject, normalize, typeName } from "./json.ts";
+import { isQuantity, messageOf, parseQuantity } from "../lib/index.ts";
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  normalize,
+  numberText,
+  parseExactly,
+  typeName,
+} from "./json.ts";
 import {
   isExtendedResource,
   isLabelValue,
   type JsonShape,
   type KindPolicy,
   kindKey,
+  OBJECT_BUDGET_BYTES,
   type Part,
   refusedMetadataKey,
 } from "./kinds.ts";
+import { mergeDuplicates, mergeReports } from "./merge-values.ts";
 
 /** One field that a plugin reports, checked. */
 export interface ContentField {
@@ -42,6 +52,9 @@ export interface PluginContent {
 
 export const noContent: PluginContent = { fields: [], problems: [] };
 
+const WHOLE_UNIT = 1_000_000_000n;
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/: 256 KiB of all together.
+const MAX_ANNOTATION_BYTES = 256 * 1024;
 const MAX_FIELDS = 1_000;
 const MAX_PROBLEMS = 50;
 // Two bytes can stand for an object that takes two hundred when it is parsed.
@@ -100,6 +113,13 @@ export function parseContent(
       }
       const id = `${object} ${part}.${name}`;
       try {
+        if (raw.value.length > OBJECT_BUDGET_BYTES) {
+          const limit = `${OBJECT_BUDGET_BYTES / 1024} KiB`;
+          throw new FieldError(
+            "limit",
+            `${raw.value.length} bytes, more than an object has room for (${limit})`,
+          );
+        }
         containers += countContainers(raw.value);
         if (containers > MAX_CONTAINERS)
           throw new FieldError("limit", `with it there are more than ${MAX_CONTAINERS} objects and lists`);
@@ -107,8 +127,13 @@ export function parseContent(
           report(reason, `${where}: ${message}`),
         );
         if (value === undefined) continue;
-        if (fields.has(id)) report("name", `${where}: reported twice; the last one counts`);
-        fields.set(id, { kind: policy.kind, object, part, name, value });
+        const path = `${part}.${name}`;
+        const onConflict = (place: string) =>
+          report("name", `${where}: reported twice with different values at ${place}; the last one counts`);
+        const single = mergeDuplicates(value, path, name, onConflict);
+        const earlier = fields.get(id);
+        const merged = earlier ? mergeReports(earlier.value, single, path, name, onConflict) : single;
+        fields.set(id, { kind: policy.kind, object, part, name, value: merged });
       } catch (error) {
         report(error instanceof FieldError ? error.reason : "json", `${where}: ${messageOf(error)}`);
         const last = previous.fields.find((field) => `${field.object} ${field.part}.${field.name}` === id);
@@ -164,8 +189,10 @@ function parseField(
   if (value === null) return undefined;
   const shape = policy.shapes[`${part}.${name}`];
   if (shape) checkShape(value, shape);
-  if (part === "metadata")
+  if (part === "metadata") {
+    if (name === "annotations") checkAnnotationSize(value as JsonObject);
     return keepMembers(value as JsonObject, report, (key, text) => metadataProblem(name, key, text));
+  }
   if (shape === "quantities") {
     return keepMembers(value as JsonObject, report, (key, quantity) =>
       quantityProblem(key, quantity, policy),
@@ -180,7 +207,7 @@ function parseJson(bytes: Uint8Array): Json {
   if (bytes.length === 0) return null;
   let value: Json;
   try {
-    value = JSON.parse(decoder.decode(bytes));
+    value = parseExactly(decoder.decode(bytes));
   } catch (error) {
     throw new FieldError("json", `not JSON: ${messageOf(error).slice(0, 200)}`);
   }
@@ -219,6 +246,15 @@ function keepMembers(
   return kept;
 }
 
+function checkAnnotationSize(annotations: JsonObject): void {
+  let bytes = 0;
+  for (const [key, text] of Object.entries(annotations))
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(String(text));
+  if (bytes > MAX_ANNOTATION_BYTES) {
+    throw new FieldError("limit", `annotations of ${bytes} bytes, more than ${MAX_ANNOTATION_BYTES}`);
+  }
+}
+
 function metadataProblem(field: string, key: string, value: Json): string | undefined {
   const refused = refusedMetadataKey(key);
   if (refused) return refused;
@@ -230,8 +266,12 @@ function metadataProblem(field: string, key: string, value: Json): string | unde
 
 function quantityProblem(key: string, value: Json, policy: KindPolicy): string | undefined {
   if (policy.extendedResourcesOnly && !isExtendedResource(key)) return "is not an extended resource";
-  const text = typeof value === "number" ? String(value) : value;
-  if (typeof text !== "string" || !isQuantity(text)) return `is no quantity: ${quote(JSON.stringify(value))}`;
+  const text = typeof value === "string" ? value : numberText(value);
+  if (!isQuantity(text)) return `is no quantity: ${quote(JSON.stringify(value))}`;
+  const { nano } = parseQuantity(text);
+  if (nano < 0n) return `is negative: ${quote(text)}`;
+  // Kubernetes' validation of Nodes: an extended resource is counted, and a part of one is none.
+  if (nano % WHOLE_UNIT !== 0n) return `must be a whole number, is ${quote(text)}`;
   return undefined;
 }
 

@@ -2,6 +2,7 @@ import type { ScopedSignal, Timer } from "../lib/index.ts";
 import type { PluginRegistration } from "../plugins/index.ts";
 import type { CollectMethod } from "./collect.ts";
 import { noContent, type PluginContent } from "./content.ts";
+import { type ReportMessage, sizeOf } from "./report-message.ts";
 
 /** A reporter plugin as `nodekeeper plugins list` shows it. */
 export interface ReporterStatus {
@@ -12,6 +13,8 @@ export interface ReporterStatus {
   /** Wall milliseconds. */
   updatedAt: number | undefined;
   stoppedAt: number | undefined;
+  /** Why its registration ended; undefined while it has one. */
+  lostReason: string | undefined;
   contentBytes: number;
   problems: readonly string[];
   lastError: string | undefined;
@@ -23,15 +26,19 @@ export interface Endpoint {
   readonly inTree: boolean;
   registration: PluginRegistration | undefined;
   scope: ScopedSignal | undefined;
-  message: Uint8Array | undefined;
+  message: ReportMessage | undefined;
   content: PluginContent;
   updatedAt: number | undefined;
   stoppedAt: number | undefined;
+  /** Why its registration ended, for those with `stoppedAt`. */
+  lostReason: string | undefined;
   grace: Timer | undefined;
   /** Monotonic: when its grace began. */
   graceFrom: number;
   /** Monotonic. */
   lastSuccess: number | undefined;
+  /** Monotonic: of the last message, changed or not; undefined where none came since the agent's start. */
+  receivedAt: number | undefined;
   /** Why the last call failed, by method; none where it works. */
   readonly errors: Map<CollectMethod, string>;
 }
@@ -47,9 +54,11 @@ export function newEndpoint(name: string, inTree: boolean): Endpoint {
     content: noContent,
     updatedAt: undefined,
     stoppedAt: undefined,
+    lostReason: undefined,
     grace: undefined,
     graceFrom: 0,
     lastSuccess: undefined,
+    receivedAt: undefined,
     errors: new Map(),
   };
 }
@@ -60,7 +69,7 @@ export function errorOf({ errors }: Endpoint): string | undefined {
 }
 
 export function endpointStatus(endpoint: Endpoint): ReporterStatus {
-  const { name, inTree, registration, stoppedAt, updatedAt, message, content } = endpoint;
+  const { name, inTree, registration, stoppedAt, lostReason, updatedAt, message, content } = endpoint;
   return {
     name,
     inTree,
@@ -68,7 +77,8 @@ export function endpointStatus(endpoint: Endpoint): ReporterStatus {
     endpoint: registration?.endpoint,
     updatedAt,
     stoppedAt,
-    contentBytes: message?.length ?? 0,
+    lostReason,
+    contentBytes: message ? sizeOf(message) : 0,
     problems: content.problems.map((problem) => problem.message),
     lastError: errorOf(endpoint),
   };

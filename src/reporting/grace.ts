@@ -32,5 +32,6 @@ export class Grace {
   cancel(endpoint: Endpoint): void {
     endpoint.grace?.cancel();
     endpoint.stoppedAt = undefined;
+    endpoint.lostReason = undefined;
   }
 }

@@ -4,18 +4,59 @@ export interface JsonObject {
   [key: string]: Json;
 }
 
+/**
+ * A number that a double can't hold, such as an int64 beyond 2^53: its text, which JSON.stringify writes as it is.
+ * https://github.com/tc39/proposal-json-parse-with-source
+ */
+interface RawNumber {
+  readonly rawJSON: string;
+}
+
+// The types of the language do not have them yet.
+const { rawJSON, isRawJSON } = JSON as unknown as {
+  rawJSON(text: string): RawNumber;
+  isRawJSON(value: unknown): value is RawNumber;
+};
+
+// Text without any of these has no number that a double rounds.
+const mayBeInexact = /\d{16}|\d[eE]/;
+
+/**
+ * As JSON.parse, with every number kept exactly. Throws a SyntaxError for text that is not JSON, and an Error that names a
+ * number beyond what a double reaches, which would become null.
+ */
+export function parseExactly(text: string): Json {
+  if (!mayBeInexact.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (_, value: Json, context?: { source?: string }) =>
+    typeof value === "number" && context?.source !== undefined ? exactly(value, context.source) : value,
+  );
+}
+
+function exactly(value: number, source: string): Json {
+  if (!Number.isFinite(value)) throw new Error(`number ${source.slice(0, 40)} is too large`);
+  const isInteger = /^-?\d+$/.test(source);
+  if (!isInteger || Number.isSafeInteger(value) || BigInt(source) === BigInt(value)) return value;
+  return rawJSON(source) as unknown as Json;
+}
+
+/** The text of a number, whether a double holds it or not; undefined for any other value. */
+export function numberText(value: Json): string | undefined {
+  if (typeof value === "number") return String(value);
+  return isRawJSON(value) ? value.rawJSON : undefined;
+}
+
 // Deeper than any API type; bounds the recursion here and in the merge.
 const MAX_DEPTH = 64;
 
 export function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isRawJSON(value);
 }
 
 /** What a person calls the type of a value. */
 export function typeName(value: Json): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
-  return typeof value;
+  return isRawJSON(value) ? "number" : typeof value;
 }
 
 /**

@@ -11,6 +11,12 @@ export const customNodeResource: GroupVersionKind = {
 
 export const node: GroupVersionKind = { group: "", version: "v1", kind: "Node" };
 
+/**
+ * Bytes of plugins' fields in one object. etcd takes 1.5 MiB in one request (--max-request-bytes), and what is beyond
+ * stays for other writers' fields.
+ */
+export const OBJECT_BUDGET_BYTES = 1024 * 1024;
+
 /** "group/version/kind"; "v1/Node" in the core group. */
 export function kindKey({ group, version, kind }: GroupVersionKind): string {
   return group === "" ? `${version}/${kind}` : `${group}/${version}/${kind}`;
@@ -76,6 +82,12 @@ export function isExtendedResource(name: string): boolean {
   return domain !== "kubernetes.io" && !domain.endsWith(".kubernetes.io") && isQualifiedName(name);
 }
 
+/**
+ * The annotation of a CustomNodeResource that lists the agent's own taints. All taints are one value to the API server,
+ * with one owner, so managedFields do not say which of them are the agent's.
+ */
+export const OWN_TAINTS = "nodekeeper.dev/own-taints";
+
 // A plugin that could set these could move pods, or break the kubelet's own bookkeeping.
 const reservedLabelDomain =
   /^(?:(?:.*\.)?(?:node|node-role|node-restriction|topology|beta|kubelet)\.)?(?:kubernetes|k8s)\.io$/;
@@ -83,6 +95,7 @@ const reservedLabelDomain =
 /** Why a plugin may not set this label or annotation on an object, or undefined where it may. */
 export function refusedMetadataKey(key: string): string | undefined {
   if (!isQualifiedName(key)) return "is not a qualified name";
+  if (key === OWN_TAINTS) return "is the agent's own";
   const domain = key.includes("/") ? key.slice(0, key.indexOf("/")) : "";
   if (domain.startsWith("feature.node.")) return undefined;
   return reservedLabelDomain.test(domain) ? `belongs to Kubernetes (${domain})` : undefined;

@@ -13,6 +13,8 @@ export interface ReporterManagerOptions {
   settings: () => CollectSettings & { pluginGracePeriod: number };
   /** How many lost plugins are remembered at once; beyond them no new name is taken. */
   maxLost: number;
+  /** How long plugins that run may take to be found and asked after the start, milliseconds. */
+  returnMs: number;
   /** Longest message taken from a plugin, bytes. */
   maxContentBytes: number;
   /** Told which objects (`kindKey`) may have to be written anew. */

@@ -19,11 +19,10 @@ import type { ReporterManagerOptions } from "./manager-options.ts";
 import { forgetPlugin } from "./metrics.ts";
 import { readMessage } from "./read-message.ts";
 import { Refresh } from "./refresh.ts";
+import { encoded, isSameMessage, kept, type ReportMessage } from "./report-message.ts";
 import { type ContentSource, inTreeSource, socketSource } from "./source.ts";
 
 const REPORTER_VERSIONS = ["v1alpha1"];
-// A plugin that runs is found by the agent's first scan, and asked at once.
-const RETURN_MS = 10_000;
 
 /**
  * Keeps the content of every reporter plugin: reads those that are registered, keeps what lost ones said for the
@@ -49,6 +48,8 @@ export class ReporterManager implements Runnable, PluginHandler {
       () => options.settings().pluginGracePeriod,
       (endpoint) => this.#drop(endpoint),
     );
+    const age = options.metrics.age as typeof options.metrics.age & { collect?: () => void };
+    age.collect = () => this.#collectAges();
     this.#refresh = new Refresh({
       clock: options.clock,
       read: (endpoint) => {
@@ -80,7 +81,12 @@ export class ReporterManager implements Runnable, PluginHandler {
       if (inTree) continue;
       // One that was served until the end gets its whole grace. And each may have come back unseen meanwhile.
       const stoppedFor = Math.max(clock.now() - (stored.stoppedAt ?? clock.now()), 0);
-      this.#stop(endpoint, stoppedFor, RETURN_MS);
+      this.#stop(
+        endpoint,
+        "it has not registered since the agent started",
+        stoppedFor,
+        this.#options.returnMs,
+      );
     }
     if (this.#endpoints.size > 0)
       log.info({ plugins: [...this.#endpoints.keys()] }, "restored reporter contents");
@@ -149,7 +155,7 @@ export class ReporterManager implements Runnable, PluginHandler {
       "reporter plugin lost, its content stays for the grace period",
     );
     endpoint.registration = undefined;
-    this.#stop(endpoint, 0);
+    this.#stop(endpoint, reason, 0);
   }
 
   /** What each plugin last said, by name. The contents are immutable: a changed one is another object. */
@@ -225,14 +231,14 @@ export class ReporterManager implements Runnable, PluginHandler {
     this.#countStates();
   }
 
-  #receive(endpoint: Endpoint, signal: AbortSignal, message: Uint8Array): void {
+  #receive(endpoint: Endpoint, signal: AbortSignal, message: ReportMessage): void {
     if (signal.aborted) return;
     const { clock, metrics } = this.#options;
     metrics.messages.inc({ plugin: endpoint.name });
+    endpoint.receivedAt = clock.monotonic();
     endpoint.lastSuccess = clock.monotonic();
-    if (endpoint.message && Buffer.compare(endpoint.message, message) === 0) return;
-    // A copy: the message may be a small piece of a large buffer of the transport.
-    endpoint.message = Uint8Array.from(message);
+    if (endpoint.message && isSameMessage(endpoint.message, message)) return;
+    endpoint.message = kept(message);
     endpoint.updatedAt = clock.now();
     this.#refresh.add(endpoint);
   }
@@ -254,8 +260,9 @@ export class ReporterManager implements Runnable, PluginHandler {
     );
   }
 
-  /** As Grace.begin. */
-  #stop(endpoint: Endpoint, stoppedFor: number, atLeast = 0): void {
+  /** The times are those of Grace.begin. */
+  #stop(endpoint: Endpoint, reason: string, stoppedFor: number, atLeast = 0): void {
+    endpoint.lostReason = reason;
     endpoint.scope?.abort(stopped("plugin is gone"));
     endpoint.scope = undefined;
     this.#grace.begin(endpoint, stoppedFor, atLeast);
@@ -271,7 +278,7 @@ export class ReporterManager implements Runnable, PluginHandler {
     metrics.dropped.inc();
     forgetPlugin(metrics, endpoint.name);
     log.warn(
-      { plugin: endpoint.name },
+      { plugin: endpoint.name, reason: endpoint.lostReason },
       "grace period of a lost reporter plugin ended, its content is dropped",
     );
     notify(
@@ -285,8 +292,20 @@ export class ReporterManager implements Runnable, PluginHandler {
   #checkpointed({ name, message, content, updatedAt, stoppedAt }: Endpoint): void {
     if (!message) return;
     // Of a message with faults, what is published: the good values of earlier ones that stand in for bad fields too.
-    const kept = content.problems.length > 0 ? encodeContent(content) : message;
-    this.#checkpoint.save({ plugin: name, content: kept, updatedAt: updatedAt ?? 0, stoppedAt });
+    const stored = content.problems.length > 0 ? encodeContent(content) : encoded(message);
+    this.#checkpoint.save({ plugin: name, content: stored, updatedAt: updatedAt ?? 0, stoppedAt });
+  }
+
+  #collectAges(): void {
+    const { clock, metrics } = this.#options;
+    metrics.age.reset();
+    for (const { name: plugin, message, receivedAt, updatedAt } of this.#endpoints.values()) {
+      if (!message) continue;
+      // What an earlier agent received has its wall time only.
+      const ageMs =
+        receivedAt === undefined ? clock.now() - (updatedAt ?? 0) : clock.monotonic() - receivedAt;
+      metrics.age.set({ plugin }, Math.max(ageMs, 0) / 1000);
+    }
   }
 
   #countStates(): void {

@@ -1,7 +1,8 @@
 import type { GroupVersionKind } from "../kube/index.ts";
 import type { PluginContent } from "./content.ts";
-import { isObject, type Json, type JsonObject, sameJson } from "./json.ts";
+import type { JsonObject } from "./json.ts";
 import type { Part } from "./kinds.ts";
+import { Merge, sortKeys } from "./merge-values.ts";
 
 /** Two plugins say different things about one place. */
 export interface MergeConflict {
@@ -24,20 +25,6 @@ export interface MergedObject {
 }
 
 const MAX_CONFLICTS = 100;
-
-// Lists whose items are the same thing when these members are equal. All other lists are appended.
-const listKeys: ReadonlyMap<string, readonly string[]> = new Map([
-  ["topologyZone", ["type", "name"]],
-  ["children", ["type", "name"]],
-  ["siblings", ["type", "name"]],
-  ["attributes", ["name"]],
-  ["allocations", ["consumer"]],
-  ["resourcePackages", ["packageName"]],
-  ["resourcePools", ["poolName"]],
-  ["conditions", ["type"]],
-  ["taints", ["key", "effect", "qosLevel"]],
-  ["nodeResourceProperties", ["propertyName"]],
-]);
 
 /**
  * Merges what all plugins say about one object (a `kindKey`); undefined where nobody says anything.
@@ -64,7 +51,10 @@ export function mergeObject(
       const path = `${field.part}.${field.name}`;
       const earlier = reporters.get(path) ?? [];
       const fields = merged.parts[field.part];
-      const merge = new Merge(merged.conflicts, plugin, earlier);
+      const { conflicts } = merged;
+      const merge = new Merge((path) => {
+        if (conflicts.length < MAX_CONFLICTS) conflicts.push({ path, winner: plugin, others: earlier });
+      });
       fields[field.name] = merge.values(fields[field.name], field.value, path, field.name);
       reporters.set(path, [...earlier, plugin]);
     }
@@ -75,64 +65,4 @@ export function mergeObject(
     ...merged,
     parts: { spec: sortKeys(spec), status: sortKeys(status), metadata: sortKeys(metadata) },
   };
-}
-
-// Never changes its inputs: contents are shared with later merges.
-class Merge {
-  readonly #conflicts: MergeConflict[];
-  readonly #plugin: string;
-  readonly #earlier: readonly string[];
-
-  constructor(conflicts: MergeConflict[], plugin: string, earlier: readonly string[]) {
-    this.#conflicts = conflicts;
-    this.#plugin = plugin;
-    this.#earlier = earlier;
-  }
-
-  values(before: Json | undefined, now: Json, path: string, name: string): Json {
-    if (before === undefined) return now;
-    if (Array.isArray(before) && Array.isArray(now))
-      return this.#lists(before, now, path, listKeys.get(name));
-    if (isObject(before) && isObject(now)) return this.#objects(before, now, path);
-    if (!sameJson(before, now)) this.#conflict(path);
-    return now;
-  }
-
-  #objects(before: JsonObject, now: JsonObject, path: string): JsonObject {
-    const merged = { ...before };
-    for (const [key, value] of Object.entries(now)) {
-      // hasOwn: a member called "constructor" must not meet Object's own.
-      const earlier = Object.hasOwn(before, key) ? before[key] : undefined;
-      merged[key] = this.values(earlier, value, `${path}.${key}`, key);
-    }
-    return sortKeys(merged);
-  }
-
-  #lists(before: Json[], now: Json[], path: string, keys: readonly string[] | undefined): Json[] {
-    if (!keys) return [...before, ...now];
-    const merged = [...before];
-    const places = new Map(before.map((item, at) => [identity(item, keys), at]));
-    for (const item of now) {
-      const id = identity(item, keys);
-      const at = id === undefined ? undefined : places.get(id);
-      if (at === undefined) merged.push(item);
-      else merged[at] = this.values(merged[at], item, `${path}[${id}]`, "");
-    }
-    return merged;
-  }
-
-  #conflict(path: string): void {
-    if (this.#conflicts.length >= MAX_CONFLICTS) return;
-    this.#conflicts.push({ path, winner: this.#plugin, others: this.#earlier });
-  }
-}
-
-function identity(item: Json, keys: readonly string[]): string | undefined {
-  if (!isObject(item)) return undefined;
-  const values = keys.map((key) => item[key] ?? "");
-  return values.every((value) => value === "") ? undefined : values.map(String).join("/");
-}
-
-function sortKeys(object: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

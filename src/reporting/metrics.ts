@@ -61,7 +61,25 @@ export function createReportingMetrics(registry: Registry) {
     }),
     quarantined: new Gauge({
       name: "nodekeeper_reporting_quarantined",
-      help: "Plugins whose content the API server refuses, by object.",
+      help: "Plugins whose content the API server refuses or has no room for, by object.",
+      labelNames: ["object"],
+      registers,
+    }),
+    heldBack: new Counter({
+      name: "nodekeeper_reporting_held_back_total",
+      help: "Times a plugin's content was held back because an object would have been too large with it.",
+      labelNames: ["plugin"],
+      registers,
+    }),
+    age: new Gauge({
+      name: "nodekeeper_reporting_content_age_seconds",
+      help: "Time since a plugin last gave its content, changed or not. Lost plugins' content ages until it is dropped.",
+      labelNames: ["plugin"],
+      registers,
+    }),
+    unclaimed: new Gauge({
+      name: "nodekeeper_reporting_unclaimed_fields",
+      help: "Fields that an earlier agent published and no known plugin reports, by object. Kept for the grace period.",
       labelNames: ["object"],
       registers,
     }),
@@ -85,6 +103,7 @@ export type ReportingMetrics = ReturnType<typeof createReportingMetrics>;
 export function forgetPlugin(metrics: ReportingMetrics, plugin: string): void {
   metrics.messages.remove({ plugin });
   metrics.throttled.remove({ plugin });
+  metrics.heldBack.remove({ plugin });
   for (const reason of problemReasons) metrics.problems.remove({ plugin, reason });
   for (const method of collectMethods)
     for (const code of Object.keys(errorCodes)) metrics.failures.remove({ plugin, method, code });

@@ -23,7 +23,7 @@ interface Apply {
 }
 
 /** A publisher before a server made of two functions; time stands still until it is stepped. */
-async function setUp({ settleMs = 0 } = {}) {
+async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | undefined } = {}) {
   const clock = new FakeClock();
   const directory = mkdtempSync(join(tmpdir(), "nodekeeper-writer-"));
   const database = StateDatabase.open({ directory, clock, log: silentLogger });
@@ -33,7 +33,7 @@ async function setUp({ settleMs = 0 } = {}) {
   const server = {
     /** What is thrown at an apply. */
     fault: (_body: string): Error | undefined => undefined,
-    live: undefined as KubeObject | undefined,
+    live,
   };
   const client: Partial<KubeClient> = {
     resolve: async (kind: GroupVersionKind) => ({
@@ -70,11 +70,11 @@ async function setUp({ settleMs = 0 } = {}) {
     nodeName: "n1",
     policies: kindPolicies([]),
     contents: () => new Map(contents),
-    settleMs,
+    returnMs: 0,
     beforeWrite: () => {},
     notify: () => {},
     managedTaintPrefixes: [],
-    settings: () => ({ minWriteInterval: 20, resyncInterval: 3_600_000 }),
+    settings: () => ({ minWriteInterval: 20, resyncInterval: 3_600_000, pluginGracePeriod }),
     clock,
     log: silentLogger,
     metrics: createReportingMetrics(new Registry()),
@@ -169,23 +169,44 @@ it("asks again some time about content that does not change: the server's rules 
   expect(publisher.status()[0]?.quarantined).toEqual({});
 });
 
-it("without memory, does not at once replace what a predecessor owns", async () => {
-  const { clock, server, applies, say } = await setUp({ settleMs: 10_000 });
-  const managedFields = [
-    { manager: "nodekeeper", operation: "Apply", subresource: "status", fieldsV1: { "f:status": {} } },
-  ];
-  server.live = { metadata: { name: "n1", uid: "u", managedFields } };
+const predecessor: KubeObject = {
+  metadata: {
+    name: "n1",
+    uid: "u",
+    managedFields: [
+      {
+        manager: "nodekeeper",
+        operation: "Apply",
+        subresource: "status",
+        fieldsV1: { "f:status": { "f:q": {}, "f:zones": { "f:a": {}, "f:b": {} } } },
+      },
+    ],
+  },
+  status: { q: "1", zones: { a: "1", b: "1", theirs: "1" }, theirs: "1" },
+};
+const statusOf = (applies: readonly Apply[]) => JSON.parse(last(applies)).status;
+
+it("keeps what an earlier agent published until a plugin reports it, or for the grace period", async () => {
+  const { clock, server, applies, say, publisher } = await setUp({ pluginGracePeriod: 300_000 });
+  server.live = predecessor;
   await say("p", "x");
-  await clock.step(9_500);
-  expect(applies).toEqual([]);
-  await clock.step(1_000);
-  expect(applies).not.toEqual([]);
+  expect(statusOf(applies)).toEqual({ p: "x", q: "1", zones: { a: "1", b: "1" } });
+  expect(publisher.status()[0]?.unclaimed).toEqual(["status.q", "status.zones.a", "status.zones.b"]);
+  await say("q", "2");
+  expect(statusOf(applies)).toEqual({ p: "x", q: "2", zones: { a: "1", b: "1" } });
+  await clock.step(290_000);
+  expect(statusOf(applies)).toHaveProperty("zones");
+  await clock.step(20_000);
+  expect(statusOf(applies)).toEqual({ p: "x", q: "2" });
+  expect(publisher.status()[0]?.unclaimed).toEqual([]);
 });
 
-it("without memory, writes at once where nobody did before", async () => {
-  const { applies, say } = await setUp({ settleMs: 10_000 });
-  await say("p", "x");
-  expect(applies).not.toEqual([]);
+it("finds and releases what an earlier agent published where no plugin reports anything", async () => {
+  const { clock, server, applies } = await setUp({ live: predecessor });
+  await clock.step(1_000);
+  expect(server.live).toBe(predecessor);
+  expect(applies.filter(({ body }) => body.includes("CustomNodeResource"))).toHaveLength(1);
+  expect(statusOf(applies)).toBeUndefined();
 });
 
 it("applies a part again each resync interval, though the other one changes all the time", async () => {

@@ -1,4 +1,4 @@
-import type { ApiResource, GroupVersionKind, KubeObject } from "../kube/index.ts";
+import { type ApiResource, ApiStatusError, type GroupVersionKind, type KubeObject } from "../kube/index.ts";
 import {
   Backoff,
   codeOf,
@@ -7,13 +7,14 @@ import {
   messageOf,
   NodekeeperError,
 } from "../lib/index.ts";
-import type { PublishedPart } from "../state/index.ts";
-import { type ApplyPart, applyParts, desiredText, ownedFields } from "./bodies.ts";
-import type { PluginContent } from "./content.ts";
-import { kindKey, node } from "./kinds.ts";
-import type { MergedObject } from "./merge.ts";
-import { Ownership } from "./ownership.ts";
-import { PartWriter, type Wish } from "./part-writer.ts";
+import { type ApplyPart, applyParts, desiredOf } from "./bodies.ts";
+import { Budget, type HeldBack } from "./budget.ts";
+import { type Contest, Contests } from "./contests.ts";
+import { type KindPolicy, kindKey, node } from "./kinds.ts";
+import { type MergedObject, mergeObject } from "./merge.ts";
+import { Ownership, type OwnershipLoss } from "./ownership.ts";
+import { type Contents, PartWriter, type Wish } from "./part-writer.ts";
+import { Predecessor } from "./predecessor.ts";
 import { checkResource, type PublisherOptions } from "./publish-options.ts";
 import { RemoteObject } from "./remote-object.ts";
 
@@ -22,7 +23,11 @@ export interface ObjectStatus {
   object: string;
   plugins: readonly string[];
   conflicts: MergedObject["conflicts"];
-  /** Plugins whose content the server refuses, and its words. */
+  /** Fields that other clients write again and again. */
+  contested: readonly Contest[];
+  /** Fields that an earlier agent published and no known plugin reports: kept for the grace period. */
+  unclaimed: readonly string[];
+  /** Plugins whose content the server refuses, or has no room for, and why. */
   quarantined: Readonly<Record<string, string>>;
   /** Since the agent's start. */
   writes: number;
@@ -32,15 +37,15 @@ export interface ObjectStatus {
   lastError: string | undefined;
 }
 
-/**
- * `more`: another write is needed; `done`: nothing is left to write; `unsettled`: it is too early, plugins may still
- * come back that a forgotten predecessor published.
- */
-type Outcome = "done" | "more" | "unsettled";
+/** `more`: another write is needed; `done`: nothing is left to write. */
+type Outcome = "done" | "more";
 
 const LONGEST_RETRY_AFTER_MS = 300_000;
 // Newer content is no reason to ask the server sooner again. A refusal of the content itself is one.
 const serverTrouble: ReadonlySet<ErrorCode> = new Set(["unavailable", "throttled", "deadline"]);
+
+// A kind of which nothing is to be published may be absent, or none of the agent's business.
+const notOurs: ReadonlySet<ErrorCode> = new Set(["unsupported", "forbidden", "invalid"]);
 
 /** Writes one object. The publisher calls `writeNext` for one object never twice at once. */
 export class ObjectWriter {
@@ -52,6 +57,9 @@ export class ObjectWriter {
   readonly #parts: Record<ApplyPart, PartWriter>;
   readonly #failures = new Backoff({ baseMs: 250, maxMs: 30_000, jitter: 0.3 });
   readonly #ownership: Ownership;
+  readonly #predecessor: Predecessor;
+  readonly #budget: Budget;
+  readonly #contests: Contests;
   #merged: MergedObject | undefined;
   #writes = 0;
   #isBusy = false;
@@ -74,14 +82,18 @@ export class ObjectWriter {
   /** Says whether the object's watch works; undefined before the first write. */
   watchHealth: HealthCheck | undefined;
 
-  constructor(kind: GroupVersionKind, options: PublisherOptions, wake: () => void) {
+  constructor(policy: KindPolicy, options: PublisherOptions, wake: () => void) {
+    const { kind } = policy;
     this.#kind = kind;
     this.object = kindKey(kind);
     this.#options = options;
     this.#wake = wake;
     this.#isNode = this.object === kindKey(node);
     const { fieldManager, clock } = options;
-    this.#ownership = new Ownership({ fieldManager, clock, onLost: (parts) => this.#repair(parts) });
+    this.#ownership = new Ownership({ fieldManager, clock, onLost: (loss) => this.#repair(loss) });
+    this.#contests = new Contests(clock);
+    this.#predecessor = new Predecessor(policy, options);
+    this.#budget = new Budget(this.object);
     const listener = {
       onTry: () => {
         this.lastWriteAt = clock.monotonic();
@@ -94,9 +106,9 @@ export class ObjectWriter {
     };
   }
 
-  /** Takes over what a predecessor published. */
-  restore({ part, body }: PublishedPart): void {
-    if (part === "main" || part === "status") this.#parts[part].restore(body);
+  /** @param restored what plugins last said as the state has it: a source of what the server holds */
+  start(restored: Contents): void {
+    this.#predecessor.start(restored);
   }
 
   /** Takes over what a predecessor published instead of refused contents: a plugin's message by its name. */
@@ -104,18 +116,26 @@ export class ObjectWriter {
     if (part === "main" || part === "status") this.#parts[part].restoreStandIns(messages);
   }
 
-  /**
-   * Writes the part that needs it. Throws what the API server, or the way to it, has against it.
-   * @param unsettled whether it is early after a start without memory
-   */
-  async writeNext(signal: AbortSignal, watchSignal: AbortSignal, unsettled: boolean): Promise<Outcome> {
+  /** Whether the server has, or should have, anything of the agent's here. */
+  get isInUse(): boolean {
+    return (
+      this.#merged !== undefined ||
+      this.changedAt !== undefined ||
+      this.lastError !== undefined ||
+      this.#writes > 0 ||
+      applyParts.some((part) => this.#parts[part].owns)
+    );
+  }
+
+  /** Writes the part that needs it. Throws what the API server, or the way to it, has against it. */
+  async writeNext(signal: AbortSignal, watchSignal: AbortSignal): Promise<Outcome> {
     const since = this.changedAt;
     const before = this.#writes;
     // What changes from here on counts as a change of its own, and wakes the queue by itself.
     this.changedAt = undefined;
     this.#isBusy = true;
     try {
-      const outcome = await this.#writePart(signal, watchSignal, unsettled);
+      const outcome = await this.#writePart(signal, watchSignal);
       if (outcome !== "done") this.changedAt = since ?? this.changedAt;
       else if (since !== undefined && this.#writes > before) {
         this.#options.metrics.delay.observe((this.lastWriteAt - since) / 1000);
@@ -129,37 +149,82 @@ export class ObjectWriter {
     }
   }
 
-  async #writePart(signal: AbortSignal, watchSignal: AbortSignal, unsettled: boolean): Promise<Outcome> {
-    const { client, contents, metrics, settings, beforeWrite } = this.#options;
-    for (const part of applyParts) this.#parts[part].expire(settings().resyncInterval);
-    const all = contents();
+  async #writePart(signal: AbortSignal, watchSignal: AbortSignal): Promise<Outcome> {
+    const { metrics, settings, beforeWrite } = this.#options;
+    const expired = applyParts.filter((part) => this.#parts[part].expire(settings().resyncInterval));
+    if (expired.length > 0) this.#budget.reset();
+    const remote = this.#predecessor.isKnown ? undefined : await this.#meetPredecessor(signal);
+    if (!this.#predecessor.isKnown) return "done";
+    const all = this.#contents();
     const wishes = this.#wishes(all);
     this.#merged = wishes.main.merged;
     metrics.conflicts.set({ object: this.object }, this.#merged?.conflicts.length ?? 0);
     const pending = applyParts.filter((part) => this.#isPending(part, wishes[part]));
     const [part] = pending;
+    metrics.quarantined.set({ object: this.object }, Object.keys(this.#quarantined()).length);
     if (!part) return "done";
     this.writing = part;
 
-    const resource = checkResource(await client.resolve(this.#kind, { signal }), this.object);
-    const remote = new RemoteObject(resource, this.#isNode, this.#options);
-    if (!this.#merged && !(await remote.read(signal))) {
+    const target = remote ?? this.#remote(await this.#resolve(signal));
+    if (!this.#merged && !(await target.read(signal))) {
       for (const each of applyParts) this.#parts[each].forget();
       return "done";
     }
-    if (unsettled && this.#writes === 0 && (await this.#isOwned(remote, signal))) return "unsettled";
     // Before the write: it is how the end of a Node's absence is learned.
-    this.#watch(resource, watchSignal);
+    this.#watch(target.resource, watchSignal);
     beforeWrite();
-    await this.#parts[part].write(remote, wishes[part], all, signal);
-    const refused = applyParts.reduce((sum, each) => sum + this.#parts[each].quarantine.refusals.size, 0);
-    metrics.quarantined.set({ object: this.object }, refused);
+    await this.#parts[part].write(target, wishes[part], all, signal);
+    if (pending.length === 1) this.#budget.took(all);
     return pending.length > 1 ? "more" : "done";
   }
 
-  /** How long until contents that are held back may be tried, milliseconds; infinite where there are none. */
+  /**
+   * Reads what agents before this one published, which comes before the first write. Where there is nothing to publish,
+   * a kind that is not served, or not to be read, is none of ours: the next resync looks again.
+   */
+  async #meetPredecessor(signal: AbortSignal): Promise<RemoteObject | undefined> {
+    const isWanted = mergeObject(this.object, this.#options.contents()) !== undefined;
+    try {
+      const remote = this.#remote(await this.#resolve(signal));
+      const live = await remote.read(signal);
+      for (const part of applyParts) this.#parts[part].saw(live);
+      this.#predecessor.meet(live, (contents) => this.#budget.publishable(contents).contents);
+      return remote;
+    } catch (error) {
+      if (!isWanted && notOurs.has(codeOf(error))) return undefined;
+      throw error;
+    }
+  }
+
+  async #resolve(signal: AbortSignal): Promise<ApiResource> {
+    return checkResource(await this.#options.client.resolve(this.#kind, { signal }), this.object);
+  }
+
+  #remote(resource: ApiResource): RemoteObject {
+    return new RemoteObject(resource, this.#isNode, this.#options);
+  }
+
+  #contents(): Contents {
+    const { contents, held } = this.#budget.publishable(this.#options.contents());
+    for (const each of held) if (each.isNew) this.#reportHeld(each);
+    return this.#predecessor.addTo(contents);
+  }
+
+  #reportHeld({ plugin, message }: HeldBack): void {
+    const { log, notify, metrics } = this.#options;
+    const { object } = this;
+    metrics.heldBack.inc({ plugin });
+    log.error(
+      { plugin, object, reason: message },
+      "a plugin's content is too large for the object: its last good content stays, the other plugins are published",
+    );
+    notify("ReportTooLarge", `What plugin ${plugin} reports on ${object} is not published: ${message}`);
+  }
+
+  /** How long until contents that are held back may be tried, or kept ones released, milliseconds; infinite where there are none. */
   heldFor(): number {
-    const until = Math.min(...applyParts.map((part) => this.#parts[part].quarantine.heldUntil));
+    const held = applyParts.map((part) => this.#parts[part].quarantine.heldUntil);
+    const until = Math.min(...held, this.#predecessor.until);
     return Math.max(until - this.#options.clock.monotonic(), 0);
   }
 
@@ -176,6 +241,7 @@ export class ObjectWriter {
     this.lastErrorCode = codeOf(error);
     this.changedAt ??= now;
     this.lastWriteAt = now;
+    if (error instanceof ApiStatusError && error.code === "exhausted") this.#budget.shrink();
     // Without its object a status has no place: the main part makes it anew.
     if (this.lastErrorCode === "notFound") this.#parts.main.applied = undefined;
     const asked = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
@@ -186,12 +252,13 @@ export class ObjectWriter {
   }
 
   status(): ObjectStatus {
-    const refusals = applyParts.flatMap((part) => [...this.#parts[part].quarantine.refusals]);
     return {
       object: this.object,
       plugins: this.#merged?.plugins ?? [],
       conflicts: this.#merged?.conflicts ?? [],
-      quarantined: Object.fromEntries(refusals.map(([plugin, { message }]) => [plugin, message])),
+      contested: this.#contests.list(this.#options.contents(), this.object),
+      unclaimed: this.#predecessor.unclaimed,
+      quarantined: this.#quarantined(),
       writes: this.#writes,
       lastWriteAt: this.#writtenAt,
       pending: this.#isBusy || this.changedAt !== undefined,
@@ -205,20 +272,29 @@ export class ObjectWriter {
     await this.watching;
   }
 
+  #quarantined(): Record<string, string> {
+    const refusals = applyParts.flatMap((part) => [...this.#parts[part].quarantine.refusals]);
+    const refused = refusals.map(([plugin, { message }]) => [
+      plugin,
+      `refused by the API server: ${message}`,
+    ]);
+    return Object.fromEntries([...refused, ...this.#budget.held]);
+  }
+
   // The parts differ in what they merge only while the server refuses something.
-  #wishes(all: ReadonlyMap<string, PluginContent>): Record<ApplyPart, Wish> {
+  #wishes(all: Contents): Record<ApplyPart, Wish> {
     const main = this.#parts.main.wish(all);
     const contents = this.#parts.status.quarantine.filter(all);
     if (contents !== main.contents) return { main, status: this.#parts.status.wish(all) };
-    return { main, status: { ...main, text: desiredText(main.merged, "status") } };
+    return { main, status: { ...main, desired: desiredOf(main.merged, "status") } };
   }
 
-  #isPending(part: ApplyPart, { merged, text }: Wish): boolean {
-    const { applied, published } = this.#parts[part];
+  #isPending(part: ApplyPart, { merged, desired: { text } }: Wish): boolean {
+    const { applied, owns } = this.#parts[part];
     if (applied !== undefined) return text !== applied;
     // The status can only be written to an object that is there; the main part makes it.
     if (part === "main" && merged && !this.#isNode) return true;
-    return text !== "" || published !== "";
+    return text !== "" || owns;
   }
 
   #written(part: ApplyPart, answer: KubeObject): void {
@@ -228,12 +304,6 @@ export class ObjectWriter {
     this.#writes++;
     metrics.writes.inc({ object: this.object, part, result: "ok" });
     this.#ownership.wrote(part, answer);
-  }
-
-  async #isOwned(remote: RemoteObject, signal: AbortSignal): Promise<boolean> {
-    const live = await remote.read(signal);
-    const { fieldManager } = this.#options;
-    return live !== undefined && applyParts.some((part) => ownedFields(live, fieldManager, part) !== "");
   }
 
   #watch(resource: ApiResource, signal: AbortSignal): void {
@@ -258,20 +328,28 @@ export class ObjectWriter {
     if (this.#isNode && object && this.lastErrorCode === "notFound") this.#wake();
   }
 
-  // The server answers again: who waits for that need not wait any longer, unless it was told how long.
+  // The server answers again: a wait for that ends, unless the server itself said how long.
   #reached(): void {
     if (this.#isTold || this.lastErrorCode === undefined || !serverTrouble.has(this.lastErrorCode)) return;
     this.pausedUntil = Number.NEGATIVE_INFINITY;
     this.#wake();
   }
 
-  #repair(parts: readonly ApplyPart[]): void {
-    const { clock, log, metrics } = this.#options;
+  #repair({ parts, fields, others }: OwnershipLoss): void {
+    const { clock, log, metrics, notify } = this.#options;
+    for (const { path, writers } of this.#contests.note(fields, others)) {
+      const by = writers.join(", ") || "a client that is not recorded";
+      log.warn(
+        { object: this.object, path, writers },
+        "a published field is written by another client again and again",
+      );
+      notify(
+        "FieldContested",
+        `${path} of ${this.object} is also written by ${by}, and put back again and again`,
+      );
+    }
     metrics.repairs.inc({ object: this.object });
-    log.info(
-      { object: this.object, parts },
-      "published fields were changed by somebody else: applying again",
-    );
+    log.info({ object: this.object, parts }, "another client changed published fields: applying them again");
     for (const part of parts) this.#parts[part].applied = undefined;
     this.changedAt ??= clock.monotonic();
     this.#wake();

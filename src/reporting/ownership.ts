@@ -1,6 +1,9 @@
-import type { KubeObject } from "../kube/index.ts";
+import type { KubeObject, ManagedFieldsEntry } from "../kube/index.ts";
 import { Backoff, type Clock, type Timer } from "../lib/index.ts";
-import { type ApplyPart, applyParts, ownedFields } from "./bodies.ts";
+import { type ApplyPart, applyParts } from "./bodies.ts";
+import { lostFields } from "./contests.ts";
+import type { JsonObject } from "./json.ts";
+import { ownedFields } from "./owned-values.ts";
 
 // Our own write may be on its way through the watch: a difference is believed when it lasts.
 const BELIEVE_AFTER_MS = 400;
@@ -10,8 +13,17 @@ const MEMORY_MS = 300_000;
 export interface OwnershipOptions {
   fieldManager: string;
   clock: Clock;
-  /** Somebody else changed or removed fields of these parts. */
-  onLost: (parts: readonly ApplyPart[]) => void;
+  /** Another client changed or removed fields of these parts. */
+  onLost: (loss: OwnershipLoss) => void;
+}
+
+/** What another client took. */
+export interface OwnershipLoss {
+  parts: readonly ApplyPart[];
+  /** Field sets, as fieldsV1. */
+  fields: readonly JsonObject[];
+  /** What the object's managedFields say of others. */
+  others: readonly ManagedFieldsEntry[];
 }
 
 /**
@@ -22,6 +34,7 @@ export class Ownership {
   readonly #options: OwnershipOptions;
   readonly #expected = new Map<ApplyPart, string>();
   #seen: ReadonlyMap<ApplyPart, string> | undefined;
+  #others: readonly ManagedFieldsEntry[] = [];
   readonly #repairs = new Backoff({ baseMs: 500, maxMs: 60_000 });
   #repairedAt = Number.NEGATIVE_INFINITY;
   #timer: Timer | undefined;
@@ -41,6 +54,7 @@ export class Ownership {
     this.#seen = new Map(
       applyParts.map((part) => [part, object ? ownedFields(object, fieldManager, part) : ""]),
     );
+    this.#others = (object?.metadata.managedFields ?? []).filter(({ manager }) => manager !== fieldManager);
     if (this.#timer || this.#lost().length === 0) return;
     if (clock.monotonic() - this.#repairedAt > MEMORY_MS) this.#repairs.reset();
     const wait = BELIEVE_AFTER_MS + (this.#repairs.failures > 0 ? this.#repairs.next() : 0);
@@ -58,7 +72,10 @@ export class Ownership {
     if (lost.length === 0) return;
     if (this.#repairs.failures === 0) this.#repairs.next();
     this.#repairedAt = this.#options.clock.monotonic();
-    this.#options.onLost(lost);
+    const fields = lost.map((part) =>
+      lostFields(fieldSet(this.#expected.get(part)), fieldSet(this.#seen?.get(part))),
+    );
+    this.#options.onLost({ parts: lost, fields, others: this.#others });
   }
 
   #lost(): ApplyPart[] {
@@ -67,4 +84,8 @@ export class Ownership {
       return expected && this.#seen?.get(part) !== expected;
     });
   }
+}
+
+function fieldSet(text: string | undefined): JsonObject {
+  return text ? (JSON.parse(text) as JsonObject) : {};
 }

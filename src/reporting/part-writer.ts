@@ -1,20 +1,23 @@
 import { GetReportContentResponse } from "../gen/reporterplugin/v1alpha1/api.ts";
 import type { KubeObject } from "../kube/index.ts";
 import { codeOf } from "../lib/index.ts";
-import { type ApplyPart, desiredText } from "./bodies.ts";
+import { type ApplyPart, type Desired, desiredOf } from "./bodies.ts";
 import { encodeContent, type PluginContent, parseContent } from "./content.ts";
 import { type MergedObject, mergeObject } from "./merge.ts";
+import { ownedFields } from "./owned-values.ts";
 import type { PublisherOptions } from "./publish-options.ts";
 import { Quarantine } from "./quarantine.ts";
 import type { RemoteObject } from "./remote-object.ts";
+import { ownsTaintList, taintsOf } from "./taints.ts";
 
-type Contents = ReadonlyMap<string, PluginContent>;
+/** What plugins report, by plugin. */
+export type Contents = ReadonlyMap<string, PluginContent>;
 
 /** What plugins want of one part. */
 export interface Wish {
   contents: Contents;
   merged: MergedObject | undefined;
-  text: string;
+  desired: Desired;
 }
 
 /** What is told of writes. */
@@ -31,12 +34,13 @@ export class PartWriter {
   readonly #object: string;
   readonly #options: PublisherOptions;
   readonly #listener: WriteListener;
-  /** `desiredText` of the last good write; undefined: not known to be there. */
+  /** The text of `Desired` of the last good write; undefined: not known to be there. */
   applied: string | undefined;
   // Monotonic.
   #appliedAt = Number.NEGATIVE_INFINITY;
-  // What the last write of this agent or its predecessor carried; what no plugin says any more is ours to remove.
-  #published = "";
+  // As the server last answered: what no plugin reports any more is to be removed.
+  #owns = false;
+  #ownsTaints = false;
   // The contents as they are recorded that stand in for refused ones.
   #recorded: Contents = new Map();
 
@@ -48,64 +52,79 @@ export class PartWriter {
     this.quarantine = new Quarantine(options.clock);
   }
 
-  /** What was last published, by this agent or its predecessor; empty where nothing was. */
-  get published(): string {
-    return this.#published;
+  /** Whether the server holds fields of this part that the agent, or one before it, has applied. */
+  get owns(): boolean {
+    return this.#owns;
   }
 
-  /** Takes over what a predecessor published. */
-  restore(body: string): void {
-    this.#published = body;
+  /** Takes note of what the server says is the agent's; undefined: there is no object. */
+  saw(live: KubeObject | undefined): void {
+    const { fieldManager } = this.#options;
+    this.#owns = live !== undefined && ownedFields(live, fieldManager, this.part) !== "";
+    this.#ownsTaints = this.part === "main" && live !== undefined && ownsTaintList(live, fieldManager);
   }
 
   /** Takes over what a predecessor published instead of contents that the server refused. */
   restoreStandIns(messages: ReadonlyMap<string, Uint8Array>): void {
     const contents = new Map<string, PluginContent>();
+    const { policies, log } = this.#options;
     for (const [plugin, message] of messages) {
-      contents.set(plugin, parseContent(GetReportContentResponse.decode(message), this.#options.policies));
+      try {
+        contents.set(plugin, parseContent(GetReportContentResponse.decode(message), policies));
+      } catch (error) {
+        log.warn(
+          { err: error, plugin, object: this.#object },
+          "a plugin's last good content can't be read back from the state",
+        );
+      }
     }
     this.#recorded = contents;
     this.quarantine.accept(contents);
   }
 
-  /** What was applied longer ago is not known to be there any more, milliseconds. */
-  expire(afterMs: number): void {
-    if (this.#options.clock.monotonic() - this.#appliedAt >= afterMs) this.applied = undefined;
+  /** What was applied longer ago is not known to be there any more, milliseconds. Gives whether that is so just now. */
+  expire(afterMs: number): boolean {
+    if (this.applied === undefined || this.#options.clock.monotonic() - this.#appliedAt < afterMs)
+      return false;
+    this.applied = undefined;
+    return true;
   }
 
   wish(all: Contents): Wish {
     const contents = this.quarantine.filter(all);
     const merged = mergeObject(this.#object, contents);
-    return { contents, merged, text: desiredText(merged, this.part) };
+    return { contents, merged, desired: desiredOf(merged, this.part) };
   }
 
   /** Writes the wish. Where the server refuses it for some plugins' contents, those are left out. */
   async write(remote: RemoteObject, first: Wish, all: Contents, signal: AbortSignal): Promise<void> {
     let wish = first;
     try {
-      await this.#apply(remote, wish.text, signal);
+      await this.#apply(remote, wish.desired, signal);
     } catch (error) {
       if (codeOf(error) !== "invalid" || !wish.merged) throw error;
       if (!(await this.#isolate(remote, all, wish.merged.plugins, signal))) throw error;
       this.#recordStandIns();
       wish = this.wish(all);
-      await this.#apply(remote, wish.text, signal);
+      await this.#apply(remote, wish.desired, signal);
     }
     this.quarantine.accept(wish.contents);
     this.#recordStandIns();
   }
 
-  /** The object is not there, and nothing is wished of it. */
+  /** The object is not there, and nothing is to be published of it. */
   forget(): void {
+    this.saw(undefined);
     this.#took("");
   }
 
-  async #apply(remote: RemoteObject, text: string, signal: AbortSignal): Promise<void> {
-    const before = this.#published;
+  async #apply(remote: RemoteObject, { fields, text }: Desired, signal: AbortSignal): Promise<void> {
     this.#listener.onTry();
-    // Recorded ahead: whoever dies between the write and its record leaves nothing behind that nobody removes.
-    if (before === "") this.#record(text);
-    const answer = await remote.apply({ part: this.part, text, before }, signal);
+    const ownsTaints = this.#ownsTaints;
+    // An answer that is lost on its way says nothing about what the server has taken.
+    this.#ownsTaints ||= this.part === "main" && taintsOf(fields).length > 0;
+    const answer = await remote.apply({ part: this.part, fields, ownsTaints }, signal);
+    this.saw(answer);
     this.#listener.onWritten(this.part, answer);
     this.#took(text);
   }
@@ -113,7 +132,6 @@ export class PartWriter {
   #took(text: string): void {
     this.applied = text;
     this.#appliedAt = this.#options.clock.monotonic();
-    this.#record(text);
   }
 
   async #isolate(
@@ -125,8 +143,8 @@ export class PartWriter {
     const { log, notify } = this.#options;
     const object = this.#object;
     const found = await this.quarantine.isolate(all, contributors, async (contents) => {
-      const text = desiredText(mergeObject(object, contents), this.part);
-      await remote.tryOut({ part: this.part, text, before: this.#published }, signal);
+      const { fields } = desiredOf(mergeObject(object, contents), this.part);
+      await remote.tryOut({ part: this.part, fields, ownsTaints: this.#ownsTaints }, signal);
     });
     for (const plugin of found) {
       const reason = this.quarantine.refusals.get(plugin)?.message ?? "";
@@ -137,17 +155,6 @@ export class PartWriter {
       notify("ReportRefused", `The API server refuses what plugin ${plugin} reports on ${object}: ${reason}`);
     }
     return found.length > 0;
-  }
-
-  #record(text: string): void {
-    if (this.#published === text) return;
-    const { clock, store } = this.#options;
-    const place = { object: this.#object, part: this.part };
-    this.#published = text;
-    this.#save("what was published can't be recorded", () => {
-      if (text === "") store.dropPublished(place.object, place.part);
-      else store.savePublished({ ...place, body: text, at: clock.now() });
-    });
   }
 
   // Without them an agent that starts anew would withdraw the fields of a plugin whose newer content is refused.
@@ -161,17 +168,15 @@ export class PartWriter {
       messages.set(plugin, encodeContent({ fields: ofObject, problems: [] }));
     }
     this.#recorded = standIns;
-    this.#save("last good contents of refused plugins can't be recorded", () =>
-      this.#options.store.saveStandIns(this.#object, this.part, messages),
-    );
-  }
-
-  // The reporter checkpoint's health check tells of a disk that is full.
-  #save(problem: string, save: () => void): void {
+    const { store, log } = this.#options;
     try {
-      save();
+      store.saveStandIns(this.#object, this.part, messages);
     } catch (error) {
-      this.#options.log.warn({ err: error, object: this.#object }, problem);
+      // The reporter checkpoint's health check reports a disk that is full.
+      log.warn(
+        { err: error, object: this.#object },
+        "last good contents of refused plugins can't be recorded",
+      );
     }
   }
 }

@@ -31,15 +31,15 @@ export interface PublisherOptions {
   nodeName: string;
   policies: ReadonlyMap<string, KindPolicy>;
   contents: () => ReadonlyMap<string, PluginContent>;
-  /** An object that has fields of ours is not written before this long after the start; plugins use it to come back. */
-  settleMs: number;
+  /** How long plugins that run may take to be found and asked after the start, milliseconds. */
+  returnMs: number;
   /** Called before each write; makes durable what it publishes. */
   beforeWrite: () => void;
   /** Tells people who look at the node with kubectl. */
   notify: Notify;
   managedTaintPrefixes: readonly string[];
   /** Milliseconds; read anew for each use. */
-  settings: () => { minWriteInterval: number; resyncInterval: number };
+  settings: () => { minWriteInterval: number; resyncInterval: number; pluginGracePeriod: number };
   clock: Clock;
   log: Logger;
   metrics: ReportingMetrics;

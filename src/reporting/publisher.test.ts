@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { eventually } from "../../test/support/until.ts";
 import {
   createDevApiServer,
   type DevApiServer,
@@ -96,11 +97,16 @@ async function setUp(setup: Setup = {}) {
     nodeName: "n1",
     policies: kindPolicies([absent]),
     contents: () => new Map(contents),
-    settleMs: 0,
+
+    returnMs: 0,
     beforeWrite: () => {},
     notify: (reason) => void notices.push(reason),
     managedTaintPrefixes: ["node.katalyst.kubewharf.io/"],
-    settings: () => ({ minWriteInterval: setup.minWriteInterval ?? 20, resyncInterval: 600_000 }),
+    settings: () => ({
+      minWriteInterval: setup.minWriteInterval ?? 20,
+      resyncInterval: 600_000,
+      pluginGracePeriod: 0,
+    }),
     clock: systemClock,
     log: silentLogger,
     metrics: createReportingMetrics(registry),
@@ -134,7 +140,7 @@ async function setUp(setup: Setup = {}) {
       );
     },
     object: () => server.store.get("customnoderesources.node.katalyst.kubewharf.io", "n1"),
-    eventually: (check: () => void) => vi.waitFor(check, { timeout: 8_000, interval: 10 }),
+    eventually,
   };
 }
 
@@ -237,9 +243,14 @@ describe("Publisher", () => {
     await eventually(() => expect(specOf(object()).taints).toEqual([taint("theirs"), taint("ours")]));
     say("a", message([field("spec", "Taints", [taint("ours-2")])]));
     await eventually(() => expect(specOf(object()).taints).toEqual([taint("theirs"), taint("ours-2")]));
-    say("a", message([properties("cpu")]));
-    await eventually(() => expect(specOf(object()).nodeResourceProperties).toBeDefined());
-    expect(specOf(object()).taints).toEqual([taint("theirs")]);
+    // The list stays ours, with others' taints in it: later writes must not give it up.
+    for (const property of ["cpu", "memory"]) {
+      say("a", message([properties(property)]));
+      await eventually(() =>
+        expect(specOf(object()).nodeResourceProperties).toEqual([{ propertyName: property }]),
+      );
+      expect(specOf(object()).taints).toEqual([taint("theirs")]);
+    }
   });
 
   it("waits for a Node instead of making one, then writes what a Node may have", async () => {
@@ -320,9 +331,11 @@ describe("Publisher", () => {
           : undefined,
     });
     say("a", message([resources("x.io/a", "1")]));
-    await eventually(() => expect(publisher.health().ok).toBe(false));
-    expect(publisher.health().message).toMatch(
-      /CustomNodeResource not written.*cannot patch "customnoderesources"/,
+    await eventually(() =>
+      expect(publisher.health()).toEqual({
+        ok: false,
+        message: expect.stringMatching(/CustomNodeResource not written.*cannot patch "customnoderesources"/),
+      }),
     );
   });
 

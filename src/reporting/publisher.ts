@@ -18,8 +18,6 @@ export class Publisher implements Runnable {
   readonly #queue: WorkQueue;
   readonly #writers = new Map<string, ObjectWriter>();
   #signal: AbortSignal | undefined;
-  // Monotonic.
-  #settledAt = 0;
 
   constructor(options: PublisherOptions) {
     this.#options = options;
@@ -45,9 +43,10 @@ export class Publisher implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
-    const { store, clock, settleMs } = this.#options;
-    this.#settledAt = clock.monotonic() + settleMs;
-    for (const part of store.published()) this.#writer(part.object)?.restore(part);
+    const { store, policies, contents } = this.#options;
+    // Every kind: what an agent before this one published is to be found also where no plugin reports anything.
+    const restored = contents();
+    for (const object of policies.keys()) this.#writer(object)?.start(restored);
     const ofPart = Map.groupBy(store.standIns(), ({ object, part }) => `${object} ${part}`);
     for (const standIns of ofPart.values()) {
       const { object, part } = standIns[0]!;
@@ -60,7 +59,7 @@ export class Publisher implements Runnable {
   }
 
   status(): ObjectStatus[] {
-    return [...this.#writers.values()].map((writer) => writer.status());
+    return this.#inUse().map((writer) => writer.status());
   }
 
   /** Fails while an object waits too long to be written, is refused, or is not watched. */
@@ -75,8 +74,12 @@ export class Publisher implements Runnable {
       const watch = watchHealth?.check();
       if (watch && !watch.ok) problems.push(`${object} not watched: ${watch.message}`);
     }
-    if (problems.length === 0) return { ok: true, message: `${this.#writers.size} objects` };
+    if (problems.length === 0) return { ok: true, message: `${this.#inUse().length} objects` };
     return { ok: false, message: problems.join("; ") };
+  }
+
+  #inUse(): ObjectWriter[] {
+    return [...this.#writers.values()].filter((writer) => writer.isInUse);
   }
 
   #writer(object: string): ObjectWriter | undefined {
@@ -85,7 +88,7 @@ export class Publisher implements Runnable {
     const policy = this.#options.policies.get(object);
     // A kind that is no longer configured: what was published stays until somebody removes it.
     if (!policy) return undefined;
-    writer = new ObjectWriter(policy.kind, this.#options, () => this.#queue.add(object));
+    writer = new ObjectWriter(policy, this.#options, () => this.#queue.add(object));
     this.#writers.set(object, writer);
     return writer;
   }
@@ -101,11 +104,9 @@ export class Publisher implements Runnable {
       return;
     }
     try {
-      const unsettledMs = this.#settledAt - clock.monotonic();
-      const outcome = await writer.writeNext(signal, this.#signal ?? signal, unsettledMs > 0);
+      const outcome = await writer.writeNext(signal, this.#signal ?? signal);
       const { minWriteInterval, resyncInterval } = settings();
       if (outcome === "more") this.#queue.addAfter(object, minWriteInterval);
-      else if (outcome === "unsettled") this.#queue.addAfter(object, unsettledMs);
       else this.#queue.addAfter(object, Math.min(resyncInterval, writer.heldFor()));
       writer.succeeded();
     } catch (error) {

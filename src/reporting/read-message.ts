@@ -1,10 +1,9 @@
-import { GetReportContentResponse } from "../gen/reporterplugin/v1alpha1/api.ts";
 import { type Logger, messageOf } from "../lib/index.ts";
 import { parseContent } from "./content.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { KindPolicy } from "./kinds.ts";
-import { checkMessageSize } from "./message-size.ts";
 import type { ReportingMetrics } from "./metrics.ts";
+import { decoded } from "./report-message.ts";
 
 export interface ReadMessageOptions {
   policies: ReadonlyMap<string, KindPolicy>;
@@ -16,8 +15,7 @@ export interface ReadMessageOptions {
 export function readMessage(endpoint: Endpoint, { policies, log, metrics }: ReadMessageOptions): void {
   const before = endpoint.content;
   try {
-    checkMessageSize(endpoint.message!);
-    endpoint.content = parseContent(GetReportContentResponse.decode(endpoint.message!), policies, before);
+    endpoint.content = parseContent(decoded(endpoint.message!), policies, before);
   } catch (error) {
     const message = `message can't be decoded: ${messageOf(error)}`;
     endpoint.content = { fields: before.fields, problems: [{ reason: "json", message }] };

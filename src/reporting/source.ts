@@ -1,6 +1,10 @@
 import { createClient } from "nice-grpc";
-import { GetReportContentResponse, ReporterPluginDefinition } from "../gen/reporterplugin/v1alpha1/api.ts";
+import {
+  type GetReportContentResponse,
+  ReporterPluginDefinition,
+} from "../gen/reporterplugin/v1alpha1/api.ts";
 import { dialUnix, fromGrpcError } from "../grpc/index.ts";
+import type { ReportMessage } from "./report-message.ts";
 
 /** A reporter plugin that runs inside the agent. It sees the same calls as one behind a socket. */
 export interface ReporterSource {
@@ -11,21 +15,18 @@ export interface ReporterSource {
   listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse>;
 }
 
-/** A plugin as the collector reads it: its messages undecoded, since most repeat the one before. */
+/** A plugin as the collector reads it. */
 export interface ContentSource {
-  get(signal: AbortSignal): Promise<Uint8Array>;
-  watch(signal: AbortSignal): AsyncIterable<Uint8Array>;
+  get(signal: AbortSignal): Promise<ReportMessage>;
+  watch(signal: AbortSignal): AsyncIterable<ReportMessage>;
   close(): void;
 }
 
 /** Reads an in-tree plugin. */
 export function inTreeSource(reporter: ReporterSource): ContentSource {
-  const encode = (response: GetReportContentResponse) => GetReportContentResponse.encode(response).finish();
   return {
-    get: async (signal) => encode(await reporter.getReportContent(signal)),
-    async *watch(signal) {
-      for await (const response of reporter.listAndWatch(signal)) yield encode(response);
-    },
+    get: (signal) => reporter.getReportContent(signal),
+    watch: (signal) => reporter.listAndWatch(signal),
     close: () => {},
   };
 }

@@ -20,12 +20,12 @@ describe("withdrawal from a Node's status", () => {
   const live = node({ fieldsV1: owned });
 
   it("names each quantity that is no longer wished, and the Node it means", () => {
-    const text = JSON.stringify({ status: { capacity: { [fpgas]: "1" } } });
-    expect(withdrawal(live, "nodekeeper", text)).toEqual({
+    const fields = { status: { capacity: { [fpgas]: "1" } } };
+    expect(withdrawal(live, "nodekeeper", fields)).toEqual({
       metadata: { uid: "u" },
       status: { capacity: { [gpus]: null }, allocatable: { [gpus]: null } },
     });
-    expect(withdrawal(live, "nodekeeper", "")?.status).toEqual({
+    expect(withdrawal(live, "nodekeeper", {})?.status).toEqual({
       capacity: { [gpus]: null, [fpgas]: null },
       allocatable: { [gpus]: null },
     });
@@ -39,6 +39,6 @@ describe("withdrawal from a Node's status", () => {
     ["the entry is empty", node({}), {}],
     ["there is no entry", { metadata: {} }, {}],
   ])("is nothing where %s", (_, object, status) => {
-    expect(withdrawal(object, "nodekeeper", JSON.stringify({ status }))).toBeUndefined();
+    expect(withdrawal(object, "nodekeeper", { status: { ...status } })).toBeUndefined();
   });
 });

@@ -1,20 +1,18 @@
 import type { KubeObject } from "../kube/index.ts";
 import { isObject, type Json, type JsonObject } from "./json.ts";
+import { appliedFields } from "./owned-values.ts";
 
 const maps = ["capacity", "allocatable"] as const;
 
 /**
- * The JSON merge patch that removes from a Node's status the quantities that `manager` has applied and `text` (of
- * `desiredText`) no longer says; undefined where there are none. An apply must not do it: when nobody else is recorded
+ * The JSON merge patch that removes from a Node's status the quantities that `manager` has applied and `fields`
+ * no longer has; undefined where there are none. An apply must not do it: when nobody else is recorded
  * as an owner within a map, giving up its last owned member removes the map whole. What the kubelet wrote as it created
  * the Node is recorded for nobody, so its cpu and memory would go along.
  */
-export function withdrawal(live: KubeObject, manager: string, text: string): JsonObject | undefined {
-  const entry = live.metadata.managedFields?.find(
-    (each) => each.manager === manager && each.operation === "Apply" && each.subresource === "status",
-  );
-  const owned = member(entry?.fieldsV1 as Json | undefined, "f:status");
-  const wished = member(text === "" ? undefined : (JSON.parse(text) as Json), "status");
+export function withdrawal(live: KubeObject, manager: string, fields: JsonObject): JsonObject | undefined {
+  const owned = member(appliedFields(live, manager, "status"), "f:status");
+  const wished = member(fields, "status");
   const status: JsonObject = {};
   for (const map of maps) {
     const kept = member(wished, map);

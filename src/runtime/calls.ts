@@ -3,6 +3,7 @@ import { type Clock, childScope, codeOf, NodekeeperError, withDeadline } from ".
 import type { RuntimeClient, RuntimeConnection } from "./connection.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import type { RuntimeSettings } from "./settings.ts";
+import type { CallInFlight } from "./types.ts";
 
 export interface RuntimeCallsOptions {
   connection: RuntimeConnection;
@@ -17,6 +18,8 @@ export interface Call {
   id?: string;
   /** Default: the setting. */
   deadlineMs?: number;
+  /** How long the runtime waits on purpose before it answers, milliseconds; the deadline is so much later. Default 0. */
+  waitsMs?: number;
 }
 
 // IDs have 64 characters in practice; what a broken runtime makes of them must not fill the log.
@@ -25,9 +28,25 @@ const longestId = 128;
 /** Makes calls to the runtime: with a deadline, counted, and with errors of the catalogue that name the call. */
 export class RuntimeCalls {
   readonly #options: RuntimeCallsOptions;
+  readonly #inFlight = new Set<CallInFlight>();
 
   constructor(options: RuntimeCallsOptions) {
     this.#options = options;
+    const { metrics, clock } = options;
+    metrics.oldestCallOf(() => {
+      const oldest = new Map<string, number>();
+      for (const { method, startedAt } of this.inFlight()) {
+        const seconds = (clock.monotonic() - startedAt) / 1000;
+        oldest.set(method, Math.max(seconds, oldest.get(method) ?? 0));
+      }
+      return oldest;
+    });
+  }
+
+  /** Calls that are due an answer and have none; streams without an end are left out. */
+  inFlight(): readonly CallInFlight[] {
+    const now = this.#options.clock.monotonic();
+    return [...this.#inFlight].filter(({ startedAt }) => startedAt <= now);
   }
 
   /** One question, one answer. */
@@ -37,12 +56,14 @@ export class RuntimeCalls {
     work: (client: RuntimeClient, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const { connection, clock, metrics, settings } = this.#options;
-    const { method, deadlineMs = settings.callDeadlineMs } = call;
-    const begun = clock.monotonic();
+    const { method, deadlineMs = settings.callDeadlineMs, waitsMs = 0 } = call;
+    const startedAt = clock.monotonic();
+    const inFlight: CallInFlight = { method, id: call.id, startedAt: startedAt + waitsMs };
+    this.#inFlight.add(inFlight);
     let result = "ok";
     metrics.callsInFlight.inc({ method });
     try {
-      return await withDeadline(clock, deadlineMs, nameOf(call), signal, (callSignal) =>
+      return await withDeadline(clock, waitsMs + deadlineMs, nameOf(call), signal, (callSignal) =>
         work(connection.client, callSignal),
       );
     } catch (thrown) {
@@ -50,8 +71,9 @@ export class RuntimeCalls {
       result = codeOf(error);
       throw error;
     } finally {
+      this.#inFlight.delete(inFlight);
       metrics.callsInFlight.dec({ method });
-      metrics.callDuration.observe({ method, result }, (clock.monotonic() - begun) / 1000);
+      metrics.callDuration.observe({ method, result }, (clock.monotonic() - startedAt) / 1000);
     }
   }
 
@@ -88,7 +110,7 @@ export class RuntimeCalls {
     if (error === thrown && error.code !== "exhausted") return thrown;
     const limit = this.#options.settings.maxReceiveBytes;
     const what = /larger than max/.test(error.message)
-      ? `the answer is over a limit of size (ours is ${limit} bytes): ${error.message}`
+      ? `the answer is over a limit of size (runtime.maxMessageSize is ${limit} bytes): ${error.message}`
       : error.message;
     return new NodekeeperError(error.code, `${nameOf(call)}: ${what}`);
   }

@@ -1,3 +1,4 @@
+import type { ImageFsInfoResponse } from "../gen/runtime/v1/api.ts";
 import { type Clock, codeOf, type Logger, NodekeeperError, quote, type Registry } from "../lib/index.ts";
 import { RuntimeCalls } from "./calls.ts";
 import { RuntimeConnection } from "./connection.ts";
@@ -12,7 +13,15 @@ import { RuntimePods } from "./pods.ts";
 import { defaultRuntimeSettings, type RuntimeSettings } from "./settings.ts";
 import { CriStats, type RuntimeStats } from "./stats-reader.ts";
 import { RuntimeStatuses } from "./statuses.ts";
-import type { Pod, PodStatus, Runtime, RuntimeCondition, RuntimeHint, RuntimeVersion } from "./types.ts";
+import type {
+  CallInFlight,
+  Pod,
+  PodStatus,
+  Runtime,
+  RuntimeCondition,
+  RuntimeHint,
+  RuntimeVersion,
+} from "./types.ts";
 
 export interface CriRuntimeOptions {
   /** `unix:///run/containerd/containerd.sock`, or the path alone. */
@@ -32,7 +41,6 @@ export class CriRuntime implements Runtime, Disposable {
   readonly path: string;
   /** What containers and pods use. */
   readonly stats: RuntimeStats;
-  readonly #settings: RuntimeSettings;
   readonly #connection: RuntimeConnection;
   readonly #listCalls: ListCalls;
   readonly #calls: RuntimeCalls;
@@ -46,7 +54,6 @@ export class CriRuntime implements Runtime, Disposable {
     const settings = { ...defaultRuntimeSettings, ...options.settings };
     const metrics = createRuntimeMetrics(registry);
     this.path = parseRuntimeEndpoint(endpoint);
-    this.#settings = settings;
     this.#connection = new RuntimeConnection({
       path: this.path,
       maxReceiveBytes: settings.maxReceiveBytes,
@@ -57,13 +64,18 @@ export class CriRuntime implements Runtime, Disposable {
         logger.info({ path: this.path }, "connected to the container runtime");
       },
     });
-    this.#listCalls = new ListCalls({ path: this.path, onConnected: () => metrics.connections.inc() });
+    this.#listCalls = new ListCalls({
+      path: this.path,
+      connectDeadlineMs: settings.connectDeadlineMs,
+      clock,
+      onConnected: () => metrics.connections.inc(),
+    });
     this.#calls = new RuntimeCalls({ connection: this.#connection, clock, metrics, settings });
     this.#oddities = new Oddities(metrics, logger);
     this.#owners = new Owners(settings.rememberedOwners);
     this.#statuses = new RuntimeStatuses(this.#calls, this.#oddities, settings.statusConcurrency);
     this.#pods = new RuntimePods({
-      lists: new RuntimeLists(this.#calls, this.#listCalls, settings),
+      lists: new RuntimeLists(this.#calls, this.#listCalls, this.#oddities, settings),
       statuses: this.#statuses,
       owners: this.#owners,
       oddities: this.#oddities,
@@ -100,14 +112,23 @@ export class CriRuntime implements Runtime, Disposable {
 
   /** Where the runtime keeps images: an absolute path. Throws `unavailable` where it does not say. */
   async imageFilesystem(signal: AbortSignal): Promise<string> {
-    const { imageFilesystems } = await this.#calls.ask(
-      { method: "ImageFsInfo" },
-      signal,
-      (_client, callSignal) => this.#connection.images.imageFsInfo({}, { signal: callSignal }),
-    );
+    const { imageFilesystems } = await this.#imageFsInfo(signal);
     const path = imageFilesystems[0]?.fsId?.mountpoint ?? "";
     if (path.startsWith("/")) return path;
     throw new NodekeeperError("unavailable", "ImageFsInfo: the runtime names no place of images");
+  }
+
+  /** Where the runtime keeps writable layers: with the images where it names no other place. */
+  async containerFilesystem(signal: AbortSignal): Promise<string> {
+    const { containerFilesystems } = await this.#imageFsInfo(signal);
+    const path = containerFilesystems[0]?.fsId?.mountpoint ?? "";
+    return path.startsWith("/") ? path : await this.imageFilesystem(signal);
+  }
+
+  #imageFsInfo(signal: AbortSignal): Promise<ImageFsInfoResponse> {
+    return this.#calls.ask({ method: "ImageFsInfo" }, signal, (_client, callSignal) =>
+      this.#connection.images.imageFsInfo({}, { signal: callSignal }),
+    );
   }
 
   listPods(signal: AbortSignal): Promise<Pod[]> {
@@ -130,6 +151,10 @@ export class CriRuntime implements Runtime, Disposable {
     return this.#connection.made + this.#listCalls.made;
   }
 
+  callsInFlight(): readonly CallInFlight[] {
+    return this.#calls.inFlight();
+  }
+
   /**
    * Stops a container; one that is gone is stopped. Throws as all calls do, `deadline` the usual time after the timeout.
    * @param timeoutSeconds whole seconds from SIGTERM to SIGKILL; 0: killed at once
@@ -141,9 +166,9 @@ export class CriRuntime implements Runtime, Disposable {
         `StopContainer of ${id}: timeout ${timeoutSeconds} is no whole seconds`,
       );
     }
-    const deadlineMs = timeoutSeconds * 1000 + this.#settings.callDeadlineMs;
+    const waitsMs = timeoutSeconds * 1000;
     try {
-      await this.#calls.ask({ method: "StopContainer", id, deadlineMs }, signal, (client, callSignal) =>
+      await this.#calls.ask({ method: "StopContainer", id, waitsMs }, signal, (client, callSignal) =>
         client.stopContainer({ containerId: id, timeout: BigInt(timeoutSeconds) }, { signal: callSignal }),
       );
     } catch (error) {

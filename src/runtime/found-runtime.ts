@@ -2,7 +2,7 @@ import { NodekeeperError, stopped } from "../lib/index.ts";
 import { CriRuntime, type CriRuntimeOptions } from "./cri-runtime.ts";
 import { findRuntimeEndpoint } from "./endpoint.ts";
 import type { PodStats } from "./stats.ts";
-import type { Pod, PodStatus, Runtime, RuntimeHint, RuntimeVersion } from "./types.ts";
+import type { CallInFlight, Pod, PodStatus, Runtime, RuntimeHint, RuntimeVersion } from "./types.ts";
 
 export interface FoundRuntimeOptions extends Omit<CriRuntimeOptions, "endpoint"> {
   /** Where to look. Default: the usual places. */
@@ -55,8 +55,17 @@ export class FoundRuntime implements Runtime, Disposable {
     return await (await this.runtime()).imageFilesystem(signal);
   }
 
+  /** As `CriRuntime.containerFilesystem`. */
+  async containerFilesystem(signal: AbortSignal): Promise<string> {
+    return await (await this.runtime()).containerFilesystem(signal);
+  }
+
   connections(): number {
     return this.#found?.connections() ?? 0;
+  }
+
+  callsInFlight(): readonly CallInFlight[] {
+    return this.#found?.callsInFlight() ?? [];
   }
 
   [Symbol.dispose](): void {

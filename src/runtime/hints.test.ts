@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { eventually } from "../../test/support/until.ts";
 import { stopped } from "../lib/index.ts";
 import { connected, containerOf, failure, sandboxOf } from "./testing/connected.ts";
 import { type CriAnswers, refusal, type Stream } from "./testing/cri-server.ts";
@@ -29,8 +30,8 @@ describe("hints", () => {
       },
     });
     expect(await all(test.runtime.hints(test.signal))).toEqual([
-      { podUid: "a", createdAt: 5n },
-      { podUid: "b", createdAt: 6n },
+      { podUid: "a", createdAt: 5n, exits: [] },
+      { podUid: "b", createdAt: 6n, exits: [] },
     ]);
     expect(await inFlight(test)).toBe(0);
   });
@@ -106,7 +107,7 @@ describe("hints", () => {
     const next = failure(hints.next());
     controller.abort(reason);
     expect(await next).toBe(reason);
-    await expect.poll(() => test.server.calls.get("cancelled")).toBe(1);
+    await eventually(() => expect(test.server.calls.get("cancelled")).toBe(1));
   });
 
   it("that nobody takes any more end the call", async () => {
@@ -146,7 +147,7 @@ describe("hints", () => {
     expect(stream?.writableNeedDrain).toBe(true);
     expect(written).toBeLessThan(2_000);
     for (let taken = 1; taken < before; taken++) expect((await hints.next()).done).toBe(false);
-    await expect.poll(() => written).toBeGreaterThan(before);
+    await eventually(() => expect(written).toBeGreaterThan(before));
     await hints.return?.();
   });
 });

@@ -1,8 +1,8 @@
-import type { ContainerEventResponse } from "../gen/runtime/v1/api.ts";
+import { type ContainerEventResponse, ContainerState, type ContainerStatus } from "../gen/runtime/v1/api.ts";
 import type { RuntimeCalls } from "./calls.ts";
 import type { Oddities } from "./oddities.ts";
 import type { Owners } from "./owners.ts";
-import type { RuntimeHint } from "./types.ts";
+import type { HintedExit, RuntimeHint } from "./types.ts";
 
 /**
  * The runtime's events as hints. It ends when the runtime ends the stream, and throws where the runtime can't be
@@ -18,8 +18,16 @@ export async function* followHints(
     client.getContainerEvents({}, { signal: callSignal }),
   );
   for await (const event of events) {
-    yield { podUid: podOf(event, owners, oddities), createdAt: event.createdAt };
+    yield {
+      podUid: podOf(event, owners, oddities),
+      createdAt: event.createdAt,
+      exits: event.containersStatuses.flatMap(exitOf),
+    };
   }
+}
+
+function exitOf({ id, state, exitCode, reason }: ContainerStatus): HintedExit[] {
+  return state === ContainerState.CONTAINER_EXITED ? [{ containerId: id, exitCode, reason }] : [];
 }
 
 // The sandbox' status may be missing after a deletion; its pod was learnt from the lists.

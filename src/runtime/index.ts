@@ -1,4 +1,5 @@
 export { CriRuntime, type CriRuntimeOptions } from "./cri-runtime.ts";
+export { broadcastsEvents } from "./event-delivery.ts";
 export { FoundRuntime, type FoundRuntimeOptions } from "./found-runtime.ts";
 export type { RuntimeSettings } from "./settings.ts";
 export type {
@@ -11,8 +12,10 @@ export type {
 } from "./stats.ts";
 export type { RuntimeStats } from "./stats-reader.ts";
 export type {
+  CallInFlight,
   ContainerState,
   ContainerStatus,
+  HintedExit,
   ListedContainer,
   Pod,
   PodStatus,

@@ -6,7 +6,7 @@ import {
 } from "node:http2";
 import { connect as connectSocket } from "node:net";
 import { ClientError, type Status } from "nice-grpc";
-import { abortable, codeOf, NodekeeperError } from "../lib/index.ts";
+import { abortable, type Clock, codeOf, formatDuration, NodekeeperError, type Timer } from "../lib/index.ts";
 
 // Lists are megabytes every second: gRPC's library would put each together in one piece, then another. Here its
 // chunks are read as they come, in a fifth of the time and memory. Everything else goes through the library.
@@ -19,6 +19,9 @@ const UNKNOWN = 2;
 
 export interface ListCallsOptions {
   path: string;
+  /** How long a process may take to speak HTTP/2 on a new connection, milliseconds. */
+  connectDeadlineMs: number;
+  clock: Clock;
   onConnected: () => void;
 }
 
@@ -91,16 +94,28 @@ export class ListCalls implements Disposable {
       createConnection: () => connectSocket({ path: this.#options.path }),
       settings: { initialWindowSize: WINDOW_BYTES, enablePush: false },
     });
-    session.once("connect", () => {
-      session.setLocalWindowSize(WINDOW_BYTES);
+    session.once("connect", () => session.setLocalWindowSize(WINDOW_BYTES));
+    const deadline = this.#boundConnecting(session);
+    // The first that a server sends. A socket's accepting proves nothing: the kernel does that for a process that hangs.
+    session.once("remoteSettings", () => {
+      deadline.cancel();
       this.#made++;
       this.#options.onConnected();
     });
+    session.once("close", () => deadline.cancel());
     // Those who wait for an answer are told by their streams.
     session.on("error", () => {});
     session.once("goaway", () => session.close());
     this.#session = session;
     return session;
+  }
+
+  #boundConnecting(session: ClientHttp2Session): Timer {
+    const { clock, connectDeadlineMs, path } = this.#options;
+    return clock.after(connectDeadlineMs, () => {
+      const waited = formatDuration(connectDeadlineMs);
+      session.destroy(new Error(`the process that listens at ${path} has not spoken HTTP/2 for ${waited}`));
+    });
   }
 }
 

@@ -72,7 +72,9 @@ export class ListItems<Item> {
     const length = bytes.readUInt32BE(at + 1);
     const { maxBytes } = this.#options;
     if (length > maxBytes)
-      throw tooLarge(`a message of ${length} bytes is over the limit of size (ours is ${maxBytes} bytes)`);
+      throw tooLarge(
+        `a message of ${length} bytes is over the limit of size (runtime.maxMessageSize is ${maxBytes} bytes)`,
+      );
     this.#left = length;
     return at + PREFIX_BYTES;
   }

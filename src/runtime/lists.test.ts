@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { until } from "../../test/support/until.ts";
 import { connected, containerOf, failure, sandboxOf } from "./testing/connected.ts";
 import { type CriAnswers, refusal } from "./testing/cri-server.ts";
 
@@ -6,14 +7,6 @@ const whole: CriAnswers = {
   listPodSandbox: () => ({ items: [sandboxOf("a"), sandboxOf("b")] }),
   listContainers: () => ({ containers: [containerOf("a-sandbox", "a1"), containerOf("b-sandbox", "b1")] }),
 };
-
-async function until(what: string, look: () => Promise<boolean> | boolean): Promise<void> {
-  const end = performance.now() + 5_000;
-  while (!(await look())) {
-    if (performance.now() > end) throw new Error(`waited in vain: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
 
 describe("lists", () => {
   it("are grouped by pod, what is newest first", async () => {
@@ -121,6 +114,64 @@ describe("lists", () => {
       message: "StreamPodSandboxes: scan failed",
     });
     expect(test.server.count("listPodSandbox")).toBe(0);
+  });
+
+  it.each([
+    ["ours", 4_000, undefined],
+    ["the runtime's", 16 * 2 ** 20, 20],
+  ])(
+    "over a limit of size, %s, are asked for in parts: nothing twice, nothing left out",
+    async (_, maxReceiveBytes, most) => {
+      const containers = Array.from({ length: 200 }, (_, at) => ({
+        ...containerOf(`${at % 10}-sandbox`, `c${at}-${"x".repeat(30)}`),
+        state: at % 20 < 17 ? 2 : 1,
+      }));
+      const sandboxes = Array.from({ length: 10 }, (_, at) => ({
+        ...sandboxOf(`${at}`),
+        state: (at % 2) as 0 | 1,
+      }));
+      const answers: CriAnswers = {
+        listPodSandbox: ({ filter }) => ({
+          items: sandboxes.filter(({ state }) => !filter?.state || filter.state.state === state),
+        }),
+        listContainers: ({ filter }) => {
+          const found = containers.filter(
+            ({ state, podSandboxId }) =>
+              (!filter?.state || filter.state.state === state) &&
+              (!filter?.podSandboxId || filter.podSandboxId === podSandboxId),
+          );
+          if (most && found.length > most) throw refusal(8, "grpc: trying to send message larger than max");
+          return { containers: found as never };
+        },
+      };
+      await using test = await connected(answers, { settings: { maxReceiveBytes } });
+      const ids = async () =>
+        (await test.runtime.listPods(test.signal))
+          .flatMap((pod) => pod.containers.map(({ id }) => id))
+          .sort();
+      expect(await ids()).toEqual(containers.map(({ id }) => id).sort());
+      expect(await test.oddities("listTooLarge")).toBe(1);
+      // The next one is not tried as a whole, and one of a node that has become empty is.
+      expect(await ids()).toHaveLength(200);
+      expect(await test.oddities("listTooLarge")).toBe(1);
+      containers.splice(20);
+      expect(await ids()).toHaveLength(20);
+      const calls = test.server.count("listContainers");
+      expect(await ids()).toHaveLength(20);
+      expect(test.server.count("listContainers")).toBe(calls + 1);
+    },
+  );
+
+  it("of which one part is too large name the setting", async () => {
+    const answers: CriAnswers = {
+      listPodSandbox: () => ({ items: [sandboxOf("a")] }),
+      listContainers: () => ({ containers: [containerOf("a-sandbox", "x".repeat(2_000))] }),
+    };
+    await using test = await connected(answers, { settings: { maxReceiveBytes: 1_000 } });
+    expect(await failure(test.runtime.listPods(test.signal))).toMatchObject({
+      code: "exhausted",
+      message: expect.stringMatching(/^ListContainers: .*runtime\.maxMessageSize is 1000 bytes/),
+    });
   });
 
   it("of a stream without an end are given up", async () => {

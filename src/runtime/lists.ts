@@ -1,8 +1,10 @@
 import {
   type Container,
+  ContainerState,
   ListContainersRequest,
   ListPodSandboxRequest,
   type PodSandbox,
+  PodSandboxState,
 } from "../gen/runtime/v1/api.ts";
 import { codeOf } from "../lib/index.ts";
 import type { RuntimeCalls } from "./calls.ts";
@@ -10,7 +12,8 @@ import { KnownItems } from "./known-items.ts";
 import type { ListCalls } from "./list-calls.ts";
 import { readContainer, readSandbox } from "./list-decoding.ts";
 import { ListItems } from "./list-items.ts";
-import { bothAtOnce } from "./parallel.ts";
+import type { Oddities } from "./oddities.ts";
+import { bothAtOnce, mapInParallel } from "./parallel.ts";
 import type { RuntimeSettings } from "./settings.ts";
 
 /** What to list; nothing for everything. */
@@ -28,6 +31,17 @@ export interface Listed {
 // Tags of the last fields that are read: the field's number times 8.
 const CREATED_AT_OF_SANDBOX = 32;
 const CREATED_AT_OF_CONTAINER = 56;
+// In this order nothing is left out that changes its state between two parts: none goes back. It may be in both then.
+const sandboxStates = [PodSandboxState.SANDBOX_READY, PodSandboxState.SANDBOX_NOTREADY];
+const containerStates = [
+  ContainerState.CONTAINER_CREATED,
+  ContainerState.CONTAINER_RUNNING,
+  ContainerState.CONTAINER_EXITED,
+  ContainerState.CONTAINER_UNKNOWN,
+];
+const PARTS_AT_ONCE = 4;
+// Whole lists are tried again when there is so much less in them than when they became too large.
+const FEWER = 0.7;
 const podUidLabel = "io.kubernetes.pod.uid";
 
 /** Lists sandboxes and containers at once, as streams where the runtime has them. */
@@ -37,16 +51,23 @@ export class RuntimeLists {
   readonly #settings: RuntimeSettings;
   readonly #sandboxes = new KnownItems(readSandbox, CREATED_AT_OF_SANDBOX);
   readonly #containers = new KnownItems(readContainer, CREATED_AT_OF_CONTAINER);
+  readonly #oddities: Oddities;
   // The connection on which the runtime said that it has no streaming lists.
   #withoutStreams: number | undefined;
+  // How many sandboxes and containers there were when whole lists became too large; undefined while they are not.
+  #tooMany: number | undefined;
 
-  constructor(calls: RuntimeCalls, connection: ListCalls, settings: RuntimeSettings) {
+  constructor(calls: RuntimeCalls, connection: ListCalls, oddities: Oddities, settings: RuntimeSettings) {
     this.#calls = calls;
     this.#connection = connection;
+    this.#oddities = oddities;
     this.#settings = settings;
   }
 
-  /** Everything, by default. Throws as the calls do; `exhausted` where a list is too large. */
+  /**
+   * Everything, by default, in parts where a list of everything is larger than runtime or client take. Throws as the
+   * calls do; `exhausted` where a part is too large as well.
+   */
   async list(filter: ListFilter, signal: AbortSignal): Promise<Listed> {
     if (this.#withoutStreams !== this.#connection.made) {
       try {
@@ -56,7 +77,56 @@ export class RuntimeLists {
         this.#withoutStreams = this.#connection.made;
       }
     }
-    return await this.#both("ListPodSandbox", "ListContainers", filter, signal);
+    const isWhole = filter.podUid === undefined && filter.sandboxId === undefined;
+    if (isWhole && this.#tooMany !== undefined) return await this.#inParts(signal);
+    try {
+      return await this.#both("ListPodSandbox", "ListContainers", filter, signal);
+    } catch (error) {
+      if (signal.aborted || codeOf(error) !== "exhausted" || !isWhole) throw error;
+      this.#oddities.report("listTooLarge", "");
+      return await this.#inParts(signal);
+    }
+  }
+
+  // By state; containers of a state that are still too many by sandbox.
+  async #inParts(signal: AbortSignal): Promise<Listed> {
+    const sandboxes = new Map<string, PodSandbox>();
+    for (const state of sandboxStates) {
+      const request = ListPodSandboxRequest.fromPartial({ filter: { state: { state } } });
+      const bytes = ListPodSandboxRequest.encode(request).finish();
+      const part = await this.#items("ListPodSandbox", bytes, this.#sandboxes, signal);
+      for (const sandbox of part) sandboxes.set(sandbox.id, sandbox);
+    }
+    const containers = new Map<string, Container>();
+    for (const state of containerStates) {
+      const part = await this.#containersIn(state, [...sandboxes.keys()], signal);
+      for (const container of part) containers.set(container.id, container);
+    }
+    this.#sandboxes.listed();
+    this.#containers.listed();
+    const count = sandboxes.size + containers.size;
+    this.#tooMany ??= count;
+    if (count < this.#tooMany * FEWER) this.#tooMany = undefined;
+    return { sandboxes: [...sandboxes.values()], containers: [...containers.values()] };
+  }
+
+  async #containersIn(
+    state: ContainerState,
+    sandboxIds: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Container[]> {
+    const list = (podSandboxId: string, scope: AbortSignal) => {
+      const request = ListContainersRequest.fromPartial({ filter: { podSandboxId, state: { state } } });
+      const bytes = ListContainersRequest.encode(request).finish();
+      return this.#items("ListContainers", bytes, this.#containers, scope);
+    };
+    try {
+      return await list("", signal);
+    } catch (error) {
+      if (signal.aborted || codeOf(error) !== "exhausted" || sandboxIds.length === 0) throw error;
+    }
+    // A runtime removes a sandbox after its containers: every container is in one of these.
+    return (await mapInParallel(sandboxIds, PARTS_AT_ONCE, signal, list)).flat();
   }
 
   // Requests and answers of a list and of its stream are the same on the wire.

@@ -5,7 +5,24 @@ export type RuntimeMetrics = ReturnType<typeof createRuntimeMetrics>;
 /** The room's metrics. `method` is a call of CRI; `result` is "ok" or a code of the error catalogue. */
 export function createRuntimeMetrics(registry: Registry) {
   const registers = [registry];
+  let oldestCalls = () => new Map<string, number>();
+  const methods = new Set<string>();
+  new Gauge({
+    name: "nodekeeper_runtime_oldest_call_seconds",
+    help: "How long the oldest call that has no answer yet takes so far, by method; 0 where there is none.",
+    labelNames: ["method"] as const,
+    registers,
+    collect() {
+      const oldest = oldestCalls();
+      for (const method of oldest.keys()) methods.add(method);
+      for (const method of methods) this.set({ method }, oldest.get(method) ?? 0);
+    },
+  });
   return {
+    /** Where the ages of the oldest calls in flight are read at each scrape: seconds by method. */
+    oldestCallOf(read: () => Map<string, number>): void {
+      oldestCalls = read;
+    },
     callDuration: new Histogram({
       name: "nodekeeper_runtime_call_duration_seconds",
       help: "How long calls to the container runtime took, by method and result.",

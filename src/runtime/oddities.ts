@@ -14,6 +14,7 @@ export type OddityKind =
   | "unknownState"
   | "invalidIp"
   | "eventOfNoPod"
+  | "listTooLarge"
   | "statsOfNobody";
 
 // A broken runtime must not fill the log; the metric counts on.

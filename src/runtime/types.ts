@@ -57,6 +57,25 @@ export interface RuntimeHint {
   podUid: string;
   /** Nanoseconds since the epoch; may be stale or replayed. */
   createdAt: bigint;
+  /** Containers of the pod that had exited when the event was made. */
+  exits: readonly HintedExit[];
+}
+
+/** How a container ended, as an event has it. */
+export interface HintedExit {
+  containerId: string;
+  exitCode: number;
+  reason: string;
+}
+
+/** A call to the runtime that has no answer yet, and is due one. */
+export interface CallInFlight {
+  /** Of CRI, such as "ContainerStatus". */
+  method: string;
+  /** The container or sandbox that it is about. */
+  id: string | undefined;
+  /** The clock's monotonic milliseconds; of StopContainer, when the container's grace period was over. */
+  startedAt: number;
 }
 
 export interface RuntimeVersion {
@@ -89,4 +108,6 @@ export interface Runtime {
   hints(signal: AbortSignal): AsyncIterable<RuntimeHint>;
   /** How many connections to the runtime have come up; it grows when the runtime restarts, however quickly. */
   connections(): number;
+  /** Calls that are due an answer and have none, the event stream left out. */
+  callsInFlight(): readonly CallInFlight[];
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { formatAddress, isLoopback, parseListenAddress } from "./address.ts";
+import { isLoopback } from "../lib/index.ts";
+import { formatAddress, parseListenAddress } from "./address.ts";
 import { isHostAllowed } from "./host-guard.ts";
 
 describe("listen addresses", () => {

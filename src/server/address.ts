@@ -26,10 +26,3 @@ export function parseListenAddress(text: string): ListenAddress {
 export function formatAddress(host: string, port: number): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
-
-/** Whether a name or address means this machine and nobody else. */
-export function isLoopback(host: string): boolean {
-  const name = host.toLowerCase().replace(/\.$/, "");
-  if (name === "localhost" || name.endsWith(".localhost") || name === "::1") return true;
-  return isIP(name) === 4 && name.startsWith("127.");
-}

@@ -6,7 +6,7 @@ import { decide } from "../eviction/decide.ts";
 import { EvictionRecords, RecordQueries, type RoundRecord, type RoundSummary } from "../eviction/index.ts";
 import { evictPod, TestRounds, testPod } from "../eviction/testing/rounds.ts";
 import { Registry, silentLogger, systemClock } from "../lib/index.ts";
-import { EvictionStore, StateDatabase } from "../state/index.ts";
+import { EvictionStore, HistoryStore, StateDatabase } from "../state/index.ts";
 import { evictionRoutes, pageOf, type RecordPage } from "./eviction-routes.ts";
 import { createStatusServer } from "./status-server.ts";
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
     address: "127.0.0.1:0",
     checks: [],
     registry: new Registry(),
-    routes: evictionRoutes(new RecordQueries(records)),
+    routes: evictionRoutes(new RecordQueries(records, new HistoryStore(database))),
     clock: systemClock,
     logger: silentLogger,
   });

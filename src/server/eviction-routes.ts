@@ -1,4 +1,4 @@
-import type { RecordQueries, RoundRecord } from "../eviction/index.ts";
+import type { HistoryLine, RecordQueries, RoundRecord } from "../eviction/index.ts";
 import { NodekeeperError } from "../lib/index.ts";
 import type { JsonRoute } from "./api.ts";
 import { checkParameters, wholeNumber } from "./query.ts";
@@ -9,6 +9,13 @@ export interface RecordPage {
   /** Rounds that were left out, since one alone is larger than an answer may be: 12 MiB. */
   tooLarge: { id: number; bytes: number }[];
   /** The id to go on after; absent at the end. */
+  next?: number;
+}
+
+/** A page of the history of the node and its pods. */
+export interface HistoryPage {
+  lines: HistoryLine[];
+  /** What to go on after; absent at the end. */
   next?: number;
 }
 
@@ -29,6 +36,22 @@ export function evictionRoutes(queries: RecordQueries): JsonRoute[] {
       handle(query, signal) {
         checkParameters(query, ["pod"]);
         return queries.explainPod(podOf(query), signal);
+      },
+    },
+    {
+      path: "eviction/node",
+      summary: "Conditions and taints that eviction sets: by which plugin, why, since when, until when.",
+      async handle(query) {
+        checkParameters(query, []);
+        return queries.explainNode();
+      },
+    },
+    {
+      path: "eviction/history",
+      summary: "What happened to the node and to each of its pods, in pages: ?since=<wall ms>&after=<next>.",
+      async handle(query): Promise<HistoryPage> {
+        checkParameters(query, ["since", "after"]);
+        return queries.historyPage(wholeNumber(query, "since"), wholeNumber(query, "after"));
       },
     },
     {

@@ -15,7 +15,10 @@ const throwing: HealthCheck = {
 };
 
 function ask(checks: HealthCheck[], endpoint: HealthEndpoint, query = "") {
-  const { status, body } = healthReply(checks, endpoint, new URLSearchParams(query));
+  const { status, body } = healthReply(
+    { checks, endpoint, withholdReasons: false },
+    new URLSearchParams(query),
+  );
   return [status, body];
 }
 
@@ -37,6 +40,14 @@ describe("health", () => {
     expect(ask(checks, "livez", "verbose")).toEqual([200, "[+]alive ok\nlivez check passed\n"]);
   });
 
+  it("says only which check failed where callers are not authenticated", () => {
+    const question = { checks, endpoint: "readyz", withholdReasons: true } as const;
+    expect(healthReply(question, new URLSearchParams()).body).toBe(
+      "[+]alive ok\n[-]Fetched failed: reason withheld\n[-]torn failed: reason withheld\nreadyz check failed\n",
+    );
+    expect(singleHealthReply(question, "Fetched").body).toBe("failed: reason withheld\n");
+  });
+
   it("leaves out excluded checks", () => {
     expect(ask(checks, "readyz", "exclude=Fetched&exclude=torn")).toEqual([200, "ok"]);
     expect(ask(checks, "readyz", "exclude=torn")[0]).toBe(503);
@@ -47,6 +58,23 @@ describe("health", () => {
     expect(status).toBe(200);
     expect(body).toBe(
       '[+]alive excluded: ok\nwarn: no check named "nobody" to exclude\nlivez check passed\n',
+    );
+  });
+
+  it("names what is wrong although a check passes, unless reasons are withheld", () => {
+    const slow: HealthCheck = {
+      name: "Slow",
+      kind: "ready",
+      check: () => ({ ok: true, message: "well", warning: "no answer yet\nto: ListContainers for 12s" }),
+    };
+    expect(ask([slow], "readyz")).toEqual([200, "ok"]);
+    expect(ask([slow], "readyz", "verbose")).toEqual([
+      200,
+      "[+]Slow ok, but: no answer yet to: ListContainers for 12s\nreadyz check passed\n",
+    ]);
+    const question = { checks: [slow], endpoint: "readyz", withholdReasons: true } as const;
+    expect(healthReply(question, new URLSearchParams("verbose")).body).toBe(
+      "[+]Slow ok\nreadyz check passed\n",
     );
   });
 
@@ -64,6 +92,6 @@ describe("health", () => {
     ["livez", "Fetched", 404],
     ["readyz", "nobody", 404],
   ] as const)("/%s/%s is %i", (endpoint, name, status) => {
-    expect(singleHealthReply(checks, endpoint, name).status).toBe(status);
+    expect(singleHealthReply({ checks, endpoint, withholdReasons: false }, name).status).toBe(status);
   });
 });

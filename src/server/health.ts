@@ -11,17 +11,21 @@ export type HealthEndpoint = (typeof healthEndpoints)[number];
 // A check may quote what a plugin said; one line of this length says enough.
 const LONGEST_MESSAGE = 500;
 
+export interface HealthQuestion {
+  endpoint: HealthEndpoint;
+  checks: readonly HealthCheck[];
+  /** As kube-apiserver does: a caller without authentication learns which check fails, and not why. */
+  withholdReasons: boolean;
+}
+
 /**
  * Answers /livez, /readyz and /healthz as the kube-apiserver does: "ok", or with `?verbose` or on failure a line for
  * each check. `?exclude=name` (repeatable) leaves a check out. Status 200 or 503.
  * livez asks checks of kind `live`; readyz and healthz ask all.
  */
-export function healthReply(
-  checks: readonly HealthCheck[],
-  endpoint: HealthEndpoint,
-  query: URLSearchParams,
-): Reply {
-  const asked = checksOf(checks, endpoint);
+export function healthReply(question: HealthQuestion, query: URLSearchParams): Reply {
+  const { endpoint } = question;
+  const asked = checksOf(question);
   const excluded = new Set(query.getAll("exclude"));
   const lines: string[] = [];
   let failed = false;
@@ -30,9 +34,10 @@ export function healthReply(
       lines.push(`[+]${check.name} excluded: ok`);
       continue;
     }
-    const { ok, message } = resultOf(check);
+    const { ok, message, warning } = resultOf(check, question);
     failed ||= !ok;
-    lines.push(ok ? `[+]${check.name} ok` : `[-]${check.name} failed: ${message}`);
+    if (!ok) lines.push(`[-]${check.name} failed: ${message}`);
+    else lines.push(warning ? `[+]${check.name} ok, but: ${warning}` : `[+]${check.name} ok`);
   }
   if (!failed && !query.has("verbose")) return allIsWell;
   for (const name of excluded)
@@ -42,27 +47,28 @@ export function healthReply(
 }
 
 /** Answers /readyz/<name> and the like: that check alone; 404 where the endpoint does not ask it. */
-export function singleHealthReply(
-  checks: readonly HealthCheck[],
-  endpoint: HealthEndpoint,
-  name: string,
-): Reply {
-  const check = checksOf(checks, endpoint).find((each) => each.name === name);
+export function singleHealthReply(question: HealthQuestion, name: string): Reply {
+  const check = checksOf(question).find((each) => each.name === name);
   if (!check) return textReply(404, `no check named ${JSON.stringify(name.slice(0, 100))}`);
-  const { ok, message } = resultOf(check);
+  const { ok, message } = resultOf(check, question);
   return ok ? allIsWell : textReply(503, `failed: ${message}`);
 }
 
-function checksOf(checks: readonly HealthCheck[], endpoint: HealthEndpoint): readonly HealthCheck[] {
+function checksOf({ checks, endpoint }: HealthQuestion): readonly HealthCheck[] {
   return endpoint === "livez" ? checks.filter((check) => check.kind === "live") : checks;
 }
 
-function resultOf(check: HealthCheck): HealthResult {
+function resultOf(check: HealthCheck, { withholdReasons }: HealthQuestion): HealthResult {
+  const { ok, message, warning } = runCheck(check);
+  if (withholdReasons) return { ok, message: "reason withheld" };
+  return { ok, message: oneLine(message), ...(warning ? { warning: oneLine(warning) } : {}) };
+}
+
+function runCheck(check: HealthCheck): HealthResult {
   try {
-    const { ok, message } = check.check();
-    return { ok, message: oneLine(message) };
-  } catch (thrown) {
-    return { ok: false, message: oneLine(messageOf(thrown)) };
+    return check.check();
+  } catch (error) {
+    return { ok: false, message: messageOf(error) };
   }
 }
 

@@ -1,4 +1,4 @@
-import { isLoopback } from "./address.ts";
+import { isLoopback } from "../lib/index.ts";
 
 /**
  * Whether a request's Host header may be answered. A web page can point its own name at 127.0.0.1 (DNS rebinding) and

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
+import { eventually } from "../../test/support/until.ts";
 import { createLogger, stopped, systemClock } from "../lib/index.ts";
 import { LocalApi } from "./local-api.ts";
 
@@ -16,7 +17,7 @@ it("says why it can't be served, from the first try on, and once", async () => {
   const api = new LocalApi({ path: join(folder, "file", "agent.sock"), addServices: tries, clock, logger });
   const controller = new AbortController();
   const running = api.run(controller.signal);
-  await vi.waitFor(() => expect(tries.mock.calls.length).toBeGreaterThan(2));
+  await eventually(() => expect(tries.mock.calls.length).toBeGreaterThan(2));
   controller.abort(stopped("test is over"));
   await running;
   rmSync(folder, { recursive: true });

@@ -21,7 +21,9 @@ const STOP_GRACE_MS = 1_000;
 const RETRY_MS = 5_000;
 // A client's requests are small: a cursor, names.
 const LONGEST_REQUEST = 64 * 1024;
-const MOST_STREAMS_OF_A_CONNECTION = 64;
+// More than watches may be open: what is beyond that is refused with an error. At this limit calls would wait in the
+// client without a word.
+const MOST_STREAMS_OF_A_CONNECTION = 4_096;
 
 /** Serves the agent's gRPC API to other programs on the node, on a unix socket. Serves again when the file goes. */
 export class LocalApi implements Runnable {

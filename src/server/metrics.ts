@@ -25,7 +25,7 @@ export function createServerMetrics(registry: Registry): ServerMetrics {
     }),
     refusedConnections: new Counter({
       name: "nodekeeper_server_refused_connections_total",
-      help: "Connections closed at once because too many were open.",
+      help: "Connections closed because too many were open: the idle one that was used longest ago.",
       registers,
     }),
   };

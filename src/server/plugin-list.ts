@@ -17,7 +17,7 @@ export interface PluginRow {
   /** Wall milliseconds of the last changed content. */
   contentAt: number | undefined;
   contentBytes: number;
-  /** What is not taken of its content, by the agent or by the API server, each with its reason. */
+  /** What is refused of its content, by the agent or by the API server, or of its conditions, each with the reason. */
   problems: readonly string[];
   /** The last refusal or failed call; undefined when nothing is wrong. */
   error: string | undefined;
@@ -27,13 +27,13 @@ const REPORTER = "ReporterPlugin";
 const EVICTION = "EvictionPlugin";
 
 /**
- * Joins the sockets that registered, or failed to, with the reporters that have content, with what the API server
- * refuses of it, and with the eviction plugins that are asked. Sorted by name.
+ * Joins the sockets that registered, or failed to, with the reporters that have content, with what is not
+ * published of it, and with the eviction plugins that are asked. Sorted by name.
  */
 export function listPlugins(
   sockets: readonly PluginStatus[],
   reporters: readonly ReporterStatus[],
-  objects: readonly Pick<ObjectStatus, "object" | "quarantined">[] = [],
+  objects: readonly Pick<ObjectStatus, "object" | "quarantined" | "contested">[] = [],
   evictionPlugins: readonly EvictionPluginStatus[] = [],
 ): PluginRow[] {
   const rows = sockets.map((socket): PluginRow => {
@@ -50,12 +50,11 @@ export function listPlugins(
       since: socket.since,
       attempts: socket.attempts,
       ...contentOf(reporter, objects),
+      ...(evictionPlugin ? { problems: evictionPlugin.problems } : {}),
       error: socket.reason ?? reporter?.lastError ?? evictionPlugin?.lastError,
     };
   });
-  for (const { name, inTree, lastError } of evictionPlugins) {
-    if (inTree) rows.push(inTreeRow(name, EVICTION, lastError));
-  }
+  for (const plugin of evictionPlugins) if (plugin.inTree) rows.push(inTreeRow(plugin));
   for (const reporter of reporters) {
     if (rows.some((row) => row.state === "registered" && row.type === REPORTER && row.name === reporter.name))
       continue;
@@ -70,16 +69,16 @@ export function listPlugins(
       since: reporter.stoppedAt,
       attempts: 0,
       ...contentOf(reporter, objects),
-      error: reporter.lastError,
+      error: [reporter.lostReason, reporter.lastError].filter(Boolean).join("; ") || undefined,
     });
   }
   return rows.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 
-function inTreeRow(name: string, type: string, error: string | undefined): PluginRow {
+function inTreeRow({ name, lastError, problems }: EvictionPluginStatus): PluginRow {
   return {
     name,
-    type,
+    type: EVICTION,
     state: "in-tree",
     endpoint: undefined,
     registrationSocket: undefined,
@@ -87,21 +86,30 @@ function inTreeRow(name: string, type: string, error: string | undefined): Plugi
     since: undefined,
     attempts: 0,
     ...contentOf(undefined, []),
-    error,
+    problems,
+    error: lastError,
   };
 }
 
 function contentOf(
   reporter: ReporterStatus | undefined,
-  objects: readonly Pick<ObjectStatus, "object" | "quarantined">[],
+  objects: readonly Pick<ObjectStatus, "object" | "quarantined" | "contested">[],
 ) {
   const refusals = objects.flatMap(({ object, quarantined }) => {
     const message = reporter && quarantined[reporter.name];
-    return message === undefined ? [] : [`the API server refuses its content of ${object}: ${message}`];
+    return message === undefined ? [] : [`its content of ${object} is not published: ${message}`];
   });
+  const contests = objects.flatMap(({ object, contested }) =>
+    contested
+      .filter(({ plugins }) => reporter && plugins.includes(reporter.name))
+      .map(({ path, writers, times }) => {
+        const by = writers.join(", ") || "a client that is not recorded";
+        return `${path} of ${object} is also written by ${by}: put back ${times} times`;
+      }),
+  );
   return {
     contentAt: reporter?.updatedAt,
     contentBytes: reporter?.contentBytes ?? 0,
-    problems: [...(reporter?.problems ?? []), ...refusals],
+    problems: [...(reporter?.problems ?? []), ...refusals, ...contests],
   };
 }

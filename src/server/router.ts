@@ -1,6 +1,16 @@
-import { type Clock, type HealthCheck, NodekeeperError, type Registry, withDeadline } from "../lib/index.ts";
-import { API_ROOT, HANDLER_DEADLINE_MS, indexRoutes, type JsonRoute, routeList, routeReply } from "./api.ts";
+import { setImmediate } from "node:timers/promises";
+import {
+  type Clock,
+  codeOf,
+  type HealthCheck,
+  messageOf,
+  NodekeeperError,
+  type Registry,
+  Semaphore,
+} from "../lib/index.ts";
+import { API_ROOT, indexRoutes, type JsonRoute, routeList, routeReply } from "./api.ts";
 import { type HealthEndpoint, healthEndpoints, healthReply, singleHealthReply } from "./health.ts";
+import { MetricsPage } from "./metrics-page.ts";
 import { errorReply, type Reply, textReply } from "./reply.ts";
 
 export interface RouterOptions {
@@ -8,6 +18,14 @@ export interface RouterOptions {
   registry: Registry;
   routes: readonly JsonRoute[];
   clock: Clock;
+  /** Whether health answers leave out why a check fails, for callers that are not authenticated. */
+  withholdReasons: boolean;
+}
+
+/** Whether a path is answered without authentication also beyond loopback: health, for the kubelet's probes. */
+export function isPublic(path: string): boolean {
+  const [, first] = path.split("/");
+  return healthEndpoints.some((name) => name === first);
 }
 
 /** An answer, and under which name it is counted: a name of ours, never the client's path. */
@@ -16,15 +34,23 @@ export interface Routed {
   reply: Reply;
 }
 
+// Below the number of connections: there is always one for the kubelet's probes.
+const HANDLERS_AT_ONCE = 2;
+const MAX_WAITING_REQUESTS = 30;
+const RETRY_AFTER_MS = 1_000;
+
 /** Finds what a GET request asks for, and answers it. */
 export class Router {
   readonly #options: RouterOptions;
   readonly #routes: ReadonlyMap<string, JsonRoute>;
+  readonly #metrics: MetricsPage;
+  readonly #handlers = new Semaphore({ permits: HANDLERS_AT_ONCE, maxWaiting: MAX_WAITING_REQUESTS });
 
   /** Throws `invalid` for routes or checks that stand in each other's way. */
   constructor(options: RouterOptions) {
     this.#options = options;
     this.#routes = indexRoutes(options.routes);
+    this.#metrics = new MetricsPage(options.registry, options.clock);
     const names = options.checks.map((check) => check.name);
     const twice = names.find((name, at) => names.indexOf(name) !== at);
     if (twice !== undefined) throw new NodekeeperError("invalid", `health check ${twice} is there twice`);
@@ -32,7 +58,7 @@ export class Router {
 
   async answer(path: string, query: URLSearchParams, signal: AbortSignal): Promise<Routed> {
     if (path === "/") return { handler: "/", reply: this.#index() };
-    if (path === "/metrics") return { handler: path, reply: await this.#metrics(signal) };
+    if (path === "/metrics") return { handler: path, reply: await this.#metrics.reply(signal) };
     const health = this.#health(path, query);
     if (health) return health;
     if (path === API_ROOT || path === `${API_ROOT}/`) {
@@ -41,10 +67,8 @@ export class Router {
     const route = path.startsWith(`${API_ROOT}/`)
       ? this.#routes.get(path.slice(API_ROOT.length + 1))
       : undefined;
-    if (route) {
-      const reply = await routeReply(route, query, this.#options.clock, signal);
-      return { handler: `${API_ROOT}/${route.path}`, reply };
-    }
+    if (route)
+      return { handler: `${API_ROOT}/${route.path}`, reply: await this.#route(route, query, signal) };
     const shown = path.slice(0, 200);
     if (!path.startsWith("/api/"))
       return { handler: "other", reply: textReply(404, `nothing at ${shown}; see /`) };
@@ -54,20 +78,27 @@ export class Router {
     };
   }
 
+  // Health and metrics do not pass through here: they answer whatever waits for a handler.
+  async #route(route: JsonRoute, query: URLSearchParams, signal: AbortSignal): Promise<Reply> {
+    try {
+      return await this.#handlers.run(signal, async () => {
+        // The event loop turns between two handlers, so that no number of requests holds up the agent's other work.
+        await setImmediate();
+        return await routeReply(route, query, this.#options.clock, signal);
+      });
+    } catch (error) {
+      return errorReply(codeOf(error), messageOf(error), RETRY_AFTER_MS);
+    }
+  }
+
   #health(path: string, query: URLSearchParams): Routed | undefined {
     const [, first = "", ...rest] = path.split("/");
     const endpoint = healthEndpoints.find((name): name is HealthEndpoint => name === first);
     if (!endpoint) return undefined;
-    const { checks } = this.#options;
     const name = rest.join("/");
-    const reply = name ? singleHealthReply(checks, endpoint, name) : healthReply(checks, endpoint, query);
+    const asked = { ...this.#options, endpoint };
+    const reply = name ? singleHealthReply(asked, name) : healthReply(asked, query);
     return { handler: `/${endpoint}`, reply };
-  }
-
-  async #metrics(signal: AbortSignal): Promise<Reply> {
-    const { registry, clock } = this.#options;
-    const body = await withDeadline(clock, HANDLER_DEADLINE_MS, "metrics", signal, () => registry.metrics());
-    return { status: 200, contentType: registry.contentType, body };
   }
 
   #index(): Reply {

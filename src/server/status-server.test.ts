@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { connect, createServer, type Socket } from "node:net";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { eventually, until } from "../../test/support/until.ts";
 import {
   type ErrorCode,
   errorCodes,
@@ -102,7 +103,7 @@ describe("the JSON API", () => {
     });
     const { address } = await serve({ routes: [hang], clock });
     const answer = fetch(`http://${address}/api/v1/hang`);
-    await vi.waitFor(() => expect(told).toBeDefined(), { interval: 5 });
+    await eventually(() => expect(told).toBeDefined());
     await clock.step(9_999);
     expect(told?.aborted).toBe(false);
     await clock.step(1);
@@ -119,10 +120,10 @@ describe("the JSON API", () => {
     const { address } = await serve({ routes: [hang] });
     const client = new AbortController();
     const answer = fetch(`http://${address}/api/v1/hang`, { signal: client.signal });
-    await vi.waitFor(() => expect(told).toBeDefined(), { interval: 5 });
+    await eventually(() => expect(told).toBeDefined());
     client.abort();
     await expect(answer).rejects.toThrow();
-    await vi.waitFor(() => expect(told?.reason).toMatchObject({ code: "stopped" }), { interval: 5 });
+    await eventually(() => expect(told?.reason).toMatchObject({ code: "stopped" }));
   });
 
   it.each([["Upper"], ["/slash"], ["a//b"], ["a b"]])("refuses the route path %j", (path) => {
@@ -193,18 +194,112 @@ describe("requests", () => {
   });
 });
 
-it("closes connections beyond the most it takes, and goes on for the others", async () => {
-  const { port, registry } = await serve();
-  const sockets = await Promise.all(Array.from({ length: MAX_CONNECTIONS }, () => openSocket(port)));
-  const extra = await openSocket(port);
-  await once(extra.resume(), "close");
-  expect(await registry.metrics()).toContain("nodekeeper_server_refused_connections_total 1");
-  sockets[0]!.end("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  expect(String((await once(sockets[0]!, "data"))[0])).toMatch(/^HTTP\/1\.1 200/);
+describe("what a local user can take away", () => {
+  const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+  it("is no connection of the kubelet's: idle and half-sent ones make room, the least recently used first", async () => {
+    const { port, address, registry } = await serve();
+    const used = await openSocket(port);
+    const idle = await Promise.all(Array.from({ length: MAX_CONNECTIONS - 1 }, () => openSocket(port)));
+    for (const socket of idle.slice(30)) socket.write("GET /livez HTTP/1.1\r\nHost: local");
+    used.write(livez);
+    await once(used, "data");
+    const closed = once(idle[0]!, "close");
+    expect((await fetch(`http://${address}/livez`)).status).toBe(200);
+    await closed;
+    expect(await registry.metrics()).toContain("nodekeeper_server_refused_connections_total 1");
+    used.write(livez);
+    expect(String((await once(used, "data"))[0])).toMatch(/^HTTP\/1\.1 200/);
+  });
+
+  it("is no time of the agent: of 2,000 pipelined requests the first is answered and ends the connection", async () => {
+    let calls = 0;
+    const { port } = await serve({ routes: [route("pods", () => ++calls)] });
+    const one = "GET /api/v1/pods HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const answer = await raw(port, one.repeat(2_000));
+    expect(answer.match(/HTTP\/1\.1 200/g)).toHaveLength(1);
+    expect(answer).toMatch(/^Connection: close/im);
+    expect(calls).toBe(1);
+  });
+
+  it("is no rendering of metrics more than once a second", async () => {
+    const clock = new FakeClock();
+    const registry = new Registry();
+    let rendered = 0;
+    const metrics = registry.metrics.bind(registry);
+    registry.metrics = () => {
+      rendered++;
+      return metrics();
+    };
+    const { address } = await serve({ registry, clock });
+    const scrape = async () => (await fetch(`http://${address}/metrics`)).text();
+    await Promise.all(Array.from({ length: 20 }, scrape));
+    await clock.step(999);
+    await scrape();
+    expect(rendered).toBe(1);
+    await clock.step(1);
+    expect(await scrape()).toContain('handler="/metrics",code="200"} 21');
+    expect(rendered).toBe(2);
+  });
+
+  it("is no second rendering of metrics while a collector hangs", async () => {
+    const clock = new FakeClock();
+    const registry = new Registry();
+    let renderings = 0;
+    registry.metrics = () => {
+      renderings++;
+      return new Promise(() => {});
+    };
+    const { address } = await serve({ registry, clock });
+    for (let scrape = 0; scrape < 3; scrape++) {
+      let status = 0;
+      const answered = fetch(`http://${address}/metrics`).then((response) => {
+        status = response.status;
+      });
+      await until("the deadline", () => status === 504, { clock, stepMs: 10_000 });
+      await answered;
+    }
+    expect(renderings).toBe(1);
+  });
+
+  it("is no probe: health and metrics answer while handlers hang and more requests wait than are taken", async () => {
+    let running = 0;
+    const hang = route("hang", () => {
+      running++;
+      return new Promise(() => {});
+    });
+    const { port, address } = await serve({ routes: [hang] });
+    const sockets = await Promise.all(Array.from({ length: 40 }, () => openSocket(port)));
+    const answers: string[] = [];
+    for (const socket of sockets) {
+      socket.on("data", (chunk) => answers.push(String(chunk)));
+      socket.write("GET /api/v1/hang HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    }
+    await eventually(() => expect(answers).toHaveLength(8));
+    for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 429[\s\S]*Retry-After: 1\r\n/);
+    expect(running).toBe(2);
+    expect((await fetch(`http://${address}/livez`)).status).toBe(200);
+    expect((await fetch(`http://${address}/metrics`)).status).toBe(200);
+  });
+
+  it("is no probe either where every connection asks for metrics, and a collector hangs", async () => {
+    const registry = new Registry();
+    registry.metrics = () => new Promise(() => {});
+    const { port, address } = await serve({ registry });
+    const sockets = await Promise.all(Array.from({ length: MAX_CONNECTIONS }, () => openSocket(port)));
+    const answers: string[] = [];
+    for (const socket of sockets) {
+      socket.on("data", (chunk) => answers.push(String(chunk)));
+      socket.write("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    }
+    await eventually(() => expect(answers).toHaveLength(16));
+    for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 429/);
+    expect((await fetch(`http://${address}/livez`)).status).toBe(200);
+  });
 });
 
 describe("stopping", () => {
-  it("takes under a second with kept-alive, silent and half-sent connections and a hanging handler", async () => {
+  it("does not wait for kept-alive, silent and half-sent connections, nor for a hanging handler", async () => {
     const hang = route("hang", () => new Promise(() => {}));
     const { port, stop, run, server } = await serve({ routes: [hang] });
     const agent = new Agent({ keepAlive: true });
@@ -215,10 +310,8 @@ describe("stopping", () => {
     (await openSocket(port)).write("GET /livez HTTP/1.1\r\nHost: local");
     const hanging = await openSocket(port);
     hanging.write("GET /api/v1/hang HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    const begin = performance.now();
     stop.abort(new Error("enough"));
     await run;
-    expect(performance.now() - begin).toBeLessThan(1_000);
     expect(server.address).toBeUndefined();
   });
 

@@ -1,41 +1,60 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import {
   type Clock,
   childScope,
   codeOf,
+  isLoopback,
   type Logger,
   messageOf,
   NodekeeperError,
   type Runnable,
+  Semaphore,
   stopped,
 } from "../lib/index.ts";
 import { formatAddress, type ListenAddress, parseListenAddress } from "./address.ts";
+import { ConnectionLimit } from "./connection-limit.ts";
+import type { AccessCheck } from "./delegated-access.ts";
 import { isHostAllowed } from "./host-guard.ts";
 import { createServerMetrics, type ServerMetrics } from "./metrics.ts";
 import { errorReply, type Reply } from "./reply.ts";
-import { type Routed, Router, type RouterOptions } from "./router.ts";
+import { isPublic, type Routed, Router, type RouterOptions } from "./router.ts";
+import type { CertificatePair, ServingCertificate } from "./serving-certificate.ts";
 
-export interface StatusServerOptions extends RouterOptions {
-  /** "127.0.0.1:10290"; port 0 lets the system choose. There is no authentication: keep it on loopback. */
+/** How requests from other machines are served. */
+export interface RemoteAccess {
+  certificate: ServingCertificate;
+  /** Asked for each request but those for health. */
+  check: AccessCheck;
+}
+
+export interface StatusServerOptions extends Omit<RouterOptions, "withholdReasons"> {
+  /** "127.0.0.1:10290"; port 0 lets the system choose. */
   address: string;
+  /** Required for an address beyond loopback, and used there only: on loopback it is HTTP, open to the machine's users. */
+  remote?: RemoteAccess;
   clock: Clock;
   logger: Logger;
 }
 
-/** Most connections at once; more are closed as they come. */
+/** Most connections at once. Beyond them the one that was used longest ago is closed. */
 export const MAX_CONNECTIONS = 64;
+
+// Health answers at once. Everything else may wait, for the API server or a collector, and must leave connections for it.
+const REQUESTS_AT_ONCE = 48;
 
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 // Longer than a handler may take; ends clients that do not read their answer.
 const SOCKET_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 5_000;
+const HANDSHAKE_TIMEOUT_MS = 5_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 // Answers under way get this long to finish when the server stops.
 const STOP_GRACE_MS = 500;
 
-/** Makes the status server. Throws `invalid` for an address, route or check that can't be served. */
+/** Makes the status server. Throws `invalid` for an address, route or check that can't or must not be served. */
 export function createStatusServer(options: StatusServerOptions): StatusServer {
   return new StatusServer(options);
 }
@@ -45,16 +64,22 @@ export class StatusServer implements Runnable {
   readonly name = "status-server";
   readonly #options: StatusServerOptions;
   readonly #configured: ListenAddress;
+  /** Undefined on loopback. */
+  readonly #remote: RemoteAccess | undefined;
   readonly #router: Router;
   readonly #metrics: ServerMetrics;
+  readonly #connections: ConnectionLimit;
+  readonly #places = new Semaphore({ permits: REQUESTS_AT_ONCE, maxWaiting: 0 });
   readonly #listening = Promise.withResolvers<string>();
   #bound: AddressInfo | undefined;
 
   constructor(options: StatusServerOptions) {
     this.#options = options;
     this.#configured = parseListenAddress(options.address);
-    this.#router = new Router(options);
+    this.#remote = remoteOf(options, this.#configured);
+    this.#router = new Router({ ...options, withholdReasons: this.#remote !== undefined });
     this.#metrics = createServerMetrics(options.registry);
+    this.#connections = new ConnectionLimit(MAX_CONNECTIONS, () => this.#metrics.refusedConnections.inc());
     // Whoever does not wait for it learns of a failure from run.
     this.#listening.promise.catch(() => {});
   }
@@ -72,9 +97,10 @@ export class StatusServer implements Runnable {
   /** Serves until the signal aborts; then stops within a second. Throws when the address can't be bound. May run once. */
   async run(signal: AbortSignal): Promise<void> {
     using scope = childScope(signal);
-    const server = this.#createServer(scope.signal);
+    let server: Server;
     try {
       signal.throwIfAborted();
+      server = await this.#createServer(scope.signal);
       await listen(server, this.#configured);
     } catch (thrown) {
       this.#listening.reject(thrown);
@@ -93,25 +119,34 @@ export class StatusServer implements Runnable {
     }
   }
 
-  #createServer(signal: AbortSignal): Server {
-    const server = createServer(
-      {
-        headersTimeout: HEADERS_TIMEOUT_MS,
-        requestTimeout: REQUEST_TIMEOUT_MS,
-        connectionsCheckingInterval: 1_000,
-        keepAliveTimeout: KEEP_ALIVE_MS,
-        maxHeaderSize: MAX_HEADER_BYTES,
-      },
-      (request, response) => void this.#serve(request, response, signal),
-    );
-    server.maxConnections = MAX_CONNECTIONS;
+  async #createServer(signal: AbortSignal): Promise<Server> {
+    const options = {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: 1_000,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    };
+    const serve = (request: IncomingMessage, response: ServerResponse) =>
+      void this.#serve(request, response, signal);
+    const certificate = this.#remote?.certificate;
+    const server = certificate
+      ? createTlsServer(
+          { ...options, ...(await certificate.read()), handshakeTimeout: HANDSHAKE_TIMEOUT_MS },
+          serve,
+        )
+      : createServer(options, serve);
+    if (certificate)
+      void certificate.watch(signal, (pair: CertificatePair) => (server as TlsServer).setSecureContext(pair));
+    server.on("connection", (socket) => this.#connections.admit(socket));
     server.setTimeout(SOCKET_TIMEOUT_MS);
-    server.on("drop", () => this.#metrics.refusedConnections.inc());
     return server;
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
     const begin = this.#options.clock.monotonic();
+    const { socket } = request;
+    if (!this.#connections.begin(socket)) return;
     using scope = childScope(signal);
     const onClose = () => scope.abort(stopped("the client closed the connection"));
     response.once("close", onClose);
@@ -119,7 +154,9 @@ export class StatusServer implements Runnable {
     response.off("close", onClose);
     this.#metrics.requests.inc({ handler, code: reply.status });
     this.#metrics.duration.observe({ handler }, (this.#options.clock.monotonic() - begin) / 1000);
-    send(request, response, reply, signal.aborted);
+    // What is pipelined behind a request ends with its answer: RFC 9112, 9.3.2, has clients send it again.
+    send(request, response, reply, signal.aborted || this.#connections.isPipelined(socket));
+    this.#connections.end(socket);
   }
 
   async #answer(request: IncomingMessage, signal: AbortSignal): Promise<Routed> {
@@ -130,10 +167,20 @@ export class StatusServer implements Runnable {
       const url = URL.parse(target.startsWith("/") ? `http://localhost${target}` : target);
       if (!url)
         return { handler: "refused", reply: errorReply("invalid", "the request's path is not a URL path") };
-      return await this.#router.answer(url.pathname, url.searchParams, signal);
+      const route = () => this.#router.answer(url.pathname, url.searchParams, signal);
+      if (isPublic(url.pathname)) return await route();
+      return await this.#places.run(signal, async () => {
+        if (this.#remote) await this.#authorize(request, url.pathname, signal);
+        return await route();
+      });
     } catch (thrown) {
-      return { handler: "other", reply: errorReply(codeOf(thrown), messageOf(thrown)) };
+      return { handler: "refused", reply: refusalReply(thrown) };
     }
+  }
+
+  async #authorize(request: IncomingMessage, path: string, signal: AbortSignal): Promise<void> {
+    const token = /^bearer +(\S+) *$/i.exec(request.headers.authorization ?? "")?.[1];
+    await this.#remote?.check({ token, verb: (request.method ?? "").toLowerCase(), path }, signal);
   }
 
   #refusal(request: IncomingMessage): Reply | undefined {
@@ -160,6 +207,27 @@ export class StatusServer implements Runnable {
   }
 }
 
+// Nothing of the node leaves the machine readable by all.
+function remoteOf(options: StatusServerOptions, { host }: ListenAddress): RemoteAccess | undefined {
+  if (isLoopback(host)) return undefined;
+  if (options.remote) return options.remote;
+  throw new NodekeeperError(
+    "invalid",
+    `server.address ${options.address} can be reached from other machines: it needs a certificate, and requests to be authorized`,
+  );
+}
+
+function refusalReply(error: unknown): Reply {
+  const code = codeOf(error);
+  const reply = errorReply(
+    code,
+    messageOf(error),
+    error instanceof NodekeeperError ? error.retryAfterMs : undefined,
+  );
+  if (code !== "unauthenticated") return reply;
+  return { ...reply, headers: { ...reply.headers, "WWW-Authenticate": 'Bearer realm="nodekeeper"' } };
+}
+
 function send(request: IncomingMessage, response: ServerResponse, reply: Reply, stopping: boolean): void {
   if (response.destroyed) return;
   const hasBody =
@@ -169,7 +237,7 @@ function send(request: IncomingMessage, response: ServerResponse, reply: Reply, 
     "Content-Length": Buffer.byteLength(reply.body),
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
-    // A body that nobody reads must not be taken for the next request.
+    // A body that is not read must not be taken for the next request.
     ...(hasBody || stopping ? { Connection: "close" } : {}),
     ...reply.headers,
   });

@@ -1,8 +1,18 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { type Clock, type Logger, messageOf, NodekeeperError } from "../lib/index.ts";
-import { migrate } from "./migrations.ts";
+import type { DatabaseSync } from "node:sqlite";
+import {
+  type Clock,
+  type HealthCheck,
+  type HealthResult,
+  type Logger,
+  messageOf,
+  NodekeeperError,
+} from "../lib/index.ts";
+import { DirectoryLock } from "./directory-lock.ts";
+import { NewerSchemaError } from "./migrations.ts";
+import { type OpenedDatabase, openFile, openInMemory, setAside } from "./open-file.ts";
+import { isCorruption, isDiskTrouble } from "./sqlite-errors.ts";
 
 const FILE_NAME = "nodekeeper.db";
 
@@ -15,48 +25,75 @@ export interface StateDatabaseOptions {
   bootId?: string;
 }
 
+/** How a database stands with its disk. */
+interface Disk {
+  /** Undefined where the directory can't be written at all. */
+  lock: DirectoryLock | undefined;
+  /** Where an unusable predecessor was set aside, if there was one. */
+  setAside: string | undefined;
+  /** Why it is kept in memory. */
+  trouble: string | undefined;
+}
+
 /**
- * The one file in which the agent keeps what must survive it: SQLite in WAL mode.
- * A commit survives SIGKILL of the agent at any point; the last commits before a power cut may be lost, the file not.
+ * The one file in which the agent keeps what must survive it: SQLite in WAL mode, in a directory that is locked.
+ *
+ * 1. A commit survives SIGKILL of the agent at any point; the last commits before a power cut may be lost, the file not.
+ * 2. Of several agents with one directory, the first has it; the others do not start. A full disk changes nothing about
+ *    that; where not even the lock's file can be opened, they do not notice each other.
+ * 3. A file that can't be read, or that a newer agent wrote, is set aside, never changed or removed.
+ * 4. Where the disk is full, read-only or broken, the database is kept in memory and the health check fails.
  */
 export class StateDatabase implements Disposable {
   readonly connection: DatabaseSync;
-  /** Where a corrupt predecessor was set aside, if there was one. */
+  /** Where an unusable predecessor was set aside, if there was one. */
   readonly setAside: string | undefined;
-  /** Whether it was empty when it was opened: what an earlier agent did, if there was one, is not known. */
-  readonly isNew: boolean;
-
-  /** Whether the machine went down while the file was open: the last commits may be missing. */
+  /** Commits of an earlier agent may be missing: the machine went down with the file open, or it could not be written. */
   readonly mayHaveLostCommits: boolean;
+  readonly #path: string;
+  readonly #log: Logger;
+  readonly #disk: Disk;
+  readonly #inode: bigint | undefined;
+  #wasRemoved = false;
 
-  private constructor(opened: OpenedFile, setAside: string | undefined) {
+  private constructor(opened: OpenedDatabase, path: string, log: Logger, disk: Disk) {
     this.connection = opened.connection;
-    this.isNew = opened.isNew;
     this.mayHaveLostCommits = opened.mayHaveLostCommits;
-    this.setAside = setAside;
+    this.setAside = disk.setAside;
+    this.#path = path;
+    this.#log = log;
+    this.#disk = disk;
+    this.#inode = disk.trouble === undefined ? inodeOf(path) : undefined;
   }
 
   /**
-   * Opens the database, or makes it. A file that can't be read is renamed, reported, and a new one started.
-   * Throws `unavailable` where the folder can't be written, `unsupported` where a newer agent wrote the file.
+   * Opens the database, or makes it. Throws `conflict` that names the agent which has the directory, `invalid` where the
+   * path can't be a directory's.
    */
   static open({ directory, clock, log, bootId = kernelBootId() }: StateDatabaseOptions): StateDatabase {
     const path = join(directory, FILE_NAME);
+    let lock: DirectoryLock | undefined;
     try {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
-    } catch (cause) {
-      throw new NodekeeperError("unavailable", `state directory ${directory} can't be made`, { cause });
-    }
-    try {
-      return new StateDatabase(openFile(path, bootId), undefined);
+      lock = DirectoryLock.take(directory, clock.now());
+      const { opened, aside } = openUsable(path, bootId, clock.now(), log);
+      return new StateDatabase(opened, path, log, { lock, setAside: aside, trouble: undefined });
     } catch (error) {
-      if (!isCorruption(error)) throw openError(path, error);
-      const aside = setAside(path, clock.now());
+      if (!isDiskTrouble(error)) {
+        lock?.[Symbol.dispose]();
+        throw openError(directory, error);
+      }
+      const trouble = messageOf(error);
       log.error(
-        { err: error, path, setAside: aside },
-        "state database is corrupt: set aside, starting a new one",
+        { err: error, path },
+        "state database can't be written: the agent runs on what it keeps in memory",
       );
-      return new StateDatabase(openFile(path, bootId), aside);
+      return new StateDatabase(openInMemory(path), path, log, {
+        // A full disk is no reason to have two agents evict from one node.
+        lock,
+        setAside: undefined,
+        trouble,
+      });
     }
   }
 
@@ -74,47 +111,65 @@ export class StateDatabase implements Disposable {
     }
   }
 
+  /** Fails while what the agent writes would be lost with it: it is kept in memory, or its file was removed. */
+  healthCheck(): HealthCheck {
+    return { name: "StateDatabaseReady", kind: "ready", check: () => this.#health() };
+  }
+
   close(): void {
     if (this.connection.isOpen) this.connection.close();
+    this.#disk.lock?.[Symbol.dispose]();
   }
 
   [Symbol.dispose](): void {
     this.close();
   }
-}
 
-interface OpenedFile {
-  connection: DatabaseSync;
-  isNew: boolean;
-  mayHaveLostCommits: boolean;
-}
-
-function openFile(path: string, bootId: string): OpenedFile {
-  keepPrivate(path);
-  // SQLite removes it when the file is closed.
-  const wasOpen = existsSync(`${path}-wal`);
-  const connection = new DatabaseSync(path, { timeout: 2_000 });
-  try {
-    connection.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON");
-    // The default cache is 2 MB and page reads are rare here.
-    connection.exec("PRAGMA cache_size = -512; PRAGMA journal_size_limit = 4194304");
-    const check = connection.prepare("PRAGMA quick_check(1)").get() as { quick_check: string };
-    if (check.quick_check !== "ok") throw new NodekeeperError("corrupt", `${path}: ${check.quick_check}`);
-    const isNew = migrate(connection, path);
-    const bootedSince = noteBoot(connection, bootId);
-    return { connection, isNew, mayHaveLostCommits: wasOpen && bootedSince };
-  } catch (error) {
-    connection.close();
-    throw error;
+  #health(): HealthResult {
+    const { trouble } = this.#disk;
+    if (trouble !== undefined) {
+      const message = `kept in memory, ${this.#path} could not be written at the start: ${trouble}; restart the agent when it can`;
+      return { ok: false, message };
+    }
+    if (this.#inode === inodeOf(this.#path)) return { ok: true, message: this.#path };
+    if (!this.#wasRemoved) {
+      this.#log.error({ path: this.#path }, "state database was removed or replaced under the running agent");
+    }
+    this.#wasRemoved = true;
+    const message = `${this.#path} was removed or replaced under the running agent: what it writes is lost at its end; restart it`;
+    return { ok: false, message };
   }
 }
 
-// Whether the file was last opened in another boot.
-function noteBoot(connection: DatabaseSync, bootId: string): boolean {
-  const last = connection.prepare("SELECT id FROM boot").get()?.id;
-  if (last === bootId) return false;
-  connection.prepare("INSERT OR REPLACE INTO boot (one, id) VALUES (1, ?)").run(bootId);
-  return last !== undefined;
+// A file that can't be used is set aside, and a new one started.
+function openUsable(path: string, bootId: string, now: number, log: Logger) {
+  try {
+    return { opened: openFile(path, bootId), aside: undefined };
+  } catch (error) {
+    if (error instanceof NewerSchemaError) {
+      const aside = setAside(path, `schema-${error.version}`, now);
+      log.warn(
+        { err: error, path, setAside: aside },
+        "state database is of a newer agent: set aside, starting a new one",
+      );
+      return { opened: openFile(path, bootId), aside };
+    }
+    if (!isCorruption(error)) throw error;
+    const aside = setAside(path, "corrupt", now);
+    log.error(
+      { err: error, path, setAside: aside },
+      "state database is corrupt: set aside, starting a new one",
+    );
+    return { opened: openFile(path, bootId), aside };
+  }
+}
+
+function inodeOf(path: string): bigint | undefined {
+  try {
+    return statSync(path, { bigint: true }).ino;
+  } catch {
+    return undefined;
+  }
 }
 
 function kernelBootId(): string {
@@ -125,37 +180,9 @@ function kernelBootId(): string {
   }
 }
 
-// Before SQLite opens it: the write-ahead log gets the mode that the file has when it is made.
-function keepPrivate(path: string): void {
-  closeSync(openSync(path, "a", 0o600));
-  for (const suffix of ["", "-wal", "-shm"]) if (existsSync(path + suffix)) chmodSync(path + suffix, 0o600);
-}
-
-// SQLite's result codes: https://www.sqlite.org/rescode.html
-const SQLITE_CORRUPT = 11;
-const SQLITE_NOTADB = 26;
-
-function isCorruption(error: unknown): boolean {
-  if (error instanceof NodekeeperError) return error.code === "corrupt";
-  const code = (error as { errcode?: number }).errcode;
-  if (code === undefined) return false;
-  return (code & 0xff) === SQLITE_CORRUPT || (code & 0xff) === SQLITE_NOTADB;
-}
-
-function openError(path: string, error: unknown): unknown {
+function openError(directory: string, error: unknown): unknown {
   if (error instanceof NodekeeperError) return error;
-  return new NodekeeperError("unavailable", `state database ${path} can't be opened: ${messageOf(error)}`, {
+  return new NodekeeperError("invalid", `state directory ${directory} can't be made or used`, {
     cause: error,
   });
-}
-
-// The write-ahead log belongs to the file: left behind, it would be replayed into the new one.
-function setAside(path: string, now: number): string {
-  const stamp = new Date(now).toISOString().replaceAll(":", "").replace(/\..*/, "Z");
-  let aside = `${path}.corrupt-${stamp}`;
-  for (let copy = 2; existsSync(aside); copy++) aside = `${path}.corrupt-${stamp}-${copy}`;
-  for (const suffix of ["", "-wal", "-shm"]) {
-    if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
-  }
-  return aside;
 }

@@ -6,5 +6,14 @@ export {
   type StoredRound,
   type StoredStep,
 } from "./eviction-store.ts";
+export {
+  type HistoryBounds,
+  type HistoryChange,
+  HistoryStore,
+  type StoredNodeEvent,
+  type StoredNodePod,
+} from "./history-store.ts";
 export { LifecycleStore, type StoredEvent, type StoredRecord } from "./lifecycle-store.ts";
-export { type PublishedPart, ReporterStore, type StoredContent } from "./reporter-store.ts";
+export { createStateMetrics } from "./metrics.ts";
+export { ReporterStore, type StoredContent } from "./reporter-store.ts";
+export { StateCopy } from "./state-copy.ts";

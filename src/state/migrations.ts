@@ -82,29 +82,64 @@ const migrations: readonly string[] = [
    ) STRICT;
    CREATE INDEX eviction_step_uid ON eviction_step (uid);
    CREATE INDEX eviction_step_at ON eviction_step (at);`,
+  // What is published is read from the API server: its managedFields cannot be lost or old.
+  `DROP TABLE published_part;`,
+  `CREATE TABLE node_pod (
+     uid       TEXT PRIMARY KEY,
+     namespace TEXT NOT NULL,
+     name      TEXT NOT NULL,
+     seen_at   INTEGER NOT NULL,   -- first seen, milliseconds since the epoch
+     left_at   INTEGER,            -- deleted from the API server; NULL while it is there
+     record    TEXT NOT NULL       -- the pod and how it ends, as JSON
+   ) STRICT;
+   CREATE INDEX node_pod_name ON node_pod (namespace, name);
+   CREATE INDEX node_pod_left ON node_pod (left_at);
+   CREATE TABLE node_event (
+     id      INTEGER PRIMARY KEY,
+     uid     TEXT NOT NULL,        -- of the pod; empty for an event of the node
+     at      INTEGER NOT NULL,
+     message TEXT NOT NULL
+   ) STRICT;
+   CREATE INDEX node_event_uid ON node_event (uid);
+   CREATE INDEX node_event_at ON node_event (at);
+   CREATE TABLE node_watch (
+     one        INTEGER PRIMARY KEY CHECK (one = 1),
+     watched_at INTEGER NOT NULL,  -- when the history was last known to be complete
+     cursor     TEXT               -- of the lifecycle log, read up to here; NULL where none was read
+   ) STRICT;`,
 ];
 
+/** The file has a schema that this program does not know. */
+export class NewerSchemaError extends NodekeeperError {
+  /** Of the file. */
+  readonly version: number;
+
+  constructor(path: string, version: number, known: number) {
+    super(
+      "unsupported",
+      `${path} was written by a newer nodekeeper (schema ${version}; this one knows up to ${known})`,
+    );
+    this.version = version;
+  }
+}
+
 /**
- * Brings the schema up to date in one transaction; tells whether the file was empty before.
+ * Brings the schema up to date in one transaction.
  * Throws `unsupported` for a file of a newer agent.
  */
-export function migrate(connection: DatabaseSync, path: string): boolean {
+export function migrate(connection: DatabaseSync, path: string): void {
   const { user_version: version } = connection.prepare("PRAGMA user_version").get() as {
     user_version: number;
   };
-  if (version === migrations.length) return false;
+  if (version === migrations.length) return;
   if (version > migrations.length) {
-    throw new NodekeeperError(
-      "unsupported",
-      `${path} was written by a newer nodekeeper (schema ${version}; this one knows up to ${migrations.length})`,
-    );
+    throw new NewerSchemaError(path, version, migrations.length);
   }
   connection.exec("BEGIN IMMEDIATE");
   try {
     for (const migration of migrations.slice(version)) connection.exec(migration);
     connection.exec(`PRAGMA user_version = ${migrations.length}`);
     connection.exec("COMMIT");
-    return version === 0;
   } catch (error) {
     if (connection.isTransaction) connection.exec("ROLLBACK");
     throw error;

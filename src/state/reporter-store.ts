@@ -11,14 +11,6 @@ export interface StoredContent {
   stoppedAt: number | undefined;
 }
 
-/** A part of an object as it was last applied. */
-export interface PublishedPart {
-  object: string;
-  part: string;
-  body: string;
-  at: number;
-}
-
 /** What is published of a plugin instead of newer content that the API server refuses. */
 export interface StandIn {
   object: string;
@@ -28,13 +20,11 @@ export interface StandIn {
   content: Uint8Array;
 }
 
-/** The reporting checkpoint: what each plugin last said, and what was last published. */
+/** The reporting checkpoint: what each plugin last said, and what is published instead of refused contents. */
 export class ReporterStore {
   readonly #database: StateDatabase;
   readonly #save: StatementSync;
   readonly #drop: StatementSync;
-  readonly #savePart: StatementSync;
-  readonly #dropPart: StatementSync;
 
   constructor(database: StateDatabase) {
     this.#database = database;
@@ -45,11 +35,6 @@ export class ReporterStore {
        SET content = excluded.content, updated_at = excluded.updated_at, stopped_at = excluded.stopped_at`,
     );
     this.#drop = connection.prepare("DELETE FROM reporter_content WHERE plugin = ?");
-    this.#savePart = connection.prepare(
-      `INSERT INTO published_part (object, part, body, at) VALUES (?, ?, ?, ?)
-       ON CONFLICT (object, part) DO UPDATE SET body = excluded.body, at = excluded.at`,
-    );
-    this.#dropPart = connection.prepare("DELETE FROM published_part WHERE object = ? AND part = ?");
   }
 
   contents(): StoredContent[] {
@@ -72,24 +57,6 @@ export class ReporterStore {
       }
       for (const plugin of dropped) this.#drop.run(plugin);
     });
-  }
-
-  published(): PublishedPart[] {
-    const rows = this.#database.connection.prepare("SELECT object, part, body, at FROM published_part").all();
-    return rows.map((row) => ({
-      object: row.object as string,
-      part: row.part as string,
-      body: row.body as string,
-      at: row.at as number,
-    }));
-  }
-
-  savePublished({ object, part, body, at }: PublishedPart): void {
-    this.#savePart.run(object, part, body, at);
-  }
-
-  dropPublished(object: string, part: string): void {
-    this.#dropPart.run(object, part);
   }
 
   standIns(): StandIn[] {

@@ -1,10 +1,22 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { FakeClock, silentLogger } from "../lib/index.ts";
+import { createLogger, FakeClock, silentLogger } from "../lib/index.ts";
 import { ReporterStore, StateDatabase } from "./index.ts";
+import { openInMemory } from "./open-file.ts";
 
 let directory: string;
 beforeEach(() => {
@@ -15,7 +27,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 const open = () => StateDatabase.open({ directory, clock: new FakeClock(), log: silentLogger });
 
 describe("StateDatabase", () => {
-  it("keeps contents and published parts over a reopening", () => {
+  it("keeps contents and stand-ins over a reopening", () => {
     const first = open();
     const store = new ReporterStore(first);
     store.saveContents(
@@ -26,20 +38,16 @@ describe("StateDatabase", () => {
       [],
     );
     store.saveContents([], ["b"]);
-    store.savePublished({ object: "v1/Node", part: "main", body: "{}", at: 9 });
     store.saveStandIns("v1/Node", "main", new Map([["a", new Uint8Array([1])]]));
     store.saveStandIns("v1/Node", "status", new Map([["a", new Uint8Array([2])]]));
     store.saveStandIns("v1/Node", "main", new Map([["b", new Uint8Array([3])]]));
     first.close();
 
-    expect(first.isNew).toBe(true);
     const second = open();
-    expect(second.isNew).toBe(false);
     const again = new ReporterStore(second);
     expect(again.contents()).toEqual([
       { plugin: "a", content: new Uint8Array([1, 2]), updatedAt: 5, stoppedAt: undefined },
     ]);
-    expect(again.published()).toEqual([{ object: "v1/Node", part: "main", body: "{}", at: 9 }]);
     expect(again.standIns()).toEqual([
       { object: "v1/Node", part: "main", plugin: "b", content: new Uint8Array([3]) },
       { object: "v1/Node", part: "status", plugin: "a", content: new Uint8Array([2]) },
@@ -57,6 +65,8 @@ describe("StateDatabase", () => {
       "nodekeeper.db": "600",
       "nodekeeper.db-shm": "600",
       "nodekeeper.db-wal": "600",
+      "nodekeeper.lock": "600",
+      "nodekeeper.pid": "600",
     });
   });
 
@@ -71,7 +81,7 @@ describe("StateDatabase", () => {
     };
     const live = openOn(join(directory, "live"), "boot-1");
     expect(live.mayHaveLostCommits).toBe(false);
-    new ReporterStore(live).savePublished({ object: "v1/Node", part: "main", body: "{}", at: 9 });
+    new ReporterStore(live).saveStandIns("v1/Node", "main", new Map([["a", new Uint8Array([1])]]));
     const killed = openOn(leftBehind("killed"), "boot-1");
     expect(killed.mayHaveLostCommits).toBe(false);
     killed.close();
@@ -96,13 +106,114 @@ describe("StateDatabase", () => {
     expect(open().setAside).toBeUndefined();
   });
 
-  it("refuses a file of a newer agent, and leaves it alone", () => {
-    open().close();
-    const raw = new DatabaseSync(join(directory, "nodekeeper.db"));
-    raw.exec("PRAGMA user_version = 99");
+  it("of a newer agent is set aside whole, and the newer agent can go on with either file", () => {
+    const content = { plugin: "a", content: new Uint8Array([1]), updatedAt: 5, stoppedAt: undefined };
+    const path = join(directory, "nodekeeper.db");
+    const newer = open();
+    new ReporterStore(newer).saveContents([content], []);
+    const known = newer.connection.prepare("PRAGMA user_version").get()!.user_version as number;
+    newer.connection.exec("CREATE TABLE of_the_future (x TEXT) STRICT; PRAGMA user_version = 99");
+    newer.close();
+
+    const rolledBack = open();
+    expect(rolledBack.setAside).toMatch(/nodekeeper\.db\.schema-99-2023/);
+    expect(new ReporterStore(rolledBack).contents()).toEqual([]);
+    new ReporterStore(rolledBack).saveContents([{ ...content, plugin: "b" }], []);
+    rolledBack.close();
+
+    // Forward again: the file of the time between is one that a newer agent migrates.
+    const between = new DatabaseSync(path);
+    expect(between.prepare("PRAGMA user_version").get()).toEqual({ user_version: known });
+    between.close();
+    // Or, after the operator has moved the older one back, it has all that it had.
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
+    renameSync(rolledBack.setAside!, path);
+    const raw = new DatabaseSync(path);
+    expect(raw.prepare("SELECT plugin FROM reporter_content").all()).toEqual([{ plugin: "a" }]);
+    expect(raw.prepare("SELECT * FROM of_the_future").all()).toEqual([]);
     raw.close();
-    expect(open).toThrow(/newer nodekeeper \(schema 99/);
-    expect(readdirSync(directory)).not.toContainEqual(expect.stringContaining("corrupt"));
+  });
+
+  it("has one process at a time; the second one is named the first", () => {
+    const first = open();
+    expect(open).toThrow(
+      new RegExp(
+        `state directory ${directory} is in use by another agent: process ${process.pid} on \\S+, running since 2023-`,
+      ),
+    );
+    first.close();
+    open().close();
+  });
+
+  it("takes over from a process that was killed", async () => {
+    const child = openInChild("sh", "-c", 'exec "$0" "$@"');
+    await once(child.stdout, "data");
+    expect(open).toThrow(`process ${child.pid} on`);
+    child.kill("SIGKILL");
+    await once(child, "close");
+    open().close();
+  });
+
+  it("is kept in memory where the directory can't be written, and says so", () => {
+    const log = createLogger("error", { write: (line) => lines.push(JSON.parse(line)) });
+    const lines: { msg: string }[] = [];
+    // Not even root can make a directory here.
+    const database = StateDatabase.open({ directory: "/sys/nodekeeper", clock: new FakeClock(), log });
+    new ReporterStore(database).saveContents([], []);
+    expect(database.healthCheck().check()).toEqual({
+      ok: false,
+      message: expect.stringMatching(
+        /kept in memory, \/sys\/nodekeeper\/nodekeeper\.db could not be written.*restart/,
+      ),
+    });
+    expect(lines).toMatchObject([{ msg: expect.stringContaining("can't be written") }]);
+    expect(database.mayHaveLostCommits).toBe(true);
+    database.close();
+  });
+
+  it.each(["new", "used"])("is kept in memory while the disk is full, in a %s directory", async (kind) => {
+    if (kind === "used") open().close();
+    // Every write fails, as on a full disk: creating empty files does not.
+    const child = openInChild("sh", "-c", 'ulimit -f 0; exec "$0" "$@"');
+    const [said] = await once(child.stdout, "data");
+    expect(open).toThrow("in use by another agent");
+    child.kill("SIGKILL");
+    await once(child, "close");
+    expect(String(said)).toMatch(/kept in memory, .*nodekeeper\.db could not be written/);
+    const afterwards = open();
+    expect(afterwards.healthCheck().check().ok).toBe(true);
+    afterwards.close();
+  });
+
+  it("is started in memory with what a file has that can only be read, and leaves the file as it is", () => {
+    const path = join(directory, "nodekeeper.db");
+    const onDisk = open();
+    const content = { plugin: "a", content: new Uint8Array([1]), updatedAt: 5, stoppedAt: undefined };
+    new ReporterStore(onDisk).saveContents([content], []);
+    onDisk.close();
+    const bytes = readFileSync(path);
+    const { connection } = openInMemory(path);
+    const rows = () => connection.prepare("SELECT plugin FROM reporter_content").all();
+    expect(rows()).toEqual([{ plugin: "a" }]);
+    connection.exec("DELETE FROM reporter_content");
+    expect(rows()).toEqual([]);
+    connection.close();
+    expect(readFileSync(path).equals(bytes)).toBe(true);
+    writeFileSync(path, Buffer.alloc(8192, "not a database "));
+    openInMemory(path).connection.close();
+  });
+
+  it("notices that its file was removed or replaced", () => {
+    const database = open();
+    const { check } = database.healthCheck();
+    expect(check().ok).toBe(true);
+    renameSync(join(directory, "nodekeeper.db"), join(directory, "elsewhere"));
+    expect(check()).toEqual({ ok: false, message: expect.stringContaining("removed or replaced") });
+    writeFileSync(join(directory, "nodekeeper.db"), "");
+    expect(check().ok).toBe(false);
+    renameSync(join(directory, "elsewhere"), join(directory, "nodekeeper.db"));
+    expect(check().ok).toBe(true);
+    database.close();
   });
 
   it("says so when the directory can't be made", () => {
@@ -135,6 +246,18 @@ describe("StateDatabase", () => {
     expect(store.contents()[0]?.updatedAt).toBe(2);
   });
 });
+
+/** A process that opens the database, prints its health, and stays. Started by the command, which gets Node's arguments. */
+function openInChild(command: string, ...args: readonly string[]) {
+  const imported = (file: string) => JSON.stringify(join(import.meta.dirname, file));
+  const script = `const { StateDatabase } = await import(${imported("index.ts")});
+    const { silentLogger: log, systemClock: clock } = await import(${imported("../lib/index.ts")});
+    const database = StateDatabase.open({ directory: ${JSON.stringify(directory)}, clock, log });
+    console.log(database.healthCheck().check().message);
+    setInterval(() => {}, 1_000);`;
+  const node = [process.execPath, "--input-type=module", "-e", script];
+  return spawn(command, [...args, ...node], { stdio: ["ignore", "pipe", "inherit"] });
+}
 
 function damagedDatabase(): Buffer {
   const scratch = mkdtempSync(join(tmpdir(), "nodekeeper-damaged-"));

@@ -9,7 +9,7 @@ import { missingParts } from "./support/parts.ts";
 const isRoot = process.getuid?.() === 0;
 
 // What the cases with pods rest on.
-describe.each(["oldContainerd", "containerd"] as const)("%s", (part) => {
+describe.each(["oldContainerd", "containerd", "newContainerd"] as const)("%s", (part) => {
   const ends: Array<() => Promise<void> | void> = [];
   afterEach(async () => {
     for (const end of ends.splice(0).reverse()) await end();

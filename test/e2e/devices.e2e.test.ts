@@ -2,12 +2,13 @@ import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { allocatable } from "../../src/devices/testing/allocatable.ts";
+import { eventually } from "../support/until.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { Child } from "./support/child.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
-import { eventually } from "./support/eventually.ts";
-import { slicePolicyFile } from "./support/nodekeeper-install.ts";
+import { policiesFile } from "./support/nodekeeper-install.ts";
 import { missingParts, pathOf } from "./support/parts.ts";
 
 const missing = missingParts(
@@ -65,12 +66,14 @@ describe.skipIf(missing).each(servers)(
       return items.filter((item: ApiObject) => (item.spec?.driver ?? item.driverName) === driver);
     }
 
-    /** Names of the devices of a driver, over all its slices. */
+    /** Names of the devices of a driver that kube-scheduler would allocate. */
     async function devices(driver: string): Promise<string[]> {
-      const all = (await slices(driver)).flatMap(
-        (slice) => slice.spec?.devices ?? slice.namedResources?.instances ?? [],
-      );
-      return all.map(({ name }: ApiObject) => name as unknown as string).sort();
+      const all = (await slices(driver)).map((slice) => ({
+        ...slice,
+        apiVersion: `resource.k8s.io/${version}`,
+        metadata: slice.metadata ?? {},
+      }));
+      return allocatable(all, NODE).devices.sort();
     }
 
     const names = (count: number) => Array.from({ length: count }, (_, at) => `gpu-${at}`).sort();
@@ -78,7 +81,7 @@ describe.skipIf(missing).each(servers)(
     beforeAll(async () => {
       cluster = await startControlPlane({ apiServer, flags: [...flags] });
       await cluster.addNode(NODE);
-      if (version === "v1") await cluster.kubectl.run("apply", "-f", slicePolicyFile);
+      if (version === "v1") await cluster.kubectl.run("apply", "-f", policiesFile);
       agent = await AgentProcess.start(cluster, {
         nodeName: NODE,
         flags: { "devices-wipe-delay": "5s", "devices-settle-time": "10s" },
@@ -127,16 +130,14 @@ describe.skipIf(missing).each(servers)(
       expect(listed).toContain(SAMPLE);
     });
 
-    it("a slice deleted by hand is back within a second", async () => {
+    it("a slice deleted by hand is recreated", async () => {
       const [before] = await slices(GO_DRIVER);
       await cluster.kubectl.run("delete", "resourceslice", before!.metadata.name!, "--wait=false");
-      const begun = Date.now();
       await eventually(async () => {
         const [now] = await slices(GO_DRIVER);
         expect(now?.metadata.uid).toBeDefined();
         expect(now?.metadata.uid).not.toBe(before?.metadata.uid);
       });
-      expect(Date.now() - begun).toBeLessThan(1_000);
     });
 
     it.runIf(version === "v1")("the policy refuses the agent another node's slices", async () => {
@@ -168,15 +169,13 @@ describe.skipIf(missing).each(servers)(
             (error: Error) => error.message,
           );
       expect(await asAgent(NODE)).toContain(
-        `the agent on node ${NODE} may not write a ResourceSlice of node worker-2`,
+        `the agent on node ${NODE} may not write resourceslices of node worker-2`,
       );
       expect(await asAgent("worker-2")).toBe("created");
       await cluster.kubectl.run("delete", "resourceslice", "foreign");
     });
 
-    it("however agent, driver and API server are killed, the slices are right in the end", {
-      timeout: CHAOS_S * 1_000 + 120_000,
-    }, async () => {
+    it("however agent, driver and API server are killed, the slices are right in the end", async () => {
       const endsAt = Date.now() + CHAOS_S * 1_000;
       let kills = 0;
       for (let count = 4; Date.now() < endsAt; count = 3 + (kills % 5)) {
@@ -193,7 +192,7 @@ describe.skipIf(missing).each(servers)(
       await eventually(async () => {
         expect(await devices(GO_DRIVER)).toEqual(names(6));
         expect(await devices(SAMPLE)).toHaveLength(300);
-      }, 60_000);
+      });
       const [slice, ...more] = await slices(GO_DRIVER);
       expect(more).toEqual([]);
       if (version === "v1") expect(slice?.spec.pool.resourceSliceCount).toBe(1);
@@ -203,7 +202,7 @@ describe.skipIf(missing).each(servers)(
 
     it("a driver that is gone for good loses its slices after the delay, the other keeps its own", async () => {
       await goDriver.stop();
-      await eventually(async () => expect(await slices(GO_DRIVER)).toEqual([]), 30_000);
+      await eventually(async () => expect(await slices(GO_DRIVER)).toEqual([]));
       expect(await devices(SAMPLE)).toHaveLength(300);
     });
   },

@@ -1,10 +1,10 @@
 import { existsSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../support/until.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { Child } from "./support/child.ts";
 import { type ControlPlane, kubeletCapacity, startControlPlane } from "./support/control-plane.ts";
-import { eventually } from "./support/eventually.ts";
 import { missingParts, pathOf } from "./support/parts.ts";
 
 const missing = missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition", "goReporter");
@@ -102,6 +102,6 @@ describe.skipIf(missing)("a Go plugin on katalyst-api's skeleton", () => {
       expect(agent.logged().some(({ msg }) => String(msg).startsWith("reporter plugin lost"))).toBe(true),
     );
     expect(await published()).toEqual(["4", "4"]);
-    await eventually(async () => expect(await published()).toEqual([undefined, undefined]), 20_000);
+    await eventually(async () => expect(await published()).toEqual([undefined, undefined]));
   });
 });

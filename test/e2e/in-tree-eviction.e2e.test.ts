@@ -1,12 +1,12 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../support/until.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { Containerd } from "./support/containerd.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { CriClient } from "./support/cri-client.ts";
-import { eventually } from "./support/eventually.ts";
 import { missingParts } from "./support/parts.ts";
 import { TestKubelet } from "./support/test-kubelet.ts";
 
@@ -89,7 +89,7 @@ describe.skipIf(missing)("in-tree eviction plugins on real cgroups of containers
     for (const { metadata } of items as ApiObject[]) {
       await cluster.admin.delete(`${pods}/${metadata.name}?gracePeriodSeconds=1`).catch(() => {});
     }
-    await eventually(async () => expect((await cluster.admin.get(pods)).items).toEqual([]), 30_000);
+    await eventually(async () => expect((await cluster.admin.get(pods)).items).toEqual([]));
   });
 
   afterAll(async () => {
@@ -120,7 +120,7 @@ describe.skipIf(missing)("in-tree eviction plugins on real cgroups of containers
     // The one that holds most asked for more than that.
     await addPod("modest", "96M", "256Mi", "rss");
     await addPod("greedy", "64M", "32Mi", "rss");
-    await eventually(async () => expect(await namesThere()).toEqual(["modest"]), 30_000);
+    await eventually(async () => expect(await namesThere()).toEqual(["modest"]));
     const page = await agent.command("explain", "pod", "default/greedy");
     expect(page).toMatch(
       /its RSS of (6\d|7\d)Mi is [12]\.\d+ times its memory requests of 32Mi, above 1\.05/,
@@ -134,16 +134,16 @@ describe.skipIf(missing)("in-tree eviction plugins on real cgroups of containers
     await eventually(async () => {
       const { items } = await cluster.admin.get(pods);
       expect(items.map(({ status }: ApiObject) => status.phase)).toEqual(["Running", "Running", "Running"]);
-    }, 30_000);
+    });
     writeFileSync(file, policies);
-    await eventually(async () => expect(await namesThere()).toEqual(["little", "outside"]), 40_000);
+    await eventually(async () => expect(await namesThere()).toEqual(["little", "outside"]));
     const page = await agent.command("explain", "pod", "default/much");
     expect(page).toContain("policy-largest");
   });
 
   it("the file system of images is where the runtime says", async () => {
     await addPod("full", "1M", "256Mi", "images");
-    await eventually(async () => expect(await namesThere()).toEqual([]), 40_000);
+    await eventually(async () => expect(await namesThere()).toEqual([]));
     expect(await agent.command("explain", "pod", "default/full")).toContain("policy-images");
   });
 
@@ -151,7 +151,7 @@ describe.skipIf(missing)("in-tree eviction plugins on real cgroups of containers
     await addPod("stalled", "16M", "256Mi", "pressure");
     const isMet = () => agent.metric("nodekeeper_intree_policy_met", '{policy="stalled"}');
     if (hasPressure) {
-      await eventually(async () => expect(await namesThere()).toEqual([]), 40_000);
+      await eventually(async () => expect(await namesThere()).toEqual([]));
     } else {
       const rounds = (await agent.metric("nodekeeper_eviction_rounds_total", '{result="done"}')) ?? 0;
       await eventually(async () =>

@@ -3,11 +3,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { PodLifecycleClient, type PodLifecycleEvent, type PodLifecycleItem } from "../../sdk/index.ts";
+import { Registry, silentLogger, systemClock } from "../../src/lib/index.ts";
+import { CriRuntime } from "../../src/runtime/index.ts";
+import { eventually } from "../support/until.ts";
 import { AgentProcess } from "./support/agent-process.ts";
-import { Containerd } from "./support/containerd.ts";
+import { Containerd, type ContainerdPart } from "./support/containerd.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { CriClient, type PodSpec } from "./support/cri-client.ts";
-import { eventually } from "./support/eventually.ts";
 import { missingParts } from "./support/parts.ts";
 
 const execute = promisify(execFile);
@@ -18,15 +20,22 @@ const missing =
 
 const main = join(import.meta.dirname, "../../src/main.ts");
 const lasting = ["/bin/sleep", "1000000"];
+/** Runs until it is stopped, and exits with the code then. */
+const untilStopped = (code: number) => ["/bin/sh", "-c", `trap 'exit ${code}' TERM; sleep 1000000 & wait`];
 const exit = (code: number, after = 0) => ["/bin/sh", "-c", `sleep ${after}; exit ${code}`];
 
-// containerd 1.6 has no events, 1.7 has them.
+// containerd 1.6 has no events, 1.7 gives each to one subscriber, 2.x to all of them: only there lists may be rare.
 const versions = [
-  { part: "oldContainerd", mode: "unsupported" },
-  { part: "containerd", mode: "healthy" },
+  { part: "oldContainerd", mode: "unsupported", period: 1 },
+  { part: "containerd", mode: "healthy", period: 1 },
+  { part: "newContainerd", mode: "healthy", period: 30 },
 ] as const;
 
-describe.skipIf(missing).each(versions)("pods on $part", ({ part, mode }) => {
+describe.each(versions)("pods on $part", ({ part, mode, period }) => {
+  describe.skipIf(missing || missingParts(part))("the agent reports", () => reports(part, mode, period));
+});
+
+function reports(part: ContainerdPart, mode: string, period: number): void {
   let cluster: ControlPlane;
   let containerd: Containerd;
   let cri: CriClient;
@@ -104,7 +113,9 @@ describe.skipIf(missing).each(versions)("pods on $part", ({ part, mode }) => {
   it("a pod that runs, exits with a code and is removed", async () => {
     const pod = newPod();
     const sandbox = await cri.runPodSandbox(pod);
-    const id = await cri.runContainer(sandbox, { name: "app", command: exit(3, 2) });
+    const id = await cri.runContainer(sandbox, { name: "app", command: untilStopped(3) });
+    await untilTold(pod, ["Started sandbox", "Started app"]);
+    await cri.stopContainer(id, 60);
     await untilTold(pod, ["Started sandbox", "Started app", "Died app 3"]);
     const [status] = await client.getPods({ selector: { uid: pod.uid } });
     expect(status?.containers).toMatchObject([{ name: "app", state: "exited", exitCode: 3 }]);
@@ -164,7 +175,9 @@ describe.skipIf(missing).each(versions)("pods on $part", ({ part, mode }) => {
     const work = async () => {
       for (let pod = queue.shift(); pod; pod = queue.shift()) {
         const sandbox = await cri.runPodSandbox(pod);
-        const id = await cri.runContainer(sandbox, { name: "app", command: exit(7, 3) });
+        const id = await cri.runContainer(sandbox, { name: "app", command: untilStopped(7) });
+        await untilTold(pod, ["Started sandbox", "Started app"]);
+        await cri.stopContainer(id, 60);
         await untilTold(pod, ["Started sandbox", "Started app", "Died app 7"]);
         await cri.removeContainer(id);
         await cri.stopPodSandbox(sandbox);
@@ -208,4 +221,65 @@ describe.skipIf(missing).each(versions)("pods on $part", ({ part, mode }) => {
     agent.child.start();
     await untilTold(pod, ["Started sandbox", "Started app", "Died app 137"]);
   });
-});
+
+  it("after a restart of the agent in quiet: all pods are in its cache, and the next pod is reported", async () => {
+    const kept = newPod();
+    const sandbox = await cri.runPodSandbox(kept);
+    await cri.runContainer(sandbox, { name: "app", command: lasting });
+    await untilTold(kept, ["Started sandbox", "Started app"]);
+    const before = await client.getPods();
+    await agent.child.kill();
+    agent.child.start();
+    const fresh = await eventually(() => client.getPods({ selector: { uid: kept.uid }, fresh: true }));
+    expect(fresh).toMatchObject([{ uid: kept.uid, containers: [{ name: "app", state: "running" }] }]);
+    const names = (pods: readonly PodSpec[]) => pods.map(({ name }) => name).sort();
+    expect(names(await client.getPods())).toEqual(names(before));
+    // A stream of the killed agent may take the first events.
+    await agent.ready();
+    const next = newPod();
+    await cri.runPodSandbox(next);
+    await untilTold(next, ["Started sandbox"]);
+  });
+
+  it("with a second subscriber of the runtime's events: every pod is reported, by hints where they are sent to all", async () => {
+    const runtime = new CriRuntime({
+      endpoint: containerd.socket,
+      clock: systemClock,
+      logger: silentLogger,
+      registry: new Registry(),
+    });
+    const controller = new AbortController();
+    const taking = (async () => {
+      for await (const _hint of runtime.hints(controller.signal));
+    })().catch(() => {});
+    const figure = async (name: string) => (await agent.metric(`nodekeeper_lifecycle_${name}`)) ?? 0;
+    const pods = 8;
+    try {
+      const first = newPod();
+      await cri.runPodSandbox(first);
+      await untilTold(first, ["Started sandbox"]);
+      // A change without a hint, as a machine under load may have one, keeps the short period for minutes.
+      await eventually(async () =>
+        expect(await figure("relist_period_seconds")).toBe(
+          (await figure("hint_misses_total")) === 0 ? period : 1,
+        ),
+      );
+      const before = await figure("hints_total");
+      for (let count = 0; count < pods; count++) {
+        const pod = newPod();
+        const sandbox = await cri.runPodSandbox(pod);
+        await cri.runContainer(sandbox, { name: "app", command: exit(count) });
+        await eventually(() => expect(told(pod)).toContain(`Died app ${count}`));
+      }
+      // Of each pod at least: the sandbox started, the container started, and it exited.
+      if (period > 1)
+        await eventually(async () =>
+          expect((await figure("hints_total")) - before).toBeGreaterThanOrEqual(3 * pods),
+        );
+    } finally {
+      controller.abort();
+      await taking;
+      runtime[Symbol.dispose]();
+    }
+  });
+}

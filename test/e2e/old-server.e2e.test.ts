@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { customNodeResource, metadata, node, status } from "../../sdk/index.ts";
+import { eventually } from "../support/until.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { type ControlPlane, kubeletCapacity, startControlPlane } from "./support/control-plane.ts";
-import { eventually } from "./support/eventually.ts";
 import { missingParts } from "./support/parts.ts";
 import { SteeredPlugin } from "./support/steered-plugin.ts";
 

@@ -2,13 +2,13 @@ import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { machineTree, twoSockets, writeMachine } from "../fixtures/machines.ts";
+import { eventually } from "../support/until.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { Child } from "./support/child.ts";
 import { Containerd } from "./support/containerd.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { CriClient } from "./support/cri-client.ts";
-import { eventually } from "./support/eventually.ts";
 import { missingParts, pathOf } from "./support/parts.ts";
 
 const NODE = "worker-1";
@@ -37,7 +37,7 @@ interface Script {
 
 const on = (...nodes: number[]) => ({ nodes: nodes.map((ID) => ({ ID })) });
 
-/** A container that holds CPUs, a GPU and memory on the second NUMA node. */
+/** A container that holds CPUs, a GPU and memory on the second NUMA node, and a network card by a claim. */
 const holding = (name: string, gpu: string, cpuIds: number[]) => ({
   namespace: "default",
   name,
@@ -47,6 +47,20 @@ const holding = (name: string, gpu: string, cpuIds: number[]) => ({
       cpuIds,
       devices: [{ resourceName: GPU, deviceIds: [gpu], topology: on(1) }],
       memory: [{ memoryType: "memory", size: String(2 ** 30), topology: on(1) }],
+      dynamicResources: [
+        {
+          claimName: `${name}-nic`,
+          claimNamespace: "default",
+          claimResources: [
+            {
+              cdiDevices: [{ name: "example.com/nic=nic-0" }],
+              driverName: "nic.example.com",
+              poolName: NODE,
+              deviceName: "nic-0",
+            },
+          ],
+        },
+      ],
     },
   ],
 });
@@ -181,6 +195,10 @@ describe.skipIf(missing)("the kubelet's PodResources on a real kube-apiserver", 
       { consumer: "default/train/uid-train", requests: { [GPU]: "1" } },
     ]);
     expect((await zone("Socket/0", "Numa/0"))?.allocations).toBeUndefined();
+    // Its driver says nothing to the agent of where it is.
+    expect((await zone(`DRADevice/nic.example.com/${NODE}/nic-0`))?.allocations).toEqual([
+      { consumer: "default/train/uid-train", requests: { "nic.example.com": "1" } },
+    ]);
   });
 
   it("stay as they were while the kubelet is killed and hangs, over a restart of the agent, and then follow it", async () => {
@@ -189,10 +207,7 @@ describe.skipIf(missing)("the kubelet's PodResources on a real kube-apiserver", 
     const other = await cri.runPodSandbox({ uid: "uid-other", name: "other", namespace: "default" });
     const logged = (text: string) => agent.logged().filter(({ msg }) => String(msg).includes(text)).length;
     await eventually(() => expect(logged("can't be reported; the last")).toBe(1));
-    await eventually(
-      async () => expect((await agent.readiness()).text).toContain("kubelet-reporter-plugin"),
-      60_000,
-    );
+    await eventually(async () => expect((await agent.readiness()).text).toContain("kubelet-reporter-plugin"));
     expect(await consumers()).toEqual(["default/train/uid-train"]);
 
     // Also over a restart of the agent, which then knows nothing but what it kept.
@@ -206,7 +221,7 @@ describe.skipIf(missing)("the kubelet's PodResources on a real kube-apiserver", 
 
     say({ hang: true });
     kubelet.start();
-    await eventually(() => expect(kubelet.log).toContain("cancelled"), 30_000);
+    await eventually(() => expect(kubelet.log).toContain("cancelled"));
     expect(await consumers()).toEqual(["default/train/uid-train"]);
     // Once by each run of the agent.
     expect(logged("can't be reported; the last")).toBe(2);
@@ -216,9 +231,8 @@ describe.skipIf(missing)("the kubelet's PodResources on a real kube-apiserver", 
       hang: false,
       list: { podResources: [holding("train", "gpu-1", [4, 5]), holding("other", "gpu-2", [6])] },
     });
-    await eventually(
-      async () => expect(await consumers()).toEqual(["default/other/uid-other", "default/train/uid-train"]),
-      30_000,
+    await eventually(async () =>
+      expect(await consumers()).toEqual(["default/other/uid-other", "default/train/uid-train"]),
     );
     // gpu-2 is held but not healthy.
     expect((await zone("Socket/1", "Numa/1"))?.resources).toMatchObject({
@@ -233,7 +247,7 @@ describe.skipIf(missing)("the kubelet's PodResources on a real kube-apiserver", 
   it("no longer show a pod that has ended, also when the kubelet still lists it", async () => {
     await cri.stopPodSandbox(sandbox);
     // containerd 1.7 gives the first event after a consumer's end to nobody: then it is the next relist that tells.
-    await eventually(async () => expect(await consumers()).toEqual([]), 45_000);
+    await eventually(async () => expect(await consumers()).toEqual([]));
     expect(await agent.metric("nodekeeper_intree_kubelet_unknown_pods")).toBe(2);
   });
 });

@@ -44,9 +44,11 @@ const parts: Parts = {
     package: ".",
     version: requiredVersion(podResources, "k8s.io/kubelet"),
   }),
-  // 1.6 tells of no container events; 1.7 does. The newer runc needs a newer libc than an older machine has.
+  // 1.6 has no container events; 1.7 gives each to one subscriber; 2.x sends it to all. The newer runc needs a newer
+  // libc than an older machine has.
   oldContainerd: await fromPackage({ packageName: "containerd", file: CONTAINERD, release: "bookworm" }),
   containerd: await fromPackage({ packageName: "containerd", file: CONTAINERD, release: "trixie" }),
+  newContainerd: await fromPackage({ packageName: "containerd", file: CONTAINERD, release: "sid" }),
   runc: await fromPackage({ packageName: "runc", file: "usr/sbin/runc" }),
   busybox: await fromPackage({ packageName: "busybox-static", file: BUSYBOX }),
 };

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
+import https from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import {
   customNodeResource,
@@ -12,11 +13,12 @@ import {
   status,
 } from "../../sdk/index.ts";
 import { startEvictionPlugin } from "../support/eviction-plugin.ts";
+import { eventually } from "../support/until.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { rightOf } from "./support/audit-log.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
-import { eventually } from "./support/eventually.ts";
+import { freePort } from "./support/free-port.ts";
 import { optionalRbacFile, rbacFile } from "./support/nodekeeper-install.ts";
 import { missingParts } from "./support/parts.ts";
 import { SteeredPlugin } from "./support/steered-plugin.ts";
@@ -61,10 +63,19 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
     cluster = await startControlPlane();
   });
 
-  afterAll(async () => {
+  // Also after a case that failed: the agents, plugins and rights that it left would fail those after it.
+  afterEach(async () => {
     for (const end of ends.splice(0).reverse()) await end();
+  });
+
+  afterAll(async () => {
     await cluster?.stop();
   });
+
+  /** Gives a role its rules back at the end of a case, however it ends. */
+  function restoring(path: string, rules: readonly Rule[]): AsyncDisposable {
+    return { [Symbol.asyncDispose]: async () => void (await cluster.admin.patch(path, { rules })) };
+  }
 
   async function startAgent(
     nodeName: string,
@@ -153,6 +164,7 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
           ? { ...rule, verbs: rule.verbs.filter((each) => each !== verb) }
           : rule,
       );
+      await using _rest = restoring(clusterRolePath, clusterRules);
       await cluster.admin.patch(clusterRolePath, { rules: reduced.filter(({ verbs }) => verbs.length > 0) });
       const { agent } = await startAgent(`worker-${right.replaceAll(/[ /]/g, "-")}`);
       const refusal = `cannot ${verb} resource "${resource}"`;
@@ -169,7 +181,6 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
       });
       await cluster.admin.patch(clusterRolePath, { rules: clusterRules });
       await agent.ready();
-      await agent.child.stop();
     },
   );
 
@@ -180,7 +191,7 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
     });
     const optional = parseAllDocuments(readFileSync(optionalRbacFile, "utf8"))
       .map((document) => document.toJS() as ApiObject)
-      .filter(({ kind }) => kind === "ClusterRole");
+      .filter(({ kind, rules }) => kind === "ClusterRole" && !rules[0].nonResourceURLs);
     const account = await cluster.admin.create("/api/v1/namespaces/default/serviceaccounts", {
       apiVersion: "v1",
       kind: "ServiceAccount",
@@ -196,7 +207,7 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
 
     await cluster.kubectl.run("apply", "-f", optionalRbacFile);
     // It is reviewed, and known to have no right to evict.
-    await eventually(() => expect(plugin.refusal).toContain("may not create pods/eviction"), 60_000);
+    await eventually(() => expect(plugin.refusal).toContain("may not create pods/eviction"));
     expect(plugin.registered).toBe(false);
     await cluster.kubectl.run(
       "create",
@@ -205,7 +216,7 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
       "--clusterrole=nodekeeper",
       "--serviceaccount=default:pressure",
     );
-    await eventually(() => expect(plugin.registered).toBe(true), 60_000);
+    await eventually(() => expect(plugin.registered).toBe(true));
     plugin.evictPods = (_offered, offers) => ({
       evictPods: offers.map((pod) => ({ pod, reason: "it may", forceEvict: true })),
     });
@@ -218,11 +229,63 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
       .map(rightOf);
     for (const right of rightsOf(optional.flatMap(({ rules }) => rules as Rule[])))
       expect(used).toContain(right);
-    await agent.child.stop();
+  });
+
+  it("let the status server ask who reads it beyond loopback, and what they may", async () => {
+    const { authority, kubectl } = cluster;
+    const pair = await authority.issue("status-server", {
+      commonName: "worker-remote",
+      alternativeNames: ["IP:127.0.0.1"],
+    });
+    const port = await freePort();
+    await startAgent("worker-remote", {
+      "server-address": `0.0.0.0:${port}`,
+      "server-tls-cert-file": pair.certificate,
+      "server-tls-private-key-file": pair.key,
+    });
+    await kubectl.run("delete", "--ignore-not-found", "clusterrolebinding", "nodekeeper-reviews");
+    const account = await cluster.admin.create("/api/v1/namespaces/default/serviceaccounts", {
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { name: "prometheus" },
+    });
+    const token = cluster.tokens.sign(
+      { namespace: "default", name: "prometheus", uid: account.metadata.uid },
+      3_600,
+    );
+    const get = (path: string, bearer?: string) =>
+      getOverTls({ port, path, ca: authority.certificate }, bearer);
+
+    await eventually(async () => expect((await get("/livez")).status).toBe(200));
+    expect(await get("/metrics")).toMatchObject({ status: 401 });
+    // Without the rights of nodekeeper-reviews no token can be reviewed, and the answer names the right.
+    await eventually(async () =>
+      expect((await get("/metrics", token)).text).toContain('cannot create resource \\"tokenreviews\\"'),
+    );
+    await kubectl.run("apply", "-f", optionalRbacFile);
+    await eventually(async () => {
+      const { status, text } = await get("/metrics", token);
+      expect(text).toContain("system:serviceaccount:default:prometheus may not get /metrics");
+      expect(status).toBe(403);
+    });
+    const reader = ["--clusterrole=nodekeeper-metrics-reader", "--serviceaccount=default:prometheus"];
+    await kubectl.run("create", "clusterrolebinding", "prometheus-nodekeeper", ...reader);
+    await eventually(async () => {
+      const { status, text } = await get("/metrics", token);
+      expect(text).toContain("nodekeeper_build_info");
+      expect(status).toBe(200);
+    });
+    // Which system:discovery would allow every account.
+    expect(await get("/api/v1/plugins", token)).toMatchObject({ status: 403 });
+    const all = ["--clusterrole=nodekeeper-status-reader", "--serviceaccount=default:prometheus"];
+    await kubectl.run("create", "clusterrolebinding", "reader-nodekeeper", ...all);
+    await eventually(async () => expect(await get("/api/v1/plugins", token)).toMatchObject({ status: 200 }));
+    expect(await get("/metrics", "made-up")).toMatchObject({ status: 401 });
   });
 
   it("without the rights to Events, the log names them, and the agent is as ready as before", async () => {
     const rolePath = "/apis/rbac.authorization.k8s.io/v1/clusterroles/nodekeeper-events";
+    await using _rest = restoring(rolePath, eventRules);
     await cluster.admin.patch(rolePath, { rules: [] });
     const { agent, plugin } = await startAgent("worker-silent");
     await agent.ready();
@@ -233,9 +296,31 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
     await plugin.stop();
     await eventually(() => expect(agent.child.log).toContain('cannot create resource \\"events\\"'));
     expect(await agent.readiness()).toMatchObject({ ok: true });
-    await cluster.admin.patch(rolePath, { rules: eventRules });
   });
 });
+
+interface TlsTarget {
+  port: number;
+  path: string;
+  /** PEM file of the authority that signed the server's certificate. */
+  ca: string;
+}
+
+function getOverTls(
+  { ca, ...target }: TlsTarget,
+  token?: string,
+): Promise<{ status?: number; text: string }> {
+  const headers = token ? { authorization: `Bearer ${token}` } : {};
+  const options = { host: "127.0.0.1", ...target, ca: readFileSync(ca), headers, agent: false };
+  return new Promise((resolve, reject) => {
+    const sent = https.request(options, async (response) => {
+      let text = "";
+      for await (const chunk of response) text += chunk;
+      resolve({ ...(response.statusCode ? { status: response.statusCode } : {}), text });
+    });
+    sent.on("error", reject).end();
+  });
+}
 
 /** Something of each kind that a plugin may report. */
 function everything() {

@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { RunReport } from "../support/run-report.ts";
 
 // Real servers on few cores, and time enough for an outage of a minute. Two files at a time, each with servers of its
 // own: the longest of them mostly wait.
@@ -8,7 +9,8 @@ export default defineConfig({
     include: ["**/*.e2e.test.ts"],
     pool: "forks",
     maxWorkers: 2,
-    testTimeout: 180_000,
-    hookTimeout: 120_000,
+    testTimeout: 900_000,
+    hookTimeout: 600_000,
+    reporters: ["default", new RunReport()],
   },
 });

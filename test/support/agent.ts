@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createAgent } from "../../src/agent.ts";
 import { loadConfiguration } from "../../src/config/index.ts";
-import { createLogger, stopped, systemClock } from "../../src/lib/index.ts";
+import { type Clock, createLogger, stopped, systemClock } from "../../src/lib/index.ts";
 import { NODE, type TestCluster } from "./cluster.ts";
 import { until } from "./until.ts";
 
@@ -16,7 +16,10 @@ export interface PluginRow {
   contentBytes: number;
 }
 
-/** Short intervals and no in-tree plugins. By `Setting.optionKey`, as on the command line. */
+/**
+ * Short intervals and no in-tree plugins. Timeouts are long: a test that is about one sets it, for a peer that never
+ * answers. By `Setting.optionKey`, as on the command line.
+ */
 export function agentFlags(cluster: TestCluster): Record<string, string> {
   return {
     nodeName: NODE,
@@ -28,15 +31,21 @@ export function agentFlags(cluster: TestCluster): Record<string, string> {
     lifecycle: "false",
     kubeApiQps: "200",
     kubeApiBurst: "200",
-    kubeApiRequestTimeout: "2s",
+    kubeApiRequestTimeout: "30s",
     pluginRescanInterval: "1s",
     pluginLivenessInterval: "1s",
-    pluginInfoTimeout: "500ms",
+    pluginInfoTimeout: "30s",
+    pluginNotifyTimeout: "30s",
     reportingCollectInterval: "1s",
-    reportingCallTimeout: "500ms",
+    reportingCallTimeout: "30s",
     reportingMinWriteInterval: "50ms",
     reportingInTreePlugins: "-system-reporter-plugin",
     evictionSyncPeriod: "1s",
+    evictionCooldown: "0s",
+    evictionLimitsPerNode: "0",
+    evictionLimitsPerOwner: "0",
+    evictionGraceShortest: "0s",
+    evictionCallTimeout: "30s",
     // Only what a test brings along.
     evictionInTreePlugins: "-rss-overuse-eviction-plugin",
   };
@@ -54,6 +63,8 @@ export interface StatusReader {
 
 /** An agent in this process. */
 export interface RunningAgent extends StatusReader {
+  /** "host:port" of its status server. */
+  address: string;
   pluginDir: string;
   stateDir: string;
   /** Parsed lines of its log. */
@@ -67,6 +78,7 @@ export async function startAgent(
   cluster: TestCluster,
   flags: Record<string, string> = {},
   file?: string,
+  clock: Clock = systemClock,
 ): Promise<RunningAgent> {
   const all = { ...agentFlags(cluster), ...flags };
   // A flag that is given as "" leaves the setting to the file.
@@ -82,7 +94,7 @@ export async function startAgent(
     configuration,
     sources,
     version: "0.0.0-test",
-    clock: systemClock,
+    clock,
     log,
     setLogLevel: (level) => {
       log.level = level;
@@ -93,6 +105,7 @@ export async function startAgent(
   running.catch(() => {});
   const address = await Promise.race([agent.listening(), running.then(() => "the agent ended")]);
   return {
+    address,
     pluginDir,
     stateDir: all.stateDir!,
     logLines,
@@ -124,10 +137,8 @@ export async function untilWidgets(
   cluster: TestCluster,
   name: string,
   value: number | string,
-  patienceMs = 10_000,
 ): Promise<void> {
   await until(`widgets ${name} = ${value}`, () => cluster.widgets(name) === String(value), {
-    patienceMs,
     explain: () => cluster.cnr()?.status,
   });
 }

@@ -3,6 +3,7 @@ import { createServer, type Server } from "nice-grpc";
 import {
   type DeepPartial,
   EvictionPluginDefinition,
+  type EvictionRecord,
   type GetEvictPodsResponse,
   type GetTopEvictionPodsResponse,
   type ThresholdMetResponse,
@@ -11,6 +12,7 @@ import {
 } from "../../src/gen/evictionplugin/v1alpha1/api.ts";
 import { Pod } from "../../src/gen/k8s/core/v1/api.ts";
 import { RegistrationDefinition } from "../../src/gen/pluginregistration/v1/api.ts";
+import { until } from "./until.ts";
 
 /** An eviction plugin on a real socket that says what a test tells it to. */
 export interface TestEvictionPlugin {
@@ -20,7 +22,11 @@ export interface TestEvictionPlugin {
   top: (offered: string[], pods: Uint8Array[]) => DeepPartial<GetTopEvictionPodsResponse>;
   /** What it answers to GetEvictPods. */
   evictPods: (offered: string[], pods: Uint8Array[]) => DeepPartial<GetEvictPodsResponse>;
+  /** What GetTopEvictionPods was asked, oldest first. */
+  topRequests: { offered: string[]; topN: number; records: EvictionRecord[] }[];
   token: string;
+  /** Rounds that asked it so far. */
+  rounds: number;
   /** What the agent said of its registration last. */
   registered: boolean | undefined;
   refusal: string;
@@ -58,7 +64,9 @@ export async function startEvictionPlugin(pluginDir: string, name: string): Prom
     threshold: {},
     top: () => ({}),
     evictPods: () => ({}),
+    topRequests: [],
     token: "",
+    rounds: 0,
     registered: undefined,
     refusal: "",
     stop: async () => server.forceShutdown(),
@@ -80,9 +88,22 @@ export async function startEvictionPlugin(pluginDir: string, name: string): Prom
   server.add(EvictionPluginDefinition, {
     getToken: async () => ({ token: plugin.token }),
     thresholdMet: async () => plugin.threshold,
-    getTopEvictionPods: async ({ activePods }) => plugin.top(namesOf(activePods), activePods),
-    getEvictPods: async ({ activePods }) => plugin.evictPods(namesOf(activePods), activePods),
+    async getTopEvictionPods({ activePods, topN, candidateEvictionRecords: records }) {
+      const offered = namesOf(activePods);
+      plugin.topRequests.push({ offered, topN: Number(topN), records });
+      return plugin.top(offered, activePods);
+    },
+    async getEvictPods({ activePods }) {
+      plugin.rounds++;
+      return plugin.evictPods(namesOf(activePods), activePods);
+    },
   });
   await server.listen(`unix:${join(pluginDir, `${name}.sock`)}`);
   return plugin;
+}
+
+/** Waits until two more rounds have asked the plugin: what one was about to do is done when the next begins. */
+export async function untilNextRounds(plugin: TestEvictionPlugin): Promise<void> {
+  const { rounds } = plugin;
+  await until("the next rounds", () => plugin.rounds >= rounds + 2);
 }

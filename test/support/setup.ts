@@ -13,17 +13,18 @@ export interface Setup extends AsyncDisposable {
   restart(betweenTheTwo?: () => void | Promise<void>): Promise<void>;
 }
 
-export async function setUp(): Promise<Setup> {
+/** `flags` are those of each agent, over `agentFlags`. */
+export async function setUp(flags: Record<string, string> = {}): Promise<Setup> {
   const cluster = await startCluster();
   const plugin = await startGoodPlugin(join(cluster.folder, "plugins"), "steady", widgets("steady", 1));
   const setup: Setup = {
     cluster,
     plugin,
-    agent: await startAgent(cluster),
+    agent: await startAgent(cluster, flags),
     async restart(betweenTheTwo = () => {}) {
       await setup.agent.stop();
       await betweenTheTwo();
-      setup.agent = await startAgent(cluster);
+      setup.agent = await startAgent(cluster, flags);
     },
     async [Symbol.asyncDispose]() {
       await plugin.stop();

@@ -1,37 +1,77 @@
-const PATIENCE_MS = 10_000;
-const PAUSE_MS = 10;
+const PATIENCE_MS = 180_000;
+const SHORTEST_PAUSE_MS = 10;
+const LONGEST_PAUSE_MS = 100;
 const LONGEST_EXPLANATION = 4_000;
 
+/** A clock that waits are stepped on. */
+interface SteppedClock {
+  step(ms: number): Promise<void>;
+}
+
+export interface UntilOptions {
+  /** Read when the wait fails; its answer becomes part of the message. */
+  explain?: () => unknown;
+  /** Stepped between two looks, for parts that run on a fake clock and on real sockets at once. */
+  clock?: SteppedClock;
+  /** How far `clock` is stepped, in milliseconds. Default 50. */
+  stepMs?: number;
+}
+
 /**
- * Asks again until the answer is neither false, null nor undefined, and gives it. Throws after ten seconds, or
- * `patienceMs`, with what was waited for and what `explain` says then. An error of `look` counts as "not yet".
+ * Looks again and again until the answer is neither false, null nor undefined, and returns it. An error of `look` counts
+ * as "not yet". It waits three minutes, which costs nothing where the condition comes true and lets a machine at a tenth of
+ * its speed pass; then it throws with `what` and what `explain` returns. It takes no other limit on purpose: a test that
+ * passes or fails with the speed of the machine is no test.
  */
 export async function until<T>(
   what: string,
   look: () => T | Promise<T>,
-  options: { patienceMs?: number; explain?: () => unknown } = {},
+  { explain, clock, stepMs = 50 }: UntilOptions = {},
 ): Promise<Exclude<T, false | null | undefined>> {
-  const end = performance.now() + (options.patienceMs ?? PATIENCE_MS);
-  let trouble: unknown;
-  for (;;) {
-    try {
+  const answer = await poll(
+    async () => {
       const found = await look();
-      if (found !== false && found !== null && found !== undefined)
-        return found as Exclude<T, false | null | undefined>;
-      trouble = undefined;
+      return found === false || found === null || found === undefined ? undefined : { found };
+    },
+    clock && (() => clock.step(stepMs)),
+  );
+  if ("found" in answer) return answer.found as Exclude<T, false | null | undefined>;
+  const explained = explain ? `\n${cut(JSON.stringify(await explain(), undefined, 2))}` : "";
+  throw new Error(`waited in vain: ${what}${explained}`, { cause: answer.trouble });
+}
+
+/** Repeats the assertions until they pass, as long as `until` waits, then fails as they do. Returns what they return. */
+export async function eventually<T>(check: () => T | Promise<T>): Promise<T> {
+  const answer = await poll(async () => ({ found: await check() }));
+  if ("found" in answer) return answer.found;
+  throw answer.trouble;
+}
+
+// What was found, or the last error where patience ended first.
+async function poll<T>(
+  look: () => Promise<{ found: T } | undefined>,
+  beforeNext?: () => Promise<void>,
+): Promise<{ found: T } | { trouble: unknown }> {
+  const end = performance.now() + PATIENCE_MS;
+  for (let pauseMs = SHORTEST_PAUSE_MS; ; ) {
+    let trouble: unknown;
+    try {
+      const answer = await look();
+      if (answer) return answer;
     } catch (error) {
       trouble = error;
     }
-    if (performance.now() > end) {
-      const explained = options.explain
-        ? `\n${cut(JSON.stringify(await options.explain(), undefined, 2))}`
-        : "";
-      throw new Error(`waited in vain: ${what}${explained}`, { cause: trouble });
-    }
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    if (performance.now() > end) return { trouble };
+    await beforeNext?.();
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    // A look may cost a process or a TLS handshake. Steps of a clock keep their pace.
+    if (!beforeNext) pauseMs = Math.min(pauseMs * 1.1, LONGEST_PAUSE_MS);
   }
 }
 
+// The end of a log says more than its beginning.
 function cut(text = "nothing"): string {
-  return text.length > LONGEST_EXPLANATION ? `${text.slice(0, LONGEST_EXPLANATION)}...` : text;
+  if (text.length <= LONGEST_EXPLANATION) return text;
+  const head = LONGEST_EXPLANATION / 8;
+  return `${text.slice(0, head)}\n...\n${text.slice(head - LONGEST_EXPLANATION)}`;
 }

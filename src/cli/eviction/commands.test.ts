@@ -3,11 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { decide } from "../../eviction/decide.ts";
-import { EvictionRecords, RecordQueries, type RoundRecord } from "../../eviction/index.ts";
+import {
+  defaultEvictionPolicy,
+  EvictionRecords,
+  RecordQueries,
+  type RoundRecord,
+} from "../../eviction/index.ts";
 import { evictPod, type TestPlugin, TestRounds, testPod } from "../../eviction/testing/rounds.ts";
 import { Registry, silentLogger, systemClock } from "../../lib/index.ts";
 import { createStatusServer, evictionRoutes } from "../../server/index.ts";
-import { EvictionStore, StateDatabase } from "../../state/index.ts";
+import { EvictionStore, HistoryStore, StateDatabase } from "../../state/index.ts";
 import { runCli } from "../index.ts";
 import { plainText } from "../plain-text.ts";
 
@@ -30,7 +35,7 @@ beforeEach(async () => {
     address: "127.0.0.1:0",
     checks: [],
     registry: new Registry(),
-    routes: evictionRoutes(new RecordQueries(records)),
+    routes: evictionRoutes(new RecordQueries(records, new HistoryStore(database))),
     clock: systemClock,
     logger: silentLogger,
   });
@@ -99,11 +104,11 @@ function playEviction(): void {
   ]);
   play(rounds, { pressure: hard, greedy: { pods: [evictPod("critical", { force: true })] } });
   rounds.remove("web");
-  rounds.outcomes = [{ uid: "web", result: "gone", message: "gone from the API server" }];
+  rounds.outcomes = [{ uid: "web", result: "gone", message: "pod deleted" }];
   play(rounds, {}, [
     ["web", "POST eviction: accepted"],
-    ["web", "container app died, exit code 143"],
-    ["web", "gone from the API server"],
+    ["web", "container app exited with code 143"],
+    ["web", "pod deleted"],
   ]);
 }
 
@@ -133,13 +138,11 @@ describe("explain pod", () => {
     const { out, status } = await ask("explain", "pod", "default/web");
     expect(status).toBe(0);
     expect(out).toMatch(
-      /^Pod default\/web {2}\(web\)\nshared_cores, BestEffort, priority 0, grace period 5 s\n\nEvicted at .* \(round 1\), gone .*: pressure asked for it: memory is 0\.97, above the threshold of 0\.8\n/,
+      /^Pod default\/web {2}\(web\)\nshared_cores, BestEffort, priority 0, grace period 5 s\n\nEvicted at .* \(round 1\), pod deleted after .*: requested by pressure: memory 0\.97 > threshold 0\.8\.\n/,
     );
-    expect(out).toContain(
-      "met        pressure (hard): memory observed 0.97 > threshold 0.8, for 0s; named 1 pod\n",
-    );
-    expect(out).toMatch(/container app died, exit code 143\n/);
-    expect(out).toMatch(/ended {6}gone: gone from the API server/);
+    expect(out).toContain("met        pressure (hard): memory 0.97 > threshold 0.8, for 0s; named 1 pod\n");
+    expect(out).toMatch(/container app exited with code 143\n/);
+    expect(out).toMatch(/ended {6}evicted: pod deleted/);
     expect(out).not.toContain("default/critical");
   });
 
@@ -150,7 +153,7 @@ describe("explain pod", () => {
       /Not evicted: greedy asked for it, but pods with a critical priority .*\(priority 2000000000\)/,
     ],
     ["by UID", "critical", /Not evicted: greedy asked for it/],
-    ["never asked for", "default/db", /Not evicted: no plugin asked for it/i],
+    ["never asked for", "default/db", /Not evicted: no plugin requested it/i],
   ])("tells why a pod stays: %s", async (_name, pod, expected) => {
     playEviction();
     expect((await ask("explain", "pod", pod)).out).toMatch(expected);
@@ -168,11 +171,11 @@ describe("explain pod", () => {
   it("says plainly that nothing is known", async () => {
     expect(await ask("explain", "pod", "default/nobody")).toMatchObject({
       status: 1,
-      err: "nodekeeper: no recorded round was about the pod default/nobody; there are no records: nothing has happened yet, or they have expired\n",
+      err: "nodekeeper: no record of the pod default/nobody on this node; there are no records: nothing has happened yet, or they have expired\n",
     });
     playEviction();
     expect((await ask("explain", "pod", "default/nobody")).err).toMatch(
-      /^nodekeeper: no recorded round .*; the records go back to 20.*Z, and the last 20 rounds in them did not see it either\n$/,
+      /^nodekeeper: no record of the pod .*; the records go back to 20.*Z\n$/,
     );
     expect((await ask("explain", "pod", "nobody")).err).toContain(
       "taken for a UID: a name needs its namespace",
@@ -197,9 +200,9 @@ describe("rounds", () => {
     playEviction();
     const lines = (await ask("rounds")).out.split("\n");
     expect(lines[0]).toMatch(
-      /round 1 {2}2 of 3 pods are candidates; met: pressure memory hard 0\.97 > 0\.8; evicts: default\/web; refused: 1 critical$/,
+      /round 1 {2}2 of 3 pods are candidates; met: pressure \(hard\): memory 0\.97 > threshold 0\.8; evicts: default\/web; not evicted: 1 \(critical\)$/,
     );
-    expect(lines[1]).toMatch(/round 2 .*; default\/web gone: gone from the API server$/);
+    expect(lines[1]).toMatch(/round 2 .*; default\/web evicted: pod deleted$/);
     expect((await ask("rounds", "--since", "5s")).out).toMatch(/^No round/);
     const [first] = (await ask("rounds", "-o", "json")).out.split("\n");
     expect(JSON.parse(first!)).toMatchObject({ id: 1, victims: [{ name: "web" }] });
@@ -231,7 +234,8 @@ describe("replay", () => {
   };
 
   it("shows who would have been spared and who would have gone instead", async () => {
-    const rounds = new TestRounds([testPod("web", { labels: { "example.com/keep": "" } }), testPod("db")]);
+    const nodePods = [testPod("web", { labels: { "example.com/keep": "" } }), testPod("db")];
+    const rounds = new TestRounds(nodePods, defaultEvictionPolicy);
     play(rounds, { soft: { pods: [evictPod("web"), evictPod("db")] } });
     expect((await ask("rounds")).out).toContain("evicts: default/db");
     const keep = candidate("eviction:\n  dryRunPlugins: [soft]\n");
@@ -247,23 +251,23 @@ describe("replay", () => {
     const file = join(directory, "records.jsonl");
     writeFileSync(file, (await ask("rounds", "--records")).out);
     const config = candidate("eviction:\n  dryRunPlugins: ['*']\n");
-    const { out } = await cli("replay", "--config", config, "--records", file, "-o", "json");
+    const { out } = await cli("replay", "--config", config, "--from", file, "-o", "json");
     expect(JSON.parse(out)).toMatchObject({ rounds: 2, victimsBefore: 1, victimsAfter: 0 });
     writeFileSync(file, "{}\n");
-    expect(await cli("replay", "--config", config, "--records", file)).toMatchObject({
+    expect(await cli("replay", "--config", config, "--from", file)).toMatchObject({
       status: 2,
       err: expect.stringContaining("line 1: no recorded round"),
     });
-    expect(await cli("replay", "--config", config, "--records", join(directory, "none"))).toMatchObject({
+    expect(await cli("replay", "--config", config, "--from", join(directory, "none"))).toMatchObject({
       status: 2,
       err: expect.stringContaining("no such file"),
     });
     writeFileSync(file, "nonsense\n");
-    expect((await cli("replay", "--config", config, "--records", file)).err).toContain("line 1: not JSON");
+    expect((await cli("replay", "--config", config, "--from", file)).err).toContain("line 1: not JSON");
     const whole = { plugins: [], tops: [], outcomes: [] };
     const broken = { id: 7, input: { now: 1, pods: [null], ...whole }, decision: { victims: [] } };
     writeFileSync(file, `\n${JSON.stringify(broken)}\n`);
-    expect(await cli("replay", "--config", config, "--records", file)).toMatchObject({
+    expect(await cli("replay", "--config", config, "--from", file)).toMatchObject({
       status: 2,
       err: expect.stringContaining("round 7 is no whole record"),
     });
@@ -273,7 +277,7 @@ describe("replay", () => {
     playEviction();
     const file = join(directory, "records.jsonl");
     writeFileSync(file, (await ask("rounds", "--records")).out);
-    const args = ["replay", "--config", candidate(""), "--records", file];
+    const args = ["replay", "--config", candidate(""), "--from", file];
     expect((await cli(...args)).out).toMatch(/^2 rounds replayed: 1 victim then, 1 under this policy\.\n/m);
     expect((await cli(...args, "--since", "5s")).out).toMatch(
       /^No recorded round since .*: nothing to replay\.\n$/,

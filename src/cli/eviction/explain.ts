@@ -1,23 +1,31 @@
-import type { PodExplanation } from "../../eviction/index.ts";
-import { askAgent } from "../agent-client.ts";
-import type { Output } from "../output.ts";
-import { plainJson } from "../plain-text.ts";
+import { type Output, printJson } from "../output.ts";
 import { explanationPage } from "./explanation-page.ts";
+import { nodePage } from "./node-page.ts";
+import { openRecords, type RecordPlace } from "./open-records.ts";
 
-export interface ExplainOptions {
-  /** "host:port" of the agent's status server. */
-  server: string;
+export interface ExplainOptions extends RecordPlace {
   format: "text" | "json";
 }
 
 /** `nodekeeper explain pod <namespace>/<name>` */
 export async function explainPodCommand(
   pod: string,
-  { server, format }: ExplainOptions,
+  { format, ...place }: ExplainOptions,
   output: Output,
 ): Promise<void> {
-  const path = `/api/v1/eviction/explain?pod=${encodeURIComponent(pod)}`;
-  const explanation = await askAgent<PodExplanation>(server, path);
-  if (format === "json") output.write(`${plainJson(explanation, 2)}\n`);
+  using source = await openRecords(place);
+  const explanation = await source.explainPod(pod);
+  if (format === "json") printJson(output, explanation, 2);
   else output.write(explanationPage(explanation, output));
+}
+
+/** `nodekeeper explain node` */
+export async function explainNodeCommand(
+  { format, ...place }: ExplainOptions,
+  output: Output,
+): Promise<void> {
+  using source = await openRecords(place);
+  const explanation = await source.explainNode();
+  if (format === "json") printJson(output, explanation, 2);
+  else output.write(nodePage(explanation, output));
 }

@@ -1,18 +1,25 @@
-import type { ExplainedThreshold, Neighbour, PodExplanation, Victim } from "../../eviction/index.ts";
+import {
+  type ExplainedThreshold,
+  heldText,
+  type Neighbour,
+  type PodExplanation,
+  thresholdText,
+  type Victim,
+} from "../../eviction/index.ts";
 import { age, type Output, paint, table } from "../output.ts";
 import { plainText } from "../plain-text.ts";
-import { counted, graceText, labelled, reasonText, timeOf } from "./wording.ts";
+import { counted, graceText, labelled, outcomeText, reasonText, timeOf } from "./wording.ts";
 
 type Round = PodExplanation["rounds"][number];
 
-/** What one round meant for a pod: what was met, who asked, what was decided, and who stood beside it. */
+/** What one round meant for a pod: what was met, who requested it, what was decided, and how other pods ranked. */
 export function roundText(round: Round, output: Output): string {
   const { id, at, times, until, failures, exclusion, withdrawals, outcome } = round;
   const again = times > 1 ? `, and the same ${counted(times - 1, "time")} more until ${timeOf(until)}` : "";
   return [
     `${paint(output, "bold", `Round ${id} at ${timeOf(at)}${again}`)}\n`,
-    outcome ? labelled("ended", `${outcome.result}: ${outcome.message}`) : "",
-    ...round.thresholds.map((threshold) => labelled("met", thresholdText(threshold, at))),
+    outcome ? labelled("ended", outcomeText(outcome)) : "",
+    ...round.thresholds.map((threshold) => labelled("met", metText(threshold, at))),
     ...failures.map(({ plugin, call, failure }) => labelled("failed", `${call} of ${plugin}: ${failure}`)),
     ...choiceLines(round),
     ...refusalLines(round),
@@ -22,41 +29,54 @@ export function roundText(round: Round, output: Output): string {
   ].join("");
 }
 
-function thresholdText(threshold: ExplainedThreshold, now: number): string {
-  const { plugin, scope, metType, observedValue, thresholdValue, operator, since, gracePeriodSeconds } =
-    threshold;
-  const side = operator === "lessThan" ? "<" : ">";
-  const values = `${scope || "value"} observed ${observedValue ?? "unknown"} ${side} threshold ${thresholdValue ?? "unknown"}`;
+function metText(threshold: ExplainedThreshold, now: number): string {
+  const { plugin, scope, metType, since, gracePeriodSeconds } = threshold;
   const grace = gracePeriodSeconds > 0 ? `, grace period ${gracePeriodSeconds} s` : "";
-  const lasting = `for ${age(now - since)}${grace}${threshold.confirmed ? "" : ": not long enough yet"}`;
+  const lasting = `for ${age(now - since)}${grace}${threshold.confirmed ? "" : " not over yet"}`;
   const named = threshold.named === null ? "" : `; named ${counted(threshold.named, "pod")}`;
-  return `${plugin} (${metType}): ${values}, ${lasting}${named}${threshold.dryRun ? "; dry run" : ""}`;
+  const values = thresholdText(scope, threshold);
+  const held = threshold.held ? `; held back: ${heldText(threshold.held, now)}` : "";
+  return `${plugin} (${metType}): ${values}, ${lasting}${named}${held}${threshold.dryRun ? "; dry run" : ""}`;
 }
 
-function choiceLines({ victim, dryRunVictim, pod }: Round): string[] {
+function choiceLines(round: Round): string[] {
+  const { victim, dryRunVictim, pod } = round;
   const chosen = victim ?? dryRunVictim;
   if (!chosen) return [];
-  const grace = `grace period ${graceText(chosen.gracePeriodSeconds, pod?.gracePeriodSeconds)}`;
+  const grace = `Grace period: ${graceText(chosen.gracePeriodSeconds, pod?.gracePeriodSeconds)}`;
+  const order = ordinalOf(chosen.order);
   return [
     ...chosen.asks.map(({ plugin, kind, reason, graceProblem }) =>
-      labelled("asked", `by ${plugin} (${kind}): ${reason}${graceProblem ? `; ${graceProblem}` : ""}`),
+      labelled("requested", `by ${plugin} (${kind}): ${reason}${graceProblem ? `; ${graceProblem}` : ""}`),
     ),
     victim
-      ? labelled("chosen", `as number ${victim.order} of the round, ${grace}`)
-      : labelled("dry run", `but for it, number ${chosen.order} of the round, ${grace}`),
-    labelled("because", whyThisOne(chosen)),
+      ? labelled("selected", `${order} in this round. ${grace}`)
+      : labelled("dry run", `would have been selected ${order} in this round. ${grace}`),
+    labelled("because", whyThisOne(chosen, round)),
   ];
 }
 
-// The rule that took it; the table below tells what the others had before it.
-function whyThisOne({ kind, plugin, asks }: Victim): string {
-  if (kind === "soft") return "one pod asked for softly goes each round, the least important of them";
+// The rule that took it; the table below has what the others were refused for.
+function whyThisOne({ kind, plugin, asks }: Victim, { place, others, candidates }: Round): string {
+  if (asks[0]?.selectedBy === "ranking") {
+    return `${plugin} named no pod that can be evicted for several rounds: the lowest-ranked pod it was offered`;
+  }
+  // Lower-ranked pods that were not requested: the plugin preferred this one to them.
+  const passed = place ? place.rank - 1 - others.filter(({ rank }) => rank < place.rank).length : 0;
+  const overrides = passed > 0 ? ` Its choice overrides the ranking (${place?.rank} of ${candidates}).` : "";
+  if (kind === "soft") {
+    return `Soft eviction: at most one pod per round, lowest-ranked first.${overrides && ` ${plugin} requested no lower-ranked pod.${overrides}`}`;
+  }
   return asks[0]?.source === "threshold"
-    ? `${plugin} was asked for the one pod that has to go, and named it`
-    : `${plugin} forces it: such pods go, the least important first, as many as fit a round`;
+    ? `Hard threshold: ${plugin} selected this pod.${overrides}`
+    : `Forced eviction: ${plugin} requested this pod by name.${overrides}`;
 }
 
-// What the exclusion tells need not be told for each plugin.
+function ordinalOf(order: number): string {
+  return ["first", "second", "third"][order - 1] ?? `as number ${order}`;
+}
+
+// The exclusion is not repeated for each plugin.
 function refusalLines({ refusals, exclusion, dryRunVictim }: Round): string[] {
   return refusals
     .filter(({ reason }) => !(dryRunVictim && reason === "dryRun"))
@@ -70,14 +90,14 @@ function ranking({ place, others, candidates, refusals }: Round, output: Output)
   if (place === null) return "";
   const rank = `${place.rank} of ${counted(candidates, "candidate")}, 1 is the least important`;
   if (others.length === 0) {
-    // A refusal has told why already.
-    const why = place.outcome === "victim" ? "nobody else was asked for" : place.why;
-    return labelled("rank", refusals.length > 0 ? rank : `${rank}: ${why}`);
+    // A refusal has said why already.
+    const why = place.outcome === "victim" ? "no other pod was requested" : place.why;
+    return labelled("rank", refusals.length > 0 ? rank : `${rank}; ${why}`);
   }
   const shown = [place, ...others].sort((a, b) => a.rank - b.rank);
   const rest = candidates - shown.length;
   return [
-    labelled("rank", `${rank}; those asked for:`),
+    labelled("rank", `${rank}; requested pods:`),
     table(
       output,
       ["  RANK", "POD", "LEVEL", "CLASS", "PRIORITY", "OUTCOME", "WHY"],

@@ -38,6 +38,17 @@ class Story {
     return this;
   }
 
+  /** The pod was deleted after a time. */
+  left(ms: number, disruption: string | undefined = undefined): this {
+    const { uid, namespace, name } = this.explanation;
+    const { labels: _labels, annotationKeys: _keys, ...pod } = testPod(name);
+    const target = disruption === undefined ? null : { reason: disruption, message: "why", at: START };
+    const ending = { deletion: null, disruption: target, phase: "Running", reason: "", message: "" };
+    const times = { seenAt: START, leftAt: START + ms, lastKnownAt: null };
+    this.explanation.history = { uid, namespace, name, ...times, pod, ending, exits: [] };
+    return this;
+  }
+
   page(): string {
     return explanationPage(this.explanation, plain);
   }
@@ -63,46 +74,45 @@ describe("the page about a pod", () => {
     });
     story.play({ pressure: pressure("web") });
     story.rounds.remove("web");
-    story.rounds.outcomes = [{ uid: "web", result: "gone", message: "gone from the API server" }];
+    story.rounds.outcomes = [{ uid: "web", result: "gone", message: "pod deleted" }];
     story.play({});
     story
       .step(120, "POST eviction: accepted")
       .step(2_300, "container app died with 143")
-      .step(9_900, "gone from the API server");
+      .step(9_900, "pod deleted");
     story.explanation.recordsSince = START - 86_400_000;
     story.explanation.otherUids = ["older-1", "older-2"];
     expect(story.page()).toBe(`\
 Pod default/web  (web)
 shared_cores, Burstable, priority 100, grace period 30 s, of ReplicaSet web-6d4
 
-Evicted at 2026-03-01T12:00:00.000Z (round 1), gone 9.9 s later: pressure asked for it: memory is 94.1, above the threshold of 90
+Evicted at 2026-03-01T12:00:00Z (round 1), pod deleted after 9.9 s: requested by pressure: memory 94.1 > threshold 90.
 
-What was done
+What happened
   2026-03-01T12:00:00.120Z  +0.1 s  POST eviction: accepted
   2026-03-01T12:00:02.300Z  +2.3 s  container app died with 143
-  2026-03-01T12:00:09.900Z  +9.9 s  gone from the API server
+  2026-03-01T12:00:09.900Z  +9.9 s  pod deleted
 
 Round 1 at 2026-03-01T12:00:00.000Z
-  met        pressure (hard): memory observed 94.1 > threshold 90, for 0s; named 1 pod
+  met        pressure (hard): memory 94.1 > threshold 90, for 0s; named 1 pod
   failed     thresholdMet of slow: no answer within 10 s
-  asked      by pressure (forced): memory is 94.1, above the threshold of 90
-  chosen     as number 1 of the round, grace period its own, 30 s
-  because    pressure was asked for the one pod that has to go, and named it
-  rank       2 of 3 candidates, 1 is the least important; those asked for:
+  requested  by pressure (forced): memory 94.1 > threshold 90
+  selected   first in this round. Grace period: 30 s (from the pod spec)
+  because    Hard threshold: pressure selected this pod. Its choice overrides the ranking (2 of 3).
+  rank       2 of 3 candidates, 1 is the least important; requested pods:
   RANK   POD           LEVEL          CLASS        PRIORITY   OUTCOME   WHY
-> 2      default/web   shared_cores   Burstable    100        victim    goes as number 1, for pressure: memory is 94.1, above the threshold of 90
-  3      default/db    shared_cores   Guaranteed   200        victim    goes as number 2, for rss: 3.1 Gi of 2 Gi
+> 2      default/web   shared_cores   Burstable    100        victim    evicted at the request of pressure: memory 94.1 > threshold 90
+  3      default/db    shared_cores   Guaranteed   200        victim    evicted at the request of rss: 3.1 Gi of 2 Gi
   and 1 more candidate
 
 Round 2 at 2026-03-01T12:00:05.000Z
-  met        pressure (hard): memory observed 94.1 > threshold 90, for 5s; named 1 pod
-  refused    to pressure: its eviction is under way already
-  rank       2 of 3 candidates, 1 is the least important
+  met        pressure (hard): memory 94.1 > threshold 90, for 5s; held back: an earlier victim of the same pressure is still terminating
+  rank       2 of 3 candidates, 1 is the least important; can't be evicted now: its eviction is under way already
 
 Round 3 at 2026-03-01T12:00:10.000Z
-  ended      gone: gone from the API server
+  ended      evicted: pod deleted
 
-Older pods of this name are recorded, explained by their UIDs: older-1, older-2
+Other pods of this name are recorded, explained by their UIDs: older-1, older-2
 Records go back to 2026-02-28T12:00:00.000Z.
 `);
   });
@@ -114,13 +124,13 @@ Records go back to 2026-02-28T12:00:00.000Z.
 Pod default/db  (db)
 shared_cores, BestEffort, priority 10, grace period 30 s
 
-Not evicted: soft asked for it, but one soft victim goes each round, and another pod is less important (default/web is less important: priority 10 over 0)
+Not evicted: soft asked for it, but one pod is softly evicted each round, and another pod is less important (default/web is less important: priority 10 over 0).
 
 Round 1 at 2026-03-01T12:00:00.000Z
-  refused    to soft: one soft victim goes each round, and another pod is less important (default/web is less important: priority 10 over 0)
-  rank       2 of 2 candidates, 1 is the least important; those asked for:
+  refused    to soft: one pod is softly evicted each round, and another pod is less important (default/web is less important: priority 10 over 0)
+  rank       2 of 2 candidates, 1 is the least important; requested pods:
   RANK   POD           LEVEL          CLASS        PRIORITY   OUTCOME   WHY
-  1      default/web   shared_cores   BestEffort   0          victim    goes as number 1, for soft: it is told to
+  1      default/web   shared_cores   BestEffort   0          victim    evicted at the request of soft: it is told to
 > 2      default/db    shared_cores   BestEffort   10         refused   default/web is less important: priority 10 over 0
 `);
   });
@@ -136,7 +146,7 @@ Round 1 at 2026-03-01T12:00:00.000Z
 Pod default/dns  (dns)
 shared_cores, BestEffort, priority 2000001000 (system-node-critical), grace period 30 s
 
-Not evicted: greedy asked for it, but pods with a critical priority are not evicted (priority 2000001000)
+Not evicted: greedy asked for it, but pods with a critical priority are not evicted (priority 2000001000).
 
 Round 1 at 2026-03-01T12:00:00.000Z, and the same 2 times more until 2026-03-01T12:00:10.000Z
   refused    to greedy: it is no candidate
@@ -152,13 +162,13 @@ Round 1 at 2026-03-01T12:00:00.000Z, and the same 2 times more until 2026-03-01T
 Pod default/web  (web)
 shared_cores, BestEffort, priority 0, grace period 30 s
 
-Not evicted: pressure asked for it: memory is 94.1, above the threshold of 90; the plugin is in dry run
+Not evicted: requested by pressure: memory 94.1 > threshold 90; the plugin is in dry run.
 
 Round 1 at 2026-03-01T12:00:00.000Z
-  met        pressure (hard): memory observed 94.1 > threshold 90, for 0s; named 1 pod; dry run
-  asked      by pressure (forced): memory is 94.1, above the threshold of 90
-  dry run    but for it, number 1 of the round, grace period its own, 30 s
-  because    pressure was asked for the one pod that has to go, and named it
+  met        pressure (hard): memory 94.1 > threshold 90, for 0s; named 1 pod; dry run
+  requested  by pressure (forced): memory 94.1 > threshold 90
+  dry run    would have been selected first in this round. Grace period: 30 s (from the pod spec)
+  because    Hard threshold: pressure selected this pod.
   rank       1 of 1 candidate, 1 is the least important
 `);
   });
@@ -173,7 +183,7 @@ Round 1 at 2026-03-01T12:00:00.000Z
         ];
         story.play({ pressure: pressure("web") });
       },
-      "Chosen at 2026-03-01T12:00:00.000Z (round 1) but not evicted: the disruption budget default/web allows no disruption. pressure asked for it: memory is 94.1, above the threshold of 90",
+      "Selected at 2026-03-01T12:00:00Z (round 1) but not evicted: the disruption budget default/web allows no disruption. Requested by pressure: memory 94.1 > threshold 90.",
     ],
     [
       "the pressure was over in time",
@@ -184,13 +194,13 @@ Round 1 at 2026-03-01T12:00:00.000Z
         ];
         story.play({});
       },
-      "Chosen at 2026-03-01T12:00:00.000Z (round 1) but spared after all: the threshold is no longer met. pressure asked for it: memory is 94.1, above the threshold of 90",
+      "Selected at 2026-03-01T12:00:00Z (round 1) but not evicted after all: the threshold is no longer met. Requested by pressure: memory 94.1 > threshold 90.",
     ],
     [
       "it is under way",
       (story) =>
         story.play({ pressure: pressure("web") }).step(50, "POST eviction: 429, tried again in 10 s"),
-      "Its eviction began at 2026-03-01T12:00:00.000Z (round 1) and has not ended; last: POST eviction: 429, tried again in 10 s. pressure asked for it: memory is 94.1, above the threshold of 90",
+      "Its eviction started at 2026-03-01T12:00:00Z (round 1) and has not ended; last: POST eviction: 429, tried again in 10 s. Requested by pressure: memory 94.1 > threshold 90.",
     ],
     [
       "it failed, and went the second time",
@@ -203,7 +213,36 @@ Round 1 at 2026-03-01T12:00:00.000Z
         story.rounds.outcomes = [{ uid: "web", result: "gone", message: "gone" }];
         story.play({});
       },
-      "Evicted at 2026-03-01T13:00:10.000Z (round 3): force asked for it: too old",
+      "Evicted at 2026-03-01T13:00:10Z (round 3): requested by force: too old.",
+    ],
+    [
+      "it was deleted long after its grace period, and not by another client",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        story.rounds.outcomes = [
+          { uid: "web", result: "overdue", sent: true, message: "still terminating after its grace period" },
+        ];
+        story.play({}).left(90_000);
+      },
+      "Evicted at 2026-03-01T12:00:00Z (round 1), but still terminating after its grace period. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:01:30Z.",
+    ],
+    [
+      "another client deleted it before its eviction was sent",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        story.rounds.outcomes = [{ uid: "web", result: "gone", sent: false, message: "no such pod" }];
+        story.play({}).left(2_000);
+      },
+      "Selected at 2026-03-01T12:00:00Z (round 1), but deleted before its eviction was sent. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02Z, not by Nodekeeper.",
+    ],
+    [
+      "a budget forbade it and another client deleted it",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        story.rounds.outcomes = [{ uid: "web", result: "failed", message: "no disruption is allowed" }];
+        story.play({}).left(90_000);
+      },
+      "Selected at 2026-03-01T12:00:00Z (round 1) but not evicted: no disruption is allowed. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:01:30Z, not by Nodekeeper.",
     ],
     [
       "it waits for a place in the burst",
@@ -211,18 +250,30 @@ Round 1 at 2026-03-01T12:00:00.000Z
         story.rounds.policy.burst = 0;
         story.play({ force: { pods: [evictPod("web", { force: true })] } });
       },
-      "Not evicted: force asked for it, but the round's burst is used up: the pod waits",
+      "Not evicted: force asked for it, but the round's burst is used up: the pod waits.",
     ],
     [
       "a threshold was met but nobody named it",
       (story) => story.play({ pressure: pressure("db") }),
-      "Not evicted: no plugin asked for it, though a threshold was met",
+      "Not evicted: no plugin requested it, though a threshold was met.",
     ],
-    ["nothing is recorded", () => {}, "Not evicted: no recorded round was about it"],
+    ["nothing is recorded", () => {}, "Not evicted: no plugin requested it."],
   ])("says in one sentence that %s", (_name, tell, expected) => {
     const story = new Story(testPod("web"), testPod("db", { priority: 5 }));
     tell(story);
     expect(verdictOf(story.explanation).text).toBe(expected);
+  });
+
+  it.each([
+    ["EvictionByEvictionAPI", false],
+    ["PreemptionByScheduler", true],
+  ])("that Nodekeeper evicted does not say that another client did (%s)", (reason, isShown) => {
+    const story = new Story(testPod("web"));
+    story.play({ pressure: pressure("web") });
+    story.rounds.outcomes = [{ uid: "web", result: "gone", sent: true, message: "gone" }];
+    story.play({}).left(2_000, reason);
+    expect(story.page()).not.toMatch(/another client|not by Nodekeeper/);
+    expect(story.page().includes("Preempted by the scheduler: why")).toBe(isShown);
   });
 
   it("does nothing to the terminal, whatever plugins and pods are called", () => {

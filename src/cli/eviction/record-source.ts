@@ -1,10 +1,26 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import type { RoundRecord } from "../../eviction/index.ts";
+import type {
+  HistoryLine,
+  NodeExplanation,
+  PodExplanation,
+  RoundRecord,
+  RoundSummary,
+} from "../../eviction/index.ts";
 import { messageOf, NodekeeperError, parseDuration } from "../../lib/index.ts";
-import type { RecordPage } from "../../server/index.ts";
-import { askAgent } from "../agent-client.ts";
 import { counted } from "./wording.ts";
+
+/** Where commands read the records of eviction. Times are wall milliseconds. */
+export interface RecordSource extends Disposable {
+  explainPod(pod: string): Promise<PodExplanation>;
+  explainNode(): Promise<NodeExplanation>;
+  /** Rounds since a time with an id above `after`, oldest first: some of them; empty at the end. */
+  rounds(since: number, after: number): Promise<RoundSummary[]>;
+  /** Whole rounds since a time, oldest first; says on standard error which it can't give. */
+  records(since: number): AsyncGenerator<RoundRecord>;
+  /** What happened to the node and its pods since a time. */
+  history(since: number): AsyncGenerator<HistoryLine>;
+}
 
 /** The wall time that "1h" ago was, milliseconds. Throws `invalid`. */
 export function sinceOf(text: string, now: number): number {
@@ -20,32 +36,20 @@ export function sinceOf(text: string, now: number): number {
   );
 }
 
-/** Whole rounds of the running agent, oldest first, page by page; says on standard error which it can't give. */
-export async function* recordsOfAgent(server: string, since: number): AsyncGenerator<RoundRecord> {
-  for (let after = 0; ; ) {
-    const path = `/api/v1/eviction/records?since=${since}&after=${after}`;
-    const { records, tooLarge, next } = await askAgent<RecordPage>(server, path);
-    for (const { id, bytes } of tooLarge) {
-      const size = (bytes / 1024 / 1024).toFixed(1);
-      process.stderr.write(
-        `nodekeeper: warning: round ${id} is left out: with ${size} MiB it is too large for an answer\n`,
-      );
-    }
-    yield* records;
-    if (next === undefined) return;
-    after = next;
-  }
-}
-
 /** Whole rounds of a file that `nodekeeper rounds --records` wrote. Throws `invalid` with the line that is none. */
 export async function* recordsOfFile(path: string): AsyncGenerator<RoundRecord> {
+  for await (const line of linesOfFile(path)) if (!("kind" in line)) yield line;
+}
+
+/** The same, with the history of the node and its pods. */
+export async function* linesOfFile(path: string): AsyncGenerator<RoundRecord | HistoryLine> {
   const file = createReadStream(path, "utf8");
   const lines = createInterface({ input: file, crlfDelay: Number.POSITIVE_INFINITY });
   let number = 0;
   try {
     for await (const line of lines) {
       number++;
-      if (line.trim() !== "") yield readRecord(line);
+      if (line.trim() !== "") yield readLine(line);
     }
   } catch (error) {
     const where = number === 0 ? "records" : `${path}, line ${number}`;
@@ -72,13 +76,14 @@ export function roundsSince(count: number, since: number | undefined): string {
     : `${counted(count, "round")} since ${new Date(since).toISOString()}`;
 }
 
-function readRecord(line: string): RoundRecord {
+function readLine(line: string): RoundRecord | HistoryLine {
   let record: Partial<RoundRecord> | null;
   try {
     record = JSON.parse(line) as Partial<RoundRecord> | null;
   } catch {
     throw new NodekeeperError("invalid", "not JSON; `nodekeeper rounds --records` writes such a file");
   }
+  if (isHistoryLine(record)) return record;
   const { id, input, decision } = record ?? {};
   const isRecord =
     typeof id === "number" &&
@@ -86,4 +91,9 @@ function readRecord(line: string): RoundRecord {
     [input.pods, input.plugins, input.tops, input.outcomes, decision?.victims].every(Array.isArray);
   if (isRecord) return record as RoundRecord;
   throw new NodekeeperError("invalid", "no recorded round; `nodekeeper rounds --records` writes them");
+}
+
+function isHistoryLine(line: unknown): line is HistoryLine {
+  const { kind } = (line ?? {}) as { kind?: unknown };
+  return kind === "pod" || kind === "node";
 }

@@ -50,7 +50,7 @@ describe("the page of replay", () => {
     const differing = [
       round({
         spared: [{ ...pod("web"), why: "no candidate: label example.com/keep" }],
-        added: [{ ...pod("db"), why: "goes as number 1, for p: because" }],
+        added: [{ ...pod("db"), why: "evicted at the request of p: because" }],
         graceChanged: [
           { ...pod("job"), before: 600, after: 60 },
           { ...pod("old"), before: null, after: 0 },
@@ -75,9 +75,9 @@ The policy differs from that of the last of these rounds:
 
 Round 7 at 2026-03-01T12:00:00.000Z
   - spared   shop/web: no candidate: label example.com/keep
-  + evicted  shop/db: goes as number 1, for p: because
+  + evicted  shop/db: evicted at the request of p: because
   ~ grace    shop/job: 60 s in place of 600 s
-  ~ grace    shop/old: 0 s in place of its own
+  ~ grace    shop/old: 0 s in place of that of the pod spec
   ~ refused  skipLabel: 1 in place of 0
   ~ refused  notLeastImportant: 1 in place of 2
   - taint    nodekeeper.dev/Memory:NoSchedule

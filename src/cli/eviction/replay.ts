@@ -1,20 +1,16 @@
 import { evictionPolicyOf } from "../../assembly/index.ts";
 import { type ConfigurationSources, loadConfiguration } from "../../config/index.ts";
 import { addToReplay, type EvictionPolicy, emptyReplay } from "../../eviction/index.ts";
-import type { Output } from "../output.ts";
-import { plainJson } from "../plain-text.ts";
+import { type Output, printJson, printMessage } from "../output.ts";
+import { openRecords, type RecordPlace } from "./open-records.ts";
 import { policyDifferences } from "./policy-differences.ts";
-import { recordsOfAgent, recordsOfFile, sinceOf, withRound } from "./record-source.ts";
+import { sinceOf, withRound } from "./record-source.ts";
 import { replayPage } from "./replay-page.ts";
 
-export interface ReplayOptions {
-  /** "host:port" of the agent's status server. */
-  server: string;
+export interface ReplayOptions extends RecordPlace {
   format: "text" | "json";
-  /** How long ago to begin: "1h". Undefined is all of a file, and the last hour of an agent. */
+  /** How long ago to begin: "1h". Undefined is the last hour of an agent, and all of a state directory or file. */
   since: string | undefined;
-  /** A file of recorded rounds in place of the agent. */
-  records: string | undefined;
   /** Where the other configuration comes from. */
   sources: ConfigurationSources;
 }
@@ -23,21 +19,22 @@ const AGENT_SINCE = "1h";
 
 /** `nodekeeper replay`: decides recorded rounds anew under another policy, in this process. */
 export async function replayCommand(options: ReplayOptions, output: Output, now: number): Promise<void> {
-  const { server, format, records: file, sources } = options;
+  const { format, from, sources } = options;
   const { configuration, warnings } = await loadConfiguration(sources);
-  for (const warning of warnings) process.stderr.write(`nodekeeper: warning: ${warning}\n`);
+  for (const warning of warnings) printMessage(`warning: ${warning}`);
   const policy = evictionPolicyOf(configuration);
-  const text = options.since ?? (file === undefined ? AGENT_SINCE : undefined);
+  const text = options.since ?? (from === undefined ? AGENT_SINCE : undefined);
   const since = text === undefined ? undefined : sinceOf(text, now);
-  const records = file === undefined ? recordsOfAgent(server, since ?? 0) : recordsOfFile(file);
+  using source = await openRecords(options);
   const result = emptyReplay();
   let recorded: EvictionPolicy | undefined;
-  for await (const record of records) {
+  for await (const record of source.records(since ?? 0)) {
     if (record.input.now < (since ?? 0)) continue;
     withRound(record, () => addToReplay(result, record, policy));
     recorded = record.input.policy;
   }
   // The policy may have changed on the way: the newest is the one that an operator would change now.
   const shown = { ...result, policy: recorded ? policyDifferences(recorded, policy) : [] };
-  output.write(format === "json" ? `${plainJson(shown, 2)}\n` : replayPage(shown, since, output));
+  if (format === "json") printJson(output, shown, 2);
+  else output.write(replayPage(shown, since, output));
 }

@@ -37,20 +37,20 @@ describe("a round in a line", () => {
     [{ dryRunVictims: [pod("web")] }, "; would evict but for dry run: shop/web"],
     [
       { refusals: { critical: 2, dryRun: 1 }, withdrawals: 3 },
-      "; refused: 2 critical, 1 dryRun; withdrawn: 3",
+      "; not evicted: 2 (critical), 1 (dryRun); withdrawn: 3",
     ],
     [
       {
         outcomes: [
-          { ...pod("web"), result: "gone", message: "gone from the API server" },
+          { ...pod("web"), result: "gone", message: "pod deleted" },
           { uid: "u-1", namespace: "", name: "", result: "failed", message: "no" },
         ],
       },
-      "; shop/web gone: gone from the API server; the pod with UID u-1 failed: no",
+      "; shop/web evicted: pod deleted; the pod with UID u-1 not evicted: no",
     ],
     [
       { failures: ["slow thresholdMet: no answer\u001b[2J\nround 9"] },
-      "; failed: slow thresholdMet: no answer [2J round 9",
+      "; failed: slow thresholdMet: no answer\\u001b[2J\\nround 9",
     ],
   ])("%j", (changes, expected) => {
     expect(roundLine(summary(1, changes), plain)).toBe(
@@ -131,7 +131,14 @@ describe("rounds --follow", () => {
       sleep: async () => between.shift()?.(),
     };
     const output = { ...plain, write: (text: string) => void out.push(text) };
-    const options = { server: address, format: "json", since: "1h", follow: true, records: false } as const;
+    const options = {
+      server: address,
+      format: "json",
+      since: "1h",
+      follow: true,
+      records: false,
+      from: undefined,
+    } as const;
     await roundsCommand(options, output, clock, stop.signal);
     await server.stop();
     expect(out.map((line) => JSON.parse(line).id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
@@ -169,6 +176,7 @@ describe("rounds --follow", () => {
       since: "1h",
       follow: true,
       records: false,
+      from: undefined,
     } as const;
     await roundsCommand(options, output, clock, stop.signal);
     await server.stop();
@@ -182,6 +190,7 @@ describe("rounds --follow", () => {
       since: "1h",
       follow: true,
       records: false,
+      from: undefined,
     } as const;
     await expect(roundsCommand(options, plain, systemClock, new AbortController().signal)).rejects.toThrow(
       /no agent answers/,

@@ -1,52 +1,81 @@
-import type { PodExplanation, Victim } from "../../eviction/index.ts";
+import type { ExplainedRound, PodExplanation, Victim } from "../../eviction/index.ts";
 import type { Colour } from "../output.ts";
 import { plainText } from "../plain-text.ts";
-import { reasonText, secondsOf, timeOf } from "./wording.ts";
+import { causeOf, endingText, exitTexts, isOurs } from "./pod-ending-text.ts";
+import { clockTimeOf, reasonText, secondsOf } from "./wording.ts";
 
 type Round = PodExplanation["rounds"][number];
 
-/** What became of a pod, in one sentence. */
+/** What happened to a pod, in a few sentences. */
 export interface Verdict {
   text: string;
   colour: Colour;
 }
 
-/** What became of the pod, and why. The last time it was chosen counts; else why it was not, the last time it was asked for. */
-export function verdictOf({ rounds, steps }: PodExplanation): Verdict {
+/**
+ * What happened to the pod, and why. The last time it was selected counts, where that ended in its eviction; else how it
+ * left the node or ended on it; else why it was not evicted, the last time it was asked for.
+ */
+export function verdictOf(explanation: PodExplanation): Verdict {
+  const { rounds, steps, history } = explanation;
   const chosen = rounds.findLast((round) => round.victim !== null);
-  if (!chosen?.victim)
-    return { colour: "green", text: plainText(`Not evicted: ${whyNot(rounds.at(-1))}`, 600) };
-  const why = wishOf(chosen.victim);
-  const at = `${timeOf(chosen.at)} (round ${chosen.id})`;
+  if (!chosen?.victim) return notSelected(explanation);
+  const why = askText(chosen.victim);
+  const at = `${clockTimeOf(chosen.at)} (round ${chosen.id})`;
   const outcome = rounds.findLast((round) => round.id > chosen.id && round.outcome !== null)?.outcome;
   const last = steps.at(-1);
-  if (outcome?.result === "gone") {
-    const later = last && last.at > chosen.at ? `, gone ${secondsOf(last.at - chosen.at)} later` : "";
-    return { colour: "red", text: plainText(`Evicted at ${at}${later}: ${why}`, 600) };
+  if (outcome?.result === "gone" && outcome.sent !== false) {
+    const later = last && last.at > chosen.at ? `, pod deleted after ${secondsOf(last.at - chosen.at)}` : "";
+    const exits = history ? exitTexts(history).map((text) => ` ${text}`) : [];
+    return { colour: "red", text: plainText(`Evicted at ${at}${later}: ${why}.${exits.join("")}`, 650) };
   }
   const but =
-    outcome?.result === "failed"
-      ? `Chosen at ${at} but not evicted: ${outcome.message}`
-      : outcome
-        ? `Chosen at ${at} but spared after all: ${outcome.message}`
-        : `Its eviction began at ${at} and has not ended${last ? `; last: ${last.message}` : ""}`;
-  return { colour: "yellow", text: plainText(`${but}. ${why}`, 600) };
+    outcome?.result === "overdue"
+      ? `Evicted at ${at}, but ${outcome.message}`
+      : outcome?.result === "gone"
+        ? `Selected at ${at}, but deleted before its eviction was sent`
+        : outcome?.result === "failed"
+          ? `Selected at ${at} but not evicted: ${outcome.message}`
+          : outcome
+            ? `Selected at ${at} but not evicted after all: ${outcome.message}`
+            : `Its eviction started at ${at} and has not ended${last ? `; last: ${last.message}` : ""}`;
+  // One that was sent, or may have been, is the likeliest reason for what followed.
+  const since = history ? endingText(history, isOurs(explanation)) : "";
+  return { colour: "yellow", text: plainText(`${but}. ${capitalized(why)}.${since && ` ${since}`}`, 650) };
 }
 
-function wishOf({ plugin, kind, reason }: Pick<Victim, "plugin" | "kind" | "reason">): string {
-  return `${plugin} ${kind === "forced" ? "asked for it" : "allowed it to go"}: ${reason}`;
+function capitalized(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
-function whyNot(round: Round | undefined): string {
-  if (!round) return "no recorded round was about it";
+function askText({ plugin, kind, reason }: Pick<Victim, "plugin" | "kind" | "reason">): string {
+  return `${kind === "forced" ? `requested by ${plugin}` : `allowed by ${plugin}`}: ${reason}`;
+}
+
+function notSelected({ rounds, history }: PodExplanation): Verdict {
+  const ending = history ? endingText(history) : "";
+  const hasEnded = history !== null && (history.leftAt !== null || causeOf(history.ending) !== undefined);
+  if (hasEnded) {
+    const asked = rounds.findLast(
+      ({ refusals, dryRunVictim }) => refusals.length > 0 || dryRunVictim !== null,
+    );
+    const before = asked ? ` Before that it was not evicted by Nodekeeper: ${whyNot(asked)}.` : "";
+    return { colour: "yellow", text: plainText(`${ending}${before}`, 650) };
+  }
+  const text = `Not evicted: ${whyNot(rounds.at(-1))}.${ending && ` ${ending}`}`;
+  return { colour: "green", text: plainText(text, 650) };
+}
+
+function whyNot(round: ExplainedRound | Round | undefined): string {
+  if (!round) return "no plugin requested it";
   const { dryRunVictim, withdrawals, refusals, exclusion, place, thresholds } = round;
-  if (dryRunVictim) return `${wishOf(dryRunVictim)}; the plugin is in dry run`;
+  if (dryRunVictim) return `${askText(dryRunVictim)}; the plugin is in dry run`;
   const [withdrawal] = withdrawals;
-  if (withdrawal) return `it was to go, but ${withdrawal.reason}`;
+  if (withdrawal) return `it was selected, but ${withdrawal.reason}`;
   const [refusal] = refusals;
   const who = refusal ? `${refusal.plugin} asked for it, but ` : "";
   if (exclusion) return `${who}${reasonText(exclusion.reason, exclusion.detail)}`;
   if (refusal) return `${who}${reasonText(refusal.reason, refusal.message)}`;
   const isPressed = thresholds.some(({ confirmed }) => confirmed);
-  return `${place?.why ?? "no plugin asked for it"}${isPressed ? ", though a threshold was met" : ""}`;
+  return `${place?.why ?? "no plugin requested it"}${isPressed ? ", though a threshold was met" : ""}`;
 }

@@ -1,4 +1,4 @@
-import { refusalReasons } from "../../eviction/index.ts";
+import { type EvictionOutcome, refusalReasons } from "../../eviction/index.ts";
 import { plainText } from "../plain-text.ts";
 
 /** "1 round", "3 rounds". */
@@ -9,6 +9,11 @@ export function counted(count: number, word: string): string {
 /** Wall milliseconds as "2026-11-21T04:00:10.000Z". */
 export function timeOf(ms: number): string {
   return new Date(ms).toISOString();
+}
+
+/** The same without milliseconds, for sentences: "2026-11-21T04:00:10Z". */
+export function clockTimeOf(ms: number): string {
+  return timeOf(ms).replace(/\.\d+Z$/, "Z");
 }
 
 /** How long after something else: "+0.4 s", "+14.9 s"; "-2.0 s" where the clock was set back in between. */
@@ -35,5 +40,11 @@ export function reasonText(reason: string, detail: string): string {
 /** A victim's grace period; `own` is the pod's, undefined where it is not known. */
 export function graceText(seconds: number | null, own?: number): string {
   if (seconds !== null) return `${seconds} s`;
-  return own === undefined ? "its own" : `its own, ${own} s`;
+  return own === undefined ? "that of the pod spec" : `${own} s (from the pod spec)`;
+}
+
+/** How an eviction ended: "evicted: pod deleted", "not evicted: the disruption budget ...". */
+export function outcomeText({ result, message }: Pick<EvictionOutcome, "result" | "message">): string {
+  const words = { gone: "evicted", overdue: "evicted", failed: "not evicted", withdrawn: "withdrawn" };
+  return `${words[result] ?? result}: ${message}`;
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../../../test/support/until.ts";
 import { silentLogger, systemClock } from "../../lib/index.ts";
 import { createDevApiServer, type DevApiServer } from "./dev-api-server.ts";
 
@@ -129,7 +130,7 @@ describe.skipIf(!here)("kubectl", () => {
     const lines = createInterface(watcher.stdout)[Symbol.asyncIterator]();
     try {
       expect((await lines.next()).value).toMatch(/^n1\s+Ready /);
-      while (server.watches === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      await until("the watch", () => server.watches > 0);
       await kubectl("cordon", "n1");
       expect((await lines.next()).value).toMatch(/^n1\s+Ready,SchedulingDisabled /);
     } finally {

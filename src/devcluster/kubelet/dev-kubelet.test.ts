@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../../test/support/until.ts";
 import { ContainerState } from "../../gen/runtime/v1/api.ts";
 import {
   createKubeClient,
@@ -62,13 +63,6 @@ afterEach(async () => {
   client.close();
   await server.stop();
 });
-
-async function until(what: string, condition: () => unknown): Promise<void> {
-  for (const end = performance.now() + 5_000; !condition(); ) {
-    if (performance.now() > end) throw new Error(`waited in vain: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
 
 async function addPod(name: string, spec: object = {}): Promise<string> {
   const { metadata } = await client.create(PODS, {
@@ -189,8 +183,8 @@ describe("a pod that is deleted", () => {
   it("again with a shorter grace period, has that one", async () => {
     const uid = await addPod("slow");
     await until("ready", () => isReady("slow"));
-    for (const container of runningOf(uid)) container.stopAfterMs = 60_000;
-    await remove("slow", { gracePeriodSeconds: 30 });
+    for (const container of runningOf(uid)) container.stopAfterMs = 86_400_000;
+    await remove("slow", { gracePeriodSeconds: 86_400 });
     await addPod("web");
     await until("others go on", () => isReady("web"));
     expect(runningOf(uid)).toHaveLength(2);
@@ -282,8 +276,6 @@ it("ends with nothing left at work while a pod is being stopped", async () => {
   for (const container of runningOf(uid)) container.stopAfterMs = 60_000;
   await remove("slow", { gracePeriodSeconds: 30 });
   await until("told", () => podNamed("slow")!.metadata.deletionTimestamp);
-  const began = performance.now();
   stop.abort(stopped("enough"));
   await running;
-  expect(performance.now() - began).toBeLessThan(1_000);
 });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../../test/support/until.ts";
 import { createKubeClient, createKubeMetrics, type KubeApiClient } from "../../kube/index.ts";
 import { Registry, silentLogger, stopped, systemClock } from "../../lib/index.ts";
 import { createDevApiServer, type DevApiServer, type Fault, type RequestInfo } from "../index.ts";
@@ -51,13 +52,6 @@ function keep(...workloads: Workload[]): void {
   const kubeMetrics = createKubeMetrics(new Registry());
   const common = { client, clock: systemClock, log: silentLogger, kubeMetrics };
   running = new WorkloadKeeper({ nodeName: "worker-1", workloads, ...common }).run(stop.signal);
-}
-
-async function until(what: string, condition: () => unknown): Promise<void> {
-  for (const end = performance.now() + 5_000; !condition(); ) {
-    if (performance.now() > end) throw new Error(`waited in vain: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 const pods = (app = "web") =>

@@ -3,7 +3,8 @@ import { rename } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { eventually } from "../../../test/support/until.ts";
 import { systemClock } from "../../lib/index.ts";
 import { type CallFault, SimulatedCri, SimulatedRuntime } from "../index.ts";
 import { simulations } from "./testing/serve.ts";
@@ -56,13 +57,13 @@ async function leaveSocketBehind(path: string): Promise<void> {
 }
 
 describe("stop", () => {
-  it("takes less than a second with open streams, hung and delayed calls, and tells their callers", async () => {
+  it("waits for no open stream, hung or delayed call, and tells their callers", async () => {
     const { cri, bare, runtime } = await serve({
       faults: ({ method }) => {
         if (method === "Version") return { hang: true };
-        return method === "Status" ? { delayMs: 60_000 } : undefined;
+        return method === "Status" ? { delayMs: 86_400_000 } : undefined;
       },
-      eventFaults: { delayMs: 60_000 },
+      eventFaults: { delayMs: 86_400_000 },
     });
     const stream = async () => {
       for await (const _ of bare.getContainerEvents({}));
@@ -73,11 +74,9 @@ describe("stop", () => {
         (error: { code: status }) => error.code,
       ),
     );
-    await vi.waitFor(() => expect(cri.listeners).toBe(2));
+    await eventually(() => expect(cri.listeners).toBe(2));
     runtime.runSandbox({ uid: "u1", name: "p1", namespace: "default" });
-    const begun = performance.now();
     await cri.stop();
-    expect(performance.now() - begun).toBeLessThan(1_000);
     expect(await Promise.all(calls)).toEqual(calls.map(() => status.UNAVAILABLE));
     expect(cri.listeners).toBe(0);
   });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { eventually } from "../../../test/support/until.ts";
 import { ContainerEventType } from "../../gen/runtime/v1/api.ts";
 import { FakeClock } from "../../lib/index.ts";
 import { type EventFaults, SimulatedRuntime } from "../index.ts";
@@ -18,6 +19,7 @@ const eventOf = (number: number): SimulatedEvent => ({
   at: BigInt(number),
   pod,
   sandbox: undefined,
+  container: undefined,
 });
 
 /** A stream and what was read from it, with the time of each. */
@@ -113,7 +115,7 @@ describe("GetContainerEvents", () => {
       })().catch(() => {});
       return { seen, stop, reading };
     });
-    await vi.waitFor(() => expect(cri.listeners).toBe(3));
+    await eventually(() => expect(cri.listeners).toBe(3));
     const sandbox = runtime.runSandbox(pod);
     const id = runtime.runContainer(sandbox, { name: "app" });
     runtime.removeSandbox(sandbox);
@@ -129,12 +131,12 @@ describe("GetContainerEvents", () => {
       `${deleted} ${id} ${notReady}`,
       `${deleted} ${sandbox} removed`,
     ];
-    for (const { seen } of listeners) await vi.waitFor(() => expect(seen).toEqual(expected));
+    for (const { seen } of listeners) await eventually(() => expect(seen).toEqual(expected));
     for (const { stop, reading } of listeners) {
       stop.abort();
       await reading;
     }
-    await vi.waitFor(() => expect(cri.listeners).toBe(0));
+    await eventually(() => expect(cri.listeners).toBe(0));
     expect(cri.droppedEvents).toBe(0);
   });
 
@@ -154,12 +156,12 @@ describe("GetContainerEvents", () => {
     const reading = (async () => {
       for await (const _ of bare.getContainerEvents({}, { signal: stop.signal }));
     })().catch(() => "gone");
-    await vi.waitFor(() => expect(asked).toHaveBeenCalledWith("GetContainerEvents"));
+    await eventually(() => expect(asked).toHaveBeenCalledWith("GetContainerEvents"));
     stop.abort();
     expect(await reading).toBe("gone");
     // The server learns of it a moment later; another call on the same connection is behind that news.
     const version = bare.version({});
-    await vi.waitFor(() => expect(asked).toHaveBeenCalledWith("Version"));
+    await eventually(() => expect(asked).toHaveBeenCalledWith("Version"));
     await clock.step(100);
     await version;
     expect(cri.listeners).toBe(0);

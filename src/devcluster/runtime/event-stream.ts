@@ -1,7 +1,7 @@
 import type { ContainerEventResponse, DeepPartial } from "../../gen/runtime/v1/api.ts";
 import type { Clock, Timer } from "../../lib/index.ts";
 import type { SimulatedEvent } from "./model.ts";
-import { sandboxStatus } from "./statuses.ts";
+import { containerStatus, sandboxStatus } from "./statuses.ts";
 
 /**
  * What GetContainerEvents does: `on`; `unimplemented`, as runtimes before 1.7 of containerd; `disabled`: the stream
@@ -123,6 +123,7 @@ export class EventStream {
         containerEventType: event.type,
         createdAt: event.at,
         ...(event.sandbox ? { podSandboxStatus: sandboxStatus(event.sandbox) } : {}),
+        ...(event.container ? { containersStatuses: [containerStatus(event.container)] } : {}),
       },
     });
     this.#wake?.();

@@ -46,6 +46,8 @@ export interface SimulatedEvent {
   readonly pod: PodIdentity;
   /** As it was then; undefined once it is removed. */
   readonly sandbox: Readonly<SimulatedSandbox> | undefined;
+  /** The same of the container; undefined for a sandbox. */
+  readonly container: Readonly<SimulatedContainer> | undefined;
 }
 
 /** A container to be made. */

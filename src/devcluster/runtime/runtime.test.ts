@@ -1,8 +1,9 @@
 import { statSync } from "node:fs";
 import { status } from "@grpc/grpc-js";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { eventually, until } from "../../../test/support/until.ts";
 import { type ContainerEventType, ContainerState } from "../../gen/runtime/v1/api.ts";
-import { FakeClock } from "../../lib/index.ts";
+import { FakeClock, stopped } from "../../lib/index.ts";
 import { type SimulatedCriOptions, SimulatedRuntime } from "../index.ts";
 import { simulations } from "./testing/serve.ts";
 
@@ -105,30 +106,37 @@ describe("SimulatedCri", () => {
       return "an end";
     })().catch((error: { code: string }) => error.code);
     if (events === "on") {
-      await vi.waitFor(() => expect(cri.listeners).toBe(1));
+      await eventually(() => expect(cri.listeners).toBe(1));
       runtime.runSandbox(pod);
     }
     expect(await got).toBe(expected);
-    await vi.waitFor(() => expect(cri.listeners).toBe(0));
+    await eventually(() => expect(cri.listeners).toBe(0));
   });
 
   it("loses, doubles, reorders and replays events as it is told", async () => {
     const types = async (eventFaults: SimulatedCriOptions["eventFaults"], before = 0) => {
       const { runtime, bare, cri } = await serve({ eventFaults: eventFaults ?? {} });
       for (let at = 0; at < before; at++) runtime.runSandbox(pod);
-      const seen: ContainerEventType[] = [];
+      const seen: { containerId: string; containerEventType: ContainerEventType }[] = [];
       const stop = new AbortController();
       const reading = (async () => {
-        for await (const event of bare.getContainerEvents({}, { signal: stop.signal }))
-          seen.push(event.containerEventType);
+        for await (const event of bare.getContainerEvents({}, { signal: stop.signal })) seen.push(event);
       })().catch(() => {});
-      await vi.waitFor(() => expect(cri.listeners).toBe(1));
+      await eventually(() => expect(cri.listeners).toBe(1));
       const sandbox = runtime.runSandbox(pod);
       runtime.stopSandbox(sandbox);
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      // The events of another pod come after all of these.
+      cri.eventFaults = {};
+      const last = runtime.runSandbox({ ...pod, uid: "last" });
+      await until(
+        "the last pod's events",
+        () => seen.filter(({ containerId }) => containerId === last).length === 2,
+      );
       stop.abort();
       await reading;
-      return seen;
+      return seen
+        .filter(({ containerId }) => containerId !== last)
+        .map(({ containerEventType }) => containerEventType);
     };
     const [created, started, halted] = [0, 1, 2];
     expect(await types({})).toEqual([created, started, halted]);
@@ -149,7 +157,11 @@ describe("SimulatedCri", () => {
         : undefined;
     await expect(client.podStatus(listed!, never)).rejects.toThrow(/PodSandboxStatus.*shim is gone/);
     cri.faults = ({ method }) => (method === "ListContainers" ? { hang: true } : undefined);
-    await expect(client.listPods(never)).rejects.toMatchObject({ code: "deadline" });
+    const stop = new AbortController();
+    const hung = client.listPods(stop.signal);
+    await client.version(never);
+    stop.abort(stopped("enough"));
+    await expect(hung).rejects.toMatchObject({ code: "stopped" });
     cri.faults = ({ method }) =>
       method === "ListContainers" ? { bytes: Buffer.from([0xff, 0xff, 0xff]) } : undefined;
     await expect(client.listPods(never)).rejects.toThrow(/ListContainers/);
@@ -165,10 +177,10 @@ describe("SimulatedCri", () => {
     const ended = (async () => {
       for await (const _ of client.hints(never));
     })().catch((error: { code: string }) => error.code);
-    await vi.waitFor(() => expect(cri.listeners).toBe(1));
+    await eventually(() => expect(cri.listeners).toBe(1));
     await cri.restart(() => runtime.exit(id, 1));
     expect(await ended).toBe("unavailable");
-    const listed = await vi.waitFor(() => client.listPods(never), { timeout: 5_000 });
+    const listed = await eventually(() => client.listPods(never));
     expect(listed).toMatchObject([{ containers: [{ state: "exited" }] }]);
   });
 });

@@ -173,7 +173,15 @@ export class SimulatedRuntime {
     pod = sandbox?.pod,
   ): void {
     if (!pod) return;
-    const event: SimulatedEvent = { id, type, at: this.#now(), pod, sandbox: sandbox && { ...sandbox } };
+    const container = this.containers.get(id);
+    const event: SimulatedEvent = {
+      id,
+      type,
+      at: this.#now(),
+      pod,
+      sandbox: sandbox && { ...sandbox },
+      container: container && { ...container },
+    };
     for (const listener of this.#listeners) listener(event);
   }
 

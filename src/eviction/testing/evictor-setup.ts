@@ -11,8 +11,8 @@ import { EvictionSender } from "../eviction-sender.ts";
 import { PodEvictor } from "../evictor.ts";
 import { createEvictorMetrics } from "../evictor-metrics.ts";
 import type { Killer, KillerName, KillRequest, KillResult } from "../killer.ts";
+import { type EncodablePod, observeJson } from "../observed-pod.ts";
 import type { NodePods } from "../parts.ts";
-import { type ObservedPod, observeJson } from "../pod-bytes.ts";
 import type { EvictionOutcome } from "../round.ts";
 import type { PendingEviction } from "../state.ts";
 import { jsonPod } from "./round-parts.ts";
@@ -45,7 +45,7 @@ export function victim(name: string, changes: Partial<Victim> = {}): Victim {
     kind: "forced",
     plugin: "pressure",
     scope: "memory",
-    reason: "memory is 0.9, above the threshold of 0.8",
+    reason: "memory 0.9 > threshold 0.8",
     gracePeriodSeconds: null,
     asks: [],
     ...changes,
@@ -54,7 +54,7 @@ export function victim(name: string, changes: Partial<Victim> = {}): Victim {
 
 export function pending(name: string, changes: Partial<PendingEviction> = {}): PendingEviction {
   const { order: _order, asks: _asks, ...rest } = victim(name);
-  return { ...rest, source: "threshold", since: 0, deadline: 60_000, ...changes };
+  return { ...rest, source: "threshold", since: 0, acceptedAt: 0, deadline: 60_000, ...changes };
 }
 
 /** A node's pods at an API server that does what a test tells it, and the evictor in front of it. */
@@ -69,6 +69,8 @@ export class TestEvictor implements NodePods {
   readonly reads: string[] = [];
   readonly evictor: PodEvictor;
   isSynced = true;
+  /** Names of containers that run, of every pod; undefined where no runtime is asked. */
+  running: string[] | undefined;
   table = { default: "evictionApi" as KillerName, byQosLevel: {}, byQosClass: {} };
   policy = testPolicy();
   /** What a reading does instead of answering; undefined lets it answer. */
@@ -82,7 +84,8 @@ export class TestEvictor implements NodePods {
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
 
-  constructor(...names: string[]) {
+  constructor(names: readonly string[], running?: string[]) {
+    this.running = running;
     for (const name of names) this.put(name);
     const { clock, registry } = this;
     const metrics = createEvictorMetrics(registry);
@@ -107,7 +110,14 @@ export class TestEvictor implements NodePods {
     this.evictor = new PodEvictor({
       sender,
       pods: this,
-      containers: undefined,
+      containers: running && {
+        run: async () => {},
+        follow: () => {},
+        leave: () => {},
+        podGone: () => {},
+        running: () => this.running ?? [],
+        takeSteps: () => [],
+      },
       policy: () => this.policy,
       events,
       clock,
@@ -170,11 +180,11 @@ export class TestEvictor implements NodePods {
     return this.kills.map(({ pod }) => pod.name);
   }
 
-  list(): ObservedPod[] {
+  list(): EncodablePod[] {
     return [...this.pods.values()].map(observeJson);
   }
 
-  get(uid: string): ObservedPod | undefined {
+  get(uid: string): EncodablePod | undefined {
     const object = [...this.pods.values()].find(({ metadata }) => metadata.uid === uid);
     return object && observeJson(object);
   }

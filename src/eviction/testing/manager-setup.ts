@@ -1,5 +1,5 @@
 import type { EventInput } from "../../kube/index.ts";
-import { type Clock, FakeClock, Registry, silentLogger } from "../../lib/index.ts";
+import { type BootTime, type Clock, FakeClock, Registry, silentLogger } from "../../lib/index.ts";
 import { EvictionStore, StateDatabase } from "../../state/index.ts";
 import { EvictionManager } from "../manager.ts";
 import type { NodePods } from "../parts.ts";
@@ -33,9 +33,14 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
   readonly evictor = new FakeEvictor();
   readonly tainter = new FakeTainter();
   readonly events: EventInput[] = [];
+  readonly nodeEvents: string[] = [];
+  /** How often readings of the machine were to be taken again. */
+  refreshes = 0;
   readonly manager: EvictionManager;
   settings = structuredClone(defaultEvictionSettings);
   policy = testPolicy();
+  /** What the machine says of its own time. */
+  bootTime: BootTime | undefined;
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
 
@@ -68,8 +73,11 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
       tainter: this.tainter,
       records: this.records,
       events: { record: (event) => void this.events.push(event) },
+      onNodeEvent: (message) => void this.nodeEvents.push(message),
       settings: () => this.settings,
       policy: () => this.policy,
+      bootTime: () => this.bootTime,
+      refreshReadings: () => void this.refreshes++,
       metrics: this.metrics,
       ...common,
     });

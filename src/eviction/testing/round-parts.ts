@@ -1,8 +1,8 @@
 import type { Victim, Withdrawal } from "../decision.ts";
+import { type EncodablePod, observeJson } from "../observed-pod.ts";
 import type { EvictionStep, Evictor, NodePods, Tainter } from "../parts.ts";
-import { type ObservedPod, observeJson } from "../pod-bytes.ts";
 import type { EvictionOutcome } from "../round.ts";
-import type { PendingEviction } from "../state.ts";
+import type { Acceptance, PendingEviction } from "../state.ts";
 import type { WantedTaints } from "../taints.ts";
 import { testNode } from "./rounds.ts";
 
@@ -19,17 +19,17 @@ export function jsonPod(name: string, changes: { spec?: object; metadata?: objec
 
 export class FakePods implements NodePods {
   isSynced = true;
-  readonly pods = new Map<string, ObservedPod>();
+  readonly pods = new Map<string, EncodablePod>();
 
   constructor(...names: string[]) {
     for (const name of names) this.pods.set(name, observeJson(jsonPod(name)));
   }
 
-  list(): ObservedPod[] {
+  list(): EncodablePod[] {
     return [...this.pods.values()];
   }
 
-  get(uid: string): ObservedPod | undefined {
+  get(uid: string): EncodablePod | undefined {
     return this.pods.get(uid);
   }
 
@@ -45,12 +45,19 @@ export class FakeEvictor implements Evictor {
   readonly withdrawn: Withdrawal[] = [];
   outcomes: EvictionOutcome[] = [];
   steps: EvictionStep[] = [];
-  /** What happens when evictions begin. */
+  /** Reports that an eviction was accepted. */
+  accept: (acceptance: Acceptance) => void = () => {};
+  /** What happens when evictions start. */
   onBegin: (victims: readonly Victim[], roundId: number) => void = () => {};
 
   begin(victims: readonly Victim[], roundId: number): void {
     this.onBegin(victims, roundId);
     this.begun.push(...victims);
+  }
+
+  onAccepted(listener: (acceptance: Acceptance) => void): () => void {
+    this.accept = listener;
+    return () => {};
   }
 
   withdraw(withdrawals: readonly Withdrawal[]): void {

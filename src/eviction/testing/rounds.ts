@@ -6,13 +6,14 @@ import type {
   TopAnswer,
   TopAnswers,
 } from "../answers.ts";
-import { askTop } from "../ask-top.ts";
 import { decide } from "../decide.ts";
 import type { Decision } from "../decision.ts";
 import type { EvictionPod, PodReference } from "../pods.ts";
 import { defaultEvictionPolicy, type EvictionPolicy } from "../policy.ts";
+import { prepareRound } from "../prepare.ts";
+import { releaseTimeMs } from "../release.ts";
 import type { DecideInput } from "../round.ts";
-import { emptyEvictionState } from "../state.ts";
+import { emptyEvictionState, stateAt, withAcceptances } from "../state.ts";
 
 /** The node of all pods here. */
 export const testNode = "node-1";
@@ -96,8 +97,11 @@ export function topsOf(plugins: Record<string, TestPlugin>): TopAnswers[] {
   });
 }
 
+/** The default policy without cooldown, limits and shortest grace period, which most tests are not about. */
 export function testPolicy(changes: Partial<EvictionPolicy> = {}): EvictionPolicy {
-  return { ...structuredClone(defaultEvictionPolicy), ...changes };
+  const { grace, ...policy } = structuredClone(defaultEvictionPolicy);
+  const limits = { windowMs: 60 * 60_000, perNode: null, perNamespace: null, perOwner: null };
+  return { ...policy, cooldownMs: 0, limits, grace: { ...grace, shortestSeconds: 0 }, ...changes };
 }
 
 /** Plays rounds one after another, each with the state the one before left. */
@@ -113,7 +117,7 @@ export class TestRounds {
     this.policy = testPolicy(policy);
   }
 
-  /** Plays one round; GetTopEvictionPods counts only of plugins that `askTop` says to ask. */
+  /** Plays one round; GetTopEvictionPods counts only of plugins that `prepareRound` has questions for. */
   play(plugins: Record<string, TestPlugin>): Decision {
     const input = this.input(plugins);
     const decision = decide(input);
@@ -132,13 +136,28 @@ export class TestRounds {
       policy: this.policy,
       state: this.state,
     };
-    const asked = new Set(askTop(round).map((question) => question.plugin));
+    const asked = new Set(prepareRound(round).questions.map((question) => question.plugin));
     return { ...round, tops: topsOf(plugins).filter(({ plugin }) => asked.has(plugin)) };
   }
 
   /** Lets time pass, seconds. */
   pass(seconds: number): void {
     this.now += seconds * 1000;
+  }
+
+  /** Notes that evictions were accepted now, each with its own grace period. */
+  accept(...names: string[]): void {
+    const acceptances = names.map((uid) => {
+      const pod = this.pods.find((one) => one.uid === uid)!;
+      return { uid, at: this.now, deadline: this.now + releaseTimeMs(pod.gracePeriodSeconds, this.policy) };
+    });
+    this.state = withAcceptances(this.state, acceptances);
+  }
+
+  /** Steps the wall clock, seconds: no time passes. */
+  stepClock(seconds: number): void {
+    this.now += seconds * 1000;
+    this.state = stateAt(this.state, this.now, 0);
   }
 
   /** Takes pods off the node. */

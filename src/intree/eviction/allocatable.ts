@@ -27,7 +27,7 @@ export function customNodeResourceAllocatable(options: AllocatableOptions): Reso
 
 async function readAllocatable(options: AllocatableOptions): Promise<Reading<Record<string, string>>> {
   const { client, nodeName, clock, deadlineMs = 3_000 } = options;
-  const at = clock.now();
+  const at = clock.monotonic();
   try {
     const resource = await client.resolve(customNodeResource, { deadlineMs });
     if (!resource) return { state: "missing", at, message: "the API server has no CustomNodeResources" };

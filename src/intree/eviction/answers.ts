@@ -1,18 +1,1 @@
-import type { EvictPodsAnswer, ThresholdAnswer, TopAnswer } from "../../eviction/index.ts";
-
-/** No pod by name. */
-export const noPods: EvictPodsAnswer = { pods: [], condition: null };
-
-/** No pod for a threshold. */
-export const noTopPods: TopAnswer = { pods: [], gracePeriodSeconds: null };
-
-export const notMet: ThresholdAnswer = {
-  metType: "none",
-  scope: "",
-  thresholdValue: null,
-  observedValue: null,
-  operator: "greaterThan",
-  gracePeriodSeconds: 0,
-  condition: null,
-  candidateUids: [],
-};
+export { noPods, noTopPods, notMet } from "../../eviction/index.ts";

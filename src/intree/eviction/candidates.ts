@@ -24,9 +24,9 @@ export function measurePods(
   nodeBytesOf: (memory: PodMemory) => number | undefined,
 ): MeasuredPod[] {
   const measured: MeasuredPod[] = [];
-  for (const { pod, bytes } of pods) {
+  for (const { pod, details } of pods) {
     const memory = memories.get(pod.uid);
-    if (memory) measured.push({ pod, bytes, memory, nodeBytes: nodeBytesOf(memory) });
+    if (memory) measured.push({ pod, details, memory, nodeBytes: nodeBytesOf(memory) });
   }
   return measured;
 }

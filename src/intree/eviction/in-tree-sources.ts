@@ -1,52 +1,70 @@
 import type { EvictionSource } from "../../eviction/index.ts";
-import { enabledPlugins } from "../enabled-plugins.ts";
-import {
-  knownEvictionPlugins,
-  NUMA_MEMORY_PRESSURE,
-  RECLAIMED_RESOURCE_PRESSURE,
-  RSS_OVERUSE,
-  SYSTEM_MEMORY_PRESSURE,
-} from "./names.ts";
-import { defaultNumaMemorySettings, type NumaMemorySettings } from "./numa-memory.ts";
-import { numaMemoryPressurePlugin } from "./numa-memory-plugin.ts";
+import { enabledPlugins, type KnownPlugin } from "../enabled-plugins.ts";
+import { type InTreePlugin, inTreeSource } from "./in-tree-plugin.ts";
+import type { NumaMemorySettings } from "./numa-memory.ts";
+import { numaMemoryPressure } from "./numa-memory-plugin.ts";
 import type { EvictionPluginParts } from "./parts.ts";
-import {
-  type ReclaimedResourceOptions,
-  reclaimedResourcePressurePlugin,
-} from "./reclaimed-resource-plugin.ts";
-import { defaultReclaimedResourceSettings, type ReclaimedResourceSettings } from "./reclaimed-resources.ts";
-import { defaultRssOveruseSettings, type RssOveruseSettings } from "./rss-overuse.ts";
-import { rssOverusePlugin } from "./rss-overuse-plugin.ts";
-import { defaultSystemMemorySettings, type SystemMemorySettings } from "./system-memory.ts";
-import { systemMemoryPressurePlugin } from "./system-memory-plugin.ts";
+import { type PidOveruseSettings, pidOveruse } from "./pid-overuse-plugin.ts";
+import { reclaimedResourcePressure } from "./reclaimed-resource-plugin.ts";
+import type { ReclaimedResourceSettings } from "./reclaimed-resources.ts";
+import { type RootfsOveruseSettings, rootfsOveruse } from "./rootfs-overuse-plugin.ts";
+import { type RootfsPressureSettings, rootfsPressure } from "./rootfs-pressure-plugin.ts";
+import type { RssOveruseSettings } from "./rss-overuse.ts";
+import { rssOveruse } from "./rss-overuse-plugin.ts";
+import type { SystemCpuSettings } from "./system-cpu.ts";
+import { systemCpuPressure } from "./system-cpu-plugin.ts";
+import type { SystemMemorySettings } from "./system-memory.ts";
+import { systemMemoryPressure } from "./system-memory-plugin.ts";
 
 /** Settings of all in-tree eviction plugins; they are asked for in each round and may change meanwhile. */
 export interface InTreeEvictionSettings {
   systemMemory: SystemMemorySettings;
   numaMemory: NumaMemorySettings;
-  rssOveruse: RssOveruseSettings;
   reclaimedResources: ReclaimedResourceSettings;
+  rssOveruse: RssOveruseSettings;
+  rootfsPressure: RootfsPressureSettings;
+  rootfsOveruse: RootfsOveruseSettings;
+  pidOveruse: PidOveruseSettings;
+  systemCpu: SystemCpuSettings;
 }
 
-export const defaultInTreeEvictionSettings: Readonly<InTreeEvictionSettings> = {
-  systemMemory: defaultSystemMemorySettings,
-  numaMemory: defaultNumaMemorySettings,
-  rssOveruse: defaultRssOveruseSettings,
-  reclaimedResources: defaultReclaimedResourceSettings,
+type Key = keyof InTreeEvictionSettings;
+
+// Every in-tree eviction plugin, by its settings: the one list of them. Their names are katalyst's, for ours stand in
+// the place of its.
+const plugins: { readonly [K in Key]: InTreePlugin<InTreeEvictionSettings[K]> } = {
+  systemMemory: systemMemoryPressure,
+  numaMemory: numaMemoryPressure,
+  reclaimedResources: reclaimedResourcePressure,
+  rssOveruse,
+  rootfsPressure,
+  rootfsOveruse,
+  pidOveruse,
+  systemCpu: systemCpuPressure,
 };
+const keys = Object.keys(plugins) as Key[];
+
+/** For `enabledPlugins`. */
+export const knownEvictionPlugins: readonly KnownPlugin[] = keys.map((key) => plugins[key]);
+
+export const defaultInTreeEvictionSettings = Object.fromEntries(
+  keys.map((key) => [key, plugins[key].defaults]),
+) as unknown as Readonly<InTreeEvictionSettings>;
 
 /** The eviction plugins that patterns ("*", "name", "-name") enable. Throws `invalid` for a pattern that names none. */
 export function inTreeEvictionSources(
   patterns: readonly string[],
-  parts: EvictionPluginParts & ReclaimedResourceOptions,
+  parts: EvictionPluginParts,
   settings: () => InTreeEvictionSettings,
 ): EvictionSource[] {
-  const make: Readonly<Record<string, () => EvictionSource>> = {
-    [SYSTEM_MEMORY_PRESSURE]: () => systemMemoryPressurePlugin(parts, () => settings().systemMemory),
-    [NUMA_MEMORY_PRESSURE]: () => numaMemoryPressurePlugin(parts, () => settings().numaMemory),
-    [RSS_OVERUSE]: () => rssOverusePlugin(parts, () => settings().rssOveruse),
-    [RECLAIMED_RESOURCE_PRESSURE]: () =>
-      reclaimedResourcePressurePlugin(parts, () => settings().reclaimedResources, parts),
-  };
-  return enabledPlugins(knownEvictionPlugins, patterns).map((name) => make[name]!());
+  const enabled = enabledPlugins(knownEvictionPlugins, patterns);
+  return keys.flatMap((key) => (enabled.includes(plugins[key].name) ? [started(key, parts, settings)] : []));
+}
+
+function started<K extends Key>(
+  key: K,
+  parts: EvictionPluginParts,
+  settings: () => InTreeEvictionSettings,
+): EvictionSource {
+  return inTreeSource<InTreeEvictionSettings[K]>(plugins[key], parts, () => settings()[key]);
 }

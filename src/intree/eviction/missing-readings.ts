@@ -44,7 +44,7 @@ export class MissingReadings {
     if (!known) {
       this.#log.warn(
         { plugin: this.#plugin, reading: name, problem },
-        "eviction plugin can't read, it evicts nobody for it",
+        "eviction plugin can't read, it evicts no pod for it",
       );
     }
     this.#missing.add(name);

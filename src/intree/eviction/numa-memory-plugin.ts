@@ -1,30 +1,29 @@
-import type {
-  EvictionSource,
-  EvictPodsAnswer,
-  ObservedPod,
-  ThresholdAnswer,
-  TopAnswer,
-  TopQuestion,
-} from "../../eviction/index.ts";
-import type { NodeMemory } from "../../host/index.ts";
-import { noPods, noTopPods, notMet } from "./answers.ts";
+import type { ObservedPod, ThresholdAnswer, TopAnswer, TopQuestion } from "../../eviction/index.ts";
+import type { HostSample, NodeMemory } from "../../host/index.ts";
+import { noTopPods, notMet } from "./answers.ts";
 import { bytesOnNode, measurePods, usingAtLeast } from "./candidates.ts";
-import { MissingReadings } from "./missing-readings.ts";
-import { NUMA_MEMORY_PRESSURE } from "./names.ts";
-import { judgeNode, type NumaMemorySettings, watermarksOf } from "./numa-memory.ts";
-import type { EvictionPluginParts } from "./parts.ts";
+import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
+import {
+  defaultNumaMemorySettings,
+  judgeNode,
+  type NumaMemorySettings,
+  watermarksOf,
+} from "./numa-memory.ts";
 import { graceFor, podsAtRisk, type Severity } from "./severity.ts";
 import { rankVictims } from "./victim-ranking.ts";
 
 const SCOPE = "NumaMemory";
+// Rounds are some milliseconds late, or early after one that was.
+const REGULAR_SHARE = 0.8;
+const NODES_SAMPLE_MS = 1_000;
+const STILL_SHARE = 0.002;
 
 /** Evicts for the memory of single NUMA nodes, of which one may be short while the machine as a whole is not. */
-export function numaMemoryPressurePlugin(
-  parts: EvictionPluginParts,
-  settings: () => NumaMemorySettings,
-): EvictionSource {
-  return new NumaMemoryPressure(parts, settings);
-}
+export const numaMemoryPressure: InTreePlugin<NumaMemorySettings> = {
+  name: "numa-memory-pressure-eviction-plugin",
+  defaults: defaultNumaMemorySettings,
+  answers: (context) => new NumaMemoryPressure(context),
+};
 
 /** A node under pressure. */
 interface PressedNode {
@@ -33,31 +32,32 @@ interface PressedNode {
   lowBytes: number;
 }
 
-class NumaMemoryPressure implements EvictionSource {
-  readonly name = NUMA_MEMORY_PRESSURE;
-  readonly #parts: EvictionPluginParts;
-  readonly #settings: () => NumaMemorySettings;
-  readonly #missing: MissingReadings;
+class NumaMemoryPressure implements InTreeAnswers {
+  readonly #context: InTreePluginContext<NumaMemorySettings>;
   /** By node. */
   #counts = new Map<number, number>();
   #nodes: readonly NodeMemory[] = [];
   /** The worst first. */
   #pressed: readonly PressedNode[] = [];
+  /** The time of the last reading that was judged. */
   #lookedAt: number | undefined;
+  /** The last sample of nodes: when, monotonic, with how many bytes free on the machine, and what was crossed. */
+  #sampled: { at: number; free: number; crossed: readonly string[] } = {
+    at: Number.NEGATIVE_INFINITY,
+    free: 0,
+    crossed: [],
+  };
+  /** When a reading was counted last, monotonic. */
+  #countedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: EvictionPluginParts, settings: () => NumaMemorySettings) {
-    this.#parts = parts;
-    this.#settings = settings;
-    this.#missing = new MissingReadings(this.name, parts.log, parts.metrics);
-  }
-
-  async getEvictPods(): Promise<EvictPodsAnswer> {
-    return noPods;
+  constructor(context: InTreePluginContext<NumaMemorySettings>) {
+    this.#context = context;
   }
 
   async thresholdMet(pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer> {
-    const reading = await this.#parts.readings.nodeMemory(signal);
-    const nodes = this.#missing.valueOf("nodeMemory", reading);
+    const { parts, missing } = this.#context;
+    const reading = await parts.readings.nodeMemory(signal);
+    const nodes = missing.valueOf("nodeMemory", reading);
     if (!nodes) {
       // The counts stay: a look that failed says neither that it got better nor worse.
       this.#pressed = [];
@@ -76,7 +76,25 @@ class NumaMemoryPressure implements EvictionSource {
       thresholdValue: worst.lowBytes,
       observedValue: worst.node.freeBytes,
       operator: "lessThan",
+      unit: "bytes",
     };
+  }
+
+  /** Nodes in danger, where pods are evicted at once; what is counted is counted by rounds. */
+  crossed(sample: HostSample): readonly string[] {
+    const settings = this.#context.settings();
+    const now = this.#context.parts.clock.monotonic();
+    const { freeBytes = 0, totalBytes = 0 } = sample.memory() ?? {};
+    const { at, free, crossed } = this.#sampled;
+    // The figures of nodes are the dearest of all to read. While the machine as a whole stands still, once a second does.
+    const isStill = Math.abs(freeBytes - free) < STILL_SHARE * totalBytes;
+    if (isStill && now - at < NODES_SAMPLE_MS) return crossed;
+    const inDanger = (sample.nodeMemory() ?? []).filter(
+      (node) => node.freeBytes < watermarksOf(node, settings).minBytes,
+    );
+    const names = inDanger.map(({ id }) => `free memory of NUMA node ${id}`);
+    this.#sampled = { at: now, free: freeBytes, crossed: names };
+    return names;
   }
 
   /** From the worst node that has somebody to give, so many as asked for. */
@@ -85,9 +103,10 @@ class NumaMemoryPressure implements EvictionSource {
     { topN }: TopQuestion,
     signal: AbortSignal,
   ): Promise<TopAnswer> {
-    const settings = this.#settings();
+    const { parts, missing } = this.#context;
+    const settings = this.#context.settings();
     if (this.#pressed.length === 0) return noTopPods;
-    const known = this.#missing.valueOf("podMemory", await this.#parts.memories.of(pods, signal));
+    const known = missing.valueOf("podMemory", await parts.memories.of(pods, signal));
     if (!known) return noTopPods;
     for (const { node, severity } of this.#pressed) {
       const measured = measurePods(podsAtRisk(pods, severity), known, (memory) =>
@@ -104,17 +123,21 @@ class NumaMemoryPressure implements EvictionSource {
   }
 
   #judge(nodes: readonly NodeMemory[]): void {
-    const settings = this.#settings();
+    const settings = this.#context.settings();
+    const now = this.#context.parts.clock.monotonic();
+    // A look of a round out of turn finds danger at once, and counts for nothing else: counts stand for time.
+    const isEarly = now - this.#countedAt < this.#context.parts.roundPeriodMs() * REGULAR_SHARE;
+    if (!isEarly) this.#countedAt = now;
+    const last = new Map(this.#pressed.map(({ node, severity }) => [node.id, severity]));
     const counts = new Map<number, number>();
     const pressed: PressedNode[] = [];
     for (const node of nodes) {
       const watermarks = watermarksOf(node, settings);
-      const { count, severity } = judgeNode(
-        this.#counts.get(node.id) ?? 0,
-        node.freeBytes,
-        watermarks,
-        settings,
-      );
+      const before = this.#counts.get(node.id) ?? 0;
+      const { count, severity } =
+        isEarly && (last.has(node.id) || node.freeBytes >= watermarks.minBytes)
+          ? { count: before, severity: last.get(node.id) ?? "none" }
+          : judgeNode(before, node.freeBytes, watermarks, settings);
       counts.set(node.id, count);
       if (severity === "none") continue;
       pressed.push({ node, severity, lowBytes: Math.max(watermarks.lowBytes, watermarks.minBytes) });

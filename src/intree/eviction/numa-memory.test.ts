@@ -1,13 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { NodeMemory } from "../../host/index.ts";
+import { inTreeSource } from "./in-tree-plugin.ts";
 import {
   defaultNumaMemorySettings as defaults,
   judgeNode,
   type NumaMemorySettings,
   watermarksOf,
 } from "./numa-memory.ts";
-import { numaMemoryPressurePlugin } from "./numa-memory-plugin.ts";
+import { numaMemoryPressure } from "./numa-memory-plugin.ts";
 import { Gi, Mi, never, TestMachine, testPod, topQuestion, uses } from "./testing/parts.ts";
 
 function node(id: number, freeBytes: number, more: Partial<NodeMemory> = {}): NodeMemory {
@@ -136,7 +137,7 @@ describe("the plugin", () => {
       // Of this one it is not told where it is.
       unknown: { memory: uses(20 * Gi) },
     };
-    const plugin = numaMemoryPressurePlugin(machine.parts(), () => ({ ...defaults, ...changes }));
+    const plugin = inTreeSource(numaMemoryPressure, machine.parts(), () => ({ ...defaults, ...changes }));
     const look = async () => {
       await machine.clock.step(5_000);
       return await plugin.thresholdMet(pods, never);
@@ -170,7 +171,7 @@ describe("the plugin", () => {
       operator: "lessThan",
       condition: null,
     });
-    expect(await top()).toEqual({ pods: ["on-one"], gracePeriodSeconds: 1 });
+    expect(await top()).toEqual({ pods: ["on-one"], gracePeriodSeconds: 10 });
     expect((await top([pods[2]!])).pods).toEqual([]);
     await look();
     expect(await top(pods, 5)).toEqual({ pods: ["on-one", "shared-on-one"], gracePeriodSeconds: null });
@@ -180,6 +181,62 @@ describe("the plugin", () => {
     const { look, top } = setup();
     await look();
     expect((await top([pods[0]!])).pods).toEqual([]);
+  });
+
+  it("between rounds finds a node in danger; where the machine stands still it looks at nodes once a second", async () => {
+    const { machine, plugin } = setup();
+    let looks = 0;
+    let freeBytes = 64 * Gi;
+    const crossed = () =>
+      plugin.crossed!({
+        at: 0,
+        memory: () => ({
+          totalBytes: 128 * Gi,
+          freeBytes,
+          availableBytes: undefined,
+          inactiveFileBytes: undefined,
+          watermarkScaleFactor: undefined,
+        }),
+        nodeMemory: () => {
+          looks++;
+          return machine.nodes;
+        },
+        pressure: () => undefined,
+        pids: () => undefined,
+      });
+    expect(crossed()).toEqual(["free memory of NUMA node 1"]);
+    machine.nodes = [node(0, 60 * Gi), node(1, 60 * Gi)];
+    await machine.clock.step(250);
+    expect(crossed()).toEqual(["free memory of NUMA node 1"]);
+    expect(looks).toBe(1);
+    freeBytes -= Gi;
+    expect(crossed()).toEqual([]);
+    machine.nodes = [node(0, Gi / 2), node(1, 60 * Gi)];
+    await machine.clock.step(1_000);
+    expect(crossed()).toEqual(["free memory of NUMA node 0"]);
+    expect(looks).toBe(3);
+  });
+
+  it("in rounds out of turn finds danger at once, and counts nothing", async () => {
+    const { machine, plugin, look } = setup();
+    machine.nodes = [node(0, 60 * Gi)];
+    await look();
+    machine.nodes = [node(0, 3.5 * Gi)];
+    for (let extra = 0; extra < 20; extra++) {
+      await machine.clock.step(1_00);
+      expect((await plugin.thresholdMet(pods, never)).metType).toBe("none");
+    }
+    machine.nodes = [node(0, Gi / 2)];
+    await machine.clock.step(100);
+    // All pods are at risk from the next regular look on.
+    const shared = [pods[2]!];
+    for (let extra = 0; extra < 10; extra++) {
+      expect((await plugin.thresholdMet(pods, never)).metType).toBe("hard");
+      expect((await plugin.thresholdMet(shared, never)).metType).toBe("none");
+      await machine.clock.step(100);
+    }
+    await machine.clock.step(5_000);
+    expect((await plugin.thresholdMet(shared, never)).metType).toBe("hard");
   });
 
   it("counts one look once, however often it is handed out", async () => {

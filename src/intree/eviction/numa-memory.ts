@@ -37,7 +37,7 @@ export const defaultNumaMemorySettings: Readonly<NumaMemorySettings> = {
   victimMinimumShare: 0.001,
   ranking: ["qosLevel", "priority", "nodeUsage"],
   gracePeriodSeconds: null,
-  reclaimedGracePeriodSeconds: 1,
+  reclaimedGracePeriodSeconds: 10,
 };
 
 // From this count on, being far below the watermark counts twice.

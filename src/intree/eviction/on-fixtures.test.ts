@@ -4,6 +4,7 @@ import { Host, HostReadings, PodReadings } from "../../host/index.ts";
 import { FakeClock, Registry, silentLogger } from "../../lib/index.ts";
 import { defaultInTreeEvictionSettings, inTreeEvictionSources } from "./in-tree-sources.ts";
 import { createInTreeEvictionMetrics } from "./missing-readings.ts";
+import { PodDisks } from "./pod-disk.ts";
 import { PodMemories } from "./pod-memory.ts";
 import { Gi, never, testPod, topQuestion } from "./testing/parts.ts";
 
@@ -23,7 +24,10 @@ function pluginsOn(machine: string, settings = defaultInTreeEvictionSettings) {
   const parts = {
     readings,
     memories: new PodMemories({ readings, runtimeStats: undefined, clock }),
+    disks: new PodDisks({ runtimeStats: undefined, clock }),
+    rootfsPath: async () => "/",
     allocatable: () => ({ state: "missing", at: 0, message: "" }) as const,
+    roundPeriodMs: () => 5_000,
     clock,
     log: silentLogger,
     metrics: createInTreeEvictionMetrics(new Registry()),
@@ -84,14 +88,17 @@ describe("two sockets, cgroup v1", () => {
     expect(top).toMatchObject({ pods: [{ uid: onZero.pod.uid }], gracePeriodSeconds: null });
   });
 
-  it("system-memory finds too little free for the watermark scale, and nobody to lend back", async () => {
+  it("system-memory finds too little free, taints, and requests no pod where none is reclaimed", async () => {
     const { clock, plugin } = pluginsOn("two-sockets-v1");
     // 4 GiB are free, 1.5 % of 251.75 GiB is not.
     expect((await plugin("system").thresholdMet(pods, never)).metType).toBe("none");
     await clock.step(0);
     const systemMemory = { ...defaultInTreeEvictionSettings.systemMemory, freeMinimumBytes: 5 * Gi };
     const strict = pluginsOn("two-sockets-v1", { ...defaultInTreeEvictionSettings, systemMemory });
-    expect((await strict.plugin("system").thresholdMet(pods, never)).metType).toBe("hard");
+    expect(await strict.plugin("system").thresholdMet(pods, never)).toMatchObject({
+      metType: "none",
+      condition: { name: "MemoryPressure", met: true },
+    });
     const top = await strict.plugin("system").getTopEvictionPods(pods, topQuestion("", ""), never);
     expect(top.pods).toEqual([]);
   });

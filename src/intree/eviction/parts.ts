@@ -2,14 +2,24 @@ import type { ObservedPod } from "../../eviction/index.ts";
 import type { HostReadings, Reading } from "../../host/index.ts";
 import type { Clock, Logger } from "../../lib/index.ts";
 import type { InTreeEvictionMetrics } from "./missing-readings.ts";
+import type { PodDisks } from "./pod-disk.ts";
 import type { PodMemories } from "./pod-memory.ts";
 
 /** What all in-tree eviction plugins are made of. */
 export interface EvictionPluginParts {
   readings: HostReadings;
   memories: PodMemories;
+  disks: Pick<PodDisks, "all">;
+  /** Where the runtime keeps writable layers. Rejects with why that is not known. */
+  rootfsPath: (signal: AbortSignal) => Promise<string>;
   /** All pods of this node, candidates or not; undefined: the candidates of the round stand for all. */
   nodePods?: () => readonly ObservedPod[];
+  /** What the CustomNodeResource of this node says is allocatable. */
+  allocatable: ResourceListReader;
+  /** How dear a pod is; undefined: not known. Default: of no pod. */
+  scoreOf?: (pod: ObservedPod) => number | undefined;
+  /** From one regular round to the next, milliseconds. */
+  roundPeriodMs: () => number;
   clock: Clock;
   log: Logger;
   metrics: InTreeEvictionMetrics;

@@ -20,15 +20,16 @@ export interface PodMemoriesOptions {
 }
 
 // Older figures say nothing about now, milliseconds. Runtimes collect theirs every ten seconds or so.
-const LONGEST_AGE_MS = 30_000;
+export const LONGEST_AGE_MS = 30_000;
 // Runtimes walk all containers for this answer.
-const RUNTIME_PERIOD_MS = 10_000;
+export const RUNTIME_PERIOD_MS = 10_000;
 const RUNTIME_DEADLINE_MS = 2_000;
 
 /** Memory of pods by their cgroups, and by the runtime's word for those without one. */
 export class PodMemories {
   readonly #options: PodMemoriesOptions;
   readonly #runtime: SharedReading<readonly PodStats[]> | undefined;
+  #last: ReadonlyMap<string, PodMemory> = new Map();
 
   constructor(options: PodMemoriesOptions) {
     const { runtimeStats, clock } = options;
@@ -38,8 +39,13 @@ export class PodMemories {
       new SharedReading(
         clock,
         () => RUNTIME_PERIOD_MS,
-        () => readRuntime(runtimeStats, clock),
+        () => readPodStats(runtimeStats, clock),
       );
+  }
+
+  /** What a pod used when a plugin last asked; undefined where that is not known. Reads nothing. */
+  lastOf(uid: string): PodMemory | undefined {
+    return this.#last.get(uid);
   }
 
   /**
@@ -50,8 +56,9 @@ export class PodMemories {
     pods: readonly ObservedPod[],
     signal: AbortSignal,
   ): Promise<Reading<ReadonlyMap<string, PodMemory>>> {
-    const now = () => this.#options.clock.now();
+    const now = () => this.#options.clock.monotonic();
     const found = new Map<string, PodMemory>();
+    this.#last = found;
     const cgroups = freshReading(await this.#options.readings.pods(signal), now(), LONGEST_AGE_MS);
     if (cgroups.state === "read") {
       for (const { pod } of pods) {
@@ -64,7 +71,7 @@ export class PodMemories {
     const runtime = freshReading(await this.#runtime.get(signal), now(), LONGEST_AGE_MS);
     if (runtime.state !== "read") return withValue(cgroups, found);
     for (const stats of runtime.value) {
-      const memory = runtimeMemory(stats, now());
+      const memory = runtimeMemory(stats, this.#options.clock.now());
       if (memory && !found.has(stats.uid)) found.set(stats.uid, memory);
     }
     return { ...runtime, value: found };
@@ -75,13 +82,14 @@ function withValue<T>(reading: Reading<unknown>, value: T): Reading<T> {
   return reading.state === "read" ? { ...reading, value } : reading;
 }
 
-async function readRuntime(
+/** The runtime's statistics of pods, within a deadline. */
+export async function readPodStats(
   stats: Pick<RuntimeStats, "pods">,
   clock: Clock,
 ): Promise<Reading<readonly PodStats[]>> {
-  const at = clock.now();
+  const at = clock.monotonic();
   try {
-    const what = "memory of pods from the runtime";
+    const what = "statistics of pods from the runtime";
     const value = await withDeadline(clock, RUNTIME_DEADLINE_MS, what, undefined, (signal) =>
       stats.pods(signal),
     );
@@ -95,6 +103,7 @@ async function readRuntime(
   }
 }
 
+// The runtime gives wall time: all there is of the age of its figures.
 function runtimeMemory({ memory }: PodStats, now: number): PodMemory | undefined {
   if (!memory || Math.abs(now - Number(memory.takenAt / 1_000_000n)) > LONGEST_AGE_MS) return undefined;
   return {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { memoryRequest, podRequests, unitsOf, WholePods } from "./pod-resources.ts";
+import { memoryRequest, observedDetails, podRequests, unitsOf } from "./pod-resources.ts";
 import { Mi, testPod } from "./testing/parts.ts";
 
 const container = (memory: string, more: Record<string, unknown> = {}) => ({
@@ -40,21 +40,14 @@ describe("requests of a pod", () => {
       9,
     ],
   ])("%s", (_, spec, starting, running) => {
-    const pod = new WholePods().of(testPod("p", { spec }));
+    const pod = observedDetails.of(testPod("p", { spec }));
     expect(unitsOf(podRequests(pod).get("memory")!)).toBe(starting * Mi);
     expect(memoryRequest(pod)).toBe(running * Mi);
   });
 
   it("are none where none are stated, not 0", () => {
-    const pod = new WholePods().of(testPod("p"));
+    const pod = observedDetails.of(testPod("p"));
     expect(podRequests(pod).size).toBe(0);
     expect(memoryRequest(pod)).toBeUndefined();
   });
-});
-
-it("a pod is decoded once for each version of it", () => {
-  const pods = new WholePods();
-  const pod = testPod("p");
-  expect(pods.of(pod)).toBe(pods.of(pod));
-  expect(pods.of(pod)).not.toBe(pods.of(testPod("p")));
 });

@@ -1,42 +1,24 @@
-import type { ObservedPod } from "../../eviction/index.ts";
-import { type Container, Pod, type Quantity as TextQuantity } from "../../gen/k8s/core/v1/api.ts";
+import type { ObservedPod, PodDetails } from "../../eviction/index.ts";
+import type { Quantity as TextQuantity } from "../../gen/k8s/core/v1/api.ts";
 import { isQuantity, parseQuantity } from "../../lib/index.ts";
 
 /** Amounts of resources by name, in billionths of their unit. */
 export type Amounts = ReadonlyMap<string, bigint>;
 
-/** The parts of whole pods that plugins need, decoded once for each version of a pod. */
-export class WholePods {
-  readonly #decoded = new WeakMap<Uint8Array, Pod>();
-
-  of({ bytes }: ObservedPod): Pod {
-    const known = this.#decoded.get(bytes);
-    if (known) return known;
-    const { metadata, spec } = Pod.decode(bytes);
-    const pod = Pod.fromPartial({
-      metadata: { annotations: metadata?.annotations ?? {} },
-      spec: {
-        containers: spec?.containers.map(lean) ?? [],
-        initContainers: spec?.initContainers.map(lean) ?? [],
-        overhead: spec?.overhead ?? {},
-        resources: spec?.resources,
-      },
-    });
-    this.#decoded.set(bytes, pod);
-    return pod;
-  }
+/** Where plugins read what a pod requests: the pod itself, or what a file says of a pod in a record. */
+export interface WholePods {
+  of(pod: ObservedPod): PodDetails;
 }
 
-function lean({ name, resources, restartPolicy }: Container) {
-  return { name, resources, restartPolicy };
-}
+/** The details that pods were observed with. */
+export const observedDetails: WholePods = { of: ({ details }) => details };
 
 /**
  * What a pod asks for while it runs and while it starts, whichever is more, as Kubernetes counts it: containers and
  * sidecars together; each init container with the sidecars started before it; the overhead; the pod's own requests
  * in place of the sums where it states them.
  */
-export function podRequests({ spec }: Pod): Amounts {
+export function podRequests({ spec }: PodDetails): Amounts {
   const running = new Map<string, bigint>();
   let sidecars: Amounts = new Map();
   const starting = new Map<string, bigint>();
@@ -57,7 +39,7 @@ export function podRequests({ spec }: Pod): Amounts {
  * The memory that a pod's running containers ask for together, bytes; undefined where one of them asks for none: then
  * there is nothing to measure its use by. Containers, sidecars, overhead; the pod's own request where it states one.
  */
-export function memoryRequest({ spec }: Pod): number | undefined {
+export function memoryRequest({ spec }: PodDetails): number | undefined {
   const overhead = amountsOf(spec?.overhead).get("memory") ?? 0n;
   const ofPod = amountsOf(spec?.resources?.requests).get("memory") ?? 0n;
   if (ofPod > 0n) return bytesOf(ofPod + overhead);

@@ -1,20 +1,19 @@
 import type {
-  EvictionSource,
-  EvictPodsAnswer,
   ObservedPod,
+  PodDetails,
   ThresholdAnswer,
   TopAnswer,
   TopQuestion,
 } from "../../eviction/index.ts";
 import { freshReading } from "../../host/index.ts";
-import { noPods, noTopPods, notMet } from "./answers.ts";
-import { MissingReadings } from "./missing-readings.ts";
-import { RECLAIMED_RESOURCE_PRESSURE } from "./names.ts";
-import { activePods, type EvictionPluginParts, type ResourceListReader } from "./parts.ts";
-import { type Amounts, amountsOf, podRequests, sum, unitsOf, WholePods } from "./pod-resources.ts";
+import { noTopPods, notMet } from "./answers.ts";
+import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
+import { activePods } from "./parts.ts";
+import { type Amounts, amountsOf, podRequests, sum, unitsOf } from "./pod-resources.ts";
 import {
   type CrossedThreshold,
   crossedThreshold,
+  defaultReclaimedResourceSettings,
   enoughFor,
   type ReclaimedResourceSettings,
   rankByScore,
@@ -25,55 +24,31 @@ import { isReclaimed } from "./severity.ts";
 // What was allocatable longer ago is no ground to evict anybody, milliseconds.
 const LONGEST_AGE_MS = 5 * 60_000;
 
-export interface ReclaimedResourceOptions {
-  /** What the CustomNodeResource of this node says is allocatable. */
-  allocatable: ResourceListReader;
-  /** How dear a pod is; undefined: not told. Default: nobody is told. */
-  scoreOf?: (pod: ObservedPod) => number | undefined;
-}
-
 /** Evicts reclaimed pods when together they ask for more than was lent to them. */
-export function reclaimedResourcePressurePlugin(
-  parts: Omit<EvictionPluginParts, "readings" | "memories">,
-  settings: () => ReclaimedResourceSettings,
-  options: ReclaimedResourceOptions,
-): EvictionSource {
-  return new ReclaimedResourcePressure(parts, settings, options);
-}
+export const reclaimedResourcePressure: InTreePlugin<ReclaimedResourceSettings> = {
+  name: "reclaimed-resource-pressure-eviction-plugin",
+  defaults: defaultReclaimedResourceSettings,
+  answers: (context) => new ReclaimedResourcePressure(context),
+};
 
-class ReclaimedResourcePressure implements EvictionSource {
-  readonly name = RECLAIMED_RESOURCE_PRESSURE;
-  readonly #parts: Omit<EvictionPluginParts, "readings" | "memories">;
-  readonly #settings: () => ReclaimedResourceSettings;
-  readonly #options: ReclaimedResourceOptions;
-  readonly #missing: MissingReadings;
-  readonly #wholePods = new WholePods();
-  #requests = new WeakMap<Uint8Array, Amounts>();
+class ReclaimedResourcePressure implements InTreeAnswers {
+  readonly #context: InTreePluginContext<ReclaimedResourceSettings>;
+  #requests = new WeakMap<PodDetails, Amounts>();
   #crossed: CrossedThreshold | undefined;
 
-  constructor(
-    parts: Omit<EvictionPluginParts, "readings" | "memories">,
-    settings: () => ReclaimedResourceSettings,
-    options: ReclaimedResourceOptions,
-  ) {
-    this.#parts = parts;
-    this.#settings = settings;
-    this.#options = options;
-    this.#missing = new MissingReadings(this.name, parts.log, parts.metrics);
-  }
-
-  async getEvictPods(): Promise<EvictPodsAnswer> {
-    return noPods;
+  constructor(context: InTreePluginContext<ReclaimedResourceSettings>) {
+    this.#context = context;
   }
 
   async thresholdMet(pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer> {
-    const settings = this.#settings();
+    const { parts, missing } = this.#context;
+    const settings = this.#context.settings();
     this.#crossed = undefined;
-    const reclaimed = activePods(this.#parts.nodePods?.() ?? pods).filter(isReclaimed);
+    const reclaimed = activePods(parts.nodePods?.() ?? pods).filter(isReclaimed);
     if (reclaimed.length === 0) return notMet;
-    const reading = await this.#options.allocatable(signal);
-    const fresh = freshReading(reading, this.#parts.clock.now(), LONGEST_AGE_MS);
-    const allocatable = this.#missing.valueOf("allocatable", fresh);
+    const reading = await parts.allocatable(signal);
+    const fresh = freshReading(reading, parts.clock.monotonic(), LONGEST_AGE_MS);
+    const allocatable = missing.valueOf("allocatable", fresh);
     if (!allocatable) return notMet;
     const requested = reclaimed.map((pod) => this.#requestsOf(pod)).reduce(sum);
     this.#crossed = crossedThreshold(requested, amountsOf(allocatable), settings);
@@ -85,6 +60,7 @@ class ReclaimedResourcePressure implements EvictionSource {
       scope: resource,
       thresholdValue: threshold,
       observedValue: this.#crossed.requested,
+      ...(resource.endsWith("memory") ? { unit: "bytes" } : {}),
       gracePeriodSeconds: settings.toleranceSeconds,
     };
   }
@@ -102,20 +78,20 @@ class ReclaimedResourcePressure implements EvictionSource {
       crossed.metType === "hard"
         ? ranked.slice(0, topN)
         : enoughFor(ranked, crossed.requested, crossed.threshold);
-    const { gracePeriodSeconds } = this.#settings();
+    const { gracePeriodSeconds } = this.#context.settings();
     return { pods: victims.map(({ pod }) => pod), gracePeriodSeconds };
   }
 
   #scored(pod: ObservedPod, resource: string): ScoredPod {
     const requested = unitsOf(this.#requestsOf(pod).get(resource) ?? 0n);
-    return { ...pod, requested, score: this.#options.scoreOf?.(pod) };
+    return { ...pod, requested, score: this.#context.parts.scoreOf?.(pod) };
   }
 
   #requestsOf(pod: ObservedPod): Amounts {
-    const known = this.#requests.get(pod.bytes);
+    const known = this.#requests.get(pod.details);
     if (known) return known;
-    const requests = podRequests(this.#wholePods.of(pod));
-    this.#requests.set(pod.bytes, requests);
+    const requests = podRequests(pod.details);
+    this.#requests.set(pod.details, requests);
     return requests;
   }
 }

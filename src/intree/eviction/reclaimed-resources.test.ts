@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import type { ObservedPod } from "../../eviction/index.ts";
 import type { Reading } from "../../host/index.ts";
 import { NodekeeperError } from "../../lib/index.ts";
+import { inTreeSource } from "./in-tree-plugin.ts";
 import { amountsOf } from "./pod-resources.ts";
-import { reclaimedResourcePressurePlugin } from "./reclaimed-resource-plugin.ts";
+import { reclaimedResourcePressure } from "./reclaimed-resource-plugin.ts";
 import {
   crossedThreshold,
   defaultReclaimedResourceSettings as defaults,
@@ -151,15 +152,13 @@ describe("the plugin", () => {
     const state = {
       allocatable: {
         state: "read",
-        at: machine.clock.now(),
+        at: machine.clock.monotonic(),
         value: { [cpu]: "1k" },
         problems: [],
       } as Reading<Record<string, string>>,
     };
-    const plugin = reclaimedResourcePressurePlugin(machine.parts(), () => ({ ...defaults, ...changes }), {
-      allocatable: () => state.allocatable,
-      ...(scoreOf ? { scoreOf } : {}),
-    });
+    const parts = machine.parts({ allocatable: () => state.allocatable, ...(scoreOf ? { scoreOf } : {}) });
+    const plugin = inTreeSource(reclaimedResourcePressure, parts, () => ({ ...defaults, ...changes }));
     const top = async (scope = cpu, topN = 1) => {
       const answer = await plugin.getTopEvictionPods(pods, topQuestion(plugin.name, scope, topN), never);
       return { ...answer, pods: answer.pods.map(({ name }) => name) };
@@ -207,7 +206,7 @@ describe("the plugin", () => {
   it.each([
     ["missing", { state: "missing", at: 0, message: "no CustomNodeResource" }],
     ["failed", { state: "failed", at: 0, error: new NodekeeperError("unavailable", "away") }],
-    ["too old", { state: "read", at: 1_000_000 - 301_000, value: { [cpu]: "1" }, problems: [] }],
+    ["too old", { state: "read", at: -301_000, value: { [cpu]: "1" }, problems: [] }],
   ] as [string, Reading<Record<string, string>>][])("evicts nobody by what is %s", async (_, allocatable) => {
     const { plugin, state, top } = setup();
     await plugin.thresholdMet(pods, never);

@@ -1,18 +1,10 @@
-import type {
-  EvictionSource,
-  EvictPodAnswer,
-  EvictPodsAnswer,
-  ObservedPod,
-  ThresholdAnswer,
-  TopAnswer,
-} from "../../eviction/index.ts";
-import { noPods, noTopPods, notMet } from "./answers.ts";
-import { MissingReadings } from "./missing-readings.ts";
-import { RSS_OVERUSE } from "./names.ts";
-import type { EvictionPluginParts } from "./parts.ts";
+import type { EvictPodAnswer, EvictPodsAnswer, ObservedPod } from "../../eviction/index.ts";
+import { noPods } from "./answers.ts";
+import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
 import type { PodMemory } from "./pod-memory.ts";
-import { memoryRequest, WholePods } from "./pod-resources.ts";
+import { memoryRequest } from "./pod-resources.ts";
 import {
+  defaultRssOveruseSettings,
   hasLabels,
   MEMORY_ENHANCEMENT,
   overuseReason,
@@ -22,37 +14,33 @@ import {
 
 /**
  * Names, as soft, the shared and reclaimed pods that hold more anonymous memory than they asked for, so that enough is
- * left for page cache. One of which a container has no memory request is left alone.
+ * left for page cache. One of which a container has no memory request is left alone. A pod that uses more than it
+ * requested may be a good one: the plugin is off unless named.
  */
-export function rssOverusePlugin(
-  parts: EvictionPluginParts,
-  settings: () => RssOveruseSettings,
-): EvictionSource {
-  return new RssOveruse(parts, settings);
-}
+export const rssOveruse: InTreePlugin<RssOveruseSettings> = {
+  name: "rss-overuse-eviction-plugin",
+  onByDefault: false,
+  defaults: defaultRssOveruseSettings,
+  answers: (context) => new RssOveruse(context),
+};
 
-class RssOveruse implements EvictionSource {
-  readonly name = RSS_OVERUSE;
-  readonly #parts: EvictionPluginParts;
-  readonly #settings: () => RssOveruseSettings;
-  readonly #missing: MissingReadings;
-  readonly #wholePods = new WholePods();
+class RssOveruse implements InTreeAnswers {
+  readonly #context: InTreePluginContext<RssOveruseSettings>;
 
-  constructor(parts: EvictionPluginParts, settings: () => RssOveruseSettings) {
-    this.#parts = parts;
-    this.#settings = settings;
-    this.#missing = new MissingReadings(this.name, parts.log, parts.metrics);
+  constructor(context: InTreePluginContext<RssOveruseSettings>) {
+    this.#context = context;
   }
 
   async getEvictPods(pods: readonly ObservedPod[], signal: AbortSignal): Promise<EvictPodsAnswer> {
-    const settings = this.#settings();
+    const { parts, missing } = this.#context;
+    const settings = this.#context.settings();
     const watched = pods.filter(
       ({ pod }) =>
         (pod.qosLevel === "shared_cores" || pod.qosLevel === "reclaimed_cores") &&
         hasLabels(pod.labels, settings.labels),
     );
     if (watched.length === 0) return noPods;
-    const known = this.#missing.valueOf("podMemory", await this.#parts.memories.of(watched, signal));
+    const known = missing.valueOf("podMemory", await parts.memories.of(watched, signal));
     if (!known) return noPods;
     const named: EvictPodAnswer[] = [];
     for (const observed of watched) {
@@ -63,23 +51,15 @@ class RssOveruse implements EvictionSource {
     return { pods: named, condition: null };
   }
 
-  async thresholdMet(): Promise<ThresholdAnswer> {
-    return notMet;
-  }
-
-  async getTopEvictionPods(): Promise<TopAnswer> {
-    return noTopPods;
-  }
-
   #reasonFor(
     observed: ObservedPod,
     memory: PodMemory | undefined,
     { rateThreshold }: RssOveruseSettings,
   ): string | undefined {
     if (memory?.rssBytes === undefined) return undefined;
-    const whole = this.#wholePods.of(observed);
-    const stated = statedRate(whole.metadata?.annotations[MEMORY_ENHANCEMENT]);
+    const { details } = observed;
+    const stated = statedRate(details.metadata?.annotations[MEMORY_ENHANCEMENT]);
     if (stated === "invalid") return undefined;
-    return overuseReason(memory.rssBytes, memoryRequest(whole), stated ?? rateThreshold);
+    return overuseReason(memory.rssBytes, memoryRequest(details), stated ?? rateThreshold);
   }
 }

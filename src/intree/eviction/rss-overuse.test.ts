@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { inTreeSource } from "./in-tree-plugin.ts";
 import {
   defaultRssOveruseSettings as defaults,
   MEMORY_ENHANCEMENT,
@@ -6,7 +7,7 @@ import {
   type RssOveruseSettings,
   statedRate,
 } from "./rss-overuse.ts";
-import { rssOverusePlugin } from "./rss-overuse-plugin.ts";
+import { rssOveruse } from "./rss-overuse-plugin.ts";
 import { Gi, Mi, never, TestMachine, type TestPod, testPod, uses } from "./testing/parts.ts";
 
 it.each([
@@ -45,7 +46,7 @@ describe("the plugin", () => {
     { rssBytes = 2 * Gi, settings = {} as Partial<RssOveruseSettings>, machine = new TestMachine() } = {},
   ) {
     machine.pods ??= { p: { memory: uses(0, { rssBytes }) } };
-    const plugin = rssOverusePlugin(machine.parts(), () => ({ ...defaults, ...settings }));
+    const plugin = inTreeSource(rssOveruse, machine.parts(), () => ({ ...defaults, ...settings }));
     expect((await plugin.thresholdMet([], never)).metType).toBe("none");
     return await plugin.getEvictPods([testPod("p", pod)], never);
   }

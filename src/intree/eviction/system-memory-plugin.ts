@@ -1,19 +1,12 @@
-import type {
-  EvictionSource,
-  EvictPodsAnswer,
-  ObservedPod,
-  ThresholdAnswer,
-  TopAnswer,
-  TopQuestion,
-} from "../../eviction/index.ts";
-import { mapReading, readingValue } from "../../host/index.ts";
-import { noPods, noTopPods, notMet } from "./answers.ts";
+import type { ObservedPod, ThresholdAnswer, TopAnswer, TopQuestion } from "../../eviction/index.ts";
+import { type HostSample, mapReading, readingValue } from "../../host/index.ts";
+import { noTopPods, notMet } from "./answers.ts";
 import { bytesOnNode, measurePods, shortestNode, usingAtLeast } from "./candidates.ts";
-import { MissingReadings } from "./missing-readings.ts";
-import { SYSTEM_MEMORY_PRESSURE } from "./names.ts";
-import { activePods, type EvictionPluginParts } from "./parts.ts";
+import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
+import { activePods } from "./parts.ts";
 import { graceFor, podsAtRisk, worseOf } from "./severity.ts";
 import {
+  defaultSystemMemorySettings,
   judgeFreeMemory,
   judgePressure,
   type MemoryVerdict,
@@ -21,55 +14,65 @@ import {
   type SystemMemorySettings,
   type WorkloadPressure,
 } from "./system-memory.ts";
+import { VictimCooldown } from "./victim-cooldown.ts";
 import { rankVictims } from "./victim-ranking.ts";
 
 const SCOPE = "SystemMemory";
 
 /** Evicts for the memory of the whole machine: too little is free, or the workload stands still for want of it. */
-export function systemMemoryPressurePlugin(
-  parts: EvictionPluginParts,
-  settings: () => SystemMemorySettings,
-): EvictionSource {
-  return new SystemMemoryPressure(parts, settings);
-}
+export const systemMemoryPressure: InTreePlugin<SystemMemorySettings> = {
+  name: "system-memory-pressure-eviction-plugin",
+  defaults: defaultSystemMemorySettings,
+  answers: (context) => new SystemMemoryPressure(context),
+};
 
-class SystemMemoryPressure implements EvictionSource {
-  readonly name = SYSTEM_MEMORY_PRESSURE;
-  readonly #parts: EvictionPluginParts;
-  readonly #settings: () => SystemMemorySettings;
-  readonly #missing: MissingReadings;
+class SystemMemoryPressure implements InTreeAnswers {
+  readonly #context: InTreePluginContext<SystemMemorySettings>;
   #verdict: MemoryVerdict | undefined;
   #detectedAt: number | undefined;
   #pressedSince: PressedSince;
-  #namedAt: number | undefined;
+  readonly #cooldown: VictimCooldown;
 
-  constructor(parts: EvictionPluginParts, settings: () => SystemMemorySettings) {
-    this.#parts = parts;
-    this.#settings = settings;
-    this.#missing = new MissingReadings(this.name, parts.log, parts.metrics);
-  }
-
-  async getEvictPods(): Promise<EvictPodsAnswer> {
-    return noPods;
+  constructor(context: InTreePluginContext<SystemMemorySettings>) {
+    this.#context = context;
+    this.#cooldown = new VictimCooldown(context.parts);
   }
 
   async thresholdMet(pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer> {
-    const now = this.#parts.clock.monotonic();
-    const { detectionPeriodMs } = this.#settings();
-    if (this.#detectedAt === undefined || now - this.#detectedAt >= detectionPeriodMs) {
+    const now = this.#context.parts.clock.monotonic();
+    const { detectionPeriodMs } = this.#context.settings();
+    const isCalm = !this.#verdict || this.#verdict.severity === "none";
+    if (isCalm || this.#detectedAt === undefined || now - this.#detectedAt >= detectionPeriodMs) {
       await this.#detect(pods, now, signal);
     }
     const verdict = this.#verdict;
     if (!verdict || verdict.severity === "none") return notMet;
     return {
       ...notMet,
-      metType: "hard",
+      // Pressure that no pod can relieve keeps its condition; as a threshold it would be recorded each round.
+      metType: podsAtRisk(pods, verdict.severity).length > 0 ? "hard" : "none",
       scope: SCOPE,
       thresholdValue: verdict.threshold,
       observedValue: verdict.observed,
       operator: verdict.operator,
+      unit: verdict.unit,
       condition: { target: "node", name: "MemoryPressure", effects: ["NoSchedule"], met: true },
     };
+  }
+
+  crossed(sample: HostSample): string[] {
+    const { clock } = this.#context.parts;
+    const settings = this.#context.settings();
+    const memory = sample.memory();
+    // The machine stalls at least as much as the workload on it, so without this much there is no need to look.
+    const stalls = sample.pressure("memory")?.some.avg10 ?? 0;
+    const pressedMs = this.#pressedSince === undefined ? 0 : clock.monotonic() - this.#pressedSince;
+    const crossed: string[] = [];
+    if (memory && judgeFreeMemory(memory, settings).severity !== "none") crossed.push("free memory");
+    if (stalls >= settings.workloadPressurePercent) crossed.push("memory pressure");
+    if (pressedMs >= settings.pressureDurationMs) crossed.push("duration of memory pressure");
+    if (pressedMs >= 3 * settings.pressureDurationMs) crossed.push("duration for all pods");
+    return crossed;
   }
 
   async getTopEvictionPods(
@@ -77,15 +80,15 @@ class SystemMemoryPressure implements EvictionSource {
     { topN }: TopQuestion,
     signal: AbortSignal,
   ): Promise<TopAnswer> {
-    const { clock, memories, readings } = this.#parts;
-    const settings = this.#settings();
+    const { parts, missing } = this.#context;
+    const { memories, readings } = parts;
+    const settings = this.#context.settings();
     const severity = this.#verdict?.severity ?? "none";
     const atRisk = podsAtRisk(pods, severity);
-    const isCooling = this.#namedAt !== undefined && clock.monotonic() - this.#namedAt < settings.cooldownMs;
-    if (atRisk.length === 0 || isCooling) return noTopPods;
+    if (atRisk.length === 0 || this.#cooldown.holds(settings.cooldownMs)) return noTopPods;
 
-    const known = this.#missing.valueOf("podMemory", await memories.of(atRisk, signal));
-    const nodes = this.#missing.valueOf("nodeMemory", await readings.nodeMemory(signal));
+    const known = missing.valueOf("podMemory", await memories.of(atRisk, signal));
+    const nodes = missing.valueOf("nodeMemory", await readings.nodeMemory(signal));
     const node = nodes && shortestNode(nodes);
     if (!known || !nodes || !node) return noTopPods;
     const measured = measurePods(
@@ -95,18 +98,19 @@ class SystemMemoryPressure implements EvictionSource {
       (memory) => bytesOnNode(memory, node, nodes) ?? (memory.nodeBytes ? undefined : memory.usageBytes),
     );
     const ranked = rankVictims(usingAtLeast(measured, node, settings.victimMinimumShare), settings.ranking);
-    const victims = ranked.slice(0, topN);
-    if (victims.length > 0) this.#namedAt = clock.monotonic();
-    return { pods: victims.map(({ pod }) => pod), gracePeriodSeconds: graceFor(severity, settings) };
+    const victims = ranked.slice(0, topN).map(({ pod }) => pod);
+    this.#cooldown.start(victims);
+    return { pods: victims, gracePeriodSeconds: graceFor(severity, settings) };
   }
 
   async #detect(pods: readonly ObservedPod[], now: number, signal: AbortSignal): Promise<void> {
-    const settings = this.#settings();
+    const { parts, missing } = this.#context;
+    const settings = this.#context.settings();
     const [memory, pressure] = await Promise.all([
-      this.#parts.readings.memory(signal),
+      parts.readings.memory(signal),
       this.#pressure(pods, settings, signal),
     ]);
-    const state = this.#missing.valueOf("memory", memory);
+    const state = missing.valueOf("memory", memory);
     const free = state && judgeFreeMemory(state, settings);
     const { since, ...stalled } = judgePressure(this.#pressedSince, pressure, now, settings);
     this.#pressedSince = since;
@@ -121,7 +125,7 @@ class SystemMemoryPressure implements EvictionSource {
     { workloadCgroup }: SystemMemorySettings,
     signal: AbortSignal,
   ): Promise<WorkloadPressure | undefined> {
-    const { readings, nodePods } = this.#parts;
+    const { readings, nodePods } = this.#context.parts;
     const reading = await readings.pods(signal);
     const state = readingValue(reading);
     const workload =

@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { EvictionSource, ObservedPod } from "../../eviction/index.ts";
+import { inTreeSource } from "./in-tree-plugin.ts";
 import {
   defaultSystemMemorySettings as defaults,
   judgeFreeMemory,
   judgePressure,
   type SystemMemorySettings,
 } from "./system-memory.ts";
-import { systemMemoryPressurePlugin } from "./system-memory-plugin.ts";
+import { systemMemoryPressure } from "./system-memory-plugin.ts";
 import { Gi, Mi, never, stall, TestMachine, testPod, topQuestion, uses } from "./testing/parts.ts";
 
 const memory = (freeBytes: number, watermarkScaleFactor?: number) => ({
@@ -97,7 +98,7 @@ describe("the plugin", () => {
       shared: { memory: uses(20 * Gi) },
       tiny: { memory: uses(Mi) },
     };
-    const plugin = systemMemoryPressurePlugin(machine.parts(), () => settings);
+    const plugin = inTreeSource(systemMemoryPressure, machine.parts(), () => settings);
     return { machine, plugin, settings };
   }
 
@@ -117,7 +118,7 @@ describe("the plugin", () => {
       gracePeriodSeconds: 0,
       condition: { target: "node", name: "MemoryPressure", effects: ["NoSchedule"], met: true },
     });
-    expect(await top(plugin)).toEqual({ pods: ["lent-large"], gracePeriodSeconds: 1 });
+    expect(await top(plugin)).toEqual({ pods: ["lent-large"], gracePeriodSeconds: 10 });
     expect(await plugin.getEvictPods(pods, never)).toEqual({ pods: [], condition: null });
   });
 
@@ -132,6 +133,22 @@ describe("the plugin", () => {
     expect((await top(plugin)).pods).toEqual(["lent-large"]);
   });
 
+  it("names the next pod at once where the first was not evicted, as where a budget forbade it", async () => {
+    const machine = setup().machine;
+    let onNode: ObservedPod[] = [...pods];
+    const plugin = inTreeSource(systemMemoryPressure, machine.parts({ nodePods: () => onNode }), () => ({
+      ...defaults,
+      freeMinimumBytes: Gi,
+    }));
+    await plugin.thresholdMet(pods, never);
+    expect((await top(plugin)).pods).toEqual(["lent-large"]);
+    const offered = pods.filter(({ pod }) => pod.name !== "lent-large");
+    expect((await top(plugin, offered)).pods).toEqual(["lent-small"]);
+    // That one is evicted.
+    onNode = onNode.filter(({ pod }) => pod.name !== "lent-small");
+    expect((await top(plugin, offered)).pods).toEqual([]);
+  });
+
   it("does not begin a cooldown for nobody", async () => {
     const { machine, plugin } = setup();
     await plugin.thresholdMet(pods, never);
@@ -140,7 +157,15 @@ describe("the plugin", () => {
     expect(machine.podReads).toBeGreaterThan(0);
   });
 
-  it("looks at the machine every nine seconds", async () => {
+  it("without a pod at risk keeps its condition, and is no threshold that is met each round", async () => {
+    const { plugin } = setup();
+    expect(await plugin.thresholdMet([pods[3]!], never)).toMatchObject({
+      metType: "none",
+      condition: { name: "MemoryPressure", met: true },
+    });
+  });
+
+  it("while there is pressure, looks at the machine every nine seconds", async () => {
     const { machine, plugin } = setup();
     await plugin.thresholdMet(pods, never);
     machine.memory = memory(50 * Gi);
@@ -227,7 +252,7 @@ describe("the plugin", () => {
         operator: "greaterThan",
       });
       expect((await top(plugin, shared)).pods).toEqual([]);
-      expect(await top(plugin, all)).toEqual({ pods: ["lent"], gracePeriodSeconds: 1 });
+      expect(await top(plugin, all)).toEqual({ pods: ["lent"], gracePeriodSeconds: 10 });
       await machine.clock.step(35_000);
       await plugin.thresholdMet(shared, never);
       expect(await top(plugin, shared)).toEqual({ pods: ["b"], gracePeriodSeconds: null });
@@ -236,7 +261,7 @@ describe("the plugin", () => {
     it("counts pods that are no candidates", async () => {
       const { machine } = pressed();
       const parts = machine.parts({ nodePods: () => shared });
-      const plugin = systemMemoryPressurePlugin(parts, () => defaults);
+      const plugin = inTreeSource(systemMemoryPressure, parts, () => defaults);
       await plugin.thresholdMet([lent], never);
       await machine.clock.step(15_000);
       expect((await plugin.thresholdMet([lent], never)).metType).toBe("hard");
@@ -252,7 +277,7 @@ describe("the plugin", () => {
       await machine.clock.step(9_000);
       await plugin.thresholdMet(shared, never);
       await machine.clock.step(15_000);
-      expect((await plugin.thresholdMet(shared, never)).metType).toBe("hard");
+      expect((await plugin.thresholdMet([...shared, lent], never)).metType).toBe("hard");
     });
 
     it("begins anew after a look that found none out", async () => {

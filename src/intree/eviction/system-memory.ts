@@ -40,7 +40,7 @@ export const defaultSystemMemorySettings: Readonly<SystemMemorySettings> = {
   victimMinimumShare: 0.001,
   ranking: ["qosLevel", "priority", "usage"],
   gracePeriodSeconds: null,
-  reclaimedGracePeriodSeconds: 1,
+  reclaimedGracePeriodSeconds: 10,
 };
 
 /** How bad it is, and by which figures. */
@@ -49,6 +49,7 @@ export interface MemoryVerdict {
   observed: number;
   threshold: number;
   operator: "lessThan" | "greaterThan";
+  unit: "bytes" | "%";
 }
 
 /** Judges free memory against the configured minimum and, where it is told, the kernel's distance between watermarks. */
@@ -58,7 +59,7 @@ export function judgeFreeMemory(
 ): MemoryVerdict {
   const threshold = Math.max(freeMinimumBytes, (totalBytes * watermarkScaleFactor) / 10_000);
   const severity = freeBytes < threshold ? "reclaimed" : "none";
-  return { severity, observed: freeBytes, threshold, operator: "lessThan" };
+  return { severity, observed: freeBytes, threshold, operator: "lessThan", unit: "bytes" };
 }
 
 /** `some avg10` of the workload and of each shared or dedicated pod that has a figure, percent. */
@@ -80,7 +81,12 @@ export function judgePressure(
   const { workloadPressurePercent, podPressurePercent, pressedPods, meanPressurePercent } = settings;
   const pods = pressure?.pods ?? [];
   const mean = pods.length === 0 ? 0 : pods.reduce((sum, each) => sum + each, 0) / pods.length;
-  const figures = { observed: mean, threshold: meanPressurePercent, operator: "greaterThan" } as const;
+  const figures = {
+    observed: mean,
+    threshold: meanPressurePercent,
+    operator: "greaterThan",
+    unit: "%",
+  } as const;
   const isPressed =
     pressure !== undefined &&
     pressure.workload >= workloadPressurePercent &&

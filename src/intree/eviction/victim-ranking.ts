@@ -1,5 +1,6 @@
 import type { ObservedPod } from "../../eviction/index.ts";
 import type { PodMemory } from "./pod-memory.ts";
+import { victimOrder } from "./victim-order.ts";
 
 /**
  * What pods are ranked by: reclaimed QoS level first, then lower priority first, or more memory first: as cgroups charge
@@ -25,18 +26,11 @@ export interface MeasuredPod extends ObservedPod {
 }
 
 /**
- * The pods in the order in which they should go. One of which a metric of the ranking is not known is left out: nobody
- * is evicted for what could not be read (katalyst puts such pods first).
+ * The pods in the order in which they are evicted. One of which a metric of the ranking is not known is left out (katalyst
+ * puts such pods first).
  */
 export function rankVictims(pods: readonly MeasuredPod[], ranking: readonly RankingMetric[]): MeasuredPod[] {
-  const known = pods.filter((pod) => ranking.every((metric) => figureOf(pod, metric) !== undefined));
-  return known.sort((a, b) => {
-    for (const metric of ranking) {
-      const difference = figureOf(b, metric)! - figureOf(a, metric)!;
-      if (difference !== 0) return difference;
-    }
-    return a.pod.uid < b.pod.uid ? -1 : 1;
-  });
+  return victimOrder(pods, (pod) => ranking.map((metric) => figureOf(pod, metric)));
 }
 
 // Greater goes first.

@@ -2,6 +2,7 @@ import type {
   AllocatableResourcesResponse,
   ContainerDevices,
   ContainerMemory,
+  DynamicResource,
   ListPodResourcesResponse,
   TopologyInfo,
 } from "../../gen/podresources/v1/api.ts";
@@ -30,10 +31,19 @@ export interface Resources {
   readonly memory: readonly MemoryBlock[];
 }
 
+/** A device of a DRA driver that is allocated for a claim. Before Kubernetes 1.31 the kubelet leaves its names empty. */
+export interface ClaimedDevice {
+  readonly driver: string;
+  readonly pool: string;
+  readonly device: string;
+}
+
 /** What all containers of one pod hold. */
 export interface PodHolding extends Resources {
   readonly namespace: string;
   readonly name: string;
+  /** The devices of the claims that its containers refer to; one that several refer to is there for each. */
+  readonly claimed: readonly ClaimedDevice[];
 }
 
 /** What the kubelet says of one moment; the two halves are read one after the other. */
@@ -54,6 +64,7 @@ export function kubeletAnswer(
       namespace,
       name,
       ...resourcesOf(containers),
+      claimed: containers.flatMap(({ dynamicResources }) => dynamicResources.flatMap(claimedDevices)),
     })),
   };
 }
@@ -82,6 +93,14 @@ function resourcesOf(holders: readonly Holder[]): Resources {
       })),
     ),
   };
+}
+
+function claimedDevices({ claimResources }: DynamicResource): ClaimedDevice[] {
+  return claimResources.map(({ driverName, poolName, deviceName }) => ({
+    driver: driverName,
+    pool: poolName,
+    device: deviceName,
+  }));
 }
 
 function nodesOf(topology: TopologyInfo | undefined): number[] {

@@ -9,8 +9,8 @@ export interface DeviceHolder {
   readonly devices: readonly Devices[];
 }
 
-// A device plugin that offers thousands of shares of one device would fill the object: they are counted, not listed.
-const MOST_ZONES_OF_A_RESOURCE = 1_024;
+/** A device plugin that offers thousands of shares of one device would fill the object: they are counted, not listed. */
+export const MOST_ZONES_OF_A_RESOURCE = 1_024;
 
 interface Device {
   readonly resource: string;

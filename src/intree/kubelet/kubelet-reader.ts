@@ -1,5 +1,7 @@
 import type { Host } from "../../host/index.ts";
-import { messageOf } from "../../lib/index.ts";
+import { type Clock, messageOf } from "../../lib/index.ts";
+import type { ReportedDevices } from "./claimed-zones.ts";
+import { KubeletFlags } from "./kubelet-flags.ts";
 import { MachineReader } from "./machine.ts";
 import { PodResources } from "./pod-resources.ts";
 import type { RunningPods } from "./pod-uids.ts";
@@ -12,17 +14,31 @@ export interface KubeletReading extends ZoneOutput {
   readonly policy: string | undefined;
 }
 
+export interface KubeletReaderOptions {
+  settings: KubeletReporterSettings;
+  host: Host;
+  clock: Clock;
+  /** The kubelet does not tell UIDs, nor when something changes. */
+  pods: RunningPods;
+  /** The kubelet does not tell where devices of DRA drivers are; their drivers may. */
+  devices: ReportedDevices;
+}
+
 /** Reads the machine, the kubelet and its configuration file, and puts together what they say. */
 export class KubeletReader {
   readonly #settings: KubeletReporterSettings;
   readonly #pods: RunningPods;
+  readonly #devices: ReportedDevices;
   readonly #machine: MachineReader;
+  readonly #flags: KubeletFlags;
   #lastPolicy: string | undefined;
 
-  constructor(settings: KubeletReporterSettings, host: Host, pods: RunningPods) {
+  constructor({ settings, host, clock, pods, devices }: KubeletReaderOptions) {
     this.#settings = settings;
     this.#pods = pods;
+    this.#devices = devices;
     this.#machine = new MachineReader(host);
+    this.#flags = new KubeletFlags(host, clock);
   }
 
   /**
@@ -36,10 +52,16 @@ export class KubeletReader {
     try {
       const [machine, policyProblem, answer] = await Promise.all([
         this.#machine.read(signal),
-        this.#readPolicy(),
+        this.#readPolicy(signal),
         podResources.read(signal),
       ]);
-      const output = topologyZones({ machine, answer, deviceZones, podUid: this.#pods.uids() });
+      const output = topologyZones({
+        machine,
+        answer,
+        deviceZones,
+        deviceAttributes: this.#devices.attributesOf,
+        podUid: this.#pods.uids(),
+      });
       const problems = policyProblem === undefined ? output.problems : [...output.problems, policyProblem];
       return { ...output, problems, policy: this.#lastPolicy };
     } finally {
@@ -47,11 +69,17 @@ export class KubeletReader {
     }
   }
 
-  async #readPolicy(): Promise<string | undefined> {
+  async #readPolicy(signal: AbortSignal): Promise<string | undefined> {
     const { configFile, topologyManager } = this.#settings;
     if (!topologyManager && configFile === "") return undefined;
     try {
-      this.#lastPolicy = topologyPolicy(topologyManager ?? (await readTopologyManager(configFile)));
+      if (topologyManager) {
+        this.#lastPolicy = topologyPolicy(topologyManager);
+        return undefined;
+      }
+      // The kubelet takes a flag before its file.
+      const file = await readTopologyManager(configFile);
+      this.#lastPolicy = topologyPolicy({ ...file, ...(await this.#flags.read(signal)) });
       return undefined;
     } catch (error) {
       return `topology policy: ${messageOf(error)}`;

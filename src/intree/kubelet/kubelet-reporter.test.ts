@@ -7,6 +7,7 @@ import { until } from "../../../test/support/until.ts";
 import type { GetReportContentResponse } from "../../gen/reporterplugin/v1alpha1/api.ts";
 import { Host } from "../../host/index.ts";
 import { FakeClock, Registry, silentLogger } from "../../lib/index.ts";
+import type { DeviceAttributes, DeviceAttributesLookup, ReportedDevices } from "./claimed-zones.ts";
 import { KubeletReporter } from "./kubelet-reporter.ts";
 import { createKubeletReporterMetrics } from "./metrics.ts";
 import type { PodUidLookup, RunningPods } from "./pod-uids.ts";
@@ -55,6 +56,22 @@ class Pods implements RunningPods {
   }
 }
 
+/** A driver that tells of its devices when a test says so. */
+class Devices implements ReportedDevices {
+  readonly callbacks = new Set<() => void>();
+  attributesOf: DeviceAttributesLookup = () => undefined;
+
+  onKnown(callback: () => void): () => void {
+    this.callbacks.add(callback);
+    return () => void this.callbacks.delete(callback);
+  }
+
+  becomeKnown(attributes: DeviceAttributes): void {
+    this.attributesOf = () => attributes;
+    for (const callback of this.callbacks) callback();
+  }
+}
+
 async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
   const machine = await writeMachine(machineTree(twoSockets));
   cleanups.push(machine.remove);
@@ -64,6 +81,7 @@ async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
   const clock = new FakeClock();
   const logger = { ...silentLogger, warn: vi.fn(), info: vi.fn() };
   const pods = new Pods();
+  const devices = new Devices();
   const registry = new Registry();
   const metrics = createKubeletReporterMetrics(registry);
   const reporter = new KubeletReporter({
@@ -79,6 +97,7 @@ async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
     logger,
     metrics,
     pods,
+    devices,
   });
   const metric = async (name: string) => (await registry.getSingleMetricAsString(name)).split("\n").slice(2);
   /** Waits until so many readings have ended, well or not, and until the watch waits for its time. */
@@ -90,7 +109,7 @@ async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
     await clock.step(0);
     expect(clock.timers).toBe(1);
   };
-  return { kubelet, clock, logger, pods, reporter, metric, ended };
+  return { kubelet, clock, logger, pods, devices, reporter, metric, ended };
 }
 
 const holding = (name: string, cpu: bigint) => ({
@@ -269,6 +288,33 @@ describe("listAndWatch", () => {
     await clock.step(1);
     await until("the second content", () => seen.length === 2);
     expect(seen[1]).toEqual([["default/web/u-web: 1"], ["default/job/u-job: 1"]]);
+  });
+
+  it("gives a claimed device its place a little after its driver has connected", async () => {
+    const { kubelet, reporter, clock, devices, ended } = await setUp();
+    const claimResources = [{ driverName: "gpu.example.com", poolName: "worker-1", deviceName: "gpu-0" }];
+    const containers = [{ name: "main", dynamicResources: [{ claimResources }] }];
+    kubelet.pods = [{ namespace: "default", name: "web", containers }];
+    await kubelet.start();
+    const { seen, stop } = watch(reporter);
+    await ended(1);
+    const parents = async () => {
+      const zones = fields(await reporter.getReportContent(noAbort)).TopologyZone as TopologyZone[];
+      const isDevice = ({ type }: TopologyZone) => type === "DRADevice";
+      const nodes = zones.flatMap(({ children = [] }) => children);
+      return [
+        ...zones.filter(isDevice).map(() => "the machine"),
+        ...nodes.filter(({ children }) => children?.some(isDevice)).map(({ name }) => `node ${name}`),
+      ];
+    };
+    expect(await parents()).toEqual(["the machine"]);
+
+    devices.becomeKnown({ "resource.kubernetes.io/numaNode": { int: 1 } });
+    await clock.step(debounceMs);
+    await until("the second content", () => seen.length === 2);
+    expect(await parents()).toEqual(["node 1"]);
+    await stop();
+    expect(devices.callbacks.size).toBe(0);
   });
 
   it("asks once for many events, and again for those that come while it asks", async () => {

@@ -1,25 +1,16 @@
 import { FieldType, type GetReportContentResponse } from "../../gen/reporterplugin/v1alpha1/api.ts";
-import type { Host } from "../../host/index.ts";
-import { type Clock, childScope, codeOf, type Logger, withDeadline } from "../../lib/index.ts";
+import { childScope, codeOf, type Logger, WakeableSleep, withDeadline } from "../../lib/index.ts";
 import { customNodeResource, type ReporterSource } from "../../reporting/index.ts";
-import { Alarm } from "./alarm.ts";
-import { KubeletReader, type KubeletReading } from "./kubelet-reader.ts";
+import { KubeletReader, type KubeletReaderOptions, type KubeletReading } from "./kubelet-reader.ts";
 import type { KubeletReporterMetrics } from "./metrics.ts";
-import type { RunningPods } from "./pod-uids.ts";
-import type { KubeletReporterSettings } from "./settings.ts";
 import { SharedWork } from "./shared-work.ts";
 
 /** The name under which katalyst's kubelet reporter is known, and ours beside it. */
 export const KUBELET_REPORTER_NAME = "kubelet-reporter-plugin";
 
-export interface KubeletReporterOptions {
-  settings: KubeletReporterSettings;
-  host: Host;
-  clock: Clock;
+export interface KubeletReporterOptions extends KubeletReaderOptions {
   logger: Logger;
   metrics: KubeletReporterMetrics;
-  /** The kubelet does not tell UIDs, nor when something changes. */
-  pods: RunningPods;
 }
 
 interface Content {
@@ -45,7 +36,7 @@ export class KubeletReporter implements ReporterSource {
 
   constructor(options: KubeletReporterOptions) {
     this.#options = options;
-    this.#reader = new KubeletReader(options.settings, options.host, options.pods);
+    this.#reader = new KubeletReader(options);
   }
 
   /**
@@ -65,18 +56,19 @@ export class KubeletReporter implements ReporterSource {
 
   /**
    * The content now, and again whenever a reading finds it changed. The kubelet is read a little after something
-   * happened to a pod, and from time to time. Ends when the signal aborts, by throwing its reason.
+   * happened to a pod or devices of a driver became known, and from time to time. Ends when the signal aborts, by throwing its reason.
    */
   async *listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse> {
     const { clock, settings } = this.#options;
     using scope = childScope(signal);
-    const alarm = new Alarm();
-    const following = this.#follow(alarm, scope.signal);
+    const change = new WakeableSleep();
+    const following = this.#follow(change, scope.signal);
+    const stopListening = this.#options.devices.onKnown(() => change.wake());
     this.#watches++;
     try {
       let last: Content | undefined;
       for (;;) {
-        alarm.clear();
+        change.clear();
         const content = await this.#readings.fresh(signal).catch(() => undefined);
         signal.throwIfAborted();
         // Polls too bring contents: what is no news here may be news after one of them.
@@ -86,18 +78,19 @@ export class KubeletReporter implements ReporterSource {
         }
         const waitMs = content ? settings.resyncIntervalMs : settings.retryIntervalMs;
         // What happens to one pod comes as several events.
-        if (await alarm.wait(clock, waitMs, signal)) await clock.sleep(settings.debounceMs, signal);
+        if (await change.wait(clock, waitMs, signal)) await clock.sleep(settings.debounceMs, signal);
       }
     } finally {
       this.#watches--;
+      stopListening();
       scope.abort();
       await following;
     }
   }
 
-  async #follow(alarm: Alarm, signal: AbortSignal): Promise<void> {
+  async #follow(change: WakeableSleep, signal: AbortSignal): Promise<void> {
     try {
-      for await (const _ of this.#options.pods.changes(signal)) alarm.ring();
+      for await (const _ of this.#options.pods.changes(signal)) change.wake();
     } catch (err) {
       if (signal.aborted) return;
       this.#options.logger.warn({ err }, "Pods can't be followed; asking by time alone");

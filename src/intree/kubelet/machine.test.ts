@@ -1,5 +1,5 @@
 import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   armMachine,
@@ -39,6 +39,39 @@ describe("machineOf", () => {
       { id: 1, cpus: [2, 3], socket: 0 },
       { id: 2, cpus: [] },
     ]);
+  });
+});
+
+describe("what a machine with caches and distances tells", () => {
+  it("is read, and caches are named where a node has several of its own", async () => {
+    const { root, reader } = await write(twoSockets);
+    const put = async (path: string, text: string) => {
+      await mkdir(dirname(join(root, path)), { recursive: true });
+      await writeFile(join(root, path), text);
+    };
+    const before = await reader.read(signal);
+    const [node] = before;
+    const [first, second, ...others] = node!.cpus;
+    const groups = [[first!, second!], others];
+    for (const [id, cpus] of groups.entries()) {
+      for (const cpu of cpus) {
+        const cache = `/sys/devices/system/cpu/cpu${cpu}/cache/index3`;
+        await put(`${cache}/level`, "3\n");
+        await put(`${cache}/id`, `${id}\n`);
+        await put(`${cache}/shared_cpu_list`, `${cpus.join(",")}\n`);
+      }
+    }
+    for (const [at, { id }] of before.entries()) {
+      const distances = before.map((_, other) => (other === at ? 10 : 21));
+      await put(`/sys/devices/system/node/node${id}/distance`, `${distances.join(" ")}\n`);
+    }
+    const machine = await new MachineReader(new Host({ root })).read(signal);
+    expect(machine[0]).toEqual({
+      ...node,
+      distances: [10, 21],
+      cacheGroups: groups.map((cpus, id) => ({ id, cpus })),
+    });
+    expect(machine[1]).toEqual({ ...before[1], distances: [21, 10] });
   });
 });
 

@@ -1,12 +1,13 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { compareQuantities, parseQuantity } from "../../lib/index.ts";
-import type { KubeletAnswer, PodHolding, Resources } from "./answer.ts";
+import type { ClaimedDevice, KubeletAnswer, PodHolding, Resources } from "./answer.ts";
 import type { Machine } from "./machine.ts";
 import { topologyZones, type ZoneOutput } from "./topology-zones.ts";
 import type { ResourceList, TopologyZone } from "./zones.ts";
 
 const MiB = 1024 * 1024;
+const DRIVER = "gpu.example.com";
 const deviceZones = new Map([["example.com/gpu", "GPU"]]);
 
 interface World {
@@ -36,8 +37,9 @@ const world: fc.Arbitrary<World> = fc
       }),
       { maxLength: 8 },
     ),
+    claims: fc.array(fc.record({ device: fc.nat({ max: 3 }), pod: fc.nat() }), { maxLength: 8 }),
   })
-  .map(({ nodes, sockets, pods, fates, wideMib, devices }) => {
+  .map(({ nodes, sockets, pods, fates, wideMib, devices, claims }) => {
     const fate = () => fates.next().value! % (pods + 2);
     let cpu = 0;
     const machine = nodes.map((node, id) => ({
@@ -51,6 +53,7 @@ const world: fc.Arbitrary<World> = fc
     const holdings = Array.from({ length: pods }, (_, at) => ({
       namespace: "ns",
       name: `pod-${at}`,
+      claimed: [] as ClaimedDevice[],
       ...empty(),
     }));
     for (const { cpus } of machine) {
@@ -84,16 +87,32 @@ const world: fc.Arbitrary<World> = fc
       if (to > 0) allocatable.devices.push(device);
       if (to > 1) holdings[to - 2]!.devices.push(device);
     }
+    for (const { device, pod } of claims) {
+      holdings[pod % pods]!.claimed.push({ driver: DRIVER, pool: "worker-1", device: String(device) });
+    }
     return { machine, answer: { allocatable, pods: holdings } };
   });
 
 type MutableResources = { -readonly [each in keyof Resources]: Resources[each][number][] };
 
 const convert = ({ machine, answer }: World): ZoneOutput =>
-  topologyZones({ machine, answer, deviceZones, podUid: (_, name) => `uid-of-${name}` });
+  topologyZones({
+    machine,
+    answer,
+    deviceZones,
+    // Two are on a node, and of the others nothing is known.
+    deviceAttributes: (_, __, device) => (Number(device) < 2 ? { numaNode: { int: 0 } } : undefined),
+    podUid: (_, name) => `uid-of-${name}`,
+  });
 
 const every = (zones: readonly TopologyZone[]): TopologyZone[] =>
   zones.flatMap((zone) => [zone, ...every(zone.children ?? [])]);
+
+// Zones of devices of claims, which have no amounts, and the others.
+const parted = (zones: readonly TopologyZone[]): [TopologyZone[], TopologyZone[]] => [
+  zones.filter(({ type }) => type === "DRADevice"),
+  zones.filter(({ type }) => type !== "DRADevice"),
+];
 
 const amount = (list: ResourceList | undefined, resource: string) =>
   parseQuantity(list?.[resource] ?? "0").nano / 1_000_000_000n;
@@ -106,7 +125,8 @@ it("holds what is given out: no more than can be given, and all of it", () => {
     fc.property(world, (each) => {
       const { zones, problems, unknownPods } = convert(each);
       expect([...problems, ...unknownPods]).toEqual([]);
-      for (const zone of every(zones)) {
+      const [claimed, counted] = parted(every(zones));
+      for (const zone of counted) {
         const { capacity = {}, allocatable = {} } = zone.resources;
         const resources = new Set([
           ...Object.keys(allocatable),
@@ -119,7 +139,7 @@ it("holds what is given out: no more than can be given, and all of it", () => {
           ).toBeLessThanOrEqual(0);
         }
       }
-      const numa = every(zones).filter(({ type }) => type === "Numa");
+      const numa = counted.filter(({ type }) => type === "Numa");
       const sum = (resource: string) => numa.reduce((all, zone) => all + heldIn(zone, resource), 0n);
       const { pods } = each.answer;
       expect(sum("cpu")).toBe(BigInt(pods.flatMap(({ cpus }) => cpus).length));
@@ -127,6 +147,8 @@ it("holds what is given out: no more than can be given, and all of it", () => {
       expect(sum("memory")).toBe(bytes);
       const places = pods.flatMap(({ devices }) => devices.flatMap(({ nodes }) => nodes));
       expect(sum("example.com/gpu") + sum("example.com/nic")).toBe(BigInt(places.length));
+      const holds = pods.flatMap((pod) => pod.claimed.map(({ device }) => `${pod.name} ${device}`));
+      expect(claimed.flatMap(({ allocations }) => allocations)).toHaveLength(new Set(holds).size);
     }),
     { numRuns: 300 },
   );
@@ -164,10 +186,11 @@ it("never fails, whatever the kubelet says", () => {
       fc.record({ type: fc.string(), bytes: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), nodes }),
     ),
   });
+  const claims = fc.record({ driver: fc.string(), pool: fc.string(), device: fc.string() });
   const pods = fc.array(
     fc
-      .tuple(resources, fc.string(), fc.string())
-      .map(([held, namespace, name]) => ({ ...held, namespace, name })),
+      .tuple(resources, fc.array(claims, { maxLength: 4 }), fc.string(), fc.string())
+      .map(([held, claimed, namespace, name]) => ({ ...held, claimed, namespace, name })),
   );
   fc.assert(
     fc.property(resources, pods, (allocatable, holdings) => {
@@ -190,5 +213,7 @@ function shuffledResources({ devices, cpus, memory }: Resources): fc.Arbitrary<R
 }
 
 function shuffledPod(pod: PodHolding): fc.Arbitrary<PodHolding> {
-  return shuffledResources(pod).map((resources) => ({ ...pod, ...resources }));
+  return fc
+    .tuple(shuffledResources(pod), shuffled(pod.claimed))
+    .map(([resources, claimed]) => ({ ...pod, ...resources, claimed }));
 }

@@ -1,4 +1,5 @@
 import type { KubeletAnswer, PodHolding } from "./answer.ts";
+import { type DeviceAttributesLookup, enterClaimedDevices } from "./claimed-zones.ts";
 import { enterDevices } from "./device-zones.ts";
 import type { Machine, MachineNode } from "./machine.ts";
 import { enterMemory } from "./memory-zones.ts";
@@ -8,8 +9,13 @@ import { add, type TopologyZone, ZoneLedger, zonesOf } from "./zones.ts";
 export interface ZoneInput {
   readonly machine: Machine;
   readonly answer: KubeletAnswer;
-  /** Zone types by resource name: devices of other resources are counted on their NUMA nodes alone. */
+  /**
+   * Zone types by resource name, or by the name of a DRA driver. Devices of other resources are counted on their NUMA
+   * nodes alone; those of other drivers have the zone type "DRADevice".
+   */
   readonly deviceZones: ReadonlyMap<string, string>;
+  /** What DRA drivers say of their devices. */
+  readonly deviceAttributes: DeviceAttributesLookup;
   /** The UID of a pod that runs; undefined for one that does not, or of which nothing is known yet. */
   readonly podUid: (namespace: string, name: string) => string | undefined;
 }
@@ -26,9 +32,12 @@ export interface ZoneOutput {
  * The kubelet's answer as zones: sockets, their NUMA nodes, their devices. What is not known is absent, never zero. The
  * order of pods, containers and devices in the answer makes no difference.
  */
-export function topologyZones({ machine, answer, deviceZones, podUid }: ZoneInput): ZoneOutput {
+export function topologyZones(input: ZoneInput): ZoneOutput {
+  const { machine, answer, deviceZones, deviceAttributes, podUid } = input;
   const problems = new Problems();
   const nodes = new Map(machine.map((node) => [node.id, nodeLedger(node)]));
+  enterDistances(machine, nodes);
+  const groups = enterCacheGroups(machine, nodes);
   const unknownPods = new Set<string>();
   const holders = answer.pods.filter(holdsAnything).map((pod) => {
     const uid = podUid(pod.namespace, pod.name);
@@ -39,9 +48,12 @@ export function topologyZones({ machine, answer, deviceZones, podUid }: ZoneInpu
     holder.consumer === undefined ? [] : [{ ...holder, consumer: holder.consumer }],
   );
 
-  enterCpus(machine, nodes, answer.allocatable.cpus, consumers, problems);
+  enterCpus(machine, nodes, groups, answer.allocatable.cpus, consumers, problems);
   enterMemory(nodes, answer.allocatable, consumers, problems);
-  const apart = enterDevices(nodes, answer.allocatable, holders, deviceZones, problems);
+  const apart = [
+    ...enterDevices(nodes, answer.allocatable, holders, deviceZones, problems),
+    ...enterClaimedDevices(nodes, consumers, deviceZones, deviceAttributes, problems),
+  ];
   return {
     zones: zonesOf([...underSockets(machine, nodes), ...apart]),
     unknownPods: [...unknownPods].sort(),
@@ -49,8 +61,8 @@ export function topologyZones({ machine, answer, deviceZones, podUid }: ZoneInpu
   };
 }
 
-function holdsAnything({ cpus, memory, devices }: PodHolding): boolean {
-  return cpus.length > 0 || memory.length > 0 || devices.length > 0;
+function holdsAnything({ cpus, memory, devices, claimed }: PodHolding): boolean {
+  return cpus.length > 0 || memory.length > 0 || devices.length > 0 || claimed.length > 0;
 }
 
 function nodeLedger({ id, cpus, memoryBytes }: MachineNode): ZoneLedger {
@@ -60,9 +72,57 @@ function nodeLedger({ id, cpus, memoryBytes }: MachineNode): ZoneLedger {
   return ledger;
 }
 
+// Names and values as katalyst-core has them (pkg/consts/cnr.go).
+const NUMA_DISTANCE = "numa_distance";
+const CPU_LISTS = "cpu_lists";
+
+// To all nodes as an attribute, and to those of the same socket as siblings.
+function enterDistances(machine: Machine, nodes: ReadonlyMap<number, ZoneLedger>): void {
+  for (const { id, socket, distances } of machine) {
+    if (!distances) continue;
+    const { attributes, siblings } = nodes.get(id)!;
+    attributes.push({ name: NUMA_DISTANCE, value: distances.join(",") });
+    for (const [at, other] of machine.entries()) {
+      if (other.id === id || other.socket === undefined || other.socket !== socket) continue;
+      const distance = { name: NUMA_DISTANCE, value: String(distances[at]) };
+      siblings.push({ type: "Numa", name: String(other.id), attributes: [distance] });
+    }
+  }
+}
+
+/** Makes a zone of each L3 cache below its NUMA node; gives them by CPU. */
+function enterCacheGroups(
+  machine: Machine,
+  nodes: ReadonlyMap<number, ZoneLedger>,
+): ReadonlyMap<number, ZoneLedger> {
+  const byCpu = new Map<number, ZoneLedger>();
+  for (const { id, cacheGroups = [] } of machine) {
+    for (const group of cacheGroups) {
+      const ledger = new ZoneLedger("L3CacheGroup", String(group.id));
+      add(ledger.capacity, "cpu", BigInt(group.cpus.length));
+      ledger.attributes.push({ name: CPU_LISTS, value: cpuListText(group.cpus) });
+      nodes.get(id)!.children.push(ledger);
+      for (const cpu of group.cpus) byCpu.set(cpu, ledger);
+    }
+  }
+  return byCpu;
+}
+
+// "0-3,8", as the kernel writes lists of CPUs.
+function cpuListText(cpus: readonly number[]): string {
+  const ranges: [first: number, last: number][] = [];
+  for (const cpu of cpus) {
+    const range = ranges.at(-1);
+    if (range && cpu === range[1] + 1) range[1] = cpu;
+    else ranges.push([cpu, cpu]);
+  }
+  return ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(",");
+}
+
 function enterCpus(
   machine: Machine,
   nodes: ReadonlyMap<number, ZoneLedger>,
+  groups: ReadonlyMap<number, ZoneLedger>,
   allocatable: readonly number[],
   consumers: readonly { consumer: string; cpus: readonly number[] }[],
   problems: Problems,
@@ -72,12 +132,16 @@ function enterCpus(
     // A sidecar and the containers after it may name a CPU twice.
     for (const cpu of new Set(cpus)) {
       const ledger = nodeOf.get(cpu);
+      const group = groups.get(cpu);
+      if (group) onCpu(group);
       if (ledger) onCpu(ledger);
       else problems.add(`CPU ${cpu} is not online`);
     }
   };
   // No CPU at all means that the kubelet gives none to containers for themselves.
-  if (allocatable.length > 0) for (const ledger of nodes.values()) add(ledger.allocatable, "cpu", 0n);
+  if (allocatable.length > 0) {
+    for (const ledger of [...nodes.values(), ...groups.values()]) add(ledger.allocatable, "cpu", 0n);
+  }
   place(allocatable, (ledger) => add(ledger.allocatable, "cpu", 1n));
   for (const { consumer, cpus } of consumers) place(cpus, (ledger) => ledger.hold(consumer, "cpu", 1n));
 }

@@ -10,12 +10,26 @@ export interface Allocation {
   requests: ResourceList;
 }
 
+export interface Attribute {
+  name: string;
+  value: string;
+}
+
+/** How a zone stands to another one of its level. */
+export interface Sibling {
+  type: string;
+  name: string;
+  attributes: Attribute[];
+}
+
 /** A zone of the CustomNodeResource, in the fields of katalyst's `node.katalyst.kubewharf.io/v1alpha1` that we set. */
 export interface TopologyZone {
-  /** "Socket", "Numa", or a type of device such as "GPU". */
+  /** "Socket", "Numa", "L3CacheGroup", "DRADevice", or another type of device such as "GPU". */
   type: string;
   name: string;
   resources: { capacity?: ResourceList; allocatable?: ResourceList };
+  attributes?: Attribute[];
+  siblings?: Sibling[];
   allocations?: Allocation[];
   children?: TopologyZone[];
 }
@@ -29,6 +43,8 @@ export class ZoneLedger {
   readonly capacity: Amounts = new Map();
   readonly allocatable: Amounts = new Map();
   readonly children: ZoneLedger[] = [];
+  readonly attributes: Attribute[] = [];
+  readonly siblings: Sibling[] = [];
   readonly #held = new Map<string, Amounts>();
 
   constructor(type: string, name: string) {
@@ -56,6 +72,8 @@ export class ZoneLedger {
         ...(this.capacity.size > 0 ? { capacity: resourceList(this.capacity) } : {}),
         ...(this.allocatable.size > 0 ? { allocatable: resourceList(this.allocatable) } : {}),
       },
+      ...(this.attributes.length > 0 ? { attributes: this.attributes } : {}),
+      ...(this.siblings.length > 0 ? { siblings: this.siblings } : {}),
       ...(allocations.length > 0 ? { allocations } : {}),
       ...(children.length > 0 ? { children } : {}),
     };

@@ -20,8 +20,10 @@ export const nodeFields: FieldTree = {
   memory: { total: "double", available: "double", free: "double", workingSet: "double" },
   psi: { memory: pressure, cpu: pressure, io: pressure },
   cpu: { usage: "double", cores: "double" },
+  allocatableMemory: { capacity: "double", workingSet: "double" },
   nodefs: filesystem,
   imagefs: filesystem,
+  containerfs: { ...filesystem, isSeparate: "double" },
   pids: { max: "double", current: "double" },
 };
 
@@ -34,8 +36,16 @@ export const podFields: FieldTree = {
   qosClass: "string",
   qosLevel: "string",
   priority: "double",
-  requests: { cpu: "double", memory: "double" },
-  usage: { cpu: "double", memory: "double", workingSet: "double", rss: "double" },
+  requests: { cpu: "double", memory: "double", ephemeralStorage: "double" },
+  usage: {
+    cpu: "double",
+    memory: "double",
+    workingSet: "double",
+    rss: "double",
+    disk: "double",
+    inodes: "double",
+    pids: "double",
+  },
   age: "double",
   ownerKind: "string",
 };

@@ -1,11 +1,27 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Host, HostReadings, PodReadings } from "../../host/index.ts";
+import { cpuBetween } from "../../host/pod-activity.ts";
 import { FakeClock } from "../../lib/index.ts";
+import { PodDisks } from "../eviction/pod-disk.ts";
 import { PodMemories } from "../eviction/pod-memory.ts";
 import { never, testPod, topQuestion } from "../eviction/testing/parts.ts";
 import { HostNodeReadings, podUsageOf } from "./host-node-readings.ts";
 import { policyOf, TestNode } from "./testing/policies.ts";
+
+/** A field of each part of the node. */
+const all = [
+  "memory",
+  "cpu",
+  "pids",
+  "psi.memory",
+  "psi.cpu",
+  "psi.io",
+  "nodefs",
+  "imagefs",
+  "containerfs",
+  "allocatableMemory",
+].map((part) => `node.${part}.x`);
 
 const fixtures = join(import.meta.dirname, "../../../test/fixtures/host");
 
@@ -21,16 +37,26 @@ function readingsOn(machine: string, imagefs = "/") {
   });
   return {
     clock,
-    readings: new HostNodeReadings({ readings, nodefsPath: "/", imagefsPath: async () => imagefs }),
-    podUsage: podUsageOf(new PodMemories({ readings, runtimeStats: undefined, clock })),
+    hostReadings: readings,
+    readings: new HostNodeReadings({
+      readings,
+      nodefsPath: "/",
+      imagefsPath: async () => imagefs,
+      containerfsPath: async () => imagefs,
+    }),
+    podUsage: podUsageOf({
+      memories: new PodMemories({ readings, runtimeStats: undefined, clock }),
+      disks: new PodDisks({ runtimeStats: undefined, clock }),
+      readings,
+    }),
   };
 }
 
 describe("the node", () => {
   it("has all parts on a machine that tells them", async () => {
     const { clock, readings } = readingsOn("one-socket-v2");
-    const snapshot = await readings.read(never);
-    const at = clock.now();
+    const snapshot = await readings.read(all, never);
+    const at = clock.monotonic();
     const kibi = 1024;
     expect(snapshot.memory).toEqual({
       at,
@@ -47,12 +73,18 @@ describe("the node", () => {
       value: { some: { avg10: 1.25, avg60: 0.8, avg300: 0.31 }, full: { avg10: 0.5 } },
     });
     expect(snapshot.pids).toEqual({ at, value: { max: 513_204, current: 2431 } });
+    // 56 GiB for all pods, of 40 GiB in use 6 GiB idle page cache.
+    expect(snapshot.allocatableMemory).toEqual({
+      at,
+      value: { capacity: 56 * 2 ** 30, workingSet: 34 * 2 ** 30 },
+    });
+    expect(snapshot.containerfs).toMatchObject({ value: { isSeparate: 0 } });
     expect(snapshot.cpu).toMatchObject({ missing: expect.stringContaining("two readings") });
   });
 
   it("lacks what the machine does not have", async () => {
     const { readings } = readingsOn("two-sockets-v1", "/no/such/place");
-    const { psi, imagefs } = await readings.read(never);
+    const { psi, imagefs } = await readings.read(all, never);
     expect(psi.memory).toMatchObject({ missing: expect.stringContaining("does not tell") });
     expect(imagefs).toMatchObject({ missing: expect.any(String) });
     const { imagefs: unset } = await new HostNodeReadings({
@@ -61,7 +93,8 @@ describe("the node", () => {
       imagefsPath: async () => {
         throw new Error("the runtime is away");
       },
-    }).read(never);
+      containerfsPath: async () => "/",
+    }).read(all, never);
     expect(unset).toEqual({ missing: "the runtime is away" });
   });
 
@@ -74,7 +107,8 @@ describe("the node", () => {
       readings,
       nodefsPath: "/",
       imagefsPath: async () => "/",
-    }).read(never);
+      containerfsPath: async () => "/",
+    }).read(all, never);
     expect(snapshot.memory).toEqual({ at: 5, value: { total: 100, free: 40, available: undefined } });
   });
 
@@ -91,9 +125,107 @@ describe("the node", () => {
       readings,
       nodefsPath: "/",
       imagefsPath: async () => "/",
-    }).read(never);
+      containerfsPath: async () => "/",
+    }).read(all, never);
     expect(nodefs).toEqual({ at: 5, value: { capacity: 100, available: 40 } });
   });
+});
+
+it("reads of the node only what a policy asks for", async () => {
+  const asked: string[] = [];
+  const readings = Object.fromEntries(
+    Object.keys(readingsOfNothing).map((name) => [
+      name,
+      async () => {
+        asked.push(name);
+        return await nothing();
+      },
+    ]),
+  ) as typeof readingsOfNothing;
+  const paths = { nodefsPath: "/", imagefsPath: async () => "/", containerfsPath: async () => "/" };
+  const node = new HostNodeReadings({ readings, ...paths });
+  await node.read(["node.memory.total", "node.psi.io.some.avg10"], never);
+  expect(asked.splice(0).sort()).toEqual(["memory", "pressure"]);
+  await node.read(["node.nodefs.available"], never);
+  expect(asked).toEqual(["filesystem"]);
+});
+
+describe("what pods use", () => {
+  const pod = testPod("2f0c1b9e-93c4-4d8a-b0a5-6c1f6d0e7b02");
+
+  it("has CPUs from the second look on, and processes", async () => {
+    const { clock, podUsage } = readingsOn("one-socket-v2");
+    const reads = ["pod.usage.cpu", "pod.usage.pids"];
+    const usage = async () => {
+      const part = await podUsage([pod], reads, never);
+      return "value" in part ? part.value.get(pod.pod.uid) : part;
+    };
+    expect(await usage()).toEqual({ cpu: undefined, pids: 37 });
+    await clock.step(5_000);
+    // Made-up counters stand still.
+    expect(await usage()).toEqual({ cpu: 0, pids: 37 });
+  });
+
+  it("is read on cgroup v1 too", async () => {
+    const { clock, podUsage } = readingsOn("two-sockets-v1");
+    await podUsage([], ["pod.usage.cpu"], never);
+    await clock.step(5_000);
+    const part = await podUsage([], ["pod.usage.cpu"], never);
+    expect("value" in part && part.value.get("b0a4f7c3-7a1e-4f0b-9a44-5d1de1f3ab02")).toEqual({
+      cpu: 0,
+      pids: 12,
+    });
+  });
+
+  it("has on disk what the runtime measured of all containers", async () => {
+    const { clock, hostReadings } = readingsOn("one-socket-v2");
+    const layer = (usedBytes: bigint | undefined) => ({
+      id: "c",
+      name: "c",
+      cpu: undefined,
+      memory: undefined,
+      writableLayer: usedBytes === undefined ? undefined : { takenAt: 1n, usedBytes, inodesUsed: 3n },
+    });
+    const of = (uid: string, containers: ReturnType<typeof layer>[]) => {
+      const figures = { cpu: undefined, memory: undefined, processes: undefined };
+      return { uid, name: uid, namespace: "default", sandboxId: uid, ...figures, containers };
+    };
+    let calls = 0;
+    const runtimeStats = {
+      pods: async () => {
+        calls++;
+        return [of("a", [layer(5n), layer(6n)]), of("b", [layer(5n), layer(undefined)]), of("c", [])];
+      },
+    };
+    const memories = { of: () => Promise.reject(new Error("is not wanted")) };
+    const disks = new PodDisks({ runtimeStats, clock });
+    const read = podUsageOf({ memories, disks, readings: hostReadings });
+    const part = await read([], ["pod.usage.disk", "pod.usage.inodes"], never);
+    const unknown = { disk: undefined, inodes: undefined };
+    expect("value" in part && [...part.value]).toEqual([
+      ["a", { disk: 11, inodes: 6 }],
+      ["b", unknown],
+      ["c", unknown],
+    ]);
+    await read([], ["pod.usage.disk"], never);
+    expect(calls).toBe(1);
+  });
+
+  it("is missing where no runtime is asked", async () => {
+    const { podUsage } = readingsOn("one-socket-v2");
+    expect(await podUsage([], ["pod.usage.disk"], never)).toMatchObject({
+      missing: "no container runtime is asked",
+    });
+  });
+});
+
+it.each([
+  ["counters that went on", { cpuSeconds: 5, pids: 1 }, { cpuSeconds: 7.5, pids: 1 }, 5_000, 0.5],
+  ["a counter that went back", { cpuSeconds: 5, pids: 1 }, { cpuSeconds: 1, pids: 1 }, 5_000, undefined],
+  ["no counter before", undefined, { cpuSeconds: 1, pids: 1 }, 5_000, undefined],
+  ["no time between", { cpuSeconds: 5, pids: 1 }, { cpuSeconds: 7, pids: 1 }, 0, undefined],
+])("CPUs by %s", (_, before, after, elapsedMs, cpu) => {
+  expect(cpuBetween(before, after, elapsedMs)).toBe(cpu);
 });
 
 const nothing = async () => ({ state: "missing", at: 0, message: "not there" }) as const;
@@ -103,6 +235,7 @@ const readingsOfNothing = {
   pids: nothing,
   pressure: nothing,
   filesystem: nothing,
+  allocatableMemory: nothing,
 };
 
 it("a policy picks the pod that uses most, by its cgroup", async () => {

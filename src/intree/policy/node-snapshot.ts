@@ -5,7 +5,7 @@ export const OLDEST_READING_MS = 30_000;
 export type Part<T> =
   | {
       value: T;
-      /** Milliseconds since the epoch. */
+      /** Monotonic milliseconds. */
       at: number;
     }
   | { missing: string };
@@ -47,6 +47,19 @@ export interface FilesystemPart {
   inodesFree?: number | undefined;
 }
 
+/** The file system of writable layers. */
+export interface ContainerFilesystemPart extends FilesystemPart {
+  /** 1 where it is not the one of images, else 0. */
+  isSeparate?: number | undefined;
+}
+
+/** Memory of all pods, bytes. */
+export interface AllocatableMemoryPart {
+  /** What the node lets all pods together use: the limit of the kubelet's cgroup for them. */
+  capacity?: number | undefined;
+  workingSet?: number | undefined;
+}
+
 /** Process numbers. */
 export interface PidsPart {
   max?: number | undefined;
@@ -58,15 +71,20 @@ export interface NodeSnapshot {
   memory: Part<MemoryPart>;
   psi: { memory: Part<PressurePart>; cpu: Part<PressurePart>; io: Part<PressurePart> };
   cpu: Part<CpuPart>;
+  allocatableMemory: Part<AllocatableMemoryPart>;
   nodefs: Part<FilesystemPart>;
   imagefs: Part<FilesystemPart>;
+  containerfs: Part<ContainerFilesystemPart>;
   pids: Part<PidsPart>;
 }
 
 /** Where policies get their readings. */
 export interface NodeReadings {
-  /** Throws nothing but the signal's reason: what can't be read is `missing`. */
-  read(signal: AbortSignal): Promise<NodeSnapshot>;
+  /**
+   * Throws nothing but the signal's reason: what can't be read is `missing`. @param reads the fields that are wanted,
+   * "node.memory.total"; parts without any are not read
+   */
+  read(reads: readonly string[], signal: AbortSignal): Promise<NodeSnapshot>;
 }
 
 /** The variable `node`, and what is wrong with the fields that are to be read. */
@@ -105,8 +123,8 @@ function problemOf(
   const part = group[(name === "psi" ? fields.shift() : name) ?? ""];
   if (!part) return "is not read";
   if ("missing" in part) return part.missing;
-  const ageMs = Math.abs(now - part.at);
-  if (ageMs > maxAgeMs) return `its time is ${ageMs} ms from now, more than ${maxAgeMs} ms`;
+  const ageMs = now - part.at;
+  if (ageMs > maxAgeMs) return `read ${ageMs} ms ago, more than ${maxAgeMs} ms`;
   let value: unknown = part.value;
   for (const field of fields) value = isObject(value) ? value[field] : undefined;
   return typeof value === "number" && Number.isFinite(value) ? undefined : "the machine does not tell it";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { type ObservedPod, observeJson } from "../../eviction/index.ts";
+import { type EncodablePod, observeJson } from "../../eviction/index.ts";
 import { TestAgent } from "../../eviction/testing/manager-setup.ts";
 import { FakePods, jsonPod } from "../../eviction/testing/round-parts.ts";
 import { Mi, policyOf, TestNode } from "./testing/policies.ts";
@@ -17,7 +17,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 function podsWith(priorities: Record<string, number>): FakePods {
   const pods = new FakePods();
   for (const [name, priority] of Object.entries(priorities)) {
-    const observed: ObservedPod = observeJson(jsonPod(name, { spec: { priority } }));
+    const observed: EncodablePod = observeJson(jsonPod(name, { spec: { priority } }));
     pods.pods.set(name, observed);
   }
   return pods;
@@ -46,7 +46,7 @@ terminationGracePeriod: 3s`),
   agent.settings = { ...agent.settings, syncPeriodMs: 5_000 };
   const round = async (available: number) => {
     // Each reading is as old as the round.
-    node.snapshot = { ...node.snapshot, memory: { value: { available }, at: node.clock.now() } };
+    node.snapshot = { ...node.snapshot, memory: { value: { available }, at: node.clock.monotonic() } };
     node.snapshot.psi.io = { missing: "not measured" };
     await agent.round();
   };

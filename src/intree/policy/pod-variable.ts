@@ -14,11 +14,18 @@ export interface PodUsage {
   workingSet?: number | undefined;
   /** Anonymous memory, bytes. */
   rss?: number | undefined;
+  /** Writable layers of its containers, bytes. */
+  disk?: number | undefined;
+  /** Inodes of these layers. */
+  inodes?: number | undefined;
+  /** Processes and threads. */
+  pids?: number | undefined;
 }
 
-/** What pods use, by UID. Throws the signal's reason alone. */
+/** What pods use, by UID. Throws the signal's reason alone. @param reads the fields that are wanted: "pod.usage.cpu" */
 export type PodUsageReader = (
   pods: readonly ObservedPod[],
+  reads: readonly string[],
   signal: AbortSignal,
 ) => Promise<Part<ReadonlyMap<string, PodUsage>>>;
 
@@ -60,6 +67,7 @@ export function podVariable(
       variable.requests = {
         cpu: unitsOf(requests.get("cpu") ?? 0n),
         memory: unitsOf(requests.get("memory") ?? 0n),
+        ephemeralStorage: unitsOf(requests.get("ephemeral-storage") ?? 0n),
       };
     } catch (thrown) {
       return { unknown: `its requests can't be read: ${messageOf(thrown)}` };

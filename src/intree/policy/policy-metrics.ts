@@ -1,5 +1,9 @@
 import { Counter, Gauge, type Registry } from "../../lib/index.ts";
 
+/** What a policy could not judge: the node, or some pods. */
+export const policyProblems = ["node", "pods"] as const;
+export type PolicyProblem = (typeof policyProblems)[number];
+
 /** What policies met and could not do. */
 export interface PolicyMetrics {
   /** 1 while there is pressure. */

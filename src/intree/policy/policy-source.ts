@@ -7,14 +7,16 @@ import type {
   TopAnswer,
   TopQuestion,
 } from "../../eviction/index.ts";
+import type { HostSample } from "../../host/index.ts";
 import { type Clock, checkPluginName, type Logger } from "../../lib/index.ts";
 import { noPods } from "../eviction/answers.ts";
 import type { WholePods } from "../eviction/pod-resources.ts";
+import { sampledNode, sampledParts } from "./host-node-readings.ts";
 import { judge, type Verdict } from "./judge.ts";
 import type { NodeReadings } from "./node-snapshot.ts";
 import type { PodUsageReader } from "./pod-variable.ts";
-import { type Policy, podReadsOf } from "./policy.ts";
-import type { PolicyMetrics } from "./policy-metrics.ts";
+import { nodeReadsOf, type Policy, podReadsOf } from "./policy.ts";
+import { type PolicyMetrics, type PolicyProblem, policyProblems } from "./policy-metrics.ts";
 import { type ExcludedPod, type RankedPod, rankPods } from "./rank-pods.ts";
 
 export interface PolicySourceOptions {
@@ -25,10 +27,13 @@ export interface PolicySourceOptions {
   /** Shared by all policies, so that a pod is decoded once. */
   wholePods: WholePods;
   clock: Clock;
+  /** CPU time of this process, milliseconds: what a ranking may take is bounded by it. */
+  cpuMs: () => number;
   log: Logger;
   metrics: PolicyMetrics;
 }
 
+const POD_CPU = "pod.usage.cpu";
 // Names of pods in one line of the log.
 const MOST_NAMED = 5;
 
@@ -38,8 +43,12 @@ const MOST_NAMED = 5;
  */
 export class PolicySource implements EvictionSource {
   readonly name: string;
+  /** Absent where the policy reads what is not sampled, such as file systems. */
+  readonly crossed?: (sample: HostSample) => string[];
   readonly #options: PolicySourceOptions;
+  readonly #readsCpu: boolean;
   #wasMet = false;
+  #isClosed = false;
   // What is wrong is logged when it begins, changes and ends, not each round.
   #problem = "";
   #leftOut = "";
@@ -47,6 +56,23 @@ export class PolicySource implements EvictionSource {
   constructor(options: PolicySourceOptions) {
     this.name = policyPluginName(options.policy.name);
     this.#options = options;
+    const { policy } = options;
+    this.#readsCpu = podReadsOf(policy).includes(POD_CPU);
+    const reads = nodeReadsOf(policy);
+    const isSampled = reads.every((path) => sampledParts.includes(path.split(".")[1]!));
+    if (!isSampled) return;
+    this.crossed = (sample) => {
+      return judge(policy, sampledNode(sample, reads), sample.at, false).state === "met"
+        ? [policy.scope]
+        : [];
+    };
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    const { policy, metrics } = this.#options;
+    metrics.met.remove({ policy: policy.name });
+    for (const problem of policyProblems) metrics.problems.remove({ policy: policy.name, problem });
   }
 
   async getEvictPods(): Promise<EvictPodsAnswer> {
@@ -54,12 +80,17 @@ export class PolicySource implements EvictionSource {
   }
 
   async thresholdMet(_pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer> {
-    const { policy, readings, clock, metrics } = this.#options;
-    const snapshot = await readings.read(signal);
-    const verdict = judge(policy, snapshot, clock.now(), this.#wasMet);
+    const { policy, readings, podUsage, clock, metrics } = this.#options;
+    const [snapshot] = await Promise.all([
+      readings.read(nodeReadsOf(policy), signal),
+      // CPUs are those between two looks: each round looks, so that they are known when pods have to be ranked.
+      this.#readsCpu ? podUsage([], [POD_CPU], signal) : undefined,
+    ]);
+    const verdict = judge(policy, snapshot, clock.monotonic(), this.#wasMet);
     // While nothing is known, what was over may still be: it holds when it can be read again.
     if (verdict.state !== "unknown") this.#wasMet = verdict.state === "met";
-    metrics.met.set({ policy: policy.name }, verdict.state === "met" ? 1 : 0);
+    // A reading may come back when the policy is removed already.
+    if (!this.#isClosed) metrics.met.set({ policy: policy.name }, verdict.state === "met" ? 1 : 0);
     this.#tell(verdict.problems);
     return answerOf(policy, verdict);
   }
@@ -69,13 +100,14 @@ export class PolicySource implements EvictionSource {
     { topN }: TopQuestion,
     signal: AbortSignal,
   ): Promise<TopAnswer> {
-    const { policy, podUsage, wholePods, clock } = this.#options;
-    const readsUsage = podReadsOf(policy).some((path) => path.startsWith("pod.usage."));
-    const usages = readsUsage ? await podUsage(pods, signal) : { missing: "is not read" };
+    const { policy, podUsage, wholePods, clock, cpuMs } = this.#options;
+    const reads = podReadsOf(policy).filter((path) => path.startsWith("pod.usage."));
+    const usages = reads.length > 0 ? await podUsage(pods, reads, signal) : { missing: "is not read" };
     const { ranked, excluded } = await rankPods(policy, pods, {
       usages,
       wholePods,
       clock,
+      cpuMs,
       signal,
     });
     this.#tellLeftOut(
@@ -93,8 +125,8 @@ export class PolicySource implements EvictionSource {
   }
 
   #tellLeftOut(leftOut: readonly ExcludedPod[], usageProblem: string | undefined): void {
-    const { policy, log, metrics } = this.#options;
-    if (leftOut.length > 0) metrics.problems.inc({ policy: policy.name, problem: "pods" });
+    const { policy, log } = this.#options;
+    if (leftOut.length > 0) this.#countProblem("pods");
     const kind = leftOut.map(({ pod, why }) => `${pod.pod.uid} ${why}`).join();
     if (kind === this.#leftOut) return;
     this.#leftOut = kind;
@@ -108,10 +140,15 @@ export class PolicySource implements EvictionSource {
     );
   }
 
+  #countProblem(problem: PolicyProblem): void {
+    const { policy, metrics } = this.#options;
+    if (!this.#isClosed) metrics.problems.inc({ policy: policy.name, problem });
+  }
+
   #tell(problems: readonly string[]): void {
-    const { policy, log, metrics } = this.#options;
+    const { policy, log } = this.#options;
     const problem = problems.join("; ");
-    if (problem !== "") metrics.problems.inc({ policy: policy.name, problem: "node" });
+    if (problem !== "") this.#countProblem("node");
     // Ages differ from round to round.
     const kind = problem.replace(/\d+/g, "0");
     if (kind === this.#problem) return;
@@ -120,7 +157,7 @@ export class PolicySource implements EvictionSource {
     else
       log.warn(
         { policy: policy.name, problem },
-        "eviction policy can't judge the node, it evicts nobody for it",
+        "eviction policy can't judge the node, it evicts no pod for it",
       );
   }
 }

@@ -1,6 +1,6 @@
 import type { EvictionSource } from "../../eviction/index.ts";
 import { NodekeeperError, quote } from "../../lib/index.ts";
-import { WholePods } from "../eviction/pod-resources.ts";
+import { observedDetails } from "../eviction/pod-resources.ts";
 import type { Policy } from "./policy.ts";
 import { PolicySource, type PolicySourceOptions } from "./policy-source.ts";
 
@@ -12,7 +12,7 @@ export type PolicyParts = Omit<PolicySourceOptions, "policy" | "wholePods">;
  * have one name.
  */
 export function policySources(policies: readonly Policy[], parts: PolicyParts): EvictionSource[] {
-  const wholePods = new WholePods();
+  const wholePods = observedDetails;
   const names = new Set<string>();
   return policies.map((policy) => {
     if (names.has(policy.name)) {

@@ -52,7 +52,7 @@ export function readSceneFile(file: string, text: string): SceneFile {
 
 /** The scene that a file describes: all of it read at one time, all pods candidates. */
 export function sceneOfFile({ node, pods }: SceneFile, at: number): Scene {
-  const observed = pods.map((pod) => ({ pod: evictionPod(pod, at), bytes: new Uint8Array() }));
+  const observed = pods.map((pod) => ({ pod: evictionPod(pod, at), details: {} }));
   const uids = new Set(observed.map(({ pod }) => pod.uid));
   if (uids.size < pods.length)
     throw new NodekeeperError("invalid", "two pods have the same namespace and name");
@@ -77,8 +77,10 @@ export function snapshotOf(node: Readonly<Record<string, unknown>>, at: number):
     memory: part(node, "memory"),
     psi: { memory: part(psi, "memory"), cpu: part(psi, "cpu"), io: part(psi, "io") },
     cpu: part(node, "cpu"),
+    allocatableMemory: part(node, "allocatableMemory"),
     nodefs: part(node, "nodefs"),
     imagefs: part(node, "imagefs"),
+    containerfs: part(node, "containerfs"),
     pids: part(node, "pids"),
   };
 }

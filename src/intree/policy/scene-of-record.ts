@@ -22,9 +22,7 @@ export function sceneOfRecord({ id, input, decision }: RoundRecord, readings: Sc
   return {
     at: input.now,
     node: snapshotOf(readings?.node ?? {}, input.now),
-    pods: input.pods
-      .filter(({ uid }) => !exclusions.has(uid))
-      .map((pod) => ({ pod, bytes: new Uint8Array() })),
+    pods: input.pods.filter(({ uid }) => !exclusions.has(uid)).map((pod) => ({ pod, details: {} })),
     others: [...exclusions.values()].map((exclusion) => {
       const { reason, detail } = exclusion;
       return { pod: exclusion, why: `no candidate: ${reason}${detail ? `, ${detail}` : ""}` };

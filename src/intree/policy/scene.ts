@@ -19,10 +19,11 @@ export interface Scene {
   wholePods: Pick<WholePods, "of">;
 }
 
-/** What a pod asks for: CPUs, bytes. */
+/** What a pod requests: CPUs, bytes. */
 export interface SceneRequests {
   cpu?: number | undefined;
   memory?: number | undefined;
+  ephemeralStorage?: number | undefined;
 }
 
 /** Pods of which requests alone are known, by UID. */
@@ -39,7 +40,10 @@ export class ScenePods {
     if (!requests) throw new NodekeeperError("notFound", "no file tells them");
     const amounts = Object.entries(requests)
       .filter(([, amount]) => amount !== undefined)
-      .map(([name, amount]) => [name, { string: String(amount) }]);
+      .map(([name, amount]) => [
+        name === "ephemeralStorage" ? "ephemeral-storage" : name,
+        { string: String(amount) },
+      ]);
     return Pod.fromPartial({
       spec: { containers: [{ name: "all", resources: { requests: Object.fromEntries(amounts) } }] },
     });

@@ -1,5 +1,5 @@
 import type { PodReference } from "../../eviction/index.ts";
-import { messageOf, systemClock } from "../../lib/index.ts";
+import { messageOf, processCpuMs, systemClock } from "../../lib/index.ts";
 import { judge } from "./judge.ts";
 import type { Policy } from "./policy.ts";
 import { rankPods } from "./rank-pods.ts";
@@ -52,9 +52,10 @@ export async function tryPolicy(
   };
   try {
     const { ranked, excluded } = await rankPods(policy, scene.pods, {
-      usages: { value: scene.usages, at: scene.at },
+      usages: { value: scene.usages, at: systemClock.monotonic() },
       wholePods: scene.wholePods,
       clock: { ...systemClock, now: () => scene.at },
+      cpuMs: processCpuMs,
       signal,
     });
     trial.ranking = ranked.map(({ pod, values }) => ({ ...referenceTo(pod.pod), values }));

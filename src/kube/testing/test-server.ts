@@ -103,12 +103,3 @@ export function clientOf(
   });
   return { client, registry, metrics, [Symbol.dispose]: () => client.close() };
 }
-
-/** Waits, in real time, until `condition` holds; fails after five seconds. */
-export async function until(condition: () => boolean, what: string): Promise<void> {
-  const end = performance.now() + 5_000;
-  while (!condition()) {
-    if (performance.now() > end) throw new Error(`waited in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}

@@ -1,4 +1,4 @@
-import { FakeClock, Registry, silentLogger, stopped } from "../../lib/index.ts";
+import { createLogger, FakeClock, Registry, stopped } from "../../lib/index.ts";
 import type { LifecycleStore } from "../../state/index.ts";
 import { type LifecycleSettings, PodLifecycleEventGenerator } from "../index.ts";
 import { MemoryRuntime } from "./memory-runtime.ts";
@@ -15,12 +15,13 @@ export function createHarness(options: HarnessOptions = {}) {
   const clock = options.clock ?? new FakeClock();
   const runtime = options.runtime ?? new MemoryRuntime(clock);
   const registry = new Registry();
+  const lines: Record<string, unknown>[] = [];
   let logs = 0;
   const generator = new PodLifecycleEventGenerator({
     runtime,
     ...(options.store ? { store: options.store } : {}),
     clock,
-    logger: silentLogger,
+    logger: createLogger("info", { write: (line) => lines.push(JSON.parse(line)) }),
     registry,
     ...(options.settings ? { settings: options.settings } : {}),
     random: () => 0.5,
@@ -53,6 +54,8 @@ export function createHarness(options: HarnessOptions = {}) {
       }
       return told;
     },
+    /** The log's lines with this message. */
+    logged: (message: string) => lines.filter(({ msg }) => msg === message),
     async metric(name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
       const metric = await registry.getSingleMetric(`nodekeeper_lifecycle_${name}`)?.get();
       return metric?.values.find((value) =>

@@ -1,7 +1,9 @@
 import { type Clock, NodekeeperError } from "../../lib/index.ts";
 import type {
+  CallInFlight,
   ContainerState,
   ContainerStatus,
+  HintedExit,
   ListedContainer,
   Pod,
   PodStatus,
@@ -44,11 +46,13 @@ export class MemoryRuntime implements Runtime {
   lie: (pod: Pod) => Pod | undefined = (pod) => pod;
   /** What `hints` does: `none` throws unsupported, `off` ends at once. */
   events: "none" | "off" | "on" = "none";
+  runtimeName = "memory";
   runtimeVersion = "1.0";
   /** How many connections to it have come up. */
   connected = 1;
   readonly #clock: Clock | undefined;
   #streams = new Set<{ queue: RuntimeHint[]; wake: () => void; end: unknown; ended: boolean }>();
+  readonly #inFlight = new Set<CallInFlight>();
   #created = 0n;
 
   /** @param clock where given, `latencyMs` is waited on it */
@@ -83,9 +87,9 @@ export class MemoryRuntime implements Runtime {
   }
 
   /** Sends a hint to every stream. */
-  hint(podUid: string): void {
+  hint(podUid: string, exits: readonly HintedExit[] = []): void {
     for (const stream of this.#streams) {
-      stream.queue.push({ podUid, createdAt: 0n });
+      stream.queue.push({ podUid, createdAt: 0n, exits });
       stream.wake();
     }
   }
@@ -110,7 +114,8 @@ export class MemoryRuntime implements Runtime {
 
   async version(signal: AbortSignal): Promise<RuntimeVersion> {
     await this.#begin("version", "", signal);
-    return { runtimeName: "memory", runtimeVersion: this.runtimeVersion, runtimeApiVersion: "v1" };
+    const { runtimeName, runtimeVersion } = this;
+    return { runtimeName, runtimeVersion, runtimeApiVersion: "v1" };
   }
 
   async listPods(signal: AbortSignal): Promise<Pod[]> {
@@ -153,6 +158,10 @@ export class MemoryRuntime implements Runtime {
     return this.connected;
   }
 
+  callsInFlight(): readonly CallInFlight[] {
+    return [...this.#inFlight];
+  }
+
   async *hints(signal: AbortSignal): AsyncIterable<RuntimeHint> {
     await this.#begin("hints", "", signal);
     if (this.events === "none") throw new NodekeeperError("unsupported", "no such call");
@@ -188,7 +197,17 @@ export class MemoryRuntime implements Runtime {
 
   async #begin(call: MemoryCall, uid: string, signal: AbortSignal): Promise<void> {
     this.calls[call]++;
-    await this.before(call, uid, signal);
+    const inFlight = {
+      method: call,
+      id: uid === "" ? undefined : uid,
+      startedAt: this.#clock?.monotonic() ?? 0,
+    };
+    if (call !== "hints") this.#inFlight.add(inFlight);
+    try {
+      await this.before(call, uid, signal);
+    } finally {
+      this.#inFlight.delete(inFlight);
+    }
     signal.throwIfAborted();
   }
 }

@@ -9,9 +9,9 @@ import {
   type ServerWritableStream,
   type status,
 } from "@grpc/grpc-js";
-import { RuntimeServiceDefinition } from "../../gen/runtime/v1/api.ts";
+import { ImageServiceDefinition, RuntimeServiceDefinition } from "../../gen/runtime/v1/api.ts";
 
-const { methods } = RuntimeServiceDefinition;
+const methods = { ...RuntimeServiceDefinition.methods, ...ImageServiceDefinition.methods };
 type Methods = typeof methods;
 type Method = keyof Methods;
 type Request<M extends Method> = ReturnType<Methods[M]["requestType"]["decode"]>;
@@ -86,7 +86,7 @@ export class CriServer implements AsyncDisposable {
     const { requestType, responseType, responseStream } = method;
     const handler = responseStream ? this.#streaming(name) : this.#unary(name);
     server.register(
-      `/runtime.v1.RuntimeService/${method.name}`,
+      `/${serviceOf(name)}/${method.name}`,
       handler as never,
       (answer: unknown) =>
         Buffer.from(
@@ -130,4 +130,9 @@ export class CriServer implements AsyncDisposable {
       }
     };
   }
+}
+
+function serviceOf(name: Method): string {
+  return (name in ImageServiceDefinition.methods ? ImageServiceDefinition : RuntimeServiceDefinition)
+    .fullName;
 }

@@ -20,7 +20,7 @@ export interface AdminClientOptions {
   identity: KeyPair;
 }
 
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 60_000;
 
 /** A plain client of the suite's own with every right, so that the agent's client is not checked by itself. */
 export class AdminClient {

@@ -73,6 +73,8 @@ export class AgentProcess {
       kubeconfig,
       "state-dir": join(folder, "state"),
       "plugin-directories": join(folder, "plugins"),
+      // A driver's own folder is not the one in which it registers.
+      "plugin-endpoint-directories": cluster.folder,
       "server-address": address,
       "api-socket": join(folder, "agent.sock"),
       // Where a case gives no runtime there is none to be found.
@@ -80,6 +82,10 @@ export class AgentProcess {
       // No kubelet runs here, and in-tree eviction plugins look at this machine: a case asks for those it is about.
       "reporting-in-tree-plugins": "*,-kubelet-reporter-plugin",
       "eviction-in-tree-plugins": "-rss-overuse-eviction-plugin",
+      "eviction-cooldown": "0s",
+      "eviction-limits-per-node": "0",
+      "eviction-limits-per-owner": "0",
+      "eviction-grace-shortest": "0s",
       ...flags,
     };
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
@@ -96,21 +102,21 @@ export class AgentProcess {
   /** Runs a command that asks the agent's status server; gives what it printed. */
   async command(...args: readonly string[]): Promise<string> {
     const { stdout } = await execute(process.execPath, [main, ...args, "--server", this.#address], {
-      timeout: 20_000,
+      timeout: 120_000,
     });
     return stdout;
   }
 
   async readiness(): Promise<Health> {
     const response = await fetch(`http://${this.#address}/readyz?verbose`, {
-      signal: AbortSignal.timeout(5_000),
+      signal: AbortSignal.timeout(60_000),
     });
     return { ok: response.ok, text: await response.text() };
   }
 
   /** A metric without labels, or with exactly these as Prometheus writes them; undefined where there is none. */
   async metric(name: string, labels = ""): Promise<number | undefined> {
-    const response = await fetch(`http://${this.#address}/metrics`, { signal: AbortSignal.timeout(5_000) });
+    const response = await fetch(`http://${this.#address}/metrics`, { signal: AbortSignal.timeout(60_000) });
     const lines = (await response.text()).split("\n");
     const line = lines.find((each) => each.startsWith(`${name}${labels} `));
     return line === undefined ? undefined : Number(line.split(" ")[1]);

@@ -11,7 +11,8 @@ export interface ChildOptions {
   env?: Readonly<Record<string, string>>;
 }
 
-const STOP_MS = 10_000;
+const STOP_MS = 60_000;
+const PATIENCE_MS = 180_000;
 // With it no child outlives a test process that was killed before it could clean up.
 const pdeathsig = ["/usr/bin/setpriv", "/bin/setpriv"].find((path) => existsSync(path));
 
@@ -66,8 +67,8 @@ export class Child {
   }
 
   /** Polls until `check` answers without throwing; throws with the end of the log when it does not, or the process ends. */
-  async until<T>(what: string, check: () => Promise<T>, timeoutMs = 60_000): Promise<T> {
-    const endsAt = Date.now() + timeoutMs;
+  async until<T>(what: string, check: () => Promise<T>): Promise<T> {
+    const endsAt = Date.now() + PATIENCE_MS;
     for (;;) {
       try {
         return await check();
@@ -76,7 +77,7 @@ export class Child {
           await sleep(50);
           continue;
         }
-        const state = this.isRunning ? `not ${what} after ${timeoutMs} ms` : "ended";
+        const state = this.isRunning ? `not ${what} after ${PATIENCE_MS} ms` : "ended";
         throw new Error(`${this.#options.name} ${state}:\n${this.log.slice(-4_000)}`, { cause });
       }
     }
@@ -87,7 +88,7 @@ export class Child {
     await this.#end("SIGKILL");
   }
 
-  /** SIGTERM, then SIGKILL after ten seconds. */
+  /** SIGTERM, then SIGKILL after a minute. */
   async stop(): Promise<void> {
     await this.#end("SIGTERM");
   }

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { Child } from "./child.ts";
@@ -9,7 +9,10 @@ import { pathOf } from "./parts.ts";
 const execute = promisify(execFile);
 /** The namespace that CRI uses. */
 const NAMESPACE = "k8s.io";
-const DEADLINE_MS = 30_000;
+const DEADLINE_MS = 180_000;
+
+/** 1.6, 1.7 and 2.x. */
+export type ContainerdPart = "oldContainerd" | "containerd" | "newContainerd";
 
 /** A containerd with a root, state and socket of its own in a folder, its CRI on, and one image: `imageName`. Needs root. */
 export class Containerd {
@@ -19,7 +22,7 @@ export class Containerd {
   readonly #ctr: string;
   readonly #path: string;
 
-  private constructor(folder: string, part: "containerd" | "oldContainerd") {
+  private constructor(folder: string, part: ContainerdPart) {
     const binary = pathOf(part);
     this.#folder = folder;
     this.#ctr = join(dirname(binary), "ctr");
@@ -35,15 +38,17 @@ export class Containerd {
     });
   }
 
-  static async start(folder: string, part: "containerd" | "oldContainerd"): Promise<Containerd> {
+  static async start(folder: string, part: ContainerdPart): Promise<Containerd> {
     mkdirSync(folder, { recursive: true });
     const containerd = new Containerd(folder, part);
-    writeFileSync(join(folder, "containerd.toml"), configuration(folder, containerd.socket));
+    writeFileSync(join(folder, "containerd.toml"), configurationOf(part, folder, containerd.socket));
     try {
       containerd.process.start();
       await containerd.process.until("serving", () => containerd.ctr("version"));
       const image = await writeImage(folder, pathOf("busybox"));
-      await containerd.ctr("image", "import", "--snapshotter", "native", image);
+      // 2.x imports by its transfer service, which is configured for its default snapshotter alone.
+      const local = part === "newContainerd" ? ["--local"] : [];
+      await containerd.ctr("image", "import", ...local, "--snapshotter", "native", image);
     } catch (error) {
       await containerd.stop();
       throw error;
@@ -78,18 +83,23 @@ export class Containerd {
       }
       await this.process.stop();
     }
+    for (const pid of shimsOf(this.socket)) killTree(pid);
     for (const mount of mountsUnder(this.#folder)) await execute("umount", ["--lazy", mount]).catch(() => {});
   }
 }
 
-function configuration(folder: string, socket: string): string {
-  const cri = 'plugins."io.containerd.grpc.v1.cri"';
-  return `version = 2
-root = "${folder}/root"
+function configurationOf(part: ContainerdPart, folder: string, socket: string): string {
+  const places = `root = "${folder}/root"
 state = "${folder}/state"
 [grpc]
   address = "${socket}"
-[${cri}]
+[ttrpc]
+  address = "${socket}.ttrpc"
+`;
+  if (part !== "newContainerd") {
+    const cri = 'plugins."io.containerd.grpc.v1.cri"';
+    return `version = 2
+${places}[${cri}]
   sandbox_image = "${imageName}"
   disable_tcp_service = true
   restrict_oom_score_adj = true
@@ -99,6 +109,50 @@ state = "${folder}/state"
   bin_dir = "${folder}/cni/bin"
   conf_dir = "${folder}/cni/net.d"
 `;
+  }
+  const runtime = "plugins.'io.containerd.cri.v1.runtime'";
+  const images = "plugins.'io.containerd.cri.v1.images'";
+  return `version = 3
+${places}[${images}]
+  snapshotter = "native"
+[${images}.pinned_images]
+  sandbox = "${imageName}"
+[${runtime}]
+  restrict_oom_score_adj = true
+[${runtime}.cni]
+  bin_dirs = ["${folder}/cni/bin"]
+  conf_dir = "${folder}/cni/net.d"
+[plugins.'io.containerd.grpc.v1.cri']
+  disable_tcp_service = true
+`;
+}
+
+/** Shims that a containerd was killed in the making of, and does not know. */
+function shimsOf(socket: string): number[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  const isShim = (pid: string) => {
+    const words = readProc(pid, "cmdline").split("\0");
+    return words[0]?.endsWith("containerd-shim-runc-v2") && words.includes(socket);
+  };
+  return pids.filter(isShim).map(Number);
+}
+
+function killTree(pid: number): void {
+  const children = readProc(String(pid), `task/${pid}/children`).split(" ").filter(Boolean);
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It ended by itself.
+  }
+  for (const child of children) killTree(Number(child));
+}
+
+function readProc(pid: string, name: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, "utf8");
+  } catch {
+    return "";
+  }
 }
 
 /** Innermost first. */

@@ -2,12 +2,12 @@ import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeF
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
+import { eventually } from "../../support/until.ts";
 import { AdminClient, type ApiObject } from "./admin-client.ts";
 import { AuditLog } from "./audit-log.ts";
 import { Authority, type KeyPair } from "./certificates.ts";
 import { Child } from "./child.ts";
 import { Etcd } from "./etcd.ts";
-import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
 import { Kubectl } from "./kubectl.ts";
@@ -171,7 +171,7 @@ async function eventuallyServes(port: number, issuer: string): Promise<void> {
   await eventually(async () => {
     const found = await issuerOf(port);
     if (found !== issuer) throw new Error(`still serves a certificate of ${found}`);
-  }, 90_000);
+  });
 }
 
 function issuerOf(port: number): Promise<string | undefined> {

@@ -2,7 +2,7 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Client, credentials } from "@grpc/grpc-js";
 import { imageName } from "./container-image.ts";
 
-const DEADLINE_MS = 60_000;
+const DEADLINE_MS = 180_000;
 const NETWORK_OF_NODE = 2;
 
 export interface PodSpec {

@@ -57,7 +57,7 @@ export class Etcd {
 
   // etcd serves its gRPC calls as JSON on the same port.
   async #call(path: string, body: object): Promise<{ header: { revision: string } }> {
-    const signal = AbortSignal.timeout(5_000);
+    const signal = AbortSignal.timeout(60_000);
     const response = await fetch(this.url + path, { method: "POST", body: JSON.stringify(body), signal });
     const text = await response.text();
     if (!response.ok) throw new Error(`etcd ${path}: ${response.status} ${text}`);

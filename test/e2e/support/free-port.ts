@@ -1,13 +1,32 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 
-/** A TCP port of loopback that nobody listens on at this moment. */
+// Below the range from which the kernel takes the local port of a connection (ip_local_port_range, 32768 and up by default):
+// from that range any connection of the machine could take the port before the process that it is for has started.
+const FIRST = 20_000;
+const LAST = 32_000;
+
+let next = FIRST + Math.floor(Math.random() * (LAST - FIRST));
+
+/** A TCP port of loopback on which no process listens now, and that no connection takes. Each call gives another. */
 export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < 100; tries++) {
+    const port = next;
+    next = port < LAST ? port + 1 : FIRST;
+    if (await isFree(port)) return port;
+  }
+  throw new Error("no free port in 100 tries");
+}
+
+async function isFree(port: number): Promise<boolean> {
   const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
+  try {
+    server.listen(port, "127.0.0.1");
+    await once(server, "listening");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await new Promise((resolve) => server.close(resolve));
+  }
 }

@@ -18,7 +18,7 @@ export class Kubectl {
   async run(...args: readonly string[]): Promise<string> {
     // HOME holds its discovery cache.
     const env = { HOME: this.#home, KUBECONFIG: this.#kubeconfig };
-    const { stdout } = await execute(pathOf("kubectl"), args, { env, timeout: 30_000 });
+    const { stdout } = await execute(pathOf("kubectl"), args, { env, timeout: 180_000 });
     return stdout;
   }
 }

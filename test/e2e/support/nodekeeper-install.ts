@@ -5,7 +5,7 @@ import { pathOf } from "./parts.ts";
 export const deployFolder = join(import.meta.dirname, "../../../deploy");
 export const rbacFile = join(deployFolder, "rbac.yaml");
 export const optionalRbacFile = join(deployFolder, "rbac-optional.yaml");
-export const slicePolicyFile = join(deployFolder, "resourceslice-policy.yaml");
+export const policiesFile = join(deployFolder, "admission-policies.yaml");
 /** The account that deploy/rbac.yaml makes. */
 export const serviceAccount = { namespace: "nodekeeper", name: "nodekeeper" } as const;
 export const serviceAccountUser = `system:serviceaccount:${serviceAccount.namespace}:${serviceAccount.name}`;

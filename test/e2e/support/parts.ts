@@ -19,6 +19,7 @@ export const partNames = [
   "goPodResources",
   "oldContainerd",
   "containerd",
+  "newContainerd",
   "runc",
   "busybox",
 ] as const;
@@ -32,7 +33,9 @@ export const partsFile = join(cacheFolder, "parts.json");
 /** The parts as the last run of `prepare.ts` left them. */
 export function readParts(): Parts {
   try {
-    return JSON.parse(readFileSync(partsFile, "utf8"));
+    const known = JSON.parse(readFileSync(partsFile, "utf8"));
+    const notYet: Part = { missing: "`node test/e2e/prepare.ts` of this checkout has not been run" };
+    return Object.fromEntries(partNames.map((name) => [name, known[name] ?? notYet])) as Parts;
   } catch (cause) {
     throw new Error("run `npm run test:e2e`, which prepares the real parts first", { cause });
   }

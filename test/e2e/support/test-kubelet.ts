@@ -1,6 +1,7 @@
 import { readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { parseByteSize } from "../../../src/lib/index.ts";
 import { ApiError, type ApiObject } from "./admin-client.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import type { CriClient } from "./cri-client.ts";
@@ -87,7 +88,7 @@ export class TestKubelet {
       const id = await this.#cri.runContainer(sandbox, {
         name: container.name,
         command: this.#command(pod),
-        ...(memory ? { memoryLimit: Number(memory) } : {}),
+        ...(memory ? { memoryLimit: parseByteSize(memory) } : {}),
       });
       running.containers.set(container.name, id);
     }

@@ -25,7 +25,6 @@ export function simulations() {
       clock: systemClock,
       logger: silentLogger,
       registry: new Registry(),
-      settings: { callDeadlineMs: 2_000 },
     });
     ends.push(() => client[Symbol.dispose]());
     // As the kubelet's limit.

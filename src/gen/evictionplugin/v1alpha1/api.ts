@@ -14,7 +14,8 @@ export const protobufFileName = "evictionplugin/v1alpha1/api.proto";
 
 /**
  * katalyst's eviction plugin protocol, v1alpha1, in our own words.
- * The plugin serves it; the agent asks once a round.
+ * The plugin serves it; the agent calls it once a round. Each call of a round is optional: UNIMPLEMENTED means that there
+ * is nothing to report.
  *
  * Where the protocol carries core v1 Pods, the messages here hold their bytes: on the wire an embedded message and
  * a bytes field are the same. So a pod is encoded once a round whatever the number of plugins, and of the pods in
@@ -24,9 +25,16 @@ export const protobufFileName = "evictionplugin/v1alpha1/api.proto";
 /** How badly a threshold is crossed. */
 export const ThresholdMetType = {
   NOT_MET: 0,
-  /** SOFT_MET - Somebody should be told. */
+  /**
+   * SOFT_MET - Soft eviction: GetTopEvictionPods is called with topN 0. Of all pods that plugins named so, the lowest-ranked one is
+   * evicted each round, after those of hard thresholds. A pod annotated katalyst.kubewharf.io/pod_soft_evict_notify:
+   * "true" is not evicted: it is notified, by an Event.
+   */
   SOFT_MET: 1,
-  /** HARD_MET - A pod has to go. */
+  /**
+   * HARD_MET - Hard eviction: GetTopEvictionPods is called with topN 1, and the pod it names is evicted, as far as the round's burst
+   * and the limits allow.
+   */
   HARD_MET: 2,
 } as const;
 
@@ -65,10 +73,13 @@ export interface GetTokenResponse {
   token: string;
 }
 
-/** A condition of the node that becomes a taint for a while. */
+/** A condition of the node that becomes a taint for a while. It needs no hard threshold and waits for no grace period. */
 export interface Condition {
   conditionType: ConditionType;
-  /** "NoSchedule" for a node; "reclaimed_cores/NoSchedule" for a CustomNodeResource. */
+  /**
+   * "NoSchedule" for a node; "reclaimed_cores/NoSchedule" for a CustomNodeResource. The operator decides which effects
+   * are allowed: NoSchedule and PreferNoSchedule by default.
+   */
   effects: string[];
   /** The last part of the taint's key: "MemoryPressure". */
   conditionName: string;
@@ -94,14 +105,23 @@ export interface ThresholdMetResponse {
     | undefined;
   /** Encoded core v1 Pods: where there are any, only these are offered to GetTopEvictionPods. */
   candidatePods: Uint8Array[];
+  /**
+   * Of both values, for people: "bytes", "%", any other word. Not of katalyst's protocol: agents that do not know it
+   * skip it.
+   */
+  unit: string;
 }
 
 export interface GetTopEvictionPodsRequest {
   /** Encoded core v1 Pods. */
   activePods: Uint8Array[];
-  /** How many pods are wanted; 0 with a soft threshold. */
+  /** How many pods are asked for: 1 with a hard threshold; 0, no bound, with a soft one. */
   topN: bigint;
   evictionScope: string;
+  /**
+   * Of the candidates that are not among active_pods because they can't be evicted now or are tried last, and of those
+   * whose owner has lost pods lately.
+   */
   candidateEvictionRecords: EvictionRecord[];
 }
 
@@ -130,7 +150,7 @@ export interface EvictPod {
   deletionOptions:
     | DeletionOptions
     | undefined;
-  /** True: this pod has to go. False: it is one of those that may. */
+  /** True: a hard eviction, whatever the threshold. False: a soft one, as of SOFT_MET. */
   forceEvict: boolean;
   /** The agent knows whom it asked, and does not read this. */
   evictionPluginName: string;
@@ -145,7 +165,10 @@ export interface EvictionRecord {
   /** Of the pod. */
   uid: string;
   hasPdb: boolean;
-  buckets: Buckets | undefined;
+  buckets:
+    | Buckets
+    | undefined;
+  /** The numbers of the budget, as the API server gave them when it refused an eviction; 0 where it did not. */
   disruptionsAllowed: number;
   currentHealthy: number;
   desiredHealthy: number;
@@ -417,6 +440,7 @@ function createBaseThresholdMetResponse(): ThresholdMetResponse {
     gracePeriodSeconds: 0n,
     condition: undefined,
     candidatePods: [],
+    unit: "",
   };
 }
 
@@ -448,6 +472,9 @@ export const ThresholdMetResponse: MessageFns<ThresholdMetResponse> = {
     }
     for (const v of message.candidatePods) {
       writer.uint32(66).bytes(v!);
+    }
+    if (message.unit !== "") {
+      writer.uint32(8002).string(message.unit);
     }
     return writer;
   },
@@ -529,6 +556,14 @@ export const ThresholdMetResponse: MessageFns<ThresholdMetResponse> = {
             message.candidatePods.push(reader.bytes());
             continue;
           }
+          case 1000: {
+            if (tag !== 8002) {
+              break;
+            }
+
+            message.unit = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -558,6 +593,7 @@ export const ThresholdMetResponse: MessageFns<ThresholdMetResponse> = {
       ? Condition.fromPartial(object.condition)
       : undefined;
     message.candidatePods = object.candidatePods?.map((e) => e) || [];
+    message.unit = object.unit ?? "";
     return message;
   },
 };

@@ -15,8 +15,6 @@ export const protobufFileName = "podresources/v1/api.proto";
 /**
  * The kubelet's PodResources API, v1, in our own words: what is given to pods, and what could be.
  * The kubelet serves it, by default at /var/lib/kubelet/pod-resources/kubelet.sock.
- *
- * DRA devices (field 5 of ContainerResources) are not declared: the agent does not report them by zone.
  */
 
 export interface ListPodResourcesRequest {
@@ -60,6 +58,27 @@ export interface ContainerResources {
   /** CPUs that the container has for itself. */
   cpuIds: bigint[];
   memory: ContainerMemory[];
+  /** Claims that the container refers to; by default since Kubernetes 1.34. */
+  dynamicResources: DynamicResource[];
+}
+
+/** One ResourceClaim. */
+export interface DynamicResource {
+  claimName: string;
+  claimNamespace: string;
+  claimResources: ClaimResource[];
+}
+
+/**
+ * One device that is allocated for a claim. CDI devices (field 1) and the share of a device that several claims may
+ * have (field 5) are not declared: zones show neither.
+ */
+export interface ClaimResource {
+  /** Empty before Kubernetes 1.31, as the next two. */
+  driverName: string;
+  poolName: string;
+  /** Empty for what is not a device. */
+  deviceName: string;
 }
 
 export interface ContainerMemory {
@@ -527,7 +546,7 @@ export const PodResources: MessageFns<PodResources> = {
 };
 
 function createBaseContainerResources(): ContainerResources {
-  return { name: "", devices: [], cpuIds: [], memory: [] };
+  return { name: "", devices: [], cpuIds: [], memory: [], dynamicResources: [] };
 }
 
 export const ContainerResources: MessageFns<ContainerResources> = {
@@ -550,6 +569,9 @@ export const ContainerResources: MessageFns<ContainerResources> = {
     }
     for (const v of message.memory) {
       ContainerMemory.encode(v!, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.dynamicResources) {
+      DynamicResource.encode(v!, writer.uint32(42).fork()).join();
     }
     return writer;
   },
@@ -609,6 +631,14 @@ export const ContainerResources: MessageFns<ContainerResources> = {
             message.memory.push(ContainerMemory.decode(reader, reader.uint32()));
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.dynamicResources.push(DynamicResource.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -630,6 +660,165 @@ export const ContainerResources: MessageFns<ContainerResources> = {
     message.devices = object.devices?.map((e) => ContainerDevices.fromPartial(e)) || [];
     message.cpuIds = object.cpuIds?.map((e) => BigInt(e)) || [];
     message.memory = object.memory?.map((e) => ContainerMemory.fromPartial(e)) || [];
+    message.dynamicResources = object.dynamicResources?.map((e) => DynamicResource.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseDynamicResource(): DynamicResource {
+  return { claimName: "", claimNamespace: "", claimResources: [] };
+}
+
+export const DynamicResource: MessageFns<DynamicResource> = {
+  encode(message: DynamicResource, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.claimName !== "") {
+      writer.uint32(18).string(message.claimName);
+    }
+    if (message.claimNamespace !== "") {
+      writer.uint32(26).string(message.claimNamespace);
+    }
+    for (const v of message.claimResources) {
+      ClaimResource.encode(v!, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DynamicResource {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDynamicResource();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.claimName = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.claimNamespace = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.claimResources.push(ClaimResource.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DynamicResource>): DynamicResource {
+    return DynamicResource.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DynamicResource>): DynamicResource {
+    const message = createBaseDynamicResource();
+    message.claimName = object.claimName ?? "";
+    message.claimNamespace = object.claimNamespace ?? "";
+    message.claimResources = object.claimResources?.map((e) => ClaimResource.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseClaimResource(): ClaimResource {
+  return { driverName: "", poolName: "", deviceName: "" };
+}
+
+export const ClaimResource: MessageFns<ClaimResource> = {
+  encode(message: ClaimResource, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.driverName !== "") {
+      writer.uint32(18).string(message.driverName);
+    }
+    if (message.poolName !== "") {
+      writer.uint32(26).string(message.poolName);
+    }
+    if (message.deviceName !== "") {
+      writer.uint32(34).string(message.deviceName);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ClaimResource {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseClaimResource();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.driverName = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.poolName = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.deviceName = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ClaimResource>): ClaimResource {
+    return ClaimResource.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ClaimResource>): ClaimResource {
+    const message = createBaseClaimResource();
+    message.driverName = object.driverName ?? "";
+    message.poolName = object.poolName ?? "";
+    message.deviceName = object.deviceName ?? "";
     return message;
   },
 };

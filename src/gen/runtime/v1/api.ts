@@ -394,7 +394,11 @@ export interface ContainerEventResponse {
   containerEventType: ContainerEventType;
   createdAt: bigint;
   /** May be missing after a deletion. */
-  podSandboxStatus: PodSandboxStatus | undefined;
+  podSandboxStatus:
+    | PodSandboxStatus
+    | undefined;
+  /** Of the pod's containers, as they were when the event was made. */
+  containersStatuses: ContainerStatus[];
 }
 
 export interface ImageFsInfoRequest {
@@ -403,6 +407,8 @@ export interface ImageFsInfoRequest {
 export interface ImageFsInfoResponse {
   /** Where images are kept, one for each store. */
   imageFilesystems: FilesystemUsage[];
+  /** Of writable layers; empty or the same where they are kept with the images. */
+  containerFilesystems: FilesystemUsage[];
 }
 
 function createBaseVersionRequest(): VersionRequest {
@@ -4788,7 +4794,7 @@ export const GetEventsRequest: MessageFns<GetEventsRequest> = {
 };
 
 function createBaseContainerEventResponse(): ContainerEventResponse {
-  return { containerId: "", containerEventType: 0, createdAt: 0n, podSandboxStatus: undefined };
+  return { containerId: "", containerEventType: 0, createdAt: 0n, podSandboxStatus: undefined, containersStatuses: [] };
 }
 
 export const ContainerEventResponse: MessageFns<ContainerEventResponse> = {
@@ -4807,6 +4813,9 @@ export const ContainerEventResponse: MessageFns<ContainerEventResponse> = {
     }
     if (message.podSandboxStatus !== undefined) {
       PodSandboxStatus.encode(message.podSandboxStatus, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.containersStatuses) {
+      ContainerStatus.encode(v!, writer.uint32(42).fork()).join();
     }
     return writer;
   },
@@ -4856,6 +4865,14 @@ export const ContainerEventResponse: MessageFns<ContainerEventResponse> = {
             message.podSandboxStatus = PodSandboxStatus.decode(reader, reader.uint32());
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.containersStatuses.push(ContainerStatus.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4879,6 +4896,7 @@ export const ContainerEventResponse: MessageFns<ContainerEventResponse> = {
     message.podSandboxStatus = (object.podSandboxStatus !== undefined && object.podSandboxStatus !== null)
       ? PodSandboxStatus.fromPartial(object.podSandboxStatus)
       : undefined;
+    message.containersStatuses = object.containersStatuses?.map((e) => ContainerStatus.fromPartial(e)) || [];
     return message;
   },
 };
@@ -4927,13 +4945,16 @@ export const ImageFsInfoRequest: MessageFns<ImageFsInfoRequest> = {
 };
 
 function createBaseImageFsInfoResponse(): ImageFsInfoResponse {
-  return { imageFilesystems: [] };
+  return { imageFilesystems: [], containerFilesystems: [] };
 }
 
 export const ImageFsInfoResponse: MessageFns<ImageFsInfoResponse> = {
   encode(message: ImageFsInfoResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.imageFilesystems) {
       FilesystemUsage.encode(v!, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.containerFilesystems) {
+      FilesystemUsage.encode(v!, writer.uint32(18).fork()).join();
     }
     return writer;
   },
@@ -4959,6 +4980,14 @@ export const ImageFsInfoResponse: MessageFns<ImageFsInfoResponse> = {
             message.imageFilesystems.push(FilesystemUsage.decode(reader, reader.uint32()));
             continue;
           }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.containerFilesystems.push(FilesystemUsage.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4977,6 +5006,7 @@ export const ImageFsInfoResponse: MessageFns<ImageFsInfoResponse> = {
   fromPartial(object: DeepPartial<ImageFsInfoResponse>): ImageFsInfoResponse {
     const message = createBaseImageFsInfoResponse();
     message.imageFilesystems = object.imageFilesystems?.map((e) => FilesystemUsage.fromPartial(e)) || [];
+    message.containerFilesystems = object.containerFilesystems?.map((e) => FilesystemUsage.fromPartial(e)) || [];
     return message;
   },
 };

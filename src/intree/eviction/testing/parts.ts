@@ -1,8 +1,11 @@
 import { type ObservedPod, observeJson, type QosLevel } from "../../../eviction/index.ts";
 import type {
+  CpuUse,
+  FilesystemState,
   HostReadings,
   MemoryState,
   NodeMemory,
+  PodActivity,
   PodsState,
   PodUse,
   Pressure,
@@ -11,6 +14,7 @@ import type {
 import { FakeClock, Registry, silentLogger } from "../../../lib/index.ts";
 import { createInTreeEvictionMetrics } from "../missing-readings.ts";
 import type { EvictionPluginParts } from "../parts.ts";
+import type { PodDisk } from "../pod-disk.ts";
 import { PodMemories, type PodMemory } from "../pod-memory.ts";
 
 export const Mi = 2 ** 20;
@@ -68,6 +72,11 @@ export class TestMachine {
   pods: Record<string, Partial<PodUse> & { memory: PodMemory }> | undefined;
   burstable: Pressure | undefined;
   cgroups: Record<string, Pressure> = {};
+  disks: Record<string, PodDisk> | undefined;
+  activity: Record<string, PodActivity> | undefined;
+  filesystem: Omit<FilesystemState, "path"> | undefined;
+  cpu: CpuUse | undefined;
+  loadAverage: number | undefined;
   /** Milliseconds by which readings are older than now. */
   ageMs = 0;
   podReads = 0;
@@ -79,6 +88,10 @@ export class TestMachine {
       this.podReads++;
       return this.#reading(this.#podsState());
     },
+    podActivity: async () => this.#reading(this.activity && new Map(Object.entries(this.activity))),
+    filesystem: async (path: string) => this.#reading(this.filesystem && { path, ...this.filesystem }),
+    cpu: async () => this.#reading(this.cpu),
+    loadAverage: async () => this.#reading(this.loadAverage),
     cgroupPressure: async (cgroup: string) => this.#reading(this.cgroups[cgroup]),
   } as unknown as HostReadings;
 
@@ -87,6 +100,10 @@ export class TestMachine {
     return {
       readings,
       memories: new PodMemories({ readings, runtimeStats: undefined, clock }),
+      disks: { all: async () => this.#reading(this.disks && new Map(Object.entries(this.disks))) },
+      rootfsPath: async () => "/rootfs",
+      allocatable: () => ({ state: "missing", at: 0, message: "not there" }),
+      roundPeriodMs: () => 5_000,
       clock,
       log: silentLogger,
       metrics: this.#metrics,
@@ -107,7 +124,7 @@ export class TestMachine {
   }
 
   #reading<T>(value: T | undefined): Reading<T> {
-    const at = this.clock.now() - this.ageMs;
+    const at = this.clock.monotonic() - this.ageMs;
     if (value === undefined) return { state: "missing", at, message: "not there" };
     return { state: "read", at, value, problems: [] };
   }

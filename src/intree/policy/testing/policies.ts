@@ -1,6 +1,6 @@
 import type { ObservedPod } from "../../../eviction/index.ts";
 import { FakeClock, Registry, silentLogger } from "../../../lib/index.ts";
-import { WholePods } from "../../eviction/pod-resources.ts";
+import { observedDetails } from "../../eviction/pod-resources.ts";
 import type { NodeReadings, NodeSnapshot, Part } from "../node-snapshot.ts";
 import type { PodUsage } from "../pod-variable.ts";
 import type { Policy } from "../policy.ts";
@@ -26,12 +26,14 @@ export function snapshotAt(at: number): NodeSnapshot {
   const read = <T>(value: T): Part<T> => ({ value, at });
   const calm = { avg10: 0, avg60: 0, avg300: 0 };
   const pressure = () => read({ some: { ...calm }, full: { ...calm } });
-  const filesystem = () =>
-    read({ capacity: 100 * Gi, available: 60 * Gi, inodes: 1_000_000, inodesFree: 900_000 });
+  const space = { capacity: 100 * Gi, available: 60 * Gi, inodes: 1_000_000, inodesFree: 900_000 };
+  const filesystem = () => read({ ...space });
   return {
     memory: read({ total: 16 * Gi, available: 8 * Gi, free: 2 * Gi, workingSet: 7 * Gi }),
     psi: { memory: pressure(), cpu: pressure(), io: pressure() },
     cpu: read({ usage: 0.25, cores: 8 }),
+    allocatableMemory: read({ capacity: 15 * Gi, workingSet: 6 * Gi }),
+    containerfs: read({ ...space, isSeparate: 0 }),
     nodefs: filesystem(),
     imagefs: filesystem(),
     pids: read({ max: 32_768, current: 500 }),
@@ -43,9 +45,11 @@ export class TestNode implements NodeReadings {
   readonly clock = new FakeClock();
   readonly registry = new Registry();
   readonly logged: { level: string; message: string; fields: Record<string, unknown> }[] = [];
-  snapshot: NodeSnapshot = snapshotAt(this.clock.now());
+  snapshot: NodeSnapshot = snapshotAt(this.clock.monotonic());
   usages: Record<string, PodUsage> = {};
   usageReads = 0;
+  /** The fields that were asked for. */
+  usageFields: string[] = [];
   readonly #metrics = createPolicyMetrics(this.registry);
 
   async read(): Promise<NodeSnapshot> {
@@ -54,14 +58,14 @@ export class TestNode implements NodeReadings {
 
   /** Memory in bytes that is available, read now. */
   setAvailable(available: number | undefined): void {
-    this.snapshot.memory = { value: { total: 16 * Gi, available }, at: this.clock.now() };
+    this.snapshot.memory = { value: { total: 16 * Gi, available }, at: this.clock.monotonic() };
   }
 
   source(
     policy: Policy,
     others: Partial<Pick<PolicySourceOptions, "readings" | "podUsage">> = {},
   ): PolicySource {
-    return new PolicySource({ ...this.parts, policy, wholePods: new WholePods(), ...others });
+    return new PolicySource({ ...this.parts, policy, wholePods: observedDetails, ...others });
   }
 
   get parts(): PolicyParts {
@@ -69,11 +73,13 @@ export class TestNode implements NodeReadings {
       void this.logged.push({ level, message, fields });
     return {
       readings: this,
-      podUsage: async (_pods: readonly ObservedPod[]) => {
+      podUsage: async (_pods: readonly ObservedPod[], reads: readonly string[]) => {
         this.usageReads++;
-        return { value: new Map(Object.entries(this.usages)), at: this.clock.now() };
+        this.usageFields.push(...reads);
+        return { value: new Map(Object.entries(this.usages)), at: this.clock.monotonic() };
       },
       clock: this.clock,
+      cpuMs: () => 0,
       log: { ...silentLogger, info: log("info"), warn: log("warn") } as typeof silentLogger,
       metrics: this.#metrics,
     };

@@ -21,16 +21,43 @@ export const protobufFileName = "nodekeeper/devices/v1alpha1/api.proto";
 export interface ListAndWatchDevicesRequest {
   /** The node that the agent runs on. */
   nodeName: string;
+  /** Whether responses may carry a delta instead of the whole state. A driver may always send the whole state. */
+  acceptsDeltas: boolean;
 }
 
+/** The whole state in `pools`, or a change of it in `delta`. */
 export interface ListAndWatchDevicesResponse {
+  /** Must be empty where `delta` is set. */
   pools: Pool[];
+  /**
+   * Names the state that results from this response. Needed where a delta follows; any number but 0, different for
+   * states that differ.
+   */
+  revision: bigint;
+  delta: Delta | undefined;
 }
 
-/**
- * Devices whose names are unique among themselves. At most one of node_selector, all_nodes and per_device_nodes is
- * set; without any, the devices are for this node only.
- */
+/** A change of the state that the stream has reported so far. Pools and devices that it does not name stay as they are. */
+export interface Delta {
+  /**
+   * The revision of the state that it changes. Where that is not the agent's, the agent starts the stream over, and the
+   * driver sends the whole state.
+   */
+  baseRevision: bigint;
+  pools: PoolDelta[];
+}
+
+/** A change of one pool's devices. What else the pool has changes by a whole state only. */
+export interface PoolDelta {
+  /** As in the whole state. */
+  name: string;
+  /** Devices that have changed, which keep their places, and new ones, which come last in the order given. */
+  upserts: Device[];
+  /** Names of devices that have been removed; others than the upserts. */
+  removals: string[];
+}
+
+/** Devices of this node whose names are unique among themselves. */
 export interface Pool {
   /** One or more DNS subdomains separated by slashes. Empty: the node's name. */
   name: string;
@@ -38,14 +65,14 @@ export interface Pool {
   devices: Device[];
   /** Names are unique in the pool. */
   sharedCounters: CounterSet[];
-  /** The nodes whose pods may use the devices; exactly one term. */
-  nodeSelector:
-    | NodeSelector
-    | undefined;
-  /** Every node's pods may. */
+  /** A pool that sets one of these three is refused: every node's agent would publish it. */
+  nodeSelector: NodeSelector | undefined;
   allNodes: boolean;
-  /** Each device says itself which nodes' pods may. */
   perDeviceNodes: boolean;
+  /** The attribute, "<domain>/<identifier>", whose string is the partition type of each device that consumes counters. */
+  partitionTypeAttribute: string;
+  /** Calls that the kubelet skips for these devices: "NodePrepareResources", "NodeUnprepareResources" or "*". */
+  skipNodeOperations: string[];
 }
 
 export interface Device {
@@ -58,7 +85,7 @@ export interface Device {
   taints: Taint[];
   /** What the device takes from the pool's shared counters. */
   consumesCounters: CounterConsumption[];
-  /** With the pool's per_device_nodes only, and then exactly one of these three. */
+  /** A device that sets one of these three is refused, for its pool is of this node. */
   nodeName: string;
   nodeSelector: NodeSelector | undefined;
   allNodes: boolean;
@@ -70,7 +97,7 @@ export interface Device {
   /** Whether the device may be given to several claims at once, each taking a part of its capacity. */
   allowMultipleAllocations: boolean;
   /** The node's own resources ("cpu", "memory") that an allocation of the device takes up, by their names. */
-  nodeAllocatableMappings: { [key: string]: NodeAllocatableMapping };
+  nodeAllocatableResources: { [key: string]: NodeAllocatableResource };
 }
 
 export interface Device_AttributesEntry {
@@ -83,9 +110,9 @@ export interface Device_CapacityEntry {
   value: Capacity | undefined;
 }
 
-export interface Device_NodeAllocatableMappingsEntry {
+export interface Device_NodeAllocatableResourcesEntry {
   key: string;
-  value: NodeAllocatableMapping | undefined;
+  value: NodeAllocatableResource | undefined;
 }
 
 /** Exactly one field is set. */
@@ -168,6 +195,8 @@ export interface CounterSet_CountersEntry {
 export interface CounterConsumption {
   counterSet: string;
   counters: { [key: string]: string };
+  /** Devices that consume counters of one set are allocated together only where they share a group. At most 2. */
+  compatibilityGroups: string[];
 }
 
 export interface CounterConsumption_CountersEntry {
@@ -175,11 +204,29 @@ export interface CounterConsumption_CountersEntry {
   value: string;
 }
 
+/** At least one is set. */
+export interface NodeAllocatableResource {
+  /** The device is itself an amount of the resource. */
+  mapping:
+    | NodeAllocatableMapping
+    | undefined;
+  /** Using the device costs an amount of the resource. */
+  overhead: NodeAllocatableOverhead | undefined;
+}
+
+/** Either capacity_key and capacity_multiplier, or device_multiplier. Multipliers are quantities. */
 export interface NodeAllocatableMapping {
-  /** A key of the device's capacity whose consumed amount counts; empty: the number of devices counts. */
+  /** A key of the device's capacity: its consumed amount times the multiplier. */
   capacityKey: string;
-  /** A quantity the above is multiplied with. Empty: 1. */
-  allocationMultiplier: string;
+  capacityMultiplier: string;
+  /** The number of devices times this. */
+  deviceMultiplier: string;
+}
+
+/** Quantities, at least one of them. */
+export interface NodeAllocatableOverhead {
+  perPod: string;
+  perContainer: string;
 }
 
 /** As in core/v1. */
@@ -200,13 +247,16 @@ export interface NodeSelectorRequirement {
 }
 
 function createBaseListAndWatchDevicesRequest(): ListAndWatchDevicesRequest {
-  return { nodeName: "" };
+  return { nodeName: "", acceptsDeltas: false };
 }
 
 export const ListAndWatchDevicesRequest: MessageFns<ListAndWatchDevicesRequest> = {
   encode(message: ListAndWatchDevicesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.nodeName !== "") {
       writer.uint32(10).string(message.nodeName);
+    }
+    if (message.acceptsDeltas !== false) {
+      writer.uint32(16).bool(message.acceptsDeltas);
     }
     return writer;
   },
@@ -232,6 +282,14 @@ export const ListAndWatchDevicesRequest: MessageFns<ListAndWatchDevicesRequest> 
             message.nodeName = reader.string();
             continue;
           }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.acceptsDeltas = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -250,18 +308,28 @@ export const ListAndWatchDevicesRequest: MessageFns<ListAndWatchDevicesRequest> 
   fromPartial(object: DeepPartial<ListAndWatchDevicesRequest>): ListAndWatchDevicesRequest {
     const message = createBaseListAndWatchDevicesRequest();
     message.nodeName = object.nodeName ?? "";
+    message.acceptsDeltas = object.acceptsDeltas ?? false;
     return message;
   },
 };
 
 function createBaseListAndWatchDevicesResponse(): ListAndWatchDevicesResponse {
-  return { pools: [] };
+  return { pools: [], revision: 0n, delta: undefined };
 }
 
 export const ListAndWatchDevicesResponse: MessageFns<ListAndWatchDevicesResponse> = {
   encode(message: ListAndWatchDevicesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.pools) {
       Pool.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.revision !== 0n) {
+      if (BigInt.asIntN(64, message.revision) !== message.revision) {
+        throw new globalThis.Error("value provided for field message.revision of type int64 too large");
+      }
+      writer.uint32(16).int64(message.revision);
+    }
+    if (message.delta !== undefined) {
+      Delta.encode(message.delta, writer.uint32(26).fork()).join();
     }
     return writer;
   },
@@ -287,6 +355,22 @@ export const ListAndWatchDevicesResponse: MessageFns<ListAndWatchDevicesResponse
             message.pools.push(Pool.decode(reader, reader.uint32()));
             continue;
           }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.revision = reader.int64() as bigint;
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.delta = Delta.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -305,12 +389,174 @@ export const ListAndWatchDevicesResponse: MessageFns<ListAndWatchDevicesResponse
   fromPartial(object: DeepPartial<ListAndWatchDevicesResponse>): ListAndWatchDevicesResponse {
     const message = createBaseListAndWatchDevicesResponse();
     message.pools = object.pools?.map((e) => Pool.fromPartial(e)) || [];
+    message.revision = (object.revision !== undefined && object.revision !== null) ? BigInt(object.revision) : 0n;
+    message.delta = (object.delta !== undefined && object.delta !== null) ? Delta.fromPartial(object.delta) : undefined;
+    return message;
+  },
+};
+
+function createBaseDelta(): Delta {
+  return { baseRevision: 0n, pools: [] };
+}
+
+export const Delta: MessageFns<Delta> = {
+  encode(message: Delta, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.baseRevision !== 0n) {
+      if (BigInt.asIntN(64, message.baseRevision) !== message.baseRevision) {
+        throw new globalThis.Error("value provided for field message.baseRevision of type int64 too large");
+      }
+      writer.uint32(8).int64(message.baseRevision);
+    }
+    for (const v of message.pools) {
+      PoolDelta.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Delta {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDelta();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.baseRevision = reader.int64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.pools.push(PoolDelta.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Delta>): Delta {
+    return Delta.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Delta>): Delta {
+    const message = createBaseDelta();
+    message.baseRevision = (object.baseRevision !== undefined && object.baseRevision !== null)
+      ? BigInt(object.baseRevision)
+      : 0n;
+    message.pools = object.pools?.map((e) => PoolDelta.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBasePoolDelta(): PoolDelta {
+  return { name: "", upserts: [], removals: [] };
+}
+
+export const PoolDelta: MessageFns<PoolDelta> = {
+  encode(message: PoolDelta, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    for (const v of message.upserts) {
+      Device.encode(v!, writer.uint32(18).fork()).join();
+    }
+    for (const v of message.removals) {
+      writer.uint32(26).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PoolDelta {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePoolDelta();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.upserts.push(Device.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.removals.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PoolDelta>): PoolDelta {
+    return PoolDelta.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PoolDelta>): PoolDelta {
+    const message = createBasePoolDelta();
+    message.name = object.name ?? "";
+    message.upserts = object.upserts?.map((e) => Device.fromPartial(e)) || [];
+    message.removals = object.removals?.map((e) => e) || [];
     return message;
   },
 };
 
 function createBasePool(): Pool {
-  return { name: "", devices: [], sharedCounters: [], nodeSelector: undefined, allNodes: false, perDeviceNodes: false };
+  return {
+    name: "",
+    devices: [],
+    sharedCounters: [],
+    nodeSelector: undefined,
+    allNodes: false,
+    perDeviceNodes: false,
+    partitionTypeAttribute: "",
+    skipNodeOperations: [],
+  };
 }
 
 export const Pool: MessageFns<Pool> = {
@@ -332,6 +578,12 @@ export const Pool: MessageFns<Pool> = {
     }
     if (message.perDeviceNodes !== false) {
       writer.uint32(48).bool(message.perDeviceNodes);
+    }
+    if (message.partitionTypeAttribute !== "") {
+      writer.uint32(58).string(message.partitionTypeAttribute);
+    }
+    for (const v of message.skipNodeOperations) {
+      writer.uint32(66).string(v!);
     }
     return writer;
   },
@@ -397,6 +649,22 @@ export const Pool: MessageFns<Pool> = {
             message.perDeviceNodes = reader.bool();
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.partitionTypeAttribute = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.skipNodeOperations.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -422,6 +690,8 @@ export const Pool: MessageFns<Pool> = {
       : undefined;
     message.allNodes = object.allNodes ?? false;
     message.perDeviceNodes = object.perDeviceNodes ?? false;
+    message.partitionTypeAttribute = object.partitionTypeAttribute ?? "";
+    message.skipNodeOperations = object.skipNodeOperations?.map((e) => e) || [];
     return message;
   },
 };
@@ -440,7 +710,7 @@ function createBaseDevice(): Device {
     bindingConditions: [],
     bindingFailureConditions: [],
     allowMultipleAllocations: false,
-    nodeAllocatableMappings: {},
+    nodeAllocatableResources: {},
   };
 }
 
@@ -482,9 +752,9 @@ export const Device: MessageFns<Device> = {
     if (message.allowMultipleAllocations !== false) {
       writer.uint32(96).bool(message.allowMultipleAllocations);
     }
-    globalThis.Object.entries(message.nodeAllocatableMappings).forEach(
-      ([key, value]: [string, NodeAllocatableMapping]) => {
-        Device_NodeAllocatableMappingsEntry.encode({ key: key as any, value }, writer.uint32(106).fork()).join();
+    globalThis.Object.entries(message.nodeAllocatableResources).forEach(
+      ([key, value]: [string, NodeAllocatableResource]) => {
+        Device_NodeAllocatableResourcesEntry.encode({ key: key as any, value }, writer.uint32(114).fork()).join();
       },
     );
     return writer;
@@ -605,14 +875,14 @@ export const Device: MessageFns<Device> = {
             message.allowMultipleAllocations = reader.bool();
             continue;
           }
-          case 13: {
-            if (tag !== 106) {
+          case 14: {
+            if (tag !== 114) {
               break;
             }
 
-            const entry13 = Device_NodeAllocatableMappingsEntry.decode(reader, reader.uint32());
-            if (entry13.value !== undefined) {
-              message.nodeAllocatableMappings[entry13.key] = entry13.value;
+            const entry14 = Device_NodeAllocatableResourcesEntry.decode(reader, reader.uint32());
+            if (entry14.value !== undefined) {
+              message.nodeAllocatableResources[entry14.key] = entry14.value;
             }
             continue;
           }
@@ -663,11 +933,11 @@ export const Device: MessageFns<Device> = {
     message.bindingConditions = object.bindingConditions?.map((e) => e) || [];
     message.bindingFailureConditions = object.bindingFailureConditions?.map((e) => e) || [];
     message.allowMultipleAllocations = object.allowMultipleAllocations ?? false;
-    message.nodeAllocatableMappings =
-      (globalThis.Object.entries(object.nodeAllocatableMappings ?? {}) as [string, NodeAllocatableMapping][]).reduce(
-        (acc: { [key: string]: NodeAllocatableMapping }, [key, value]: [string, NodeAllocatableMapping]) => {
+    message.nodeAllocatableResources =
+      (globalThis.Object.entries(object.nodeAllocatableResources ?? {}) as [string, NodeAllocatableResource][]).reduce(
+        (acc: { [key: string]: NodeAllocatableResource }, [key, value]: [string, NodeAllocatableResource]) => {
           if (value !== undefined) {
-            acc[key] = NodeAllocatableMapping.fromPartial(value);
+            acc[key] = NodeAllocatableResource.fromPartial(value);
           }
           return acc;
         },
@@ -815,22 +1085,22 @@ export const Device_CapacityEntry: MessageFns<Device_CapacityEntry> = {
   },
 };
 
-function createBaseDevice_NodeAllocatableMappingsEntry(): Device_NodeAllocatableMappingsEntry {
+function createBaseDevice_NodeAllocatableResourcesEntry(): Device_NodeAllocatableResourcesEntry {
   return { key: "", value: undefined };
 }
 
-export const Device_NodeAllocatableMappingsEntry: MessageFns<Device_NodeAllocatableMappingsEntry> = {
-  encode(message: Device_NodeAllocatableMappingsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+export const Device_NodeAllocatableResourcesEntry: MessageFns<Device_NodeAllocatableResourcesEntry> = {
+  encode(message: Device_NodeAllocatableResourcesEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.key !== "") {
       writer.uint32(10).string(message.key);
     }
     if (message.value !== undefined) {
-      NodeAllocatableMapping.encode(message.value, writer.uint32(18).fork()).join();
+      NodeAllocatableResource.encode(message.value, writer.uint32(18).fork()).join();
     }
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Device_NodeAllocatableMappingsEntry {
+  decode(input: BinaryReader | Uint8Array, length?: number): Device_NodeAllocatableResourcesEntry {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
     if (previousRecursionDepth >= 100) {
@@ -839,7 +1109,7 @@ export const Device_NodeAllocatableMappingsEntry: MessageFns<Device_NodeAllocata
     (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDevice_NodeAllocatableMappingsEntry();
+      const message = createBaseDevice_NodeAllocatableResourcesEntry();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
@@ -856,7 +1126,7 @@ export const Device_NodeAllocatableMappingsEntry: MessageFns<Device_NodeAllocata
               break;
             }
 
-            message.value = NodeAllocatableMapping.decode(reader, reader.uint32());
+            message.value = NodeAllocatableResource.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -871,14 +1141,14 @@ export const Device_NodeAllocatableMappingsEntry: MessageFns<Device_NodeAllocata
     }
   },
 
-  create(base?: DeepPartial<Device_NodeAllocatableMappingsEntry>): Device_NodeAllocatableMappingsEntry {
-    return Device_NodeAllocatableMappingsEntry.fromPartial(base ?? {});
+  create(base?: DeepPartial<Device_NodeAllocatableResourcesEntry>): Device_NodeAllocatableResourcesEntry {
+    return Device_NodeAllocatableResourcesEntry.fromPartial(base ?? {});
   },
-  fromPartial(object: DeepPartial<Device_NodeAllocatableMappingsEntry>): Device_NodeAllocatableMappingsEntry {
-    const message = createBaseDevice_NodeAllocatableMappingsEntry();
+  fromPartial(object: DeepPartial<Device_NodeAllocatableResourcesEntry>): Device_NodeAllocatableResourcesEntry {
+    const message = createBaseDevice_NodeAllocatableResourcesEntry();
     message.key = object.key ?? "";
     message.value = (object.value !== undefined && object.value !== null)
-      ? NodeAllocatableMapping.fromPartial(object.value)
+      ? NodeAllocatableResource.fromPartial(object.value)
       : undefined;
     return message;
   },
@@ -1706,7 +1976,7 @@ export const CounterSet_CountersEntry: MessageFns<CounterSet_CountersEntry> = {
 };
 
 function createBaseCounterConsumption(): CounterConsumption {
-  return { counterSet: "", counters: {} };
+  return { counterSet: "", counters: {}, compatibilityGroups: [] };
 }
 
 export const CounterConsumption: MessageFns<CounterConsumption> = {
@@ -1717,6 +1987,9 @@ export const CounterConsumption: MessageFns<CounterConsumption> = {
     globalThis.Object.entries(message.counters).forEach(([key, value]: [string, string]) => {
       CounterConsumption_CountersEntry.encode({ key: key as any, value }, writer.uint32(18).fork()).join();
     });
+    for (const v of message.compatibilityGroups) {
+      writer.uint32(26).string(v!);
+    }
     return writer;
   },
 
@@ -1752,6 +2025,14 @@ export const CounterConsumption: MessageFns<CounterConsumption> = {
             }
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.compatibilityGroups.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1779,6 +2060,7 @@ export const CounterConsumption: MessageFns<CounterConsumption> = {
       },
       {},
     );
+    message.compatibilityGroups = object.compatibilityGroups?.map((e) => e) || [];
     return message;
   },
 };
@@ -1850,8 +2132,79 @@ export const CounterConsumption_CountersEntry: MessageFns<CounterConsumption_Cou
   },
 };
 
+function createBaseNodeAllocatableResource(): NodeAllocatableResource {
+  return { mapping: undefined, overhead: undefined };
+}
+
+export const NodeAllocatableResource: MessageFns<NodeAllocatableResource> = {
+  encode(message: NodeAllocatableResource, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.mapping !== undefined) {
+      NodeAllocatableMapping.encode(message.mapping, writer.uint32(10).fork()).join();
+    }
+    if (message.overhead !== undefined) {
+      NodeAllocatableOverhead.encode(message.overhead, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NodeAllocatableResource {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNodeAllocatableResource();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.mapping = NodeAllocatableMapping.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.overhead = NodeAllocatableOverhead.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<NodeAllocatableResource>): NodeAllocatableResource {
+    return NodeAllocatableResource.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<NodeAllocatableResource>): NodeAllocatableResource {
+    const message = createBaseNodeAllocatableResource();
+    message.mapping = (object.mapping !== undefined && object.mapping !== null)
+      ? NodeAllocatableMapping.fromPartial(object.mapping)
+      : undefined;
+    message.overhead = (object.overhead !== undefined && object.overhead !== null)
+      ? NodeAllocatableOverhead.fromPartial(object.overhead)
+      : undefined;
+    return message;
+  },
+};
+
 function createBaseNodeAllocatableMapping(): NodeAllocatableMapping {
-  return { capacityKey: "", allocationMultiplier: "" };
+  return { capacityKey: "", capacityMultiplier: "", deviceMultiplier: "" };
 }
 
 export const NodeAllocatableMapping: MessageFns<NodeAllocatableMapping> = {
@@ -1859,8 +2212,11 @@ export const NodeAllocatableMapping: MessageFns<NodeAllocatableMapping> = {
     if (message.capacityKey !== "") {
       writer.uint32(10).string(message.capacityKey);
     }
-    if (message.allocationMultiplier !== "") {
-      writer.uint32(18).string(message.allocationMultiplier);
+    if (message.capacityMultiplier !== "") {
+      writer.uint32(18).string(message.capacityMultiplier);
+    }
+    if (message.deviceMultiplier !== "") {
+      writer.uint32(26).string(message.deviceMultiplier);
     }
     return writer;
   },
@@ -1891,7 +2247,15 @@ export const NodeAllocatableMapping: MessageFns<NodeAllocatableMapping> = {
               break;
             }
 
-            message.allocationMultiplier = reader.string();
+            message.capacityMultiplier = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.deviceMultiplier = reader.string();
             continue;
           }
         }
@@ -1912,7 +2276,75 @@ export const NodeAllocatableMapping: MessageFns<NodeAllocatableMapping> = {
   fromPartial(object: DeepPartial<NodeAllocatableMapping>): NodeAllocatableMapping {
     const message = createBaseNodeAllocatableMapping();
     message.capacityKey = object.capacityKey ?? "";
-    message.allocationMultiplier = object.allocationMultiplier ?? "";
+    message.capacityMultiplier = object.capacityMultiplier ?? "";
+    message.deviceMultiplier = object.deviceMultiplier ?? "";
+    return message;
+  },
+};
+
+function createBaseNodeAllocatableOverhead(): NodeAllocatableOverhead {
+  return { perPod: "", perContainer: "" };
+}
+
+export const NodeAllocatableOverhead: MessageFns<NodeAllocatableOverhead> = {
+  encode(message: NodeAllocatableOverhead, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.perPod !== "") {
+      writer.uint32(10).string(message.perPod);
+    }
+    if (message.perContainer !== "") {
+      writer.uint32(18).string(message.perContainer);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NodeAllocatableOverhead {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNodeAllocatableOverhead();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.perPod = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.perContainer = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<NodeAllocatableOverhead>): NodeAllocatableOverhead {
+    return NodeAllocatableOverhead.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<NodeAllocatableOverhead>): NodeAllocatableOverhead {
+    const message = createBaseNodeAllocatableOverhead();
+    message.perPod = object.perPod ?? "";
+    message.perContainer = object.perContainer ?? "";
     return message;
   },
 };
@@ -2124,9 +2556,9 @@ export const DeviceDriverDefinition = {
   fullName: "nodekeeper.devices.v1alpha1.DeviceDriver",
   methods: {
     /**
-     * Sends the whole desired state at once, and the whole state again whenever something changes. No pool at all means
-     * that the driver has nothing; a pool without devices is published as an empty one. A driver that ends the stream
-     * has said its last word: what it said stays published while it is registered.
+     * Sends the whole state at once, and again whenever something changes: the whole state, or, to an agent that accepts
+     * them, a delta. No pool at all means that the driver has no devices; a pool without devices is published as an empty
+     * one. When a driver ends the stream, the state that it sent last stays published while it is registered.
      */
     listAndWatchDevices: {
       name: "ListAndWatchDevices",
@@ -2141,9 +2573,9 @@ export const DeviceDriverDefinition = {
 
 export interface DeviceDriverServiceImplementation<CallContextExt = {}> {
   /**
-   * Sends the whole desired state at once, and the whole state again whenever something changes. No pool at all means
-   * that the driver has nothing; a pool without devices is published as an empty one. A driver that ends the stream
-   * has said its last word: what it said stays published while it is registered.
+   * Sends the whole state at once, and again whenever something changes: the whole state, or, to an agent that accepts
+   * them, a delta. No pool at all means that the driver has no devices; a pool without devices is published as an empty
+   * one. When a driver ends the stream, the state that it sent last stays published while it is registered.
    */
   listAndWatchDevices(
     request: ListAndWatchDevicesRequest,
@@ -2153,9 +2585,9 @@ export interface DeviceDriverServiceImplementation<CallContextExt = {}> {
 
 export interface DeviceDriverClient<CallOptionsExt = {}> {
   /**
-   * Sends the whole desired state at once, and the whole state again whenever something changes. No pool at all means
-   * that the driver has nothing; a pool without devices is published as an empty one. A driver that ends the stream
-   * has said its last word: what it said stays published while it is registered.
+   * Sends the whole state at once, and again whenever something changes: the whole state, or, to an agent that accepts
+   * them, a delta. No pool at all means that the driver has no devices; a pool without devices is published as an empty
+   * one. When a driver ends the stream, the state that it sent last stays published while it is registered.
    */
   listAndWatchDevices(
     request: DeepPartial<ListAndWatchDevicesRequest>,

@@ -75,6 +75,8 @@ export interface WatchRequest {
   stopAtEnd: boolean;
   /** Send the pod's status with each of its events. */
   withStatus: boolean;
+  /** How many answers may come in one `batch`, which makes a long log quick to read. 0 or 1: none do. */
+  maxBatch: number;
 }
 
 export interface WatchResponse {
@@ -88,7 +90,16 @@ export interface WatchResponse {
    * Nothing that the selector matches has happened up to the cursor. Sent every while, so that a consumer that
    * comes back needs not read the log again, and knows that the agent is there.
    */
-  bookmark?: Bookmark | undefined;
+  bookmark?:
+    | Bookmark
+    | undefined;
+  /** Only where the request allows it. The cursor is that of its last answer. */
+  batch?: Batch | undefined;
+}
+
+/** Answers in order; none of them is a batch. */
+export interface Batch {
+  answers: WatchResponse[];
 }
 
 export interface Bookmark {
@@ -184,6 +195,10 @@ export interface GetResponse {
   pods: PodStatus[];
   /** Every event up to this cursor is in what the pods show. */
   cursor: string;
+  /** When the last list of all pods that succeeded began, milliseconds since the epoch. */
+  listedAt: bigint;
+  /** What is wrong with the container runtime, or slow, now: one line each. What is shown may be out of date then. */
+  problems: string[];
 }
 
 export interface PodStatus {
@@ -296,7 +311,7 @@ export const PodSelector: MessageFns<PodSelector> = {
 };
 
 function createBaseWatchRequest(): WatchRequest {
-  return { cursor: "", since: undefined, selector: undefined, stopAtEnd: false, withStatus: false };
+  return { cursor: "", since: undefined, selector: undefined, stopAtEnd: false, withStatus: false, maxBatch: 0 };
 }
 
 export const WatchRequest: MessageFns<WatchRequest> = {
@@ -318,6 +333,9 @@ export const WatchRequest: MessageFns<WatchRequest> = {
     }
     if (message.withStatus !== false) {
       writer.uint32(40).bool(message.withStatus);
+    }
+    if (message.maxBatch !== 0) {
+      writer.uint32(48).uint32(message.maxBatch);
     }
     return writer;
   },
@@ -375,6 +393,14 @@ export const WatchRequest: MessageFns<WatchRequest> = {
             message.withStatus = reader.bool();
             continue;
           }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.maxBatch = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -399,12 +425,13 @@ export const WatchRequest: MessageFns<WatchRequest> = {
       : undefined;
     message.stopAtEnd = object.stopAtEnd ?? false;
     message.withStatus = object.withStatus ?? false;
+    message.maxBatch = object.maxBatch ?? 0;
     return message;
   },
 };
 
 function createBaseWatchResponse(): WatchResponse {
-  return { cursor: "", event: undefined, snapshot: undefined, bookmark: undefined };
+  return { cursor: "", event: undefined, snapshot: undefined, bookmark: undefined, batch: undefined };
 }
 
 export const WatchResponse: MessageFns<WatchResponse> = {
@@ -420,6 +447,9 @@ export const WatchResponse: MessageFns<WatchResponse> = {
     }
     if (message.bookmark !== undefined) {
       Bookmark.encode(message.bookmark, writer.uint32(34).fork()).join();
+    }
+    if (message.batch !== undefined) {
+      Batch.encode(message.batch, writer.uint32(42).fork()).join();
     }
     return writer;
   },
@@ -469,6 +499,14 @@ export const WatchResponse: MessageFns<WatchResponse> = {
             message.bookmark = Bookmark.decode(reader, reader.uint32());
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.batch = Batch.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -494,6 +532,62 @@ export const WatchResponse: MessageFns<WatchResponse> = {
     message.bookmark = (object.bookmark !== undefined && object.bookmark !== null)
       ? Bookmark.fromPartial(object.bookmark)
       : undefined;
+    message.batch = (object.batch !== undefined && object.batch !== null) ? Batch.fromPartial(object.batch) : undefined;
+    return message;
+  },
+};
+
+function createBaseBatch(): Batch {
+  return { answers: [] };
+}
+
+export const Batch: MessageFns<Batch> = {
+  encode(message: Batch, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.answers) {
+      WatchResponse.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Batch {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBatch();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.answers.push(WatchResponse.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Batch>): Batch {
+    return Batch.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Batch>): Batch {
+    const message = createBaseBatch();
+    message.answers = object.answers?.map((e) => WatchResponse.fromPartial(e)) || [];
     return message;
   },
 };
@@ -1171,7 +1265,7 @@ export const GetRequest: MessageFns<GetRequest> = {
 };
 
 function createBaseGetResponse(): GetResponse {
-  return { pods: [], cursor: "" };
+  return { pods: [], cursor: "", listedAt: 0n, problems: [] };
 }
 
 export const GetResponse: MessageFns<GetResponse> = {
@@ -1181,6 +1275,15 @@ export const GetResponse: MessageFns<GetResponse> = {
     }
     if (message.cursor !== "") {
       writer.uint32(18).string(message.cursor);
+    }
+    if (message.listedAt !== 0n) {
+      if (BigInt.asIntN(64, message.listedAt) !== message.listedAt) {
+        throw new globalThis.Error("value provided for field message.listedAt of type int64 too large");
+      }
+      writer.uint32(24).int64(message.listedAt);
+    }
+    for (const v of message.problems) {
+      writer.uint32(34).string(v!);
     }
     return writer;
   },
@@ -1214,6 +1317,22 @@ export const GetResponse: MessageFns<GetResponse> = {
             message.cursor = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.listedAt = reader.int64() as bigint;
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.problems.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1233,6 +1352,8 @@ export const GetResponse: MessageFns<GetResponse> = {
     const message = createBaseGetResponse();
     message.pods = object.pods?.map((e) => PodStatus.fromPartial(e)) || [];
     message.cursor = object.cursor ?? "";
+    message.listedAt = (object.listedAt !== undefined && object.listedAt !== null) ? BigInt(object.listedAt) : 0n;
+    message.problems = object.problems?.map((e) => e) || [];
     return message;
   },
 };
@@ -1563,8 +1684,10 @@ export const PodLifecycleDefinition = {
   fullName: "nodekeeper.lifecycle.v1alpha1.PodLifecycle",
   methods: {
     /**
-     * Events in order from a cursor on. Without one the first answer is a snapshot. Nobody else's slowness costs an
-     * event, and one's own only when the agent's bounded log has moved on: then a snapshot says so and events follow it.
+     * Events in order from a cursor on. Without one the first answer is a snapshot, which waits for the first list
+     * after a start of the agent as Get does. No other consumer's slowness costs an event, and one's own only when the
+     * agent's bounded log has moved on: then a snapshot says so and events follow it.
+     * RESOURCE_EXHAUSTED where too many watches are open on this agent.
      */
     watch: {
       name: "Watch",
@@ -1574,7 +1697,10 @@ export const PodLifecycleDefinition = {
       responseStream: true,
       options: {},
     },
-    /** Statuses of pods as the agent last read them from the container runtime. */
+    /**
+     * Statuses of pods as the agent last read them from the container runtime. Waits for the first list after a start
+     * of the agent; FAILED_PRECONDITION where none succeeds in time.
+     */
     get: {
       name: "Get",
       requestType: GetRequest as typeof GetRequest,
@@ -1588,24 +1714,34 @@ export const PodLifecycleDefinition = {
 
 export interface PodLifecycleServiceImplementation<CallContextExt = {}> {
   /**
-   * Events in order from a cursor on. Without one the first answer is a snapshot. Nobody else's slowness costs an
-   * event, and one's own only when the agent's bounded log has moved on: then a snapshot says so and events follow it.
+   * Events in order from a cursor on. Without one the first answer is a snapshot, which waits for the first list
+   * after a start of the agent as Get does. No other consumer's slowness costs an event, and one's own only when the
+   * agent's bounded log has moved on: then a snapshot says so and events follow it.
+   * RESOURCE_EXHAUSTED where too many watches are open on this agent.
    */
   watch(
     request: WatchRequest,
     context: CallContext & CallContextExt,
   ): ServerStreamingMethodResult<DeepPartial<WatchResponse>>;
-  /** Statuses of pods as the agent last read them from the container runtime. */
+  /**
+   * Statuses of pods as the agent last read them from the container runtime. Waits for the first list after a start
+   * of the agent; FAILED_PRECONDITION where none succeeds in time.
+   */
   get(request: GetRequest, context: CallContext & CallContextExt): Promise<DeepPartial<GetResponse>>;
 }
 
 export interface PodLifecycleClient<CallOptionsExt = {}> {
   /**
-   * Events in order from a cursor on. Without one the first answer is a snapshot. Nobody else's slowness costs an
-   * event, and one's own only when the agent's bounded log has moved on: then a snapshot says so and events follow it.
+   * Events in order from a cursor on. Without one the first answer is a snapshot, which waits for the first list
+   * after a start of the agent as Get does. No other consumer's slowness costs an event, and one's own only when the
+   * agent's bounded log has moved on: then a snapshot says so and events follow it.
+   * RESOURCE_EXHAUSTED where too many watches are open on this agent.
    */
   watch(request: DeepPartial<WatchRequest>, options?: CallOptions & CallOptionsExt): AsyncIterable<WatchResponse>;
-  /** Statuses of pods as the agent last read them from the container runtime. */
+  /**
+   * Statuses of pods as the agent last read them from the container runtime. Waits for the first list after a start
+   * of the agent; FAILED_PRECONDITION where none succeeds in time.
+   */
   get(request: DeepPartial<GetRequest>, options?: CallOptions & CallOptionsExt): Promise<GetResponse>;
 }
 

@@ -1,0 +1,40 @@
+import type { DevicePool } from "../sdk/index.ts";
+import { ListAndWatchDevicesResponse } from "../src/gen/nodekeeper/devices/v1alpha1/api.ts";
+
+export const DEVICES = 10_000;
+export const BENCH_NODE = "bench";
+
+/** A pool of so many devices; the one in the middle has the tick among its attributes. */
+export function devicePool(count: number, tick = 0): DevicePool {
+  return {
+    name: BENCH_NODE,
+    devices: Array.from({ length: count }, (_, at) => ({
+      name: `accelerator-${at}`,
+      attributes: {
+        model: { string: "alpha" },
+        driverVersion: { version: "1.4.2" },
+        index: { int: BigInt(at) },
+        numaNode: { int: BigInt(at % 2) },
+        changes: { int: BigInt(at === count >> 1 ? tick : 0) },
+        healthy: { bool: true },
+      },
+      capacity: { memory: { value: "40Gi" }, cores: { value: "108" } },
+    })),
+  };
+}
+
+/** A driver's message with `DEVICES` of them. */
+export function messageBytes(tick: number, revision = 0n): Uint8Array {
+  const message = ListAndWatchDevicesResponse.fromPartial({ pools: [devicePool(DEVICES, tick)], revision });
+  return ListAndWatchDevicesResponse.encode(message).finish();
+}
+
+/** A change of the device in the middle, from revision `base` to the next. */
+export function deltaBytes(base: bigint, tick: number): Uint8Array {
+  const device = devicePool(DEVICES, tick).devices![DEVICES >> 1]!;
+  const message = ListAndWatchDevicesResponse.fromPartial({
+    revision: base + 1n,
+    delta: { baseRevision: base, pools: [{ name: BENCH_NODE, upserts: [device] }] },
+  });
+  return ListAndWatchDevicesResponse.encode(message).finish();
+}

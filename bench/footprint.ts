@@ -1,0 +1,79 @@
+import { createDevApiServer } from "../src/devcluster/index.ts";
+import { silentLogger, systemClock } from "../src/lib/index.ts";
+import { AgentProcess } from "./agent-process.ts";
+import { type Figure, percentile } from "./figures.ts";
+import { RuntimeProcess } from "./runtime-client.ts";
+
+const PODS = 110;
+const CONTAINERS = 2;
+
+interface Setting {
+  name: string;
+  flags(runtime: RuntimeProcess): Record<string, string>;
+  budgets: { start: number; rss: number; cpu: number };
+}
+
+/** What an agent costs each node: with everything on beside 110 pods, and with nothing to do. */
+const settings: readonly Setting[] = [
+  {
+    name: `${PODS} pods, default settings`,
+    flags: ({ socket }) => ({ lifecycle: "true", "runtime-endpoint": socket }),
+    budgets: { start: 300, rss: 82, cpu: 0.4 },
+  },
+  {
+    name: "nothing to do",
+    flags: () => ({
+      lifecycle: "false",
+      "eviction-enabled": "false",
+      "reporting-in-tree-plugins": "-system-reporter-plugin",
+    }),
+    budgets: { start: 300, rss: 82, cpu: 0.4 },
+  },
+];
+
+/** Start-up, memory and idle CPU of the whole agent as a process, with the embedded API server in another. */
+export async function benchFootprint(quick: boolean): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const setting of settings) figures.push(...(await measure(setting, quick)));
+  return figures;
+}
+
+async function measure({ name, flags, budgets }: Setting, quick: boolean): Promise<Figure[]> {
+  const starts: number[] = [];
+  const rss: number[] = [];
+  let idlePercent = 0;
+  const rounds = quick ? 3 : 7;
+  for (let round = 0; round < rounds; round++) {
+    const server = createDevApiServer({ clock: systemClock, logger: silentLogger });
+    await server.start();
+    server.seedNode("bench");
+    const runtime = await new RuntimeProcess(PODS, CONTAINERS, "on").ready();
+    const agent = new AgentProcess();
+    await server.writeKubeconfig(agent.kubeconfig);
+    try {
+      starts.push(await agent.start(flags(runtime)));
+      await systemClock.sleep(10_000);
+      rss.push(agent.rssMb());
+      if (round < rounds - 1) continue;
+      const seconds = quick ? 20 : 60;
+      const before = agent.cpuSeconds();
+      await systemClock.sleep(seconds * 1_000);
+      idlePercent = ((agent.cpuSeconds() - before) / seconds) * 100;
+      rss.push(agent.rssMb());
+    } finally {
+      await agent.remove();
+      runtime.stop();
+      await server.stop();
+    }
+  }
+  return [
+    {
+      name: `start to ready, median: ${name}`,
+      value: percentile(starts, 0.5),
+      unit: "ms",
+      budget: budgets.start,
+    },
+    { name: `RSS, median: ${name}`, value: percentile(rss, 0.5), unit: "MB", budget: budgets.rss },
+    { name: `idle CPU: ${name}`, value: idlePercent, unit: "% of one", budget: budgets.cpu },
+  ];
+}

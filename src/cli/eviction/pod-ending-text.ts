@@ -1,0 +1,161 @@
+import type {
+  ContainerExit,
+  EvictionStep,
+  NodePod,
+  PodEnding,
+  PodExplanation,
+} from "../../eviction/index.ts";
+import { clockTimeOf, counted } from "./wording.ts";
+
+const EVICTION_API = "EvictionByEvictionAPI";
+// Reasons of the condition DisruptionTarget, of kubernetes/api core/v1 and its documentation of pod disruptions.
+const disruptors: ReadonlyMap<string, string> = new Map([
+  ["PreemptionByScheduler", "Preempted by the scheduler"],
+  // Kubernetes 1.25 and 1.26.
+  ["PreemptionByKubeScheduler", "Preempted by the scheduler"],
+  [EVICTION_API, "Evicted through the eviction API by another client"],
+  ["DeletionByTaintManager", "Deleted by the taint manager"],
+  ["DeletionByPodGC", "Deleted by the pod garbage collector"],
+]);
+// `status.reason` as kubelets set it: pkg/kubelet/eviction, preemption, nodeshutdown, kubelet.go.
+const kubeletReasons: ReadonlyMap<string, string> = new Map([
+  ["Evicted", "Evicted by the kubelet"],
+  ["Preempting", "Preempted by the kubelet for a critical pod"],
+  ["Terminated", "Terminated by the kubelet at node shutdown"],
+  ["NodeShutdown", "Terminated by the kubelet at node shutdown"],
+  ["Shutdown", "Terminated by the kubelet at node shutdown"],
+  ["DeadlineExceeded", "Terminated by the kubelet after its active deadline"],
+  ["NodeLost", "Marked as lost with its node"],
+]);
+const OOM_KILLED = "OOMKilled";
+const MOST_CONTAINERS = 5;
+// The API server's times are whole seconds.
+const SECOND_MS = 1_000;
+
+/**
+ * Whether Nodekeeper's last eviction of a pod was accepted, or has not ended: what followed is taken for its result.
+ * False where Nodekeeper never selected it.
+ */
+export function isOurs({ rounds }: Pick<PodExplanation, "rounds">): boolean {
+  const chosen = rounds.findLast((round) => round.victim !== null);
+  if (chosen === undefined) return false;
+  const outcome = rounds.findLast((round) => round.id > chosen.id && round.outcome !== null)?.outcome;
+  return !outcome || (outcome.result === "gone" && outcome.sent !== false) || outcome.sent === true;
+}
+
+/**
+ * Who ended a pod and why, as far as the API server says: "Preempted by the scheduler: ..."; undefined where it does not.
+ * @param byUs whether Nodekeeper evicted it: then the eviction API's condition is about that
+ */
+export function causeOf({ disruption, reason, message, phase }: PodEnding, byUs = false): string | undefined {
+  const kubelet = kubeletReasons.get(reason);
+  if (byUs && disruption?.reason === EVICTION_API) return undefined;
+  if (disruption !== null && disruption.reason !== "TerminationByKubelet") {
+    const who = disruptors.get(disruption.reason) ?? `Disrupted (${disruption.reason})`;
+    return withMessage(who, disruption.message);
+  }
+  if (kubelet !== undefined) return withMessage(kubelet, message);
+  if (disruption !== null) return withMessage("Terminated by the kubelet", disruption.message || message);
+  if (reason !== "") return withMessage(`${phase || "Ended"} (${reason})`, message);
+  return undefined;
+}
+
+/**
+ * When and why a pod left the node, and how its containers exited; empty for one that is there and runs.
+ * @param byUs whether Nodekeeper evicted it
+ */
+export function endingText(history: NodePod, byUs = false): string {
+  const { leftAt, ending } = history;
+  const cause = causeOf(ending, byUs);
+  return [
+    leftAt === null ? stillThere(ending) : departure(history, leftAt, byUs),
+    cause === undefined ? "" : `${cause}.`,
+    ...exitTexts(history),
+  ]
+    .filter((text) => text !== "")
+    .join(" ");
+}
+
+/** How the containers exited at a pod's end: "Container main exited with code 143." */
+export function exitTexts({ ending, exits, leftAt }: NodePod): string[] {
+  const hasEnded = leftAt !== null || ending.phase === "Failed" || ending.phase === "Succeeded";
+  const from = (ending.deletion?.requestedAt ?? 0) - SECOND_MS;
+  const last = new Map(exits.map((exit) => [exit.name, exit]));
+  const texts: string[] = [];
+  for (const exit of last.values()) {
+    const kills = exits.filter(({ name, reason }) => name === exit.name && reason === OOM_KILLED);
+    const isItsEnd = hasEnded && (exit.at ?? 0) >= from;
+    if (isItsEnd) texts.push(exitText(exit));
+    if (kills.length > (isItsEnd && exit.reason === OOM_KILLED ? 1 : 0)) texts.push(killsText(kills));
+  }
+  const shown = texts.slice(0, MOST_CONTAINERS);
+  return texts.length > shown.length
+    ? [...shown, `${counted(texts.length - shown.length, "more container")}.`]
+    : shown;
+}
+
+/** What happened to a pod on its node, oldest first: what the agent did, and what the API server and the runtime reported. */
+export function timelineOf(explanation: PodExplanation): EvictionStep[] {
+  const { history, events, steps, rounds } = explanation;
+  const all = [...steps, ...events];
+  // Its own last step says so.
+  const hasLastStep = rounds.some(({ outcome }) => outcome?.result === "gone");
+  if (history) {
+    const { uid, ending, exits, leftAt, lastKnownAt } = history;
+    const add = (at: number | null, message: string) => {
+      if (at !== null) all.push({ uid, at, message });
+    };
+    const { deletion, disruption } = ending;
+    const cause = causeOf(ending, isOurs(explanation));
+    if (cause !== undefined) add(disruption?.at ?? null, cause);
+    const grace = deletion?.gracePeriodSeconds;
+    const within = grace === null || grace === undefined ? "" : `, grace period ${grace} s`;
+    if (deletion) add(deletion.requestedAt, `deletion requested${within}`);
+    for (const exit of exits) add(exit.at, lowered(exitText(exit)));
+    if (leftAt !== null && !hasLastStep) {
+      add(leftAt, lastKnownAt === null ? "pod deleted" : "pod found deleted: the agent had not watched it");
+    }
+  }
+  return all.sort((a, b) => a.at - b.at);
+}
+
+function stillThere({ deletion, phase }: PodEnding): string {
+  if (deletion !== null)
+    return `Terminating: its deletion was requested at ${clockTimeOf(deletion.requestedAt)}.`;
+  if (phase === "Succeeded") return "Completed.";
+  return "";
+}
+
+function departure({ lastKnownAt }: NodePod, leftAt: number, byUs: boolean): string {
+  const by = byUs ? "" : "not by Nodekeeper";
+  if (lastKnownAt === null) return `Pod deleted at ${clockTimeOf(leftAt)}${by && `, ${by}`}.`;
+  const between = `between ${clockTimeOf(lastKnownAt)} and ${clockTimeOf(leftAt)}`;
+  return `Pod deleted ${between}, while the agent did not watch it${by && `; ${by}`}.`;
+}
+
+function exitText({ name, exitCode, reason, memoryLimit }: ContainerExit): string {
+  const code = exitCode === null ? "" : ` with code ${exitCode}`;
+  if (reason === OOM_KILLED) {
+    const limit = memoryLimit === undefined ? "" : `; memory limit ${memoryLimit}`;
+    return `Container ${name} was killed for lack of memory (${OOM_KILLED}${code.replace(" with", ", exit")}${limit}).`;
+  }
+  // These say no more than the exit code does.
+  const isPlain = reason === "" || reason === "Completed" || reason === "Error";
+  return `Container ${name} exited${code}${isPlain ? "" : ` (${reason})`}.`;
+}
+
+// "Container main was killed for lack of memory at 2026-11-21T20:28:50Z.", "... 3 times, last at ..."
+function killsText(kills: readonly ContainerExit[]): string {
+  const { name, at } = kills.at(-1)!;
+  const when = at === null ? "" : ` at ${clockTimeOf(at)}`;
+  const often = kills.length > 1 ? ` ${counted(kills.length, "time")}${when && `, last${when}`}` : when;
+  return `Container ${name} was killed for lack of memory${often}.`;
+}
+
+function lowered(sentence: string): string {
+  return `${sentence.charAt(0).toLowerCase()}${sentence.slice(1).replace(/\.$/, "")}`;
+}
+
+function withMessage(who: string, message: string): string {
+  return message.trim() === "" ? who : `${who}: ${message.replace(/[.\s]+$/, "")}`;
+}

@@ -1,0 +1,39 @@
+import type { PluginCondition } from "./state.ts";
+
+/** A condition that a plugin started or stopped to have. */
+export interface ConditionChange {
+  kind: "set" | "cleared";
+  condition: PluginCondition;
+}
+
+/** What changed between the conditions of two rounds, in their order: first those that are new. */
+export function conditionChanges(
+  before: readonly PluginCondition[],
+  after: readonly PluginCondition[],
+): ConditionChange[] {
+  const [known, left] = [new Set(before.map(idOf)), new Set(after.map(idOf))];
+  return [
+    ...after.filter((one) => !known.has(idOf(one))).map((condition) => ({ kind: "set" as const, condition })),
+    ...before
+      .filter((one) => !left.has(idOf(one)))
+      .map((condition) => ({ kind: "cleared" as const, condition })),
+  ];
+}
+
+/** "condition DiskHot set: ts-evict reports disk 95 > threshold 90". */
+export function conditionChangeText({ kind, condition }: ConditionChange): string {
+  const { name, plugin } = condition;
+  const last = condition.cause === undefined ? "" : `; last: ${condition.cause}`;
+  return kind === "set"
+    ? `condition ${name} set: ${causeText(condition)}`
+    : `condition ${name} cleared: ${plugin} has not reported it for its transition period${last}`;
+}
+
+/** "ts-evict reports disk 95 > threshold 90"; "py-evict reports it" where it gave no values. */
+export function causeText({ plugin, cause = "it" }: Pick<PluginCondition, "plugin" | "cause">): string {
+  return `${plugin} reports ${cause}`;
+}
+
+function idOf({ plugin, target, name, effects }: PluginCondition): string {
+  return JSON.stringify([plugin, target, name, effects]);
+}

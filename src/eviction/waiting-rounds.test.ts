@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import type { RoundRecord } from "./round-record.ts";
+import { WaitingRounds } from "./waiting-rounds.ts";
+
+const round = (id: number, victims: number) =>
+  ({
+    id,
+    input: { outcomes: [] },
+    decision: { victims: Array(victims).fill({}), dryRunVictims: [], withdrawals: [] },
+  }) as unknown as RoundRecord;
+
+function drained(waiting: WaitingRounds): number[] {
+  const ids: number[] = [];
+  waiting.drain(({ id }) => void ids.push(id));
+  return ids;
+}
+
+describe("rounds that wait for room on the disk", () => {
+  it("are written once, in their order, and wait on from the one that can't be written", () => {
+    const waiting = new WaitingRounds();
+    for (const id of [1, 2, 3]) waiting.add(round(id, 0));
+    const written: number[] = [];
+    const write = ({ id }: RoundRecord) => {
+      if (id === 2) throw new Error("full");
+      written.push(id);
+    };
+    expect(() => waiting.drain(write)).toThrow("full");
+    expect(written).toEqual([1]);
+    expect(drained(waiting)).toEqual([2, 3]);
+    expect(waiting.length).toBe(0);
+  });
+
+  it("are 64 at most, of which those that decided something stay", () => {
+    const waiting = new WaitingRounds();
+    for (let id = 1; id <= 1_000; id++) waiting.add(round(id, id % 20 === 0 ? 1 : 0));
+    const ids = drained(waiting);
+    expect(ids).toHaveLength(64);
+    expect(ids.filter((id) => id % 20 === 0)).toHaveLength(50);
+    expect(ids.at(-1)).toBe(1_000);
+    for (let id = 1; id <= 100; id++) waiting.add(round(id, 1));
+    expect(drained(waiting)).toEqual(Array.from({ length: 64 }, (_, at) => 37 + at));
+  });
+});

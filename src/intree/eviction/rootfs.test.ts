@@ -1,0 +1,138 @@
+import { describe, expect, it } from "vitest";
+import { inTreeSource } from "./in-tree-plugin.ts";
+import {
+  defaultRootfsOveruseSettings,
+  type RootfsOveruseSettings,
+  rootfsOveruse,
+} from "./rootfs-overuse-plugin.ts";
+import {
+  defaultRootfsPressureSettings as defaults,
+  type RootfsPressureSettings,
+  rootfsPressure,
+  rootfsShortage,
+} from "./rootfs-pressure-plugin.ts";
+import { Gi, Mi, never, TestMachine, testPod, topQuestion } from "./testing/parts.ts";
+
+const calm = { sizeBytes: 100 * Gi, availableBytes: 50 * Gi, inodes: 1_000, inodesFree: 500 };
+const pods = [
+  testPod("small", { qosLevel: "reclaimed_cores" }),
+  testPod("lent", { qosLevel: "reclaimed_cores" }),
+  testPod("large"),
+  testPod("unknown", { qosLevel: "reclaimed_cores" }),
+  testPod("empty", { qosLevel: "reclaimed_cores" }),
+];
+const disks = {
+  small: { bytes: Mi, inodes: 900 },
+  lent: { bytes: 2 * Gi, inodes: 20 },
+  large: { bytes: 9 * Gi, inodes: 5 },
+  unknown: { bytes: undefined, inodes: undefined },
+  empty: { bytes: 0, inodes: 0 },
+};
+
+it.each([
+  ["space", { availableBytes: 9 * Gi }, {}, "space"],
+  ["space at the threshold", { availableBytes: 10 * Gi }, {}, undefined],
+  ["inodes", { inodesFree: 49 }, {}, "inodes"],
+  ["space before inodes", { availableBytes: Gi, inodesFree: 0 }, {}, "space"],
+  [
+    "inodes where space is not looked at",
+    { availableBytes: 0, inodesFree: 0 },
+    { minimumFreePercent: 0 },
+    "inodes",
+  ],
+  ["a file system that creates inodes as needed", { inodes: 0, inodesFree: 0 }, {}, undefined],
+  ["a small file system", { sizeBytes: 9 * Gi, availableBytes: 0 }, {}, undefined],
+  ["enough", {}, {}, undefined],
+] as [string, Partial<typeof calm>, Partial<RootfsPressureSettings>, string | undefined][])(
+  "a shortage: %s",
+  (_, state, settings, of) => {
+    expect(rootfsShortage({ path: "/", ...calm, ...state }, { ...defaults, ...settings })?.of).toBe(of);
+  },
+);
+
+describe("rootfs pressure", () => {
+  function setup(state: Partial<typeof calm>, changes: Partial<RootfsPressureSettings> = {}) {
+    const machine = new TestMachine();
+    machine.filesystem = { ...calm, ...state };
+    machine.disks = disks;
+    const plugin = inTreeSource(rootfsPressure, machine.parts(), () => ({ ...defaults, ...changes }));
+    const top = async (topN = 9) => {
+      const answer = await plugin.getTopEvictionPods(
+        pods,
+        topQuestion(plugin.name, "SystemRootfs", topN),
+        never,
+      );
+      return answer.pods.map(({ name }) => name);
+    };
+    return { machine, plugin, top };
+  }
+
+  it("takes reclaimed pods first, then those that have most, and taints the node", async () => {
+    const { plugin, top } = setup({ availableBytes: Gi });
+    expect(await plugin.thresholdMet(pods, never)).toMatchObject({
+      metType: "hard",
+      scope: "SystemRootfs",
+      thresholdValue: 10 * Gi,
+      observedValue: Gi,
+      operator: "lessThan",
+      condition: { name: "SystemRootfs", effects: ["NoSchedule"], met: true },
+    });
+    expect(await top()).toEqual(["lent", "small", "large"]);
+    expect(await top(1)).toEqual(["lent"]);
+  });
+
+  it("ranks by inodes where these are short, and leaves pods with few alone", async () => {
+    const { plugin, top } = setup({ inodesFree: 1 }, { podMinimumInodes: 10 });
+    await plugin.thresholdMet(pods, never);
+    expect(await top()).toEqual(["small", "lent"]);
+  });
+
+  it.each([
+    ["the file system", (machine: TestMachine) => (machine.filesystem = undefined)],
+    ["the pods' disks", (machine: TestMachine) => (machine.disks = undefined)],
+  ])("evicts no pod without %s", async (_, spoil) => {
+    const { machine, plugin, top } = setup({ availableBytes: 0 });
+    spoil(machine);
+    await plugin.thresholdMet(pods, never);
+    expect(await top()).toEqual([]);
+    expect(await machine.registry.metrics()).toMatch(/nodekeeper_intree_missing_readings_total\{.*\} 1/);
+  });
+
+  it("is not met where the path is not known", async () => {
+    const { machine } = setup({ availableBytes: 0 });
+    const rootfsPath = () => Promise.reject(new Error("the runtime is unreachable"));
+    const plugin = inTreeSource(rootfsPressure, machine.parts({ rootfsPath }), () => defaults);
+    expect((await plugin.thresholdMet(pods, never)).metType).toBe("none");
+  });
+});
+
+describe("rootfs overuse", () => {
+  async function namedBy(changes: Partial<RootfsOveruseSettings>, machine = new TestMachine()) {
+    machine.disks ??= disks;
+    const settings = { ...defaultRootfsOveruseSettings, mostPods: 9, ...changes };
+    const plugin = inTreeSource(rootfsOveruse, machine.parts(), () => settings);
+    return (await plugin.getEvictPods(pods, never)).pods;
+  }
+  const names = (named: Awaited<ReturnType<typeof namedBy>>) => named.map(({ pod }) => pod.name);
+
+  it.each([
+    ["no threshold", {}, []],
+    ["shared pods above theirs", { sharedThresholdBytes: Gi }, ["large"]],
+    ["reclaimed pods above theirs", { reclaimedThresholdBytes: 1 }, ["lent", "small"]],
+    ["both, the largest first", { sharedThresholdBytes: Gi, reclaimedThresholdBytes: Gi }, ["large", "lent"]],
+    ["so many in a round", { sharedThresholdBytes: 1, reclaimedThresholdBytes: 1, mostPods: 1 }, ["large"]],
+    ["shared pods of other namespaces", { sharedThresholdBytes: 1, sharedNamespaces: ["jobs"] }, []],
+    ["shared pods of a namespace", { sharedThresholdBytes: 1, sharedNamespaces: ["default"] }, ["large"]],
+    ["none at the threshold", { sharedThresholdBytes: 9 * Gi }, []],
+  ])("names %s", async (_, settings, expected) => expect(names(await namedBy(settings))).toEqual(expected));
+
+  it("names as soft, with the figures", async () => {
+    expect(await namedBy({ sharedThresholdBytes: Gi, gracePeriodSeconds: 20 })).toMatchObject([
+      {
+        reason: "its writable layers have 9663676416 bytes, above 1073741824",
+        force: false,
+        gracePeriodSeconds: 20,
+      },
+    ]);
+  });
+});

@@ -1,0 +1,103 @@
+import type { ObservedPod, ThresholdAnswer, TopAnswer, TopQuestion } from "../../eviction/index.ts";
+import { noTopPods, notMet } from "./answers.ts";
+import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
+import { isReclaimed } from "./severity.ts";
+import {
+  CpuHistory,
+  type CpuVerdict,
+  defaultSystemCpuSettings,
+  judgeCpu,
+  type SystemCpuSettings,
+} from "./system-cpu.ts";
+import { VictimCooldown } from "./victim-cooldown.ts";
+import { victimOrder } from "./victim-order.ts";
+
+// Rounds are some milliseconds late, or early after one that was.
+const REGULAR_SHARE = 0.8;
+
+/**
+ * Evicts for the CPUs of the whole machine: most looks of the last rounds found them too busy, or too many tasks waiting.
+ * After katalyst's plugin/cpu/system_pressure.go. Pods with CPUs of their own (dedicated_cores) are left alone.
+ */
+export const systemCpuPressure: InTreePlugin<SystemCpuSettings> = {
+  name: "system-cpu-pressure-eviction-plugin",
+  onByDefault: false,
+  defaults: defaultSystemCpuSettings,
+  answers: (context) => new SystemCpuPressure(context),
+};
+
+class SystemCpuPressure implements InTreeAnswers {
+  readonly #context: InTreePluginContext<SystemCpuSettings>;
+  readonly #history = new CpuHistory();
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  readonly #cooldown: VictimCooldown;
+  #verdict: CpuVerdict | undefined;
+
+  constructor(context: InTreePluginContext<SystemCpuSettings>) {
+    this.#context = context;
+    this.#cooldown = new VictimCooldown(context.parts);
+  }
+
+  async thresholdMet(_pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer> {
+    const { parts } = this.#context;
+    const now = parts.clock.monotonic();
+    // The history stands for time: rounds out of turn add nothing to it.
+    if (now - this.#lookedAt >= parts.roundPeriodMs() * REGULAR_SHARE) {
+      this.#lookedAt = now;
+      await this.#look(signal);
+    }
+    const verdict = judgeCpu(this.#history, this.#context.settings());
+    this.#verdict = verdict;
+    if (!verdict) return notMet;
+    return {
+      ...notMet,
+      // Soft pressure keeps new pods away, and evicts none.
+      metType: verdict.isHard ? "hard" : "none",
+      scope: verdict.scope,
+      thresholdValue: verdict.threshold,
+      observedValue: verdict.observed,
+      operator: "greaterThan",
+      condition: { target: "node", name: "SystemCPU", effects: ["NoSchedule"], met: true },
+    };
+  }
+
+  async getTopEvictionPods(
+    pods: readonly ObservedPod[],
+    { topN }: TopQuestion,
+    signal: AbortSignal,
+  ): Promise<TopAnswer> {
+    const { parts, missing } = this.#context;
+    const { cooldownMs, gracePeriodSeconds } = this.#context.settings();
+    if (!this.#verdict?.isHard || this.#cooldown.holds(cooldownMs)) return noTopPods;
+    const activity = missing.valueOf("podCpu", await parts.readings.podActivity(signal));
+    if (!activity) return noTopPods;
+    const candidates = pods.filter(({ pod }) => pod.qosLevel !== "dedicated_cores");
+    const ranked = victimOrder(candidates, (observed) => [
+      isReclaimed(observed) ? 1 : 0,
+      qosClassOrder[observed.pod.qosClass],
+      -observed.pod.priority,
+      activity.get(observed.pod.uid)?.cpu,
+    ]);
+    const victims = ranked.slice(0, topN).map(({ pod }) => pod);
+    this.#cooldown.start(victims);
+    return { pods: victims, gracePeriodSeconds };
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const { parts, missing } = this.#context;
+    const [cpu, load] = await Promise.all([
+      parts.readings.cpu(signal),
+      parts.readings.loadAverage(signal),
+      // The CPUs of pods are those between two looks.
+      parts.readings.podActivity(signal),
+    ]);
+    // The first reading has no use of CPUs yet: nothing is wrong.
+    const use = cpu.state === "missing" ? undefined : missing.valueOf("cpu", cpu);
+    const tasks = missing.valueOf("loadAverage", load);
+    if (!use || tasks === undefined) return;
+    this.#history.add({ usage: use.share, load: tasks / use.cpus }, this.#context.settings().looks);
+  }
+}
+
+// BestEffort pods first.
+const qosClassOrder = { BestEffort: 2, Burstable: 1, Guaranteed: 0 } as const;

@@ -1,0 +1,35 @@
+import type { ObservedPod, PodReference } from "../../eviction/index.ts";
+import type { EvictionPluginParts } from "./parts.ts";
+
+/**
+ * The cooldown of a plugin that has named pods. It holds only where one of them was evicted: where all are still on the
+ * node and none is terminating, as where a disruption budget forbade it, the next pod gets its turn at once.
+ */
+export class VictimCooldown {
+  readonly #parts: Pick<EvictionPluginParts, "clock" | "nodePods">;
+  #uids: ReadonlySet<string> = new Set();
+  #namedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: Pick<EvictionPluginParts, "clock" | "nodePods">) {
+    this.#parts = parts;
+  }
+
+  /** To be called with the pods that a plugin names; none start no cooldown. */
+  start(victims: readonly PodReference[]): void {
+    if (victims.length === 0) return;
+    this.#uids = new Set(victims.map(({ uid }) => uid));
+    this.#namedAt = this.#parts.clock.monotonic();
+  }
+
+  /** @param cooldownMs from the naming, milliseconds */
+  holds(cooldownMs: number): boolean {
+    const { clock, nodePods } = this.#parts;
+    if (clock.monotonic() - this.#namedAt >= cooldownMs) return false;
+    return nodePods === undefined || this.#wasEvicted(nodePods());
+  }
+
+  #wasEvicted(nodePods: readonly ObservedPod[]): boolean {
+    const untouched = nodePods.filter(({ pod }) => this.#uids.has(pod.uid) && pod.deletionTimestamp === null);
+    return untouched.length < this.#uids.size;
+  }
+}

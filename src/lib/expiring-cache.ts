@@ -1,0 +1,51 @@
+import type { Clock } from "./clock.ts";
+
+export interface ExpiringCacheOptions {
+  clock: Clock;
+  /** Beyond it the entry that was used longest ago is dropped. */
+  maxEntries: number;
+}
+
+/** Answers by key for a limited time. One computation for all who ask for a key at once; failures are not kept. */
+export class ExpiringCache<V> {
+  readonly #options: ExpiringCacheOptions;
+  readonly #entries = new Map<string, { value: V; until: number }>();
+  readonly #pending = new Map<string, Promise<V>>();
+
+  constructor(options: ExpiringCacheOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The value of a key, computed where none is kept. Rejects as `compute` does.
+   * @param ttlMs how long a computed value may be used, milliseconds
+   */
+  async get(key: string, compute: () => Promise<V>, ttlMs: (value: V) => number): Promise<V> {
+    const kept = this.#entries.get(key);
+    if (kept && this.#options.clock.monotonic() < kept.until) {
+      this.#entries.delete(key);
+      this.#entries.set(key, kept);
+      return kept.value;
+    }
+    const pending = this.#pending.get(key) ?? this.#compute(key, compute, ttlMs);
+    return await pending;
+  }
+
+  #compute(key: string, compute: () => Promise<V>, ttlMs: (value: V) => number): Promise<V> {
+    const computing = compute()
+      .then((value) => {
+        this.#keep(key, value, ttlMs(value));
+        return value;
+      })
+      .finally(() => this.#pending.delete(key));
+    this.#pending.set(key, computing);
+    return computing;
+  }
+
+  #keep(key: string, value: V, ttlMs: number): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, { value, until: this.#options.clock.monotonic() + ttlMs });
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > this.#options.maxEntries && oldest !== undefined) this.#entries.delete(oldest);
+  }
+}

@@ -1,0 +1,153 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { customNodeResource, metadata, node, spec, status } from "../../sdk/index.ts";
+import { eventually } from "../support/until.ts";
+import type { ApiObject } from "./support/admin-client.ts";
+import { AgentProcess } from "./support/agent-process.ts";
+import { type ControlPlane, kubeletCapacity, startControlPlane } from "./support/control-plane.ts";
+import { missingParts } from "./support/parts.ts";
+import { SteeredPlugin } from "./support/steered-plugin.ts";
+
+const missing = missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition");
+const NODE = "worker-1";
+const cnrPath = `/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/${NODE}`;
+const nodePath = `/api/v1/nodes/${NODE}`;
+const gpus = "example.com/gpus";
+const chips = "example.com/chips";
+const foreign = { key: "example.com/slow", effect: "NoSchedule", qosLevel: "shared_cores" };
+const own = { key: "example.com/hot", effect: "NoSchedule", qosLevel: "reclaimed_cores" };
+
+describe.skipIf(missing)("what is the agent's on a real API server", () => {
+  let cluster: ControlPlane;
+  let agent: AgentProcess;
+  let gpuPlugin: SteeredPlugin;
+  let chipPlugin: SteeredPlugin;
+
+  const start = (grace: string) =>
+    AgentProcess.start(cluster, {
+      nodeName: NODE,
+      flags: {
+        "reporting-plugin-grace-period": grace,
+        "reporting-in-tree-plugins": "-system-reporter-plugin",
+      },
+    });
+
+  beforeAll(async () => {
+    cluster = await startControlPlane();
+    await cluster.addNode(NODE);
+    // Installs the definition.
+    agent = await start("10m");
+    // It is served a little after it was created.
+    await eventually(() =>
+      cluster.admin.apply(cnrPath, {
+        apiVersion: "node.katalyst.kubewharf.io/v1alpha1",
+        kind: "CustomNodeResource",
+        metadata: { name: NODE },
+        spec: { taints: [foreign] },
+      }),
+    );
+    await agent.ready();
+    gpuPlugin = new SteeredPlugin(agent, "gpus", gpuReport("1"));
+    chipPlugin = new SteeredPlugin(agent, "chips", chipReport("1"));
+  });
+
+  afterAll(async () => {
+    await Promise.all([gpuPlugin?.stop(), chipPlugin?.stop()]);
+    await agent?.child.stop();
+    await cluster?.stop();
+  });
+
+  async function held() {
+    const [cnr, live] = await Promise.all([cluster.admin.get(cnrPath), cluster.admin.get(nodePath)]);
+    return {
+      taints: (cnr.spec?.taints ?? []).map((taint: ApiObject) => taint.key).sort(),
+      properties: (cnr.spec?.nodeResourceProperties ?? []).map((each: ApiObject) => each.propertyName),
+      label: live.metadata.labels["example.com/gpus"],
+      capacity: live.status.capacity,
+    };
+  }
+
+  const chipsOf = async () => (await cluster.admin.get(nodePath)).metadata.labels["example.com/chips"];
+  const withGpus = (value: string, chipCount: string) => ({
+    taints: [own.key, foreign.key].sort(),
+    properties: ["gpu_model"],
+    label: value,
+    capacity: { ...kubeletCapacity, [gpus]: "8", [chips]: chipCount },
+  });
+
+  async function startWithoutState(grace: string): Promise<void> {
+    await agent.child.stop();
+    rmSync(join(cluster.folder, `agent-${NODE}`, "state"), { recursive: true });
+    agent = await start(grace);
+    await agent.ready();
+  }
+
+  it("is published beside another client's taint", async () => {
+    await eventually(async () => expect(await held()).toEqual(withGpus("1", "1")));
+  });
+
+  it("stays, and the other client's with it, when the state is lost and a plugin is late", async () => {
+    await gpuPlugin.stop();
+    await startWithoutState("10m");
+    chipPlugin.say(...chipReport("2"));
+    await eventually(async () => expect(await chipsOf()).toBe("2"));
+    await eventually(async () => expect(await held()).toEqual(withGpus("1", "2")));
+    gpuPlugin = new SteeredPlugin(agent, "gpus", gpuReport("2"));
+    await eventually(async () => expect(await held()).toEqual(withGpus("2", "2")));
+  });
+
+  it("is released when the state is lost and its plugin never comes back", async () => {
+    await gpuPlugin.stop();
+    await startWithoutState("0s");
+    await eventually(async () =>
+      expect(await held()).toEqual({
+        taints: [foreign.key],
+        properties: [],
+        label: undefined,
+        capacity: { ...kubeletCapacity, [chips]: "2" },
+      }),
+    );
+  });
+
+  it("is not frozen by a plugin that reports more than etcd takes", async () => {
+    const report = (size: number) =>
+      customNodeResource(
+        status("resources", {
+          allocatable: Object.fromEntries(
+            Array.from({ length: size }, (_, at) => [`example.com/a-rather-long-resource-name-${at}`, "1"]),
+          ),
+        }),
+      );
+    const large = new SteeredPlugin(agent, "large", [report(3)]);
+    const allocatable = async () =>
+      Object.keys((await cluster.admin.get(cnrPath)).status?.resources?.allocatable ?? {});
+    await eventually(async () => expect(await allocatable()).toHaveLength(3));
+    large.say(report(14_000));
+    await eventually(async () =>
+      expect(await agent.command("plugins", "list", "-o", "json")).toContain("is not published: with its"),
+    );
+    chipPlugin.say(...chipReport("3"));
+    await eventually(async () => expect(await chipsOf()).toBe("3"));
+    expect(await allocatable()).toHaveLength(3);
+    expect(await agent.readiness()).toMatchObject({ ok: true });
+    // What has room by the agent's count has room in etcd.
+    large.say(report(7_000));
+    await eventually(async () => expect(await allocatable()).toHaveLength(7_000));
+    await large.stop();
+  });
+});
+
+function gpuReport(value: string) {
+  return [
+    customNodeResource(
+      spec("taints", [own]),
+      spec("nodeResourceProperties", [{ propertyName: "gpu_model", propertyValues: ["x"] }]),
+    ),
+    node(metadata("labels", { "example.com/gpus": value }), status("capacity", { [gpus]: "8" })),
+  ];
+}
+
+function chipReport(value: string) {
+  return [node(metadata("labels", { "example.com/chips": value }), status("capacity", { [chips]: value }))];
+}

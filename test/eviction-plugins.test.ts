@@ -1,0 +1,263 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ServerError, Status } from "nice-grpc";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { runCli } from "../src/cli/index.ts";
+import { ConditionType, ThresholdMetType } from "../src/gen/evictionplugin/v1alpha1/api.ts";
+import { type RunningAgent, startAgent } from "./support/agent.ts";
+import { startCluster, type TestCluster } from "./support/cluster.ts";
+import {
+  hardPressure,
+  pick,
+  startEvictionPlugin,
+  type TestEvictionPlugin,
+} from "./support/eviction-plugin.ts";
+import { eventually, until } from "./support/until.ts";
+
+// What one plugin does, or another client of the API server, is about that plugin, or that pod, alone.
+let cluster: TestCluster;
+let agent: RunningAgent;
+let plugins: TestEvictionPlugin[];
+
+beforeEach(async () => {
+  cluster = await startCluster();
+  plugins = [];
+});
+
+afterEach(async () => {
+  for (const plugin of plugins) await plugin.stop();
+  await agent?.stop();
+  await cluster.stop();
+});
+
+async function addPlugin(name: string): Promise<TestEvictionPlugin> {
+  const plugin = await startEvictionPlugin(agent.pluginDir, name);
+  plugins.push(plugin);
+  await until("registration", () => plugin.registered === true, { explain: () => agent.logLines });
+  return plugin;
+}
+
+const refuse = (status: Status, details: string) => (): never => {
+  throw new ServerError(status, details);
+};
+const podNames = () => cluster.server.store.list("pods").map(({ metadata }) => metadata.name);
+
+const podEvents = (reason: string) =>
+  cluster.server.store.list("events").filter((event) => event.reason === reason);
+
+it("an admission webhook's 403 is about its pod: the next one is evicted, and no right is missing", async () => {
+  const denial = 'admission webhook "leaders.example.com" denied the request: the pod leads';
+  cluster.addPod("leader");
+  cluster.addPod("follower");
+  agent = await startAgent(cluster);
+  cluster.admit = ({ method, path }) =>
+    method === "POST" && path.endsWith("/pods/leader/eviction")
+      ? { status: 403, body: { kind: "Status", code: 403, reason: "Forbidden", message: denial } }
+      : undefined;
+  const plugin = await addPlugin("pressure");
+  plugin.top = (offered, pods) => pick(offered.includes("leader") ? ["leader"] : ["follower"])(offered, pods);
+  plugin.threshold = { ...hardPressure };
+  await until("the refusal reaches the pod", () => podEvents("EvictionFailed").length > 0);
+  expect(podEvents("EvictionFailed")[0]).toMatchObject({
+    involvedObject: { name: "leader" },
+    message: expect.stringContaining(denial),
+  });
+  expect((await agent.ready()).text).not.toMatch(/EvictionKillerReady failed/);
+  plugin.top = pick(["follower"]);
+  await until("the other pod is evicted", () => !podNames().includes("follower"));
+  expect(podNames()).toContain("leader");
+  await eventually(async () =>
+    expect(await agent.metrics()).toMatch(/eviction_kills_total\{killer="evictionApi",result="failed"\} 1/),
+  );
+});
+
+it("a pressure whose scope alternates is one pressure: a pod is evicted after the grace period", async () => {
+  cluster.addPod("web");
+  agent = await startAgent(cluster);
+  const plugin = await addPlugin("reclaimed");
+  let calls = 0;
+  Object.defineProperty(plugin, "threshold", {
+    get: () => ({
+      ...hardPressure,
+      evictionScope: calls++ % 2 === 0 ? "reclaimed_millicpu" : "reclaimed_memory",
+      gracePeriodSeconds: 2n,
+    }),
+  });
+  plugin.top = pick(["web"]);
+  await until("its pod is evicted", () => !podNames().includes("web"), { explain: () => calls });
+});
+
+it("soft evicts: one pod a round, the lowest-ranked, and a pod that asked for notice is only notified", async () => {
+  for (const [name, priority] of [
+    ["low", 0],
+    ["high", 100],
+  ] as const) {
+    cluster.addPod(name, { spec: { priority, terminationGracePeriodSeconds: 30 } });
+  }
+  const annotations = { "katalyst.kubewharf.io/pod_soft_evict_notify": "true" };
+  cluster.addPod("notified", { metadata: { annotations } });
+  agent = await startAgent(cluster);
+  const plugin = await addPlugin("soft");
+  plugin.top = pick(["notified", "high", "low"]);
+  plugin.threshold = { ...hardPressure, metType: ThresholdMetType.SOFT_MET };
+  await until("the lowest-ranked one is evicted", () => cluster.evictions().length > 0);
+  expect(cluster.evictions()).toEqual(["low"]);
+  await until("notice", () => podEvents("SoftEvictionNotice").length > 0);
+  expect(podEvents("SoftEvictionNotice")).toMatchObject([{ involvedObject: { name: "notified" } }]);
+  cluster.server.store.delete("pods", "low", "default");
+  await until("the next one is evicted", () => cluster.evictions().includes("high"));
+  expect(cluster.evictions()).toEqual(["low", "high"]);
+});
+
+it("a pod that asked for notice finds it in its file, where the operator set a path", async () => {
+  const path = join(cluster.folder, "notices");
+  const annotations = { "katalyst.kubewharf.io/pod_soft_evict_notify": "true" };
+  cluster.addPod("notified", { metadata: { annotations } });
+  agent = await startAgent(cluster, { evictionSoftEvictionNotifyPath: path });
+  const plugin = await addPlugin("soft");
+  plugin.top = pick(["notified"]);
+  plugin.threshold = { ...hardPressure, metType: ThresholdMetType.SOFT_MET };
+  const file = join(path, "notified@@__@@default", "soft_eviction_notify");
+  await until("the file", () => /^\d{4}-.* UTC$/.test(readFileSync(file, "utf8")));
+  expect(podNames()).toContain("notified");
+  cluster.server.store.delete("pods", "notified", "default");
+  await until("its folder is removed", () => !existsSync(join(path, "notified@@__@@default")));
+});
+
+describe("one plugin is one plugin", () => {
+  it("that lacks an optional call has nothing to report by it, and the agent is ready", async () => {
+    cluster.addPod("web");
+    agent = await startAgent(cluster);
+    const plugin = await addPlugin("partial");
+    plugin.evictPods = refuse(Status.UNIMPLEMENTED, "Method not implemented!");
+    plugin.top = pick(["web"]);
+    plugin.threshold = { ...hardPressure };
+    await until("its pod is evicted", () => !podNames().includes("web"), { explain: () => agent.logLines });
+    await until("the agent is ready", async () => (await agent.ready()).status === 200, {
+      explain: () => agent.ready(),
+    });
+    expect(await agent.plugin("partial")).not.toHaveProperty("error");
+    await eventually(async () =>
+      expect(await agent.metrics()).toMatch(/plugin_call_duration_seconds_count\{plugin="partial"/),
+    );
+    expect(await agent.metrics()).not.toMatch(/plugin_call_failures_total\{plugin="partial"/);
+  });
+
+  it("that lacks both calls of a round is shown as failing", async () => {
+    agent = await startAgent(cluster);
+    const plugin = await addPlugin("mute");
+    plugin.evictPods = refuse(Status.UNIMPLEMENTED, "Method not implemented!");
+    Object.defineProperty(plugin, "threshold", {
+      get: refuse(Status.UNIMPLEMENTED, "Method not implemented!"),
+    });
+    const row = await until("its error", async () => {
+      const found = await agent.plugin("mute");
+      return found?.error === undefined ? undefined : found;
+    });
+    expect(row.error).toBe("it implements neither ThresholdMet nor GetEvictPods");
+  });
+
+  it("that fails is shown as failing, and neither the agent nor another plugin fails with it", async () => {
+    cluster.addPod("web");
+    agent = await startAgent(cluster);
+    const failing = await addPlugin("failing");
+    const good = await addPlugin("good");
+    failing.evictPods = refuse(Status.INTERNAL, "disk on fire");
+    await until("its failure is shown", async () => (await agent.plugin("failing"))?.error);
+    good.top = pick(["web"]);
+    good.threshold = { ...hardPressure };
+    await until("the other plugin's pod is evicted", () => !podNames().includes("web"));
+    expect((await agent.plugin("failing"))?.error).toContain("disk on fire");
+    expect((await agent.plugin("good"))?.error).toBeUndefined();
+    const printed: string[] = [];
+    const output = { write: (text: string) => void printed.push(text), isTerminal: false, columns: 200 };
+    await runCli(["node", "nodekeeper", "plugins", "list", "--server", agent.address], output);
+    const table = printed.join("");
+    expect(table).toMatch(/^failing +EvictionPlugin +failing .*disk on fire/m);
+    expect(table).toMatch(/^good +EvictionPlugin +registered /m);
+    await until("the agent is ready", async () => (await agent.ready()).status === 200, {
+      explain: () => agent.ready(),
+    });
+    await eventually(async () =>
+      expect(await agent.metrics()).toMatch(/plugin_call_failures_total\{plugin="failing".*\} [1-9]/),
+    );
+  });
+});
+
+describe("a condition that the operator does not allow", () => {
+  const taints = () =>
+    (cluster.node().spec?.taints ?? []).map(
+      ({ key, effect }: { key: string; effect: string }) => `${key}:${effect}`,
+    );
+  // Neither hard nor met for long enough: nothing but the condition could act.
+  const softAnswer = (conditionName: string, effects: string[]) => ({
+    metType: ThresholdMetType.SOFT_MET,
+    evictionScope: "memory",
+    gracePeriodSeconds: 3_600n,
+    condition: {
+      conditionType: ConditionType.NODE_CONDITION,
+      conditionName,
+      effects,
+      metCondition: true,
+    },
+  });
+
+  it("is refused where the operator looks: plugins list, log, metric", async () => {
+    agent = await startAgent(cluster, { evictionConditionTransitionPeriod: "0s" });
+    const plugin = await addPlugin("pressure");
+    const cases: [string, string[], string, RegExp][] = [
+      ["Squeeze", ["NoExecute"], "effectNotAllowed", /"NoExecute" is not in eviction.taintEffects/],
+      ["Squeeze", ["NoSchedul"], "invalidEffect", /"NoSchedul" is not an effect of a taint/],
+      ["Disk Pressure", ["NoSchedule"], "invalidName", /"Disk Pressure": the name can't be/],
+    ];
+    for (const [name, effects, reason, why] of cases) {
+      plugin.threshold = softAnswer(name, effects);
+      await eventually(async () =>
+        expect((await agent.plugin("pressure"))?.problems).toEqual([expect.stringMatching(why)]),
+      );
+      const logged = agent.logLines.filter((line) => line.reason === reason);
+      expect(logged).toMatchObject([{ plugin: "pressure", message: expect.stringMatching(why) }]);
+      await eventually(async () =>
+        expect(await agent.metrics()).toContain(
+          `nodekeeper_eviction_condition_refusals_total{reason="${reason}"}`,
+        ),
+      );
+      expect(taints()).toEqual([]);
+    }
+    plugin.threshold = softAnswer("Squeeze", ["NoSchedule"]);
+    await until("a proper condition is a taint", () => taints().length === 1);
+    await eventually(async () => expect((await agent.plugin("pressure"))?.problems).toEqual([]));
+  });
+
+  it("is a taint once the operator allows its effect in the file, without a restart", async () => {
+    const file = join(cluster.folder, "config.yaml");
+    const allow = (effects: string) =>
+      writeFileSync(
+        file,
+        `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction: { taintEffects: [${effects}] }\n`,
+      );
+    allow("NoSchedule");
+    agent = await startAgent(cluster, {}, file);
+    const plugin = await addPlugin("pressure");
+    plugin.threshold = softAnswer("Squeeze", ["NoExecute", "NoSchedule"]);
+    await until("the allowed effect", () => taints().length > 0);
+    expect(taints()).toEqual(["nodekeeper.dev/Squeeze:NoSchedule"]);
+    allow("NoSchedule, NoExecute");
+    await until("the other effect", () => taints().includes("nodekeeper.dev/Squeeze:NoExecute"));
+  });
+});
+
+it("series of a plugin that left are removed from the metrics", async () => {
+  cluster.addPod("web");
+  agent = await startAgent(cluster);
+  const plugin = await addPlugin("pressure");
+  plugin.top = pick(["web"]);
+  plugin.threshold = { ...hardPressure };
+  const series = async () =>
+    (await agent.metrics()).split("\n").filter((line) => line.includes('"pressure"'));
+  await eventually(async () =>
+    expect(await series()).toContain('nodekeeper_eviction_victims_total{plugin="pressure",kind="forced"} 1'),
+  );
+  await plugin.stop();
+  await eventually(async () => expect(await series()).toEqual([]));
+});

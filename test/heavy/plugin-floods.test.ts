@@ -1,0 +1,109 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type RunningAgent, startAgent } from "../support/agent.ts";
+import { startCluster, type TestCluster } from "../support/cluster.ts";
+import { type Neighbour, startNeighbour } from "../support/neighbour.ts";
+import { aborted, startBarePlugin, widgets } from "../support/plugins.ts";
+import { sized } from "../support/sizes.ts";
+import { until } from "../support/until.ts";
+
+let cluster: TestCluster;
+let agent: RunningAgent;
+let neighbour: Neighbour;
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  agent = await startAgent(cluster);
+  neighbour = await startNeighbour(cluster, agent.pluginDir);
+});
+afterAll(async () => {
+  await neighbour.stop();
+  await agent.stop();
+  await cluster.stop();
+});
+
+/** The sum of a counter over all its labels but the plugin. */
+async function metric(name: string, plugin: string): Promise<number> {
+  const line = new RegExp(`^${name}\\{[^}]*plugin="${plugin}"[^}]*\\} (\\S+)$`, "gm");
+  return [...(await agent.metrics()).matchAll(line)].reduce((sum, [, value]) => sum + Number(value), 0);
+}
+
+it("a plugin that sends 10,000 messages a second is held back, and its last value arrives", async () => {
+  let sent = 0;
+  const flooding = new AbortController();
+  const flood = await startBarePlugin(agent.pluginDir, "flood", {
+    getReportContent: async () => ({ content: [widgets("flood", sent)] }),
+    async *listAndWatchReportContent(_, { signal }) {
+      const over = AbortSignal.any([flooding.signal, signal]);
+      while (!over.aborted) {
+        for (let n = 0; n < 100 && !over.aborted; n++) yield { content: [widgets("flood", ++sent)] };
+        await sleep(10);
+      }
+      yield { content: [widgets("flood", sent)] };
+      await aborted(signal);
+    },
+  });
+  await until(
+    "it is held back",
+    async () => (await metric("nodekeeper_reporting_throttled_total", "flood")) >= sized(1, 3),
+  );
+  const writesBefore = cluster.writes("customnoderesources").length;
+  const messagesBefore = await metric("nodekeeper_reporting_messages_total", "flood");
+  const began = performance.now();
+  await neighbour.update();
+  await neighbour.update();
+  await neighbour.update();
+  await until(
+    "another throttling",
+    async () => (await metric("nodekeeper_reporting_throttled_total", "flood")) >= sized(2, 6),
+  );
+  const seconds = (performance.now() - began) / 1000;
+  // Its share is 200 messages in 100 ms; the first of a window may come on top, and metrics are up to a second old.
+  const messages = (await metric("nodekeeper_reporting_messages_total", "flood")) - messagesBefore;
+  expect(messages).toBeLessThan(2_000 * (seconds + 1.5));
+  // minWriteInterval is 50 ms.
+  const writes = cluster.writes("customnoderesources").length - writesBefore;
+  expect(writes).toBeLessThanOrEqual(20 * seconds + 2);
+  flooding.abort();
+  await until("its last value", () => cluster.widgets("flood") === String(sent), {
+    explain: () => ({ sent, published: cluster.widgets("flood") }),
+  });
+  flood.stop();
+});
+
+it("a plugin that sends 64 MiB in a message is refused before it fills the memory", async () => {
+  const script = join(import.meta.dirname, "..", "support", "huge-plugin.ts");
+  const before = memory();
+  const child = spawn(process.execPath, [script, agent.pluginDir, "huge", "64"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    await once(child.stdout, "data");
+    let most = 0;
+    const watching = setInterval(() => {
+      most = Math.max(most, memory());
+    }, 5);
+    const isNamed = async () =>
+      /RESOURCE_EXHAUSTED|larger than max|exceeds/i.test((await agent.plugin("huge"))?.error ?? "");
+    await until("it is named", isNamed, { explain: () => agent.plugin("huge") });
+    await neighbour.update();
+    const failures = () => metric("nodekeeper_reporting_call_failures_total", "huge");
+    await until("more tries", async () => (await failures()) >= sized(2, 3), { explain: agent.metrics });
+    await neighbour.update();
+    clearInterval(watching);
+    expect(await agent.plugin("huge")).toMatchObject({ contentBytes: 0 });
+    expect(most - before).toBeLessThan(24 * 2 ** 20);
+  } finally {
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+});
+
+// What lies outside V8's heap, where received bytes are.
+function memory(): number {
+  const { external, arrayBuffers } = process.memoryUsage();
+  return Math.max(external, arrayBuffers);
+}

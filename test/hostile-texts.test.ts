@@ -1,0 +1,124 @@
+import { join } from "node:path";
+import { afterEach, expect, it, vi } from "vitest";
+import { runCli } from "../src/cli/index.ts";
+import { Registry, silentLogger, stopped, systemClock } from "../src/lib/index.ts";
+import { PodLifecycleEventGenerator } from "../src/lifecycle/index.ts";
+import { MemoryRuntime } from "../src/lifecycle/testing/memory-runtime.ts";
+import { servePlugin } from "../src/plugins/testing/setup.ts";
+import { LifecycleService, LocalApi, lifecycleDefinition } from "../src/server/index.ts";
+import { type RunningAgent, startAgent } from "./support/agent.ts";
+import { startCluster, type TestCluster } from "./support/cluster.ts";
+import { hardPressure, pick, startEvictionPlugin } from "./support/eviction-plugin.ts";
+import { eventually, until } from "./support/until.ts";
+
+// Clears the screen, turns the text around, forges a row, rings.
+const HOSTILE = "x\u001b[2J\u202egnp.exe\nforged   row\r\u009b31m\u0007\u200b";
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what must not reach a terminal
+const DANGEROUS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f]|^forged/m;
+
+const ends: (() => Promise<unknown> | unknown)[] = [];
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+/** Runs a command; what it printed, standard error included. */
+async function cli(...args: string[]): Promise<string> {
+  let printed = "";
+  const write = (text: string | Uint8Array) => {
+    printed += text;
+    return true;
+  };
+  const spied = vi.spyOn(process.stderr, "write").mockImplementation(write);
+  await runCli(["node", "nodekeeper", ...args], { write, isTerminal: false, columns: 120 });
+  spied.mockRestore();
+  return printed;
+}
+
+/** The text shows, and does nothing. */
+function expectHarmless(printed: string): void {
+  expect(printed).toContain("gnp.exe");
+  expect(printed).toMatch(/\\u001b\[2J\\u202e/);
+  expect(printed).not.toMatch(DANGEROUS);
+}
+
+it("what plugins report of themselves and of pods is shown escaped by every command", async () => {
+  const cluster: TestCluster = await startCluster();
+  ends.push(() => cluster.stop());
+  cluster.addPod("victim");
+  const agent: RunningAgent = await startAgent(cluster);
+  ends.push(() => agent.stop());
+  const refused = await servePlugin(join(agent.pluginDir, "odd\u001b[2J\u202egnp.exe.sock"), {
+    type: HOSTILE,
+  });
+  ends.push(() => refused.close());
+  const plugin = await startEvictionPlugin(agent.pluginDir, "pressure");
+  ends.push(() => plugin.stop());
+  plugin.threshold = { ...hardPressure, evictionScope: HOSTILE };
+  plugin.top = pick(["victim"]);
+  await until("the pod is evicted", () => cluster.evictions().length > 0);
+  await until("the other is refused", async () =>
+    (await agent.plugins()).some(({ state }) => state === "refused"),
+  );
+  await until("it is recorded", async () =>
+    (await cli("rounds", "--server", agent.address)).includes("victim"),
+  );
+  const commands = [
+    ["plugins", "list"],
+    ["plugins", "list", "-o", "wide"],
+    ["plugins", "list", "-o", "json"],
+    ["rounds"],
+    ["rounds", "-o", "json"],
+    ["rounds", "--records"],
+    ["explain", "pod", "default/victim"],
+    ["explain", "pod", "default/victim", "-o", "json"],
+  ];
+  for (const command of commands) expectHarmless(await cli(...command, "--server", agent.address));
+  // What the caller typed, or pasted, comes back in errors.
+  const typed = HOSTILE.replaceAll(/[\n\r]/g, "");
+  expect(await cli("explain", "pod", typed, "--server", agent.address)).not.toMatch(DANGEROUS);
+  expect(await cli("devices", typed, "--server", agent.address)).not.toMatch(DANGEROUS);
+  expect(await cli("events", "--since", typed, "--socket", "/nonexistent")).not.toMatch(DANGEROUS);
+});
+
+it("what the container runtime reports is shown escaped by pods and events", async () => {
+  const cluster = await startCluster();
+  ends.push(() => cluster.stop());
+  const runtime = new MemoryRuntime();
+  const common = { clock: systemClock, logger: silentLogger };
+  const lifecycle = new PodLifecycleEventGenerator({
+    ...common,
+    runtime,
+    registry: new Registry(),
+    settings: { relistPeriodMs: 20 },
+  });
+  const socket = join(cluster.folder, "api.sock");
+  const api = new LocalApi({
+    ...common,
+    path: socket,
+    addServices: (server, signal) =>
+      void server.add(
+        lifecycleDefinition,
+        new LifecycleService({ lifecycle, ...common, signal, onRefused: () => {} }),
+      ),
+  });
+  const controller = new AbortController();
+  const running = [lifecycle.run(controller.signal), api.run(controller.signal)];
+  ends.push(() => Promise.all(running));
+  ends.push(() => controller.abort(stopped("test is over")));
+  await eventually(() => expect(api.problem).toBeUndefined());
+  runtime.addPod("a");
+  runtime.pods.get("a")!.name = HOSTILE;
+  runtime.set("a", "c", "running");
+  await until("it is listed", async () => (await cli("pods", "--socket", socket)).includes("gnp.exe"));
+  runtime.set("a", "c", "exited", "container", 3);
+  await until("its exit is logged", async () =>
+    (await cli("events", "--since", "1h", "--socket", socket)).includes("exit code 3"),
+  );
+  for (const command of ["pods", "events"]) {
+    for (const format of [[], ["-o", "json"]]) {
+      const since = command === "events" ? ["--since", "1h"] : [];
+      expectHarmless(await cli(command, ...since, ...format, "--socket", socket));
+    }
+  }
+});

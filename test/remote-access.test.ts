@@ -1,0 +1,118 @@
+import { writeFileSync } from "node:fs";
+import { request } from "node:https";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Authority, hasOpenssl, makeAuthority } from "../src/kube/testing/certificates.ts";
+import { type RunningAgent, startAgent } from "./support/agent.ts";
+import { startCluster, type TestCluster } from "./support/cluster.ts";
+
+const REVIEWERS: Record<string, string> = { "token-of-prometheus": "prometheus", "token-of-other": "other" };
+
+describe.skipIf(!hasOpenssl)("a status server that other machines reach", () => {
+  let cluster: TestCluster;
+  let agent: RunningAgent;
+  let authority: Authority;
+  let files: { serverTlsCertFile: string; serverTlsPrivateKeyFile: string };
+
+  beforeAll(async () => {
+    cluster = await startCluster();
+    // The embedded API server knows no accounts.
+    cluster.admit = ({ path, body }) => {
+      // biome-ignore lint/suspicious/noExplicitAny: reviews of two kinds
+      const { spec } = (body ?? {}) as any;
+      if (path.endsWith("/tokenreviews")) {
+        const username = REVIEWERS[spec.token];
+        return { status: 201, body: { status: username ? { authenticated: true, user: { username } } : {} } };
+      }
+      if (!path.endsWith("/subjectaccessreviews")) return undefined;
+      const { verb, path: asked } = spec.nonResourceAttributes;
+      const allowed = spec.user === "prometheus" && verb === "get" && asked === "/metrics";
+      return { status: 201, body: { status: { allowed } } };
+    };
+    authority = makeAuthority(cluster.folder, "ca");
+    files = {
+      serverTlsCertFile: join(cluster.folder, "tls.crt"),
+      serverTlsPrivateKeyFile: join(cluster.folder, "tls.key"),
+    };
+    const { cert, key } = authority.issue("worker-1", "IP:127.0.0.1");
+    writeFileSync(files.serverTlsPrivateKeyFile, key);
+    writeFileSync(files.serverTlsCertFile, cert);
+    agent = await startAgent(cluster, { serverAddress: "0.0.0.0:0", ...files });
+  });
+
+  afterAll(async () => {
+    await agent?.stop();
+    await cluster?.stop();
+  });
+
+  interface Answer {
+    status: number | undefined;
+    text: string;
+    challenge: string | undefined;
+  }
+
+  function get(path: string, token?: string): Promise<Answer> {
+    const [, port] = agent.address.split(":");
+    const headers = token ? { authorization: `Bearer ${token}` } : {};
+    return new Promise((resolve, reject) => {
+      const options = { host: "127.0.0.1", port, path, headers, ca: authority.ca, agent: false };
+      request(options, async (response) => {
+        let text = "";
+        for await (const chunk of response) text += chunk;
+        const challenge = response.headers["www-authenticate"];
+        resolve({ status: response.statusCode, text, challenge });
+      })
+        .on("error", reject)
+        .end();
+    });
+  }
+
+  it.each([
+    ["the token of an account that may", "/metrics", "token-of-prometheus", 200, /nodekeeper_build_info/],
+    [
+      "the token of an account that may not",
+      "/metrics",
+      "token-of-other",
+      403,
+      /other may not get \/metrics/,
+    ],
+    [
+      "a token that is allowed another path",
+      "/api/v1/plugins",
+      "token-of-prometheus",
+      403,
+      /prometheus may not/,
+    ],
+    ["an unknown token", "/metrics", "made-up", 401, /does not know the token/],
+    ["no token", "/api/v1/configuration", undefined, 401, /a bearer token is needed/],
+    ["no token", "/livez", undefined, 200, /^ok$/],
+    ["no token", "/livez/../metrics", undefined, 401, /a bearer token is needed/],
+  ])("answers with %s %s", async (_, path, token, status, text) => {
+    const answer = await get(path, token);
+    expect(answer).toMatchObject({ status, text: expect.stringMatching(text) });
+    expect(answer.challenge).toBe(status === 401 ? 'Bearer realm="nodekeeper"' : undefined);
+  });
+
+  it("speaks TLS only", async () => {
+    const [, port] = agent.address.split(":");
+    await expect(fetch(`http://127.0.0.1:${port}/livez`)).rejects.toThrow();
+  });
+});
+
+it("is refused without a certificate, before anything is served", async () => {
+  const cluster = await startCluster();
+  try {
+    await expect(startAgent(cluster, { serverAddress: "0.0.0.0:0" })).rejects.toThrow(
+      /server\.address.*can be reached from other machines: expected a loopback address, or server\.tlsCertFile/,
+    );
+    const missing = {
+      serverTlsCertFile: "/nonexistent/tls.crt",
+      serverTlsPrivateKeyFile: "/nonexistent/tls.key",
+    };
+    await expect(startAgent(cluster, { serverAddress: "0.0.0.0:0", ...missing })).rejects.toThrow(
+      /server\.tlsCertFile \/nonexistent\/tls\.crt .* can't be used: .*ENOENT/,
+    );
+  } finally {
+    await cluster.stop();
+  }
+});

@@ -1,0 +1,109 @@
+import type { PodLifecycleClient } from "../../sdk/index.ts";
+import type { SimulatedRuntime } from "../../src/devcluster/index.ts";
+import { allocatable } from "../../src/devices/testing/allocatable.ts";
+import { SLICES } from "../../src/devices/testing/device-cluster.ts";
+import { ContainerState } from "../../src/gen/runtime/v1/api.ts";
+import { NODE, type TestCluster } from "../support/cluster.ts";
+import { explainedPod } from "../support/explained.ts";
+import type { Speaker } from "./peers.ts";
+import { allocatableOf } from "./said.ts";
+
+/** An eviction that reached the API server. */
+export interface SentEviction {
+  uid: string;
+  /** "namespace/name". */
+  pod: string;
+}
+
+/** Where the CNR and the Node differ from what reporters report. */
+export function publishedDifferences(cluster: TestCluster, reporters: readonly Speaker[]): string[] {
+  const capacity: Record<string, string> = cluster.cnr()?.status?.resources?.capacity ?? {};
+  const labels: Record<string, string> = cluster.node().metadata.labels ?? {};
+  const own = (map: Record<string, string>, prefix: string) =>
+    Object.fromEntries(Object.entries(map).filter(([key]) => key.startsWith(prefix)));
+  const expected = (prefix: string, mark: string) =>
+    Object.fromEntries(reporters.map(({ name, said }) => [`${prefix}${name}`, `${mark}${said.value}`]));
+  return [
+    ...mapDifferences("capacity", expected("widgets.example/", ""), own(capacity, "widgets.example/")),
+    ...mapDifferences("label", expected("example.dev/", "v"), own(labels, "example.dev/")),
+    ...Object.keys(cluster.cnr()?.status ?? {})
+      .filter((field) => field.startsWith("bulk-"))
+      .map((field) => `CNR: field ${field} is there, no plugin reports it`),
+  ];
+}
+
+/** Where the scheduler would allocate other devices than drivers have. */
+export function deviceDifferences(cluster: TestCluster, drivers: readonly Speaker[]): string[] {
+  const { devices, pools } = allocatable(cluster.server.store.list(SLICES), NODE);
+  const expected = drivers.flatMap(({ said }) => allocatableOf(said)).sort();
+  const actual = devices.toSorted();
+  const missing = minus(expected, actual);
+  const surplus = minus(actual, expected);
+  return [
+    ...pools
+      .filter(({ state }) => state !== "complete")
+      .map(({ driver, reason }) => `devices of ${driver}: ${reason}`),
+    ...(missing.length > 0 ? [`${missing.length} devices are not allocatable: ${few(missing)}`] : []),
+    ...(surplus.length > 0 ? [`${surplus.length} devices are allocatable too many: ${few(surplus)}`] : []),
+  ];
+}
+
+/** Where the cache of pods differs from the container runtime. Throws where the agent does not answer. */
+export async function lifecycleDifferences(
+  client: PodLifecycleClient,
+  runtime: SimulatedRuntime,
+): Promise<string[]> {
+  const cached = (await client.getPods()).flatMap(({ uid, sandboxes, containers }) => [
+    ...sandboxes.map(({ id, state }) => [`${uid} sandbox ${id}`, state] as const),
+    ...containers.map(({ id, state }) => [`${uid} container ${id}`, state] as const),
+  ]);
+  const actual = [
+    ...[...runtime.sandboxes.values()].map(
+      ({ id, pod, isReady }) => [`${pod.uid} sandbox ${id}`, isReady ? "running" : "exited"] as const,
+    ),
+    ...[...runtime.containers.values()].map(
+      ({ id, pod, state }) => [`${pod.uid} container ${id}`, stateNames[state] ?? "unknown"] as const,
+    ),
+  ];
+  return mapDifferences("lifecycle", Object.fromEntries(actual), Object.fromEntries(cached));
+}
+
+const stateNames: Partial<Record<number, string>> = {
+  [ContainerState.CONTAINER_CREATED]: "created",
+  [ContainerState.CONTAINER_RUNNING]: "running",
+  [ContainerState.CONTAINER_EXITED]: "exited",
+};
+
+/** Pods that were evicted twice, and evictions that the state directory can't explain. */
+export async function evictionDifferences(
+  sent: readonly SentEviction[],
+  stateDir: string,
+): Promise<string[]> {
+  const differences: string[] = [];
+  for (const [, [first, ...more]] of Map.groupBy(sent, ({ uid }) => uid)) {
+    if (more.length > 0) differences.push(`${first!.pod} was evicted ${more.length + 1} times`);
+    const page = await explainedPod(stateDir, first!.pod);
+    if (!page.includes("\nEvicted at "))
+      differences.push(`the eviction of ${first!.pod} is not explained: ${page.slice(0, 300)}`);
+  }
+  return differences;
+}
+
+function mapDifferences(
+  what: string,
+  expected: Readonly<Record<string, string>>,
+  actual: Readonly<Record<string, string>>,
+): string[] {
+  return [...new Set([...Object.keys(expected), ...Object.keys(actual)])]
+    .filter((key) => expected[key] !== actual[key])
+    .map((key) => `${what} ${key}: ${actual[key] ?? "nothing"} instead of ${expected[key] ?? "nothing"}`);
+}
+
+function minus(these: readonly string[], those: readonly string[]): string[] {
+  const left = Map.groupBy(those, (each) => each);
+  return these.filter((each) => left.get(each)?.pop() === undefined);
+}
+
+function few(names: readonly string[]): string {
+  return names.length > 5 ? `${names.slice(0, 5).join(", ")} ...` : names.join(", ");
+}

@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SimulatedCri, type SimulatedCriOptions, SimulatedRuntime } from "../../src/devcluster/index.ts";
+import { Registry, silentLogger, stopped, systemClock } from "../../src/lib/index.ts";
+import { type LifecycleSettings, PodLifecycleEventGenerator } from "../../src/lifecycle/index.ts";
+import { CriRuntime, type RuntimeSettings } from "../../src/runtime/index.ts";
+import { until } from "./until.ts";
+
+export interface LifecycleSetup {
+  cri?: Partial<SimulatedCriOptions>;
+  client?: Partial<RuntimeSettings>;
+  lifecycle?: Partial<LifecycleSettings>;
+}
+
+/** Lifecycle with the CRI client of the agent, and a simulated runtime on a real socket. */
+export async function startLifecycle(setup: LifecycleSetup = {}) {
+  const ends: (() => Promise<void> | void)[] = [];
+  const folder = mkdtempSync(join(tmpdir(), "nkfault-"));
+  ends.push(() => rmSync(folder, { recursive: true, force: true }));
+  const runtime = new SimulatedRuntime({ clock: systemClock });
+  const socket = join(folder, "cri.sock");
+  const cri = new SimulatedCri({
+    runtime,
+    socket,
+    clock: systemClock,
+    events: "unimplemented",
+    ...setup.cri,
+  });
+  await cri.start();
+  ends.push(() => cri.stop());
+  const registry = new Registry();
+  const common = { clock: systemClock, logger: silentLogger, registry };
+  const client = new CriRuntime({ ...common, endpoint: socket, settings: setup.client ?? {} });
+  ends.push(() => client[Symbol.dispose]());
+  const lifecycle = new PodLifecycleEventGenerator({
+    ...common,
+    runtime: client,
+    settings: { relistPeriodMs: 50, inspectionPatienceMs: 150, hintSettleMs: 100, ...setup.lifecycle },
+  });
+  const start = async () => {
+    const controller = new AbortController();
+    const running = lifecycle.run(controller.signal);
+    ends.push(async () => {
+      controller.abort(stopped("test is over"));
+      await running;
+    });
+    await until("all pods are known", () => lifecycle.statuses.uids().length === runtime.sandboxes.size);
+  };
+  const pod = (uid: string) => {
+    const sandbox = runtime.runSandbox({ uid, name: `pod-${uid}`, namespace: "default" });
+    return { sandbox, id: runtime.runContainer(sandbox, { name: "app" }) };
+  };
+  /** "Died <uid>" for containers, in order. */
+  const told = () => {
+    const words: string[] = [];
+    for (let sequence = 1; sequence <= lifecycle.events.last; sequence++) {
+      const event = lifecycle.events.get(sequence);
+      if (event?.container?.kind === "container")
+        words.push(`${event.type.replace("Container", "")} ${event.pod.uid}`);
+    }
+    return words;
+  };
+  return {
+    runtime,
+    cri,
+    lifecycle,
+    start,
+    pod,
+    told,
+    health: () => lifecycle.healthCheck().check(),
+    async [Symbol.asyncDispose]() {
+      for (const end of ends.reverse()) await end();
+    },
+  };
+}
