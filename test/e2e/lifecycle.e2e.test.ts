@@ -20,8 +20,12 @@ const missing =
 
 const main = join(import.meta.dirname, "../../src/main.ts");
 const lasting = ["/bin/sleep", "1000000"];
-/** Runs until it is stopped, and exits with the code then. */
-const untilStopped = (code: number) => ["/bin/sh", "-c", `trap 'exit ${code}' TERM; sleep 1000000 & wait`];
+/** Runs until it is stopped, and exits with the code then: once it has logged "ready", and not before. */
+const untilStopped = (code: number) => [
+  "/bin/sh",
+  "-c",
+  `trap 'exit ${code}' TERM; echo ready; sleep 1000000 & wait`,
+];
 const exit = (code: number, after = 0) => ["/bin/sh", "-c", `sleep ${after}; exit ${code}`];
 
 // containerd 1.6 has no events, 1.7 gives each to one subscriber, 2.x to all of them: only there lists may be rare.
@@ -60,6 +64,8 @@ function reports(part: ContainerdPart, mode: string, period: number): void {
           .filter((word) => word !== undefined)
           .join(" "),
       );
+  const untilReady = (pod: PodSpec) =>
+    eventually(async () => expect(await cri.logs(pod, { name: "app" })).toContain("ready"));
   const untilTold = (pod: PodSpec, expected: string[]) =>
     eventually(() => expect(told(pod)).toEqual(expected));
 
@@ -115,6 +121,7 @@ function reports(part: ContainerdPart, mode: string, period: number): void {
     const sandbox = await cri.runPodSandbox(pod);
     const id = await cri.runContainer(sandbox, { name: "app", command: untilStopped(3) });
     await untilTold(pod, ["Started sandbox", "Started app"]);
+    await untilReady(pod);
     await cri.stopContainer(id, 60);
     await untilTold(pod, ["Started sandbox", "Started app", "Died app 3"]);
     const [status] = await client.getPods({ selector: { uid: pod.uid } });
@@ -177,6 +184,7 @@ function reports(part: ContainerdPart, mode: string, period: number): void {
         const sandbox = await cri.runPodSandbox(pod);
         const id = await cri.runContainer(sandbox, { name: "app", command: untilStopped(7) });
         await untilTold(pod, ["Started sandbox", "Started app"]);
+        await untilReady(pod);
         await cri.stopContainer(id, 60);
         await untilTold(pod, ["Started sandbox", "Started app", "Died app 7"]);
         await cri.removeContainer(id);

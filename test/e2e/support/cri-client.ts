@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Client, credentials } from "@grpc/grpc-js";
 import { imageName } from "./container-image.ts";
@@ -47,7 +49,7 @@ export class CriClient {
         metadata.uint32(10).string(spec.name).uint32(18).string(spec.uid).uint32(26).string(spec.namespace);
         metadata.uint32(32).uint32(attempt);
       });
-      writer.uint32(26).string(`/tmp/nodekeeper-e2e-logs/${spec.uid}`);
+      writer.uint32(26).string(logFolder(spec));
       labels(writer, 6, podLabels(spec));
       message(writer, 8, (linux) => {
         if (spec.cgroupParent) linux.uint32(10).string(spec.cgroupParent);
@@ -72,7 +74,7 @@ export class CriClient {
         message(own, 2, (image) => image.uint32(10).string(imageName));
         for (const word of command) own.uint32(26).string(word);
         labels(own, 9, { ...podLabels(spec), "io.kubernetes.container.name": name });
-        own.uint32(90).string(`${name}.${attempt}.log`);
+        own.uint32(90).string(logName(container));
         if (memoryLimit !== undefined) {
           message(own, 15, (linux) =>
             message(linux, 1, (resources) => resources.uint32(32).int64(memoryLimit)),
@@ -92,6 +94,11 @@ export class CriClient {
     const id = await this.createContainer(sandbox, container);
     await this.startContainer(id);
     return id;
+  }
+
+  /** What a container has written so far, in CRI's log format. */
+  logs(spec: PodSpec, container: Pick<ContainerSpec, "name" | "attempt">): Promise<string> {
+    return readFile(join(logFolder(spec), logName(container)), "utf8");
   }
 
   stopContainer(id: string, timeoutSeconds = 0): Promise<string> {
@@ -133,6 +140,14 @@ export class CriClient {
       );
     });
   }
+}
+
+function logFolder({ uid }: PodSpec): string {
+  return `/tmp/nodekeeper-e2e-logs/${uid}`;
+}
+
+function logName({ name, attempt = 0 }: Pick<ContainerSpec, "name" | "attempt">): string {
+  return `${name}.${attempt}.log`;
 }
 
 function podLabels({ uid, name, namespace }: PodSpec): Record<string, string> {
