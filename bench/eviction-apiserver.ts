@@ -3,7 +3,7 @@ import { createDevApiServer } from "../src/devcluster/index.ts";
 import { silentLogger, systemClock } from "../src/lib/index.ts";
 import { benchPods } from "./eviction-pods.ts";
 
-const server = createDevApiServer({ clock: systemClock, logger: silentLogger });
+const server = createDevApiServer({ clock: systemClock, log: silentLogger });
 const { url } = await server.start();
 server.seedNode("bench");
 for (const pod of benchPods(Number(process.argv[2]), "bench")) server.store.put(pod);

@@ -44,7 +44,7 @@ export async function benchOutOfTurn(quick: boolean): Promise<Figure[]> {
   let evictedAt: PromiseWithResolvers<number> | undefined;
   const server = createDevApiServer({
     clock: systemClock,
-    logger: silentLogger,
+    log: silentLogger,
     removePodsAfterGrace: true,
     faults: ({ method, path }) => {
       if (method === "POST" && path.endsWith("/eviction")) evictedAt?.resolve(performance.now());

@@ -37,7 +37,7 @@ const lifecycle = {
 const api = new LocalApi({
   path,
   clock: systemClock,
-  logger: silentLogger,
+  log: silentLogger,
   addServices: (server, signal) =>
     server.add(
       lifecycleDefinition,

@@ -19,7 +19,7 @@ process.exit(0);
 async function listOnly(): Promise<void> {
   const { signal } = new AbortController();
   const clock = systemClock;
-  using runtime = new CriRuntime({ endpoint: socket, clock, logger: silentLogger, registry: new Registry() });
+  using runtime = new CriRuntime({ endpoint: socket, clock, log: silentLogger, registry: new Registry() });
   // Loaded and idle as in the other process, but for the pods.
   const idle = startLifecycle("/nonexistent.sock", {});
   for (let round = 0; round < LISTS; round++) {

@@ -5,7 +5,7 @@ import { CriRuntime, type Pod } from "../src/runtime/index.ts";
 /** Lifecycle and the CRI client as the agent has them, in this process. */
 export function startLifecycle(socket: string, settings: Partial<LifecycleSettings>) {
   const registry = new Registry();
-  const common = { clock: systemClock, logger: silentLogger, registry };
+  const common = { clock: systemClock, log: silentLogger, registry };
   const runtime = new CriRuntime({ ...common, endpoint: socket });
   let listed = 0;
   const waiting = new Set<{ target: number; resolve: () => void }>();

@@ -108,7 +108,7 @@ async function withCluster<T>(work: (cluster: Cluster) => Promise<T>): Promise<T
   const patchTimes: number[] = [];
   const server = createDevApiServer({
     clock: systemClock,
-    logger: silentLogger,
+    log: silentLogger,
     onRequest: (request) => record(request, epoch, seen, patchTimes),
   });
   await server.start();

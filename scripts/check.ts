@@ -1,5 +1,6 @@
 // Everything that can be said about the code without running it: npm run check
 import { findDrift } from "./generated-code.ts";
+import { findNameProblems } from "./names.ts";
 import { findRoomProblems } from "./rooms.ts";
 import { root, runCommand } from "./run-command.ts";
 
@@ -12,6 +13,7 @@ const steps: Step[] = [
   { name: "types", run: () => runCommand("tsc", ["-p", "."]) },
   { name: "lint and format", run: () => runCommand("biome", ["check", "--error-on-warnings", "."]) },
   { name: "rooms", run: async () => fromProblems(await findRoomProblems(root)) },
+  { name: "names", run: async () => fromProblems(await findNameProblems(root)) },
   { name: "unused code", run: () => runCommand("knip", ["--no-progress"]) },
   { name: "generated code", run: async () => fromProblems(await findDrift()) },
 ];

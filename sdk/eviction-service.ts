@@ -69,11 +69,11 @@ export function evictionService(
     const signal = AbortSignal.any([context.signal, stop]);
     try {
       return await abortable(Promise.resolve(answer(signal)), signal);
-    } catch (err) {
+    } catch (error) {
       if (stop.aborted) throw stopping();
       context.signal.throwIfAborted();
-      log.error({ err, method }, "plugin can't answer");
-      throw new ServerError(Status.INTERNAL, messageOf(err));
+      log.error({ err: error, method }, "plugin can't answer");
+      throw new ServerError(Status.INTERNAL, messageOf(error));
     }
   };
   return {

@@ -63,7 +63,7 @@ const GET_DEADLINE_MS = 90_000;
 // The agent says something every 10 s.
 const SILENCE_MS = 35_000;
 // The agent is there and refuses: asking again changes nothing.
-const hopeless: ReadonlySet<ErrorCode> = new Set(["invalid", "unsupported", "forbidden"]);
+const nonRetryable: ReadonlySet<ErrorCode> = new Set(["invalid", "unsupported", "forbidden"]);
 
 /** What runs on this node, asked of the agent over its socket. */
 export class PodLifecycleClient implements Disposable {
@@ -100,12 +100,12 @@ export class PodLifecycleClient implements Disposable {
         }
         if (options.stopAtEnd) return;
         throw new NodekeeperError("unavailable", "the agent ended the watch");
-      } catch (thrown) {
+      } catch (error) {
         if (signal?.aborted) return;
-        const error = this.#explain(thrown);
-        if (options.stopAtEnd || hopeless.has(codeOf(error))) throw error;
+        const failure = this.#explain(error);
+        if (options.stopAtEnd || nonRetryable.has(failure.code)) throw failure;
         const delayMs = backoff.next();
-        options.onRetry?.(error, delayMs);
+        options.onRetry?.(failure, delayMs);
         await this.#clock.sleep(delayMs, signal).catch(() => {});
       }
     }
@@ -133,8 +133,8 @@ export class PodLifecycleClient implements Disposable {
         (scoped) => this.#client.get({ selector, fresh }, { signal: scoped }),
       );
       return { pods: pods.map(podStatusOf), cursor, listedAt: Number(listedAt), problems };
-    } catch (thrown) {
-      throw this.#explain(thrown);
+    } catch (error) {
+      throw this.#explain(error);
     }
   }
 
@@ -176,11 +176,11 @@ export class PodLifecycleClient implements Disposable {
     }
   }
 
-  #explain(thrown: unknown): NodekeeperError {
-    const error = fromGrpcError(thrown);
+  #explain(failure: unknown): NodekeeperError {
+    const error = fromGrpcError(failure);
     const code = codeOf(error);
     // The agent answered, if only that it can't: the runtime is what it can't reach.
-    if (code !== "unavailable" || (thrown instanceof ClientError && thrown.code !== Status.UNAVAILABLE)) {
+    if (code !== "unavailable" || (failure instanceof ClientError && failure.code !== Status.UNAVAILABLE)) {
       return error instanceof NodekeeperError ? error : new NodekeeperError(code, messageOf(error));
     }
     return new NodekeeperError(code, `no agent answers at ${this.#socket} (${messageOf(error)})`);

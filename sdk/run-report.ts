@@ -21,10 +21,10 @@ export async function runReport<T>(
       });
       log.info("report ended, its last value stays");
       return;
-    } catch (err) {
+    } catch (error) {
       if (signal.aborted) return;
       const delayMs = Math.round(backoff.next());
-      log.error({ err, delayMs }, "report failed, starting it again");
+      log.error({ err: error, delayMs }, "report failed, starting it again");
       await clock.sleep(delayMs, signal).catch(() => {});
     }
   }

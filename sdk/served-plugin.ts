@@ -25,7 +25,7 @@ export interface PluginOptions {
   /** Default: `<socketDir>/<name>.sock`. At most 107 bytes. */
   socketPath?: string;
   /** Default: says nothing. */
-  logger?: Logger;
+  log?: Logger;
   /** Stops the plugin when it aborts, as `stop` does. */
   signal?: AbortSignal;
   onRegistered?: () => void;
@@ -88,7 +88,7 @@ export class ServedPlugin implements Plugin {
     this.#options = options;
     this.#kind = kind;
     this.#clock = options.clock ?? systemClock;
-    this.#log = (options.logger ?? silentLogger).child({ plugin: options.name });
+    this.#log = (options.log ?? silentLogger).child({ plugin: options.name });
     this.#scope = childScope(options.signal);
     this.socketPath = options.socketPath ?? join(options.socketDir, `${options.name}.sock`);
     const ready = Promise.withResolvers<void>();
@@ -116,10 +116,10 @@ export class ServedPlugin implements Plugin {
       await this.#serve();
       ready.resolve();
       while (!signal.aborted) await this.#keep(signal);
-    } catch (err) {
-      ready.reject(err);
-      this.#log.error({ err }, "plugin can't be served");
-      throw err;
+    } catch (error) {
+      ready.reject(error);
+      this.#log.error({ err: error }, "plugin can't be served");
+      throw error;
     } finally {
       this.#scope.abort(stopped("plugin stopped"));
       this.#scope.release();
@@ -146,9 +146,9 @@ export class ServedPlugin implements Plugin {
       this.#socket = await placeSocket(this.socketPath, hiddenName, this.#clock, async (path) => {
         await server.listen(`unix:${path}`);
       });
-    } catch (err) {
+    } catch (error) {
       server.forceShutdown();
-      throw err;
+      throw error;
     }
     this.#server = server;
     previous?.forceShutdown();
@@ -168,10 +168,10 @@ export class ServedPlugin implements Plugin {
     this.registration = { state: "waiting" };
     try {
       await this.#serve();
-    } catch (err) {
-      if (err instanceof NodekeeperError) throw err;
+    } catch (error) {
+      if (error instanceof NodekeeperError) throw error;
       // The directory may be on its way back; the next round tries again.
-      this.#log.warn({ err }, "socket can't be served yet");
+      this.#log.warn({ err: error }, "socket can't be served yet");
     }
   }
 

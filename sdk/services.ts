@@ -101,9 +101,9 @@ export function roundRequestService(
 async function ending<T>(stop: AbortSignal, value: Promise<T>): Promise<T> {
   try {
     return await value;
-  } catch (thrown) {
-    if (stop.aborted || codeOf(thrown) === "stopped") throw stopping();
-    throw thrown;
+  } catch (error) {
+    if (stop.aborted || codeOf(error) === "stopped") throw stopping();
+    throw error;
   }
 }
 

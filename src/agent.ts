@@ -112,7 +112,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const client = createKubeClient({
     access,
     clock,
-    log: log.child({ room: "kube" }),
+    log: log.child({ component: "kube" }),
     metrics: kubeMetrics,
     version,
     deadlineMs: kube.requestTimeout,
@@ -121,13 +121,13 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     fieldManager: FIELD_MANAGER,
   });
 
-  const watching = { client, clock, log: log.child({ room: "kube" }), metrics: kubeMetrics };
+  const watching = { client, clock, log: log.child({ component: "kube" }), metrics: kubeMetrics };
   const queueMetrics = createWorkQueueMetrics(registry);
 
   const events = new EventRecorder({
     client,
     clock,
-    log: log.child({ room: "kube" }),
+    log: log.child({ component: "kube" }),
     metrics: kubeMetrics,
     component: "nodekeeper",
     host: nodeName,
@@ -164,13 +164,13 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     settings: () => deviceSettings(configuration),
     notify: ({ type, reason, message }) => events.record({ type, reason, message, regarding }),
     clock,
-    log: log.child({ room: "devices" }),
+    log: log.child({ component: "devices" }),
     registry,
     queueMetrics,
   });
   const store = new ReporterStore(database);
   const policies = kindPolicies(reporting.additionalKinds);
-  const reportingLog = log.child({ room: "reporting" });
+  const reportingLog = log.child({ component: "reporting" });
   const metrics = createReportingMetrics(registry);
   const reporters: ReporterManager = new ReporterManager({
     store,
@@ -222,7 +222,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     ),
     handlers: [reporters, devices.handler, ...(eviction ? [eviction.plugins] : [])],
     clock,
-    logger: log.child({ room: "plugins" }),
+    log: log.child({ component: "plugins" }),
     registry,
     reservedNames: (type) => (type === reporters.type ? reporters.inTreeNames : new Set()),
     rescanIntervalMs: plugins.rescanInterval,
@@ -237,7 +237,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     sources,
     initial: configuration,
     clock,
-    log: log.child({ room: "config" }),
+    log: log.child({ component: "config" }),
     subscribe: options.onHangup,
     onChange: (changed) => {
       configuration = changed;
@@ -281,7 +281,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     registry,
     routes,
     clock,
-    logger: log.child({ room: "server" }),
+    log: log.child({ component: "server" }),
   });
 
   return {

@@ -85,7 +85,7 @@ it("what the container runtime reports is shown escaped by pods and events", asy
   const cluster = await startCluster();
   ends.push(() => cluster.stop());
   const runtime = new MemoryRuntime();
-  const common = { clock: systemClock, logger: silentLogger };
+  const common = { clock: systemClock, log: silentLogger };
   const lifecycle = new PodLifecycleEventGenerator({
     ...common,
     runtime,

@@ -27,7 +27,7 @@ async function setUp(
   const directory = mkdtempSync(join(tmpdir(), "nodekeeper-api-"));
   ends.push(() => rmSync(directory, { recursive: true, force: true }));
   const socket = join(directory, "api", "nodekeeper.sock");
-  const common = { clock: systemClock, logger: silentLogger };
+  const common = { clock: systemClock, log: silentLogger };
   const lifecycle = new PodLifecycleEventGenerator({
     ...common,
     runtime,
@@ -225,7 +225,7 @@ describe("PodLifecycle over a socket", () => {
     const error = await client
       .watch({ stopAtEnd: true })
       .next()
-      .catch((thrown: unknown) => thrown);
+      .catch((error: unknown) => error);
     const message = "2 watches are open, and the agent serves no more at a time";
     expect(error).toMatchObject({ code: "exhausted", message });
     expect(refused).toEqual([message]);
@@ -298,7 +298,7 @@ describe("PodLifecycle over a socket", () => {
     const error = await client
       .watch({ stopAtEnd: true })
       .next()
-      .catch((thrown: unknown) => thrown);
+      .catch((error: unknown) => error);
     expect(error).toBeInstanceOf(NodekeeperError);
   });
 });

@@ -111,7 +111,7 @@ describe("a container killer", () => {
     const database = StateDatabase.open({ directory, clock: systemClock, log: silentLogger });
     await cri.start();
     const { uid, container } = runPod("a");
-    const common = { clock: systemClock, logger: silentLogger };
+    const common = { clock: systemClock, log: silentLogger };
     /** Lifecycle on what an earlier one left, until `use` is done. */
     const run = async (use: (statuses: PodStatusReader, client: CriRuntime) => Promise<void>) => {
       const registry = new Registry();

@@ -37,7 +37,7 @@ const driver = serveDeviceDriver({
   name: flags.name,
   socketDir: flags["socket-dir"],
   devices: (signal) => accelerators(count, intervalMs, signal),
-  logger: log,
+  log,
   signal: stop.signal,
 });
 

@@ -38,7 +38,7 @@ const plugin = serveEvictionPlugin({
   name: flags.name,
   socketDir: flags["socket-dir"],
   ...leakingPods({ limitMiB, leakMiB, ...(firstPressure ? { firstPressureMs: seconds * 1_000 } : {}) }),
-  logger: log,
+  log,
   signal: stop.signal,
 });
 

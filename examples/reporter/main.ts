@@ -22,7 +22,7 @@ const plugin = serveReporterPlugin({
   name: flags.name,
   socketDir: flags["socket-dir"],
   report: (signal) => widgetReports(intervalMs, signal),
-  logger: log,
+  log,
   signal: stop.signal,
 });
 

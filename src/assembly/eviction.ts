@@ -79,7 +79,7 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
   const { configuration, client, database, containers, clock, registry } = assembly;
   const { nodeName } = configuration();
   const events = namingNode(assembly.events, nodeName);
-  const log = assembly.log.child({ room: "eviction" });
+  const log = assembly.log.child({ component: "eviction" });
   const policy = () => evictionPolicyOf(configuration());
   const settings = () => evictionSettingsOf(configuration());
   const roundMetrics = createEvictionRoundMetrics(registry);

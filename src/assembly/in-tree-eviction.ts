@@ -67,7 +67,7 @@ export function inTreeEviction(assembly: InTreeEvictionAssembly): InTreeEviction
     runtime && ((signal) => runtime.containerFilesystem(signal)),
     clock,
   );
-  const intreeLog = log.child({ room: "intree" });
+  const intreeLog = log.child({ component: "intree" });
   const parts = {
     readings,
     memories,

@@ -34,7 +34,7 @@ export function inTreeReporters(
       new SystemReporter({
         host,
         clock,
-        logger: log.child({ plugin: SYSTEM_REPORTER_NAME }),
+        log: log.child({ plugin: SYSTEM_REPORTER_NAME }),
         reportCpuFlags: reporting.system.reportCPUFlags,
       }),
     [KUBELET_REPORTER_NAME]: () =>
@@ -42,7 +42,7 @@ export function inTreeReporters(
         settings: kubeletReporterSettingsOf(configuration),
         host,
         clock,
-        logger: log.child({ plugin: KUBELET_REPORTER_NAME }),
+        log: log.child({ plugin: KUBELET_REPORTER_NAME }),
         metrics: createKubeletReporterMetrics(registry),
         pods: runningPods(lifecycle),
         devices: {

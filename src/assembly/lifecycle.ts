@@ -16,7 +16,7 @@ export function containerRuntime(
   registry: Registry,
 ): CriRuntime | FoundRuntime {
   const settings = { callDeadlineMs: requestTimeout, maxReceiveBytes: maxMessageSize };
-  const options = { clock, logger: log.child({ room: "runtime" }), registry, settings };
+  const options = { clock, log: log.child({ component: "runtime" }), registry, settings };
   return endpoint === "" ? new FoundRuntime(options) : new CriRuntime({ ...options, endpoint });
 }
 
@@ -34,7 +34,7 @@ export function podLifecycle(
     runtime,
     store: new LifecycleStore(database),
     clock,
-    logger: log.child({ room: "lifecycle" }),
+    log: log.child({ component: "lifecycle" }),
     registry,
     settings: {
       relistPeriodMs: lifecycle.relistPeriod,
@@ -60,14 +60,14 @@ export function localApiOf(
   registry: Registry,
 ): LocalApi | undefined {
   if (api.socket === "" || !lifecycle) return undefined;
-  const logger = log.child({ room: "server" });
+  const apiLog = log.child({ component: "server" });
   const { watchesRefused } = createLocalApiMetrics(registry);
   let refusalLoggedAt = Number.NEGATIVE_INFINITY;
   const onRefused = (problem: string) => {
     watchesRefused.inc();
     if (clock.monotonic() - refusalLoggedAt < REFUSAL_LOG_INTERVAL_MS) return;
     refusalLoggedAt = clock.monotonic();
-    logger.warn({ problem }, "watch refused");
+    apiLog.warn({ problem }, "watch refused");
   };
   return new LocalApi({
     path: api.socket,
@@ -75,6 +75,6 @@ export function localApiOf(
       server.add(lifecycleDefinition, new LifecycleService({ lifecycle, clock, signal, onRefused }));
     },
     clock,
-    logger,
+    log: apiLog,
   });
 }

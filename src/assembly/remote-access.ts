@@ -16,7 +16,7 @@ export function remoteAccessOf(
       certFile: tlsCertFile,
       privateKeyFile: tlsPrivateKeyFile,
       clock,
-      log: log.child({ room: "server" }),
+      log: log.child({ component: "server" }),
     }),
     check: delegatedAccess({ client, clock }),
   };

@@ -89,7 +89,7 @@ describe("nodekeeper", () => {
   it("says in preflight what works and what does not", async () => {
     const server = createDevApiServer({
       clock: systemClock,
-      logger: silentLogger,
+      log: silentLogger,
       rules: ({ verb, subresource }) => !(verb === "patch" && subresource === "status"),
     });
     await server.start();
@@ -205,7 +205,7 @@ async function serve(rows: PluginRow[]): Promise<string> {
     registry: new Registry(),
     routes: [{ path: "plugins", summary: "plugins", handle: () => rows }],
     clock: systemClock,
-    logger: silentLogger,
+    log: silentLogger,
   });
   const controller = new AbortController();
   const running = server.run(controller.signal);

@@ -39,7 +39,7 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
   const log = createLogger(level, logFile);
   const apiServer = createDevApiServer({
     clock: systemClock,
-    logger: log.child({ room: "devcluster" }),
+    log: log.child({ component: "devcluster" }),
     port: checkPort(options.apiPort),
     // With a runtime there is a kubelet, which ends pods itself.
     removePodsAfterGrace: !options.simulatedRuntime,
@@ -159,7 +159,7 @@ async function startSimulated(
       }
     },
   };
-  const pods = await devPods({ runtime, kubeconfig, nodeName, log: log.child({ room: "devcluster" }) });
+  const pods = await devPods({ runtime, kubeconfig, nodeName, log: log.child({ component: "devcluster" }) });
   return [scenarios, ...pods];
 }
 

@@ -153,7 +153,7 @@ async function checkRuntime({ lifecycle, runtime, api }: AgentConfiguration): Pr
   if (!lifecycle.enabled) return [];
   const check = "container runtime";
   const findings = api.socket === "" ? [] : [checkFolder("API socket", dirname(api.socket))];
-  const options = { clock: systemClock, logger: silentLogger, registry: new Registry() };
+  const options = { clock: systemClock, log: silentLogger, registry: new Registry() };
   const settings = { callDeadlineMs: DEADLINE_MS };
   using found =
     runtime.endpoint === ""

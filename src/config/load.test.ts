@@ -26,7 +26,7 @@ async function loadText(text: string, sources: Partial<ConfigurationSources> = {
 async function problemsOf(loading: Promise<unknown>): Promise<string[]> {
   const error = await loading.then(
     () => expect.fail("the configuration was accepted"),
-    (thrown: unknown) => thrown,
+    (error: unknown) => error,
   );
   expect(error).toBeInstanceOf(ConfigurationError);
   const { code, problems, message } = error as ConfigurationError;

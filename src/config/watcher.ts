@@ -97,12 +97,12 @@ export class ConfigurationWatcher implements Runnable {
       const { configuration } = await loadConfiguration(sources);
       const outcome = this.#apply(configuration);
       metrics?.reloaded(outcome, clock.now());
-    } catch (thrown) {
-      const error = toError(thrown);
-      this.#state = { ...this.#state, at: clock.now(), outcome: "rejected", error };
+    } catch (error) {
+      const rejection = toError(error);
+      this.#state = { ...this.#state, at: clock.now(), outcome: "rejected", error: rejection };
       metrics?.reloaded("rejected", clock.now());
-      log.error({ err: error }, "the new configuration is refused; the old one stays");
-      onRejected?.(error);
+      log.error({ err: rejection }, "the new configuration is refused; the old one stays");
+      onRejected?.(rejection);
     }
   }
 
@@ -147,8 +147,8 @@ export class ConfigurationWatcher implements Runnable {
   #watchFolder(): () => void {
     const { log, sources } = this.#options;
     if (sources.file === undefined) return () => {};
-    const onError = (err: unknown) =>
-      log.warn({ err }, "the configuration's folder can't be watched; checking periodically");
+    const onError = (error: unknown) =>
+      log.warn({ err: error }, "the configuration's folder can't be watched; checking periodically");
     try {
       const watcher = watch(dirname(sources.file), { persistent: false }, () => this.#notice());
       watcher.on("error", onError);

@@ -363,9 +363,9 @@ export class DeviceSync implements Runnable {
       return;
     }
     const delayMs = sync.failedPartly();
-    const [err] = result.failures.values();
+    const [error] = result.failures.values();
     log.warn(
-      { driver: name, slices: [...sync.refusedSlices.keys()], err, retryInMs: Math.round(delayMs) },
+      { driver: name, slices: [...sync.refusedSlices.keys()], err: error, retryInMs: Math.round(delayMs) },
       "some slices can't be written, will be tried again; the others are",
     );
     this.#queue.addAfter(name, delayMs);

@@ -74,11 +74,11 @@ export async function followDriver(options: DriverStreamOptions, signal: AbortSi
       // As the kubelet of 1.30: the end of a stream is no error, and what was reported holds.
       onState("ended");
       return;
-    } catch (thrown) {
+    } catch (error) {
       if (signal.aborted) return;
-      const error = fromGrpcError(thrown);
-      const isMismatch = thrown instanceof RevisionMismatch;
-      if (codeOf(error) === "unsupported") {
+      const failure = fromGrpcError(error);
+      const isMismatch = error instanceof RevisionMismatch;
+      if (codeOf(failure) === "unsupported") {
         onState("none");
         return;
       }
@@ -88,12 +88,12 @@ export async function followDriver(options: DriverStreamOptions, signal: AbortSi
       }
       // The stream started over has the whole state at once; a driver that never fits is tried ever more slowly.
       if (isMismatch && mismatches++ === 0) {
-        log.info({ err: error }, "device stream is started over");
+        log.info({ err: failure }, "device stream is started over");
         continue;
       }
       const delayMs = backoff.next();
-      onState("failing", messageOf(error));
-      log.warn({ err: error, retryInMs: Math.round(delayMs) }, "device stream failed, will be tried again");
+      onState("failing", messageOf(failure));
+      log.warn({ err: failure, retryInMs: Math.round(delayMs) }, "device stream failed, will be tried again");
       await clock.sleep(delayMs, signal).catch(() => {});
     }
   }

@@ -222,9 +222,9 @@ class PoolRound {
     if (!isInPlace && write.devices.length > 0) {
       try {
         await this.#send({ ...write, devices: [], spec: { ...write.spec, devices: [] } });
-      } catch (again) {
-        if (isStale(again)) return true;
-        if (!isRefusal(again)) throw again;
+      } catch (error) {
+        if (isStale(error)) return true;
+        if (!isRefusal(error)) throw error;
         return this.#giveUp(write, error);
       }
     }

@@ -19,8 +19,8 @@ export function checkAnswerSize(answer: Uint8Array, field: number): void {
       if (entries > MOST_NAMED_PODS) break;
       reader.skip(type, number);
     }
-  } catch (cause) {
-    throw new NodekeeperError("invalid", "the answer can't be decoded", { cause });
+  } catch (error) {
+    throw new NodekeeperError("invalid", "the answer can't be decoded", { cause: error });
   }
   if (entries <= MOST_NAMED_PODS) return;
   throw new NodekeeperError("exhausted", `the answer names more than ${MOST_NAMED_PODS} pods`);

@@ -22,7 +22,7 @@ beforeEach(async () => {
   bodies = [];
   server = createDevApiServer({
     clock: systemClock,
-    logger: silentLogger,
+    log: silentLogger,
     removePodsAfterGrace: false,
     faults: ({ method, path }) => fault(method, path),
     onRequest: ({ path, body }) => void bodies.push({ path, body }),

@@ -140,8 +140,8 @@ export class EvictionManager implements Runnable {
     const steps = [...this.#steps, ...evictor.takeSteps()];
     try {
       records.saveState(this.#state, steps);
-    } catch (err) {
-      log.warn({ err, steps: steps.length }, "last steps of evictions can't be written down");
+    } catch (error) {
+      log.warn({ err: error, steps: steps.length }, "last steps of evictions can't be written down");
     }
   }
 
@@ -160,8 +160,8 @@ export class EvictionManager implements Runnable {
     let stored: EvictionState | undefined;
     try {
       stored = records.loadState();
-    } catch (err) {
-      log.error({ err }, "state of eviction can't be loaded, starting from nothing");
+    } catch (error) {
+      log.error({ err: error }, "state of eviction can't be loaded, starting from nothing");
     }
     const [now, state] = [clock.now(), stored ?? emptyEvictionState()];
     this.#state = resumeState(state, now, elapsedSince(state, now, bootTime()));
@@ -209,12 +209,12 @@ export class EvictionManager implements Runnable {
       else if (this.#trouble !== skipped && this.#hasDone) log.warn({ reason: skipped }, "round skipped");
       this.#trouble = skipped;
       this.#lastDone = clock.monotonic();
-    } catch (err) {
+    } catch (error) {
       if (signal.aborted) return;
       this.#hasDone = true;
       metrics.rounds.inc({ result: "failed" });
-      this.#trouble = `the last round failed: ${messageOf(err)}`;
-      log.error({ err }, "round failed");
+      this.#trouble = `the last round failed: ${messageOf(error)}`;
+      log.error({ err: error }, "round failed");
     }
   }
 
@@ -282,13 +282,13 @@ export class EvictionManager implements Runnable {
       records.save({ id, input, decision }, this.#steps);
       this.#steps = [];
       this.#recordError = undefined;
-    } catch (err) {
+    } catch (error) {
       metrics.recordFailures.inc();
       // Those of a day without a disk are too many to keep.
       this.#steps = this.#steps.slice(-MOST_WAITING_STEPS);
       if (this.#recordError === undefined)
-        log.error({ err }, "round can't be written down, going on without");
-      this.#recordError = messageOf(err);
+        log.error({ err: error }, "round can't be written down, going on without");
+      this.#recordError = messageOf(error);
     }
     return id;
   }

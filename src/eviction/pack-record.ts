@@ -103,7 +103,7 @@ function pack(value: unknown): Uint8Array {
 function unpack(bytes: Uint8Array, what: string): unknown {
   try {
     return JSON.parse(inflateSync(bytes, { maxOutputLength: LARGEST_UNPACKED }).toString());
-  } catch (cause) {
-    throw new NodekeeperError("corrupt", `${what} can't be read`, { cause });
+  } catch (error) {
+    throw new NodekeeperError("corrupt", `${what} can't be read`, { cause: error });
   }
 }

@@ -112,9 +112,9 @@ export class EvictionPlugins implements PluginHandler {
       }
       signal.throwIfAborted();
       if (this.#isClosed) throw stopped("eviction has stopped");
-    } catch (thrown) {
+    } catch (error) {
       calls.close();
-      throw thrown;
+      throw error;
     }
     this.#stop(name, "replaced by a newer registration");
     const plugin = newServedPlugin(name, registration, calls);
@@ -335,10 +335,10 @@ export class EvictionPlugins implements PluginHandler {
     return Math.min(callTimeoutMs, syncPeriodMs);
   }
 
-  #failed(plugin: ServedPlugin, method: PluginMethod, thrown: unknown): void {
+  #failed(plugin: ServedPlugin, method: PluginMethod, error: unknown): void {
     const { clock, log, metrics } = this.#options;
-    const code = codeOf(thrown);
-    const message = `${method}: ${messageOf(thrown)}`.slice(0, 500);
+    const code = codeOf(error);
+    const message = `${method}: ${messageOf(error)}`.slice(0, 500);
     if (code === "deadline") {
       const since = plugin.suspects.get(method);
       if (since === undefined || clock.monotonic() - since >= SUSPICION_LASTS_MS) {
@@ -348,6 +348,6 @@ export class EvictionPlugins implements PluginHandler {
     metrics.callFailures.inc({ plugin: plugin.name, method, code });
     const isNews = !plugin.errors.has(method);
     plugin.errors.set(method, message);
-    log[isNews ? "warn" : "debug"]({ err: thrown, plugin: plugin.name, method }, "eviction plugin failed");
+    log[isNews ? "warn" : "debug"]({ err: error, plugin: plugin.name, method }, "eviction plugin failed");
   }
 }

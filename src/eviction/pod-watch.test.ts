@@ -18,7 +18,7 @@ const log: Logger = { ...silentLogger, error: (fields: unknown) => void errors.p
 
 beforeEach(async () => {
   errors.length = 0;
-  server = createDevApiServer({ clock: systemClock, logger: silentLogger });
+  server = createDevApiServer({ clock: systemClock, log: silentLogger });
   const { url } = await server.start();
   const registry = new Registry();
   const kubeMetrics = createKubeMetrics(registry);

@@ -120,8 +120,8 @@ export class PodWatch implements NodePods, Runnable {
     let observed: EncodablePod;
     try {
       observed = observeJson(object);
-    } catch (thrown) {
-      this.#complain(object, thrown);
+    } catch (error) {
+      this.#complain(object, error);
       return;
     }
     const name = nameOf(observed);
@@ -145,7 +145,7 @@ export class PodWatch implements NodePods, Runnable {
     for (const listener of [...this.#listeners]) listener(uid);
   }
 
-  #complain(object: KubeObject, err: unknown): void {
+  #complain(object: KubeObject, error: unknown): void {
     const { log, metrics } = this.#options;
     metrics.malformedPods.inc();
     const { namespace, name, uid } = object.metadata;
@@ -153,7 +153,7 @@ export class PodWatch implements NodePods, Runnable {
     if (this.#malformed.has(key)) return;
     if (this.#malformed.size >= MOST_NAMED) this.#malformed.clear();
     this.#malformed.add(key);
-    log.error({ err, pod: { namespace, name } }, "pod can't be read, eviction leaves it alone");
+    log.error({ err: error, pod: { namespace, name } }, "pod can't be read, eviction leaves it alone");
   }
 }
 

@@ -59,8 +59,8 @@ function readIdentity(bytes: Uint8Array): PodReference {
   let identity: PodIdentity;
   try {
     identity = PodIdentity.decode(bytes);
-  } catch (thrown) {
-    throw new NodekeeperError("invalid", "a pod in the answer can't be decoded", { cause: thrown });
+  } catch (error) {
+    throw new NodekeeperError("invalid", "a pod in the answer can't be decoded", { cause: error });
   }
   const { uid = "", namespace = "", name = "" } = identity.metadata ?? {};
   return {

@@ -38,9 +38,9 @@ export function importLine(line: RoundRecord | HistoryLine, target: ImportTarget
     if (!("kind" in line)) target.records.save(line, []);
     else if (line.kind === "pod") importPod(line, target);
     else importNode(line, target);
-  } catch (cause) {
+  } catch (error) {
     const what = "kind" in line ? `the line of a ${line.kind}` : `round ${line.id}`;
-    throw new NodekeeperError("invalid", `${what} is no whole record`, { cause });
+    throw new NodekeeperError("invalid", `${what} is no whole record`, { cause: error });
   }
 }
 

@@ -188,9 +188,9 @@ export class EvictionRecords {
       try {
         if (last?.id !== base) last = { id: base, pods: this.#readBase(base) };
         return unpackRound(id, body, last.pods);
-      } catch (err) {
-        if (codeOf(err) !== "corrupt") throw err;
-        this.#options.log.error({ err, round: id }, "recorded round can't be read, it is left out");
+      } catch (error) {
+        if (codeOf(error) !== "corrupt") throw error;
+        this.#options.log.error({ err: error, round: id }, "recorded round can't be read, it is left out");
         return undefined;
       }
     };

@@ -60,7 +60,7 @@ export function socketCalls(endpoint: string): SocketCalls {
 function decoded<T>(message: { decode(bytes: Uint8Array): T }, bytes: Uint8Array): T {
   try {
     return message.decode(bytes);
-  } catch (cause) {
-    throw new NodekeeperError("invalid", "the answer can't be decoded", { cause });
+  } catch (error) {
+    throw new NodekeeperError("invalid", "the answer can't be decoded", { cause: error });
   }
 }

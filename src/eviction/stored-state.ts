@@ -128,8 +128,8 @@ function parsed(stored: string): Record<string, unknown> {
   let state: unknown;
   try {
     state = JSON.parse(stored);
-  } catch (cause) {
-    throw new NodekeeperError("corrupt", "the stored state of eviction is no JSON", { cause });
+  } catch (error) {
+    throw new NodekeeperError("corrupt", "the stored state of eviction is no JSON", { cause: error });
   }
   if (object(state)) return state as Record<string, unknown>;
   throw new NodekeeperError("corrupt", "the stored state of eviction is no object");

@@ -27,7 +27,7 @@ const plugins: Server[] = [];
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "nke-"));
-  server = createDevApiServer({ clock: systemClock, logger: silentLogger });
+  server = createDevApiServer({ clock: systemClock, log: silentLogger });
   const { url } = await server.start();
   const registry = new Registry();
   const kubeMetrics = createKubeMetrics(registry);

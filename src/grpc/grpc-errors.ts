@@ -18,10 +18,10 @@ const codes: Partial<Record<Status, ErrorCode>> = {
  * large), `deadline`, `invalid`, `notFound`, else `unavailable`. The server's own words are cut at 500 characters.
  * What is no gRPC error, such as an abort's reason, is given back as it is.
  */
-export function fromGrpcError(thrown: unknown): unknown {
-  if (!(thrown instanceof ClientError)) return thrown;
-  const details = thrown.details.replace(emptyNote, "").slice(0, longestDetails) || Status[thrown.code];
-  return new NodekeeperError(codes[thrown.code] ?? "unavailable", details);
+export function fromGrpcError(error: unknown): unknown {
+  if (!(error instanceof ClientError)) return error;
+  const details = error.details.replace(emptyNote, "").slice(0, longestDetails) || Status[error.code];
+  return new NodekeeperError(codes[error.code] ?? "unavailable", details);
 }
 
 const statuses: Record<ErrorCode, Status> = {
@@ -42,6 +42,6 @@ const statuses: Record<ErrorCode, Status> = {
 };
 
 /** What a service of ours answers when its work threw: the catalogue's codes as gRPC statuses. */
-export function toServerError(thrown: unknown): ServerError {
-  return new ServerError(statuses[codeOf(thrown)], messageOf(thrown));
+export function toServerError(error: unknown): ServerError {
+  return new ServerError(statuses[codeOf(error)], messageOf(error));
 }

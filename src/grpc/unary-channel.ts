@@ -51,10 +51,10 @@ export class UnaryChannel {
         te: "trailers",
       });
       return await exchange(stream, method, pieces, answer, signal);
-    } catch (thrown) {
+    } catch (error) {
       signal.throwIfAborted();
-      if (thrown instanceof ClientError) throw fromGrpcError(thrown);
-      throw fromGrpcError(new ClientError(method, Status.UNAVAILABLE, messageOf(thrown)));
+      if (error instanceof ClientError) throw fromGrpcError(error);
+      throw fromGrpcError(new ClientError(method, Status.UNAVAILABLE, messageOf(error)));
     } finally {
       // Also ends a stream whose answer came before all of the request was read.
       if (stream && !stream.destroyed) stream.close(constants.NGHTTP2_CANCEL);
@@ -99,18 +99,18 @@ function exchange(
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
-    let error: unknown;
+    let failure: unknown;
     stream.on("response", (headers) => answer.takeHeaders(headers));
     stream.on("trailers", (trailers) => answer.takeTrailers(trailers));
     stream.on("data", (chunk: Buffer) => {
       if (!answer.takeData(chunk)) stream.close(constants.NGHTTP2_CANCEL);
     });
-    stream.on("error", (thrown) => {
-      error = thrown;
+    stream.on("error", (error) => {
+      failure = error;
     });
     stream.on("close", () => {
       signal.removeEventListener("abort", onAbort);
-      const result = answer.result(method, error);
+      const result = answer.result(method, failure);
       if (result instanceof Error) reject(result);
       else resolve(result);
     });

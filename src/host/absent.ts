@@ -4,10 +4,10 @@ import { NodekeeperError } from "../lib/index.ts";
 const absentCodes = new Set(["ENOENT", "ENOTDIR", "ENODEV", "ENXIO"]);
 
 /** Undefined for an error that says that a file is absent; throws what any other means. */
-export function absentOrThrow(place: string, thrown: unknown): undefined {
-  if (thrown instanceof NodekeeperError) throw thrown;
-  const code = (thrown as NodeJS.ErrnoException).code ?? "";
+export function absentOrThrow(place: string, error: unknown): undefined {
+  if (error instanceof NodekeeperError) throw error;
+  const code = (error as NodeJS.ErrnoException).code ?? "";
   if (absentCodes.has(code)) return undefined;
   const kind = code === "EACCES" || code === "EPERM" ? "forbidden" : "unavailable";
-  throw new NodekeeperError(kind, `${place} can't be read`, { cause: thrown });
+  throw new NodekeeperError(kind, `${place} can't be read`, { cause: error });
 }

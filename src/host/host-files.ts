@@ -90,8 +90,8 @@ export class HostFiles {
     return await limiter.run(signal, async () => {
       try {
         return await work(place);
-      } catch (thrown) {
-        return absentOrThrow(place, thrown);
+      } catch (error) {
+        return absentOrThrow(place, error);
       }
     });
   }

@@ -29,8 +29,8 @@ export class KernelFiles {
       } finally {
         closeSync(descriptor);
       }
-    } catch (thrown) {
-      return absentOrThrow(place, thrown);
+    } catch (error) {
+      return absentOrThrow(place, error);
     }
   }
 
@@ -61,8 +61,8 @@ export class KernelFiles {
     const place = this.#prefix + path;
     try {
       return readdirSync(place);
-    } catch (thrown) {
-      return absentOrThrow(place, thrown);
+    } catch (error) {
+      return absentOrThrow(place, error);
     }
   }
 
@@ -72,8 +72,8 @@ export class KernelFiles {
     try {
       const { nlink } = statSync(place);
       return nlink < 2 ? undefined : nlink - 2;
-    } catch (thrown) {
-      return absentOrThrow(place, thrown);
+    } catch (error) {
+      return absentOrThrow(place, error);
     }
   }
 

@@ -1,5 +1,5 @@
 import type { StatsFs } from "node:fs";
-import { codeOf, messageOf, NodekeeperError } from "../lib/index.ts";
+import { messageOf, NodekeeperError, toNodekeeperError } from "../lib/index.ts";
 import type { HostFiles, ReadOptions } from "./host-files.ts";
 import { parseCpuList, parseInteger } from "./parse.ts";
 
@@ -90,8 +90,8 @@ export class Probe {
     if (text === undefined) return undefined;
     try {
       return parse(text);
-    } catch (thrown) {
-      this.note(new NodekeeperError("corrupt", `${this.#files.place(path)}: ${messageOf(thrown)}`));
+    } catch (error) {
+      this.note(new NodekeeperError("corrupt", `${this.#files.place(path)}: ${messageOf(error)}`));
       return undefined;
     }
   }
@@ -100,8 +100,8 @@ export class Probe {
   attempt<T>(work: () => T): T | undefined {
     try {
       return work();
-    } catch (thrown) {
-      this.note(asNodekeeperError(thrown));
+    } catch (error) {
+      this.note(toNodekeeperError(error));
       return undefined;
     }
   }
@@ -109,9 +109,9 @@ export class Probe {
   async #noted<T>(promise: Promise<T | undefined>): Promise<T | undefined> {
     try {
       return await promise;
-    } catch (thrown) {
+    } catch (error) {
       this.#signal.throwIfAborted();
-      this.note(asNodekeeperError(thrown));
+      this.note(toNodekeeperError(error));
       return undefined;
     }
   }
@@ -120,9 +120,4 @@ export class Probe {
   note(problem: NodekeeperError): void {
     if (this.problems.length < MAX_PROBLEMS) this.problems.push(problem);
   }
-}
-
-export function asNodekeeperError(thrown: unknown): NodekeeperError {
-  if (thrown instanceof NodekeeperError) return thrown;
-  return new NodekeeperError(codeOf(thrown), messageOf(thrown), { cause: thrown });
 }

@@ -1,6 +1,6 @@
-import { type Clock, type NodekeeperError, withDeadline } from "../lib/index.ts";
+import { type Clock, type NodekeeperError, toNodekeeperError, withDeadline } from "../lib/index.ts";
 import type { HostFiles } from "./host-files.ts";
-import { asNodekeeperError, Probe } from "./probe.ts";
+import { Probe } from "./probe.ts";
 import type { Reading } from "./reading.ts";
 
 export interface ReadingContext {
@@ -26,9 +26,9 @@ export async function takeReading<T>(
       return work(probe, scoped);
     });
     if (value !== undefined) return { state: "read", at, value, problems };
-  } catch (thrown) {
+  } catch (error) {
     if (signal?.aborted) throw signal.reason;
-    return { state: "failed", at, error: asNodekeeperError(thrown) };
+    return { state: "failed", at, error: toNodekeeperError(error) };
   }
   const [problem] = problems;
   if (problem) return { state: "failed", at, error: problem };

@@ -20,7 +20,7 @@ async function machine() {
   const warn = vi.fn();
   // The host keeps the real clock: its deadline bounds real reads.
   const host = new Host({ root });
-  const reporter = new SystemReporter({ host, clock, logger: { ...silentLogger, warn, info: vi.fn() } });
+  const reporter = new SystemReporter({ host, clock, log: { ...silentLogger, warn, info: vi.fn() } });
   return { root, clock, warn, host, reporter };
 }
 
@@ -83,7 +83,7 @@ describe("getReportContent", () => {
 
   it("fails when nothing is known, so that what was published stays", async () => {
     const host = new Host({ root: "/nonexistent" });
-    const reporter = new SystemReporter({ host, clock: systemClock, logger: silentLogger });
+    const reporter = new SystemReporter({ host, clock: systemClock, log: silentLogger });
     await expect(reporter.getReportContent(noAbort)).rejects.toMatchObject({ code: "unavailable" });
   });
 

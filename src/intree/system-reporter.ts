@@ -11,7 +11,7 @@ export const SYSTEM_REPORTER_NAME = "system-reporter-plugin";
 export interface SystemReporterOptions {
   host: Host;
   clock: Clock;
-  logger: Logger;
+  log: Logger;
   /** Report the CPU's flags too. Default false. */
   reportCpuFlags?: boolean;
   /** How often `listAndWatch` looks for a change, milliseconds. Default 30000. */
@@ -39,16 +39,16 @@ export class SystemReporter implements ReporterSource {
 
   /** The content now, and again whenever a poll finds it changed. Ends when the signal aborts, by throwing its reason. */
   async *listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse> {
-    const { clock, logger, pollIntervalMs = 30_000 } = this.#options;
+    const { clock, log, pollIntervalMs = 30_000 } = this.#options;
     let last: string | undefined;
     for (;;) {
       try {
         const current = await this.#properties(signal);
         if (current !== last) yield this.#response(current);
         last = current;
-      } catch (err) {
+      } catch (error) {
         signal.throwIfAborted();
-        logger.warn({ plugin: this.name, err }, "Machine can't be read; trying again");
+        log.warn({ plugin: this.name, err: error }, "Machine can't be read; trying again");
       }
       await clock.sleep(pollIntervalMs, signal);
     }
@@ -81,9 +81,9 @@ export class SystemReporter implements ReporterSource {
     const current = problems.map(messageOf).sort().join("; ");
     if (current === this.#lastProblems) return;
     this.#lastProblems = current;
-    const { logger } = this.#options;
-    if (current === "") logger.info({ plugin: this.name }, "Machine is read completely again");
-    else logger.warn({ plugin: this.name, problems: current }, "Part of the machine can't be read");
+    const { log } = this.#options;
+    if (current === "") log.info({ plugin: this.name }, "Machine is read completely again");
+    else log.warn({ plugin: this.name, problems: current }, "Part of the machine can't be read");
   }
 
   #response(properties: string): GetReportContentResponse {

@@ -141,7 +141,7 @@ describe("a list", () => {
   ])("of %s is understood or refused", async (_, answer, length) => {
     await using server = await startServer(({ response }) => sendJson(response, answer));
     using test = clientOf(server);
-    const listed = await test.client.list(nodes).catch((thrown) => thrown);
+    const listed = await test.client.list(nodes).catch((error) => error);
     if (length === undefined) expect(listed.code).toBe("unavailable");
     else expect(listed.items).toHaveLength(length);
   });

@@ -47,9 +47,9 @@ async function inClusterAccess(
   const tokenFile = join(folder, "token");
   try {
     await checkAccess(tokenFile);
-  } catch (cause) {
+  } catch (error) {
     const message = `KUBERNETES_SERVICE_HOST is set, but the service account token ${tokenFile} can't be read`;
-    throw new NodekeeperError("invalid", message, { cause });
+    throw new NodekeeperError("invalid", message, { cause: error });
   }
   return {
     source: "in-cluster",

@@ -94,7 +94,7 @@ describe("answers that are no answers", () => {
       response.writeHead(status, { "content-type": "text/html" }).end(`<html>${"login ".repeat(100)}`);
     });
     using test = clientOf(server);
-    const error = await test.client.get(nodes, "n").catch((thrown) => thrown);
+    const error = await test.client.get(nodes, "n").catch((error) => error);
     expect(error.code).toBe("unavailable");
     expect(error.message).toMatch(new RegExp(`${status}.*text/html: "<html>login login`));
     expect(error.message.length).toBeLessThan(320);

@@ -135,8 +135,8 @@ export class Connection {
       });
       listener.onOpen();
       await readChunks(response, signal, listener.onChunk);
-    } catch (thrown) {
-      throw this.#explain(request, thrown, signal);
+    } catch (error) {
+      throw this.#explain(request, error, signal);
     } finally {
       ending.abort(stopped("watch ended"));
       this.#watches--;
@@ -161,8 +161,8 @@ export class Connection {
     return await withDeadline(this.#options.clock, deadlineMs, nameOf(request), parent, async (signal) => {
       try {
         return await work(signal, deadlineMs);
-      } catch (thrown) {
-        throw this.#explain(request, thrown, signal);
+      } catch (error) {
+        throw this.#explain(request, error, signal);
       }
     });
   }
@@ -172,11 +172,11 @@ export class Connection {
     const credentials = await this.#credentials.current();
     try {
       return await this.#successful(request, purpose, credentials, signal, deadlineMs);
-    } catch (thrown) {
-      if (codeOf(thrown) !== "unauthenticated") throw thrown;
+    } catch (error) {
+      if (codeOf(error) !== "unauthenticated") throw error;
       const renewed = await this.#credentials.refresh();
       if (renewed.token === credentials.token && renewed.tlsGeneration === credentials.tlsGeneration)
-        throw thrown;
+        throw error;
       return await this.#successful(request, purpose, renewed, signal, deadlineMs);
     }
   }
@@ -202,9 +202,9 @@ export class Connection {
       const { text } = await readText(response, signal, { longest: MAX_ERROR_BYTES, cut: true });
       const body = redactSecrets(text, credentials.token, request.secret);
       throw errorOfAnswer(nameOf(request), { status, headers: response.headers, body }, clock.now());
-    } catch (thrown) {
-      if (isTrustProblem(thrown)) this.#credentials.suspect();
-      const explained = this.#explain(request, thrown, signal);
+    } catch (error) {
+      if (isTrustProblem(error)) this.#credentials.suspect();
+      const explained = this.#explain(request, error, signal);
       code ||= codeOf(explained);
       throw explained;
     } finally {
@@ -250,14 +250,14 @@ export class Connection {
   }
 
   // Every error that leaves says which request it is about; an abort leaves with its own reason.
-  #explain(request: ApiRequest, thrown: unknown, signal: AbortSignal): unknown {
-    if (signal.aborted && thrown === signal.reason) return thrown;
+  #explain(request: ApiRequest, error: unknown, signal: AbortSignal): unknown {
+    if (signal.aborted && error === signal.reason) return error;
     const what = nameOf(request);
-    if (!(thrown instanceof NodekeeperError)) return errorOfSocket(what, this.#options.access.source, thrown);
-    if (thrown.constructor !== NodekeeperError || thrown.message.startsWith(what)) return thrown;
-    const { cause, retryAfterMs } = thrown;
+    if (!(error instanceof NodekeeperError)) return errorOfSocket(what, this.#options.access.source, error);
+    if (error.constructor !== NodekeeperError || error.message.startsWith(what)) return error;
+    const { cause, retryAfterMs } = error;
     const details = { cause, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
-    return new NodekeeperError(thrown.code, `${what}: ${thrown.message}`, details);
+    return new NodekeeperError(error.code, `${what}: ${error.message}`, details);
   }
 }
 

@@ -55,16 +55,16 @@ export class ContainedHandler {
     try {
       const result = call();
       // An async function fits the type too; its rejection would end the process.
-      if (result instanceof Promise) result.catch((thrown) => this.#complain(type, object, thrown));
-    } catch (thrown) {
-      this.#complain(type, object, thrown);
+      if (result instanceof Promise) result.catch((error) => this.#complain(type, object, error));
+    } catch (error) {
+      this.#complain(type, object, error);
     }
   }
 
-  #complain(type: string, object: KubeObject | undefined, thrown: unknown): void {
+  #complain(type: string, object: KubeObject | undefined, error: unknown): void {
     this.#metrics.watchHandlerErrors.inc({ resource: this.#resource });
     const { name, namespace } = object?.metadata ?? {};
     const about = object ? { object: { namespace, name } } : {};
-    this.#log.error({ err: thrown, resource: this.#resource, type, ...about }, "Watch handler threw");
+    this.#log.error({ err: error, resource: this.#resource, type, ...about }, "Watch handler threw");
   }
 }

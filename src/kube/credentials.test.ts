@@ -70,7 +70,7 @@ describe("a token in a file", () => {
     using missing = clientOf(server, { access: { token: { file } } });
     await expect(missing.client.get(nodes, "n")).rejects.toMatchObject({ code: "invalid" });
     await writeFile(file, "sec ret");
-    const error = await missing.client.get(nodes, "n").catch((thrown) => thrown);
+    const error = await missing.client.get(nodes, "n").catch((error) => error);
     expect(error.code).toBe("invalid");
     expect(`${error.message} ${error.cause.message}`).not.toContain("sec");
   });

@@ -67,9 +67,9 @@ export class Credentials {
       const stamp = (await Promise.all(this.#files.map(stampOf))).join(" ");
       if (this.#good && !always && stamp === this.#good.stamp) return this.#good.snapshot;
       return await this.#read(stamp);
-    } catch (thrown) {
-      if (!this.#good) throw unusable(this.#access, thrown);
-      this.#complain(thrown);
+    } catch (error) {
+      if (!this.#good) throw unusable(this.#access, error);
+      this.#complain(error);
       return this.#good.snapshot;
     }
   }
@@ -99,12 +99,12 @@ export class Credentials {
     return snapshot;
   }
 
-  #complain(thrown: unknown): void {
-    const complaint = messageOf(thrown);
+  #complain(error: unknown): void {
+    const complaint = messageOf(error);
     if (complaint === this.#lastComplaint) return;
     this.#lastComplaint = complaint;
     this.#log.warn(
-      { err: thrown, source: this.#access.source },
+      { err: error, source: this.#access.source },
       "Changed credentials can't be used; keeping the last",
     );
   }

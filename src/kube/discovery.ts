@@ -37,10 +37,10 @@ export class Discovery {
     using scope = childScope(options.signal);
     try {
       return find(await abortable(asked, scope.signal), kind);
-    } catch (thrown) {
+    } catch (error) {
       // What was true ten minutes ago is better than nothing while the server is away.
-      if (found && codeOf(thrown) !== "stopped") return found;
-      throw thrown;
+      if (found && codeOf(error) !== "stopped") return found;
+      throw error;
     }
   }
 
@@ -72,9 +72,9 @@ export class Discovery {
     try {
       const { value } = await this.#connection.call(request);
       return readResources(nameOf(request), value, group, version);
-    } catch (thrown) {
-      if (codeOf(thrown) === "notFound") return [];
-      throw thrown;
+    } catch (error) {
+      if (codeOf(error) === "notFound") return [];
+      throw error;
     }
   }
 }

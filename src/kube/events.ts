@@ -116,11 +116,11 @@ export class EventRecorder implements Runnable {
       try {
         await this.#send(key, pending, signal);
         return;
-      } catch (thrown) {
-        const lasting = !["unavailable", "throttled", "deadline"].includes(codeOf(thrown));
+      } catch (error) {
+        const lasting = !["unavailable", "throttled", "deadline"].includes(codeOf(error));
         if (signal.aborted || lasting || tries >= MOST_TRIES) {
           this.#count(signal.aborted ? "dropped" : "failed");
-          if (!signal.aborted) this.#complain(pending, thrown);
+          if (!signal.aborted) this.#complain(pending, error);
           return;
         }
         await this.#options.clock.sleep(delayAfter(tries - 1, RETRY), signal).catch(() => {});
@@ -157,8 +157,8 @@ export class EventRecorder implements Runnable {
     try {
       await this.#options.client.mergePatch(EVENTS, name, patch, { namespace, signal });
       return true;
-    } catch (thrown) {
-      if (codeOf(thrown) !== "notFound") throw thrown;
+    } catch (error) {
+      if (codeOf(error) !== "notFound") throw error;
       known.count = pending.times;
       return false;
     }
@@ -179,10 +179,10 @@ export class EventRecorder implements Runnable {
     if (times > 0) this.#options.metrics.events.inc({ result }, times);
   }
 
-  #complain({ input }: Pending, err: unknown): void {
+  #complain({ input }: Pending, error: unknown): void {
     const { kind, name, namespace } = input.regarding;
     this.#options.log.warn(
-      { err, reason: input.reason, kind, object: { namespace, name } },
+      { err: error, reason: input.reason, kind, object: { namespace, name } },
       "Event was not written",
     );
   }

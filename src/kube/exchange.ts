@@ -75,16 +75,16 @@ export function readChunks(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let received = 0;
-    const fail = (thrown: unknown) => {
-      reject(signal.aborted ? signal.reason : thrown);
+    const fail = (error: unknown) => {
+      reject(signal.aborted ? signal.reason : error);
       response.destroy();
     };
     response.on("data", (chunk: Buffer) => {
       received += chunk.length;
       try {
         onChunk(chunk);
-      } catch (thrown) {
-        fail(thrown);
+      } catch (error) {
+        fail(error);
       }
     });
     response.once("end", resolve);
@@ -110,8 +110,8 @@ export async function readText(
       bytes += chunk.length;
       if (bytes > longest) throw full;
     });
-  } catch (thrown) {
-    if (thrown !== full || !cut) throw thrown;
+  } catch (error) {
+    if (error !== full || !cut) throw error;
   }
   return { text: Buffer.concat(chunks).subarray(0, longest).toString("utf8"), bytes };
 }

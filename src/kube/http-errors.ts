@@ -123,19 +123,19 @@ export function notJson(what: string, answer: FailedAnswer): NodekeeperError {
 }
 
 /** The error for a request that got no answer: refused, reset, not trusted. */
-export function errorOfSocket(what: string, source: string, thrown: unknown): NodekeeperError {
-  if (thrown instanceof NodekeeperError) return thrown;
-  const hint = isTrustProblem(thrown)
+export function errorOfSocket(what: string, source: string, error: unknown): NodekeeperError {
+  if (error instanceof NodekeeperError) return error;
+  const hint = isTrustProblem(error)
     ? ` (server certificate checked with the authorities of ${source})`
     : "";
-  return new NodekeeperError("unavailable", `${what}: ${describeSocketError(thrown)}${hint}`, {
-    cause: thrown,
+  return new NodekeeperError("unavailable", `${what}: ${describeSocketError(error)}${hint}`, {
+    cause: error,
   });
 }
 
 /** Whether the TLS handshake failed over a certificate. */
-export function isTrustProblem(thrown: unknown): boolean {
-  const { code } = thrown as { code?: unknown };
+export function isTrustProblem(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
   return typeof code === "string" && /CERT|SIGNATURE|ISSUER|ERR_TLS|ERR_SSL/.test(code);
 }
 
@@ -219,7 +219,7 @@ function excerpt(contentType: string | undefined, body: string): string {
 }
 
 // Node tries every address of a name; the error of all of them together has no message of its own.
-function describeSocketError(thrown: unknown): string {
-  if (thrown instanceof AggregateError) return thrown.errors.map(messageOf).join("; ");
-  return messageOf(thrown);
+function describeSocketError(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join("; ");
+  return messageOf(error);
 }

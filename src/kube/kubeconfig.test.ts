@@ -105,7 +105,7 @@ describe("a kubeconfig", () => {
     ],
   ])("with %s is refused, naming file and field", async (_, cluster, wrongUser, message) => {
     const path = await write(cluster, wrongUser);
-    const error = await load(path).catch((thrown) => thrown);
+    const error = await load(path).catch((error) => error);
     expect(error).toMatchObject({ code: "invalid" });
     expect(error.message).toMatch(message);
     expect(error.message).toContain(path);

@@ -21,8 +21,8 @@ export async function listWhole(connection: Connection, resource: ApiResource, o
   for (let restarts = 0; ; restarts++) {
     try {
       return await listOnce(connection, resource, options);
-    } catch (thrown) {
-      if (codeOf(thrown) !== "gone" || restarts >= MOST_RESTARTS) throw thrown;
+    } catch (error) {
+      if (codeOf(error) !== "gone" || restarts >= MOST_RESTARTS) throw error;
     }
   }
 }

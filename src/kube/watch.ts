@@ -99,9 +99,9 @@ function readEvent(what: string, resource: ApiResource, line: string): WatchEven
   let event: unknown;
   try {
     event = JSON.parse(line);
-  } catch (cause) {
+  } catch (error) {
     // The parser's message quotes the line; an object's content has no place in a log.
-    const reason = messageOf(cause).includes("Unexpected end") ? "it ends too early" : "it is not JSON";
+    const reason = messageOf(error).includes("Unexpected end") ? "it ends too early" : "it is not JSON";
     throw new MalformedStreamError(`${what}: an event of ${line.length} characters can't be read: ${reason}`);
   }
   if (!isRecord(event) || !isRecord(event.object))

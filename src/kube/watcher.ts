@@ -102,9 +102,9 @@ export class Watcher implements Runnable {
         if (this.#resourceVersion === undefined) await this.#list(signal);
         await this.#watch(signal);
         this.#count("ended");
-      } catch (thrown) {
+      } catch (error) {
         if (signal.aborted) return;
-        const delayMs = this.#failed(thrown);
+        const delayMs = this.#failed(error);
         await this.#options.clock.sleep(delayMs, signal).catch(() => {});
       }
     }
@@ -190,19 +190,19 @@ export class Watcher implements Runnable {
   }
 
   /** Notes the failure, decides whether to list anew, and gives the delay before the next try, milliseconds. */
-  #failed(thrown: unknown): number {
-    this.#lastError = thrown;
-    const reason = this.#reasonOf(thrown);
+  #failed(error: unknown): number {
+    this.#lastError = error;
+    const reason = this.#reasonOf(error);
     if (reason === "gone") this.#listed = "expired";
     if (reason === "gone" || reason === "malformed" || this.#statusErrors >= MOST_STATUS_ERRORS) {
       this.#resourceVersion = undefined;
       this.#statusErrors = 0;
     }
     this.#count(reason);
-    const retryAfterMs = thrown instanceof NodekeeperError ? (thrown.retryAfterMs ?? 0) : 0;
+    const retryAfterMs = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
     const delayMs = Math.max(this.#backoff.next(), Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
     const fields = {
-      err: thrown,
+      err: error,
       resource: this.#options.resource.plural,
       reason,
       delayMs: Math.round(delayMs),
@@ -211,11 +211,11 @@ export class Watcher implements Runnable {
     return delayMs;
   }
 
-  #reasonOf(thrown: unknown): string {
-    if (thrown instanceof MalformedStreamError) return "malformed";
-    if (codeOf(thrown) === "gone") return "gone";
-    if (thrown instanceof StreamStatusError) this.#statusErrors++;
-    return codeOf(thrown);
+  #reasonOf(error: unknown): string {
+    if (error instanceof MalformedStreamError) return "malformed";
+    if (codeOf(error) === "gone") return "gone";
+    if (error instanceof StreamStatusError) this.#statusErrors++;
+    return codeOf(error);
   }
 
   #count(reason: string): void {

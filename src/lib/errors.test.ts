@@ -16,8 +16,8 @@ describe("errors", () => {
     [new TypeError("x"), "internal"],
     ["text", "internal"],
     [undefined, "internal"],
-  ])("have a code: %s is %s", (thrown, code) => {
-    expect(codeOf(thrown)).toBe(code);
+  ])("have a code: %s is %s", (error, code) => {
+    expect(codeOf(error)).toBe(code);
   });
 
   it("say themselves and their causes in one line, nothing twice", () => {

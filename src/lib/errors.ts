@@ -41,22 +41,28 @@ export class NodekeeperError extends Error {
 }
 
 /** The code of any thrown value; what is not ours is `internal`, an abort is `stopped`. */
-export function codeOf(thrown: unknown): ErrorCode {
-  if (thrown instanceof NodekeeperError) return thrown.code;
-  if (thrown instanceof Error && thrown.name === "AbortError") return "stopped";
+export function codeOf(error: unknown): ErrorCode {
+  if (error instanceof NodekeeperError) return error.code;
+  if (error instanceof Error && error.name === "AbortError") return "stopped";
   return "internal";
 }
 
 /** One line that says what any thrown value is, with its chain of causes. */
-export function messageOf(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return String(thrown);
-  const own = thrown.message || thrown.name;
-  if (thrown.cause === undefined) return own;
-  const cause = messageOf(thrown.cause);
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const own = error.message || error.name;
+  if (error.cause === undefined) return own;
+  const cause = messageOf(error.cause);
   return own.includes(cause) ? own : `${own}: ${cause}`;
 }
 
 /** Makes an Error of any thrown value, for APIs that want one. */
-export function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
+export function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+/** The error itself where it is of the catalogue, else one of the same code and message, with it as the cause. */
+export function toNodekeeperError(error: unknown): NodekeeperError {
+  if (error instanceof NodekeeperError) return error;
+  return new NodekeeperError(codeOf(error), messageOf(error), { cause: error });
 }

@@ -13,6 +13,7 @@ export {
   messageOf,
   NodekeeperError,
   toError,
+  toNodekeeperError,
 } from "./errors.ts";
 export { ExpiringCache, type ExpiringCacheOptions } from "./expiring-cache.ts";
 export { FakeClock } from "./fake-clock.ts";

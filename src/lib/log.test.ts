@@ -22,8 +22,8 @@ describe("log", () => {
   });
 
   it("writes errors with code and cause, without stacks", () => {
-    const err = new NodekeeperError("deadline", "asking gpu", { cause: new Error("silence") });
-    const [line] = logged("info", (log) => log.error({ err }, "x"));
+    const error = new NodekeeperError("deadline", "asking gpu", { cause: new Error("silence") });
+    const [line] = logged("info", (log) => log.error({ err: error }, "x"));
     expect(line!.err).toEqual({ message: "asking gpu", code: "deadline", cause: { message: "silence" } });
     const [text] = logged("info", (log) => log.error({ err: "just text" }, "x"));
     expect(text!.err).toBe("just text");

@@ -30,9 +30,9 @@ export function createLogger(level: LogLevel, destination?: DestinationStream): 
 export const silentLogger: Logger = pino({ level: "silent" });
 
 // One line and a code instead of a stack: an operator acts on the message; debug has the stack.
-function describeError(thrown: unknown): unknown {
-  if (!(thrown instanceof Error)) return String(thrown);
-  const { code } = thrown as { code?: unknown };
-  const cause = thrown.cause === undefined ? undefined : describeError(thrown.cause);
-  return { message: thrown.message, ...(code === undefined ? {} : { code }), ...(cause ? { cause } : {}) };
+function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return String(error);
+  const { code } = error as { code?: unknown };
+  const cause = error.cause === undefined ? undefined : describeError(error.cause);
+  return { message: error.message, ...(code === undefined ? {} : { code }), ...(cause ? { cause } : {}) };
 }

@@ -46,9 +46,9 @@ export class TokenBucket {
     if (waitMs === 0) return 0;
     try {
       await this.#clock.sleep(waitMs, signal);
-    } catch (thrown) {
+    } catch (error) {
       this.#tokens += 1;
-      throw thrown;
+      throw error;
     }
     return waitMs;
   }

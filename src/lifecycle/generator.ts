@@ -34,7 +34,7 @@ export interface PodLifecycleEventGeneratorOptions {
   /** Where events and records outlive the agent; without it they do not. */
   store?: LifecycleStore;
   clock: Clock;
-  logger: Logger;
+  log: Logger;
   /** One generator for each registry. */
   registry: Registry;
   settings?: Partial<LifecycleSettings>;
@@ -53,7 +53,7 @@ export class PodLifecycleEventGenerator implements Runnable {
   /** What every pod is like, with waiting for news. */
   readonly statuses: PodStatusReader;
   readonly #clock: Clock;
-  readonly #logger: Logger;
+  readonly #log: Logger;
   readonly #settings: LifecycleSettings;
   readonly #metrics: LifecycleMetrics;
   readonly #records = new PodRecords();
@@ -72,12 +72,12 @@ export class PodLifecycleEventGenerator implements Runnable {
   #startedAt: number | undefined;
 
   constructor(options: PodLifecycleEventGeneratorOptions) {
-    const { runtime, store, clock, logger, registry } = options;
+    const { runtime, store, clock, log, registry } = options;
     const settings = { ...defaultLifecycleSettings, ...options.settings };
     const records = this.#records;
     this.#runtime = runtime;
     this.#clock = clock;
-    this.#logger = logger;
+    this.#log = log;
     this.#settings = settings;
     this.#pacing = new RelistPacing({
       clock,
@@ -115,7 +115,7 @@ export class PodLifecycleEventGenerator implements Runnable {
     this.#hints = new HintedReadings({
       runtime,
       clock,
-      logger,
+      log,
       settings,
       metrics,
       pacing: this.#pacing,
@@ -138,11 +138,11 @@ export class PodLifecycleEventGenerator implements Runnable {
     this.statuses = cache;
     this.#cache = cache;
     this.#journal = new Journal({
-      log: this.events,
+      events: this.events,
       store,
       capacity: Math.min(settings.logCapacity, settings.savedEvents),
       clock,
-      logger,
+      log,
       onFailure: () => metrics.saveFailures.inc(),
     });
     this.#tracker = new PodTracker({
@@ -157,9 +157,9 @@ export class PodLifecycleEventGenerator implements Runnable {
       onUnchanged: (podUid) => this.#hints.unchanged(podUid),
       onChanged: (podUid, startedAt) => this.#hints.changed(podUid, startedAt),
       clock,
-      logger,
+      log,
     });
-    this.#slowLog = new SlowRuntimeLog({ clock, logger, state: () => this.#state() });
+    this.#slowLog = new SlowRuntimeLog({ clock, log, state: () => this.#state() });
     this.#requests = new PodRequests({
       limit: settings.requestLimit,
       concurrency: settings.inspections.max,
@@ -311,7 +311,7 @@ export class PodLifecycleEventGenerator implements Runnable {
   #relistSucceeded(): void {
     this.#firstList.done();
     if (this.#relistFailedWith === undefined) return;
-    this.#logger.info({}, "pods are listed again");
+    this.#log.info({}, "pods are listed again");
     if (this.#relistFailedWith === "unavailable") this.#hints.runtimeRestarted();
     this.#relistFailedWith = undefined;
   }
@@ -320,7 +320,7 @@ export class PodLifecycleEventGenerator implements Runnable {
     const code = codeOf(error);
     this.#metrics.relistFailures.inc({ code });
     // Once for each kind of failure: a runtime that is away fails every second.
-    if (this.#relistFailedWith !== code) this.#logger.warn({ err: error }, "pods can't be listed");
+    if (this.#relistFailedWith !== code) this.#log.warn({ err: error }, "pods can't be listed");
     this.#relistFailedWith = code;
   }
 

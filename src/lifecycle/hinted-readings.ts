@@ -11,7 +11,7 @@ import type { LifecycleSettings } from "./settings.ts";
 export interface HintedReadingsOptions {
   runtime: Runtime;
   clock: Clock;
-  logger: Logger;
+  log: Logger;
   settings: LifecycleSettings;
   metrics: LifecycleMetrics;
   /** Brought forward where a hint names no pod, and where hints can't be relied on. */
@@ -37,7 +37,7 @@ export class HintedReadings {
 
   constructor(options: HintedReadingsOptions) {
     this.#options = options;
-    const { runtime, clock, logger, settings, random, read } = options;
+    const { runtime, clock, log, settings, random, read } = options;
     this.#rechecks = new Rechecks({ clock, limit: settings.requestLimit, read });
     this.#misses = new HintMisses({
       clock,
@@ -47,7 +47,7 @@ export class HintedReadings {
     this.#stream = new HintStream({
       runtime,
       clock,
-      logger,
+      log,
       settleMs: settings.hintSettleMs,
       versionPollMs: settings.versionPollMs,
       onHint: (hint) => this.#take(hint),

@@ -10,7 +10,7 @@ export type HintState = "starting" | "healthy" | "failing" | "unsupported";
 export interface HintStreamOptions {
   runtime: Runtime;
   clock: Clock;
-  logger: Logger;
+  log: Logger;
   /** A stream that is open for so long is a real one, milliseconds. */
   settleMs: number;
   /** How often a runtime without events is asked for its version, milliseconds. */
@@ -90,7 +90,7 @@ export class HintStream {
 
   // Gives false when the runtime has no events for us.
   async #follow(signal: AbortSignal): Promise<boolean> {
-    const { runtime, clock, logger, settleMs, onHint } = this.#options;
+    const { runtime, clock, log, settleMs, onHint } = this.#options;
     using scope = childScope(signal);
     this.#heard = false;
     this.#isBroadcast = false;
@@ -113,11 +113,11 @@ export class HintStream {
       if (signal.aborted) return true;
       // CRI-O with enable_pod_events off takes the call and ends it at once, without an error.
       if (!real) return this.#giveUp("the stream ended at once");
-      logger.info({}, "runtime ended its event stream");
+      log.info({}, "runtime ended its event stream");
     } catch (error) {
       if (signal.aborted) return true;
       if (codeOf(error) === "unsupported") return this.#giveUp("the runtime has no such call");
-      if (this.#state !== "failing") logger.warn({ err: error }, "runtime event stream failed");
+      if (this.#state !== "failing") log.warn({ err: error }, "runtime event stream failed");
     } finally {
       timer.cancel();
       scope.abort(stopped("event stream is over"));
@@ -127,7 +127,7 @@ export class HintStream {
   }
 
   #giveUp(why: string): false {
-    this.#options.logger.info({ why }, "runtime gives no events; pods are listed at the short period");
+    this.#options.log.info({ why }, "runtime gives no events; pods are listed at the short period");
     this.#enter("unsupported");
     return false;
   }

@@ -6,13 +6,13 @@ import type { NewEvent, PodLifecycleEvent, PodLifecycleEventType } from "./event
 import type { PodRecord, PodRecords } from "./records.ts";
 
 export interface JournalOptions {
-  log: EventLog;
+  events: EventLog;
   /** Without it nothing outlives the agent. */
   store: LifecycleStore | undefined;
   /** How many events are kept in the store. */
   capacity: number;
   clock: Clock;
-  logger: Logger;
+  log: Logger;
   onFailure: () => void;
 }
 
@@ -41,15 +41,15 @@ export class Journal {
 
   /** Brings back what an earlier run of the agent told. Gives false where there was none. */
   restore(records: PodRecords): boolean {
-    const { store, log, logger, capacity } = this.#options;
+    const { store, events, log, capacity } = this.#options;
     if (!store) return false;
     try {
       const kept = store.log();
       if (!kept) return false;
-      log.restore(kept.id, kept.last, mapEvents(store.events(capacity)));
-      for (const { podUid, record } of store.records()) restoreRecord(records, podUid, record, logger);
+      events.restore(kept.id, kept.last, mapEvents(store.events(capacity)));
+      for (const { podUid, record } of store.records()) restoreRecord(records, podUid, record, log);
       // Their numbers will be given to others: positions given so far must not be found.
-      if (store.mayHaveLostEvents) log.renew();
+      if (store.mayHaveLostEvents) events.renew();
       this.#trimmedAt = kept.last;
       return true;
     } catch (error) {
@@ -65,9 +65,9 @@ export class Journal {
   }
 
   /** Takes events of a pod and its record; the record of a pod that is gone has nothing told. */
-  commit(record: PodRecord, events: readonly NewEvent[]): void {
-    const { log, store } = this.#options;
-    const appended = log.append(events);
+  commit(record: PodRecord, added: readonly NewEvent[]): void {
+    const { events, store } = this.#options;
+    const appended = events.append(added);
     if (!store) return;
     for (const event of appended) this.#unsavedEvents.push(storedEvent(event));
     const podUid = record.identity.uid;
@@ -84,25 +84,25 @@ export class Journal {
   }
 
   #save(): void {
-    const { log, store, capacity } = this.#options;
+    const { events, store, capacity } = this.#options;
     if (!store) return;
     this.#retry?.cancel();
     this.#retry = undefined;
-    const trim = log.last - this.#trimmedAt >= TRIM_EVERY;
+    const trim = events.last - this.#trimmedAt >= TRIM_EVERY;
     try {
       if (this.#isStale) store.clear();
       this.#isStale = false;
-      const trimTo = trim ? log.last - capacity : 0;
+      const trimTo = trim ? events.last - capacity : 0;
       store.save(
-        { id: log.id, last: log.last },
+        { id: events.id, last: events.last },
         this.#unsavedEvents,
         [...this.#unsavedRecords.values()],
         trimTo,
       );
-      if (trim) this.#trimmedAt = log.last;
+      if (trim) this.#trimmedAt = events.last;
       this.#unsavedEvents = [];
       this.#unsavedRecords.clear();
-      if (this.#failing) this.#options.logger.info({}, "lifecycle log is saved again");
+      if (this.#failing) this.#options.log.info({}, "lifecycle log is saved again");
       this.#failing = false;
     } catch (error) {
       this.#failed(error);
@@ -110,7 +110,7 @@ export class Journal {
   }
 
   #failed(error: unknown): void {
-    const { log, logger, capacity, clock, onFailure } = this.#options;
+    const { events, log, capacity, clock, onFailure } = this.#options;
     onFailure();
     this.#retry = clock.after(RETRY_MS, () => this.#save());
     if (this.#unsavedEvents.length > capacity)
@@ -118,8 +118,8 @@ export class Journal {
     if (this.#failing) return;
     this.#failing = true;
     // After a crash now, the numbers of unsaved events would be given to others: their positions must not be found.
-    log.renew();
-    logger.error({ err: error }, "lifecycle log can't be saved; it goes on in memory");
+    events.renew();
+    log.error({ err: error }, "lifecycle log can't be saved; it goes on in memory");
   }
 }
 
@@ -197,7 +197,7 @@ function encodeRecord({ told, ips }: PodRecord): string {
   );
 }
 
-function restoreRecord(records: PodRecords, uid: string, text: string, logger: Logger): void {
+function restoreRecord(records: PodRecords, uid: string, text: string, log: Logger): void {
   try {
     const { namespace, name, ips, containers, sandboxes } = JSON.parse(text) as KeptRecord;
     const pod: Pod = {
@@ -212,7 +212,7 @@ function restoreRecord(records: PodRecords, uid: string, text: string, logger: L
     record.ips = ips;
   } catch (error) {
     // Its containers will be told as if they were new.
-    logger.warn({ podUid: uid, err: messageOf(error) }, "record of a pod can't be read back");
+    log.warn({ podUid: uid, err: messageOf(error) }, "record of a pod can't be read back");
   }
 }
 

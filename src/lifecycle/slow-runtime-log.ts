@@ -3,7 +3,7 @@ import { type LifecycleState, runtimeProblems, SLOW_MS } from "./health.ts";
 
 export interface SlowRuntimeLogOptions {
   clock: Clock;
-  logger: Logger;
+  log: Logger;
   state: () => LifecycleState;
 }
 
@@ -20,7 +20,7 @@ export class SlowRuntimeLog {
 
   /** Runs until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger, state } = this.#options;
+    const { clock, log, state } = this.#options;
     let nextMs = FIRST_MS;
     while (!signal.aborted) {
       const current = state();
@@ -28,13 +28,13 @@ export class SlowRuntimeLog {
       if (waitedMs >= nextMs) {
         nextMs = waitedMs * 2;
         const waitedSeconds = Math.round(waitedMs / 1000);
-        logger.warn(
+        log.warn(
           { waitedSeconds, waitingFor: runtimeProblems(current) },
           "container runtime does not answer",
         );
       } else if (waitedMs < SLOW_MS && nextMs > FIRST_MS) {
         nextMs = FIRST_MS;
-        logger.info({}, "container runtime answers again");
+        log.info({}, "container runtime answers again");
       }
       await clock.sleep(SLOW_MS, signal).catch(() => {});
     }

@@ -26,7 +26,7 @@ export interface PodTrackerOptions {
   /** A reading of a pod that began then, monotonic milliseconds, found something new. */
   onChanged: (podUid: string, startedAt: number) => void;
   clock: Clock;
-  logger: Logger;
+  log: Logger;
 }
 
 const MOST_NAMED = 3;
@@ -118,7 +118,7 @@ export class PodTracker {
       resolve();
     };
     const done = work(onOverdue)
-      .catch((error) => this.#options.logger.error({ podUid: uid, err: error }, "reading of a pod broke"))
+      .catch((error) => this.#options.log.error({ podUid: uid, err: error }, "reading of a pod broke"))
       .finally(() => {
         this.#busy.delete(uid);
         this.#overdue.delete(uid);
@@ -229,15 +229,15 @@ export class PodTracker {
     this.#options.onChanged(uid, startedAt);
   }
 
-  #fail({ uid, startedAt, signal }: Reading, thrown: unknown, listed?: Pod): void {
+  #fail({ uid, startedAt, signal }: Reading, failure: unknown, listed?: Pod): void {
     if (signal.aborted) return;
-    const { records, cache, logger, metrics } = this.#options;
-    const error = toError(thrown);
+    const { records, cache, log, metrics } = this.#options;
+    const error = toError(failure);
     metrics.inspectionFailures.inc();
     const identity = records.get(uid)?.identity ?? listed;
     if (!records.markOf(uid)) {
       const pod = identity && { namespace: identity.namespace, name: identity.name };
-      logger.warn({ podUid: uid, pod, err: error }, "pod can't be read");
+      log.warn({ podUid: uid, pod, err: error }, "pod can't be read");
     }
     records.mark(uid, "failed");
     cache.fail({ name: "", namespace: "", ...identity, uid }, error, startedAt);

@@ -71,16 +71,16 @@ export class DirectoryWatches implements Disposable {
         if (this.#watches.get(path)?.watcher === watcher) this.#watches.delete(path);
       });
       this.#watches.set(path, { identity, watcher });
-    } catch (thrown) {
+    } catch (error) {
       this.#missing++;
-      this.#fail(path, thrown);
+      this.#fail(path, error);
     }
   }
 
-  #fail(path: string, thrown: unknown): void {
+  #fail(path: string, error: unknown): void {
     if (this.#trouble === undefined) {
-      this.#log.warn({ directory: path, err: thrown }, "directory can't be watched, relying on the rescan");
+      this.#log.warn({ directory: path, err: error }, "directory can't be watched, relying on the rescan");
     }
-    this.#trouble = `${path} is not watched (${messageOf(thrown)}), changes are seen at the next rescan`;
+    this.#trouble = `${path} is not watched (${messageOf(error)}), changes are seen at the next rescan`;
   }
 }

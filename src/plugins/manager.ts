@@ -28,7 +28,7 @@ export interface PluginManagerOptions {
   /** At most one for each plugin type. */
   handlers: readonly PluginHandler[];
   clock: Clock;
-  logger: Logger;
+  log: Logger;
   registry: Registry;
   /** Names of a type that in-tree plugins own. Default: none. */
   reservedNames?: (type: string) => ReadonlySet<string>;
@@ -85,7 +85,7 @@ export class PluginManager implements Runnable {
   #sequence = 0;
 
   constructor(options: PluginManagerOptions) {
-    const { clock, logger: log } = options;
+    const { clock, log } = options;
     const metrics = createPluginMetrics(options.registry);
     this.#context = {
       clock,

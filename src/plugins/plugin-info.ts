@@ -42,11 +42,11 @@ function checkEndpoint(endpoint: string): void {
   }
   try {
     checkSocketPath(endpoint);
-  } catch (cause) {
+  } catch (error) {
     throw new NodekeeperError(
       "invalid",
       "endpoint is refused: give the absolute path of a unix socket, or nothing for the registration socket itself",
-      { cause },
+      { cause: error },
     );
   }
 }

@@ -98,9 +98,9 @@ export class RegisteredPlugins {
     this.#owners.delete(key);
     try {
       owner.handler.deregister(owner.registration, reason);
-    } catch (err) {
+    } catch (error) {
       this.#options.log.error(
-        { err, plugin: owner.registration.name },
+        { err: error, plugin: owner.registration.name },
         "plugin handler failed to deregister",
       );
     }

@@ -81,10 +81,10 @@ export class RegistrationClient implements Disposable {
       return await withDeadline(this.#clock, deadlineMs, what, signal, (callSignal) =>
         call(registrationClientOn(this.#channel), callSignal),
       );
-    } catch (thrown) {
-      const error = fromGrpcError(thrown);
-      if (error === thrown || !(error instanceof NodekeeperError)) throw thrown;
-      throw new NodekeeperError(error.code, `${what}: ${error.message}`);
+    } catch (error) {
+      const failure = fromGrpcError(error);
+      if (failure === error || !(failure instanceof NodekeeperError)) throw error;
+      throw new NodekeeperError(failure.code, `${what}: ${failure.message}`);
     }
   }
 }

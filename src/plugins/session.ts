@@ -108,8 +108,8 @@ export class PluginSession implements Claimant {
   async run(signal: AbortSignal): Promise<void> {
     try {
       while (!signal.aborted) await this.#step(signal);
-    } catch (thrown) {
-      if (!signal.aborted) this.#log.error({ err: thrown }, "plugin session ended by a defect");
+    } catch (error) {
+      if (!signal.aborted) this.#log.error({ err: error }, "plugin session ended by a defect");
     }
     await this.#inherit();
     if (codeOf(signal.reason) !== "gone") return;
@@ -193,13 +193,13 @@ export class PluginSession implements Claimant {
     this.#waitsForVacancy = false;
     try {
       await this.#handshake(signal, (timeouts) => this.#register(timeouts, signal));
-    } catch (thrown) {
+    } catch (error) {
       signal.throwIfAborted();
       this.#failedAttempts++;
       this.#count("failed");
-      this.#enter("failed", messageOf(thrown));
+      this.#enter("failed", messageOf(error));
       this.#log.warn(
-        { err: thrown, attempts: this.#attempts },
+        { err: error, attempts: this.#attempts },
         "plugin registration failed, will be retried",
       );
     }
@@ -285,8 +285,8 @@ export class PluginSession implements Claimant {
   async #notifyFailure(client: RegistrationClient, failure: unknown, signal: AbortSignal): Promise<void> {
     try {
       await client.notify(messageOf(failure), signal);
-    } catch (thrown) {
-      this.#log.debug({ err: thrown }, "the plugin could not be notified that its registration failed");
+    } catch (error) {
+      this.#log.debug({ err: error }, "the plugin could not be notified that its registration failed");
     }
   }
 
@@ -297,12 +297,12 @@ export class PluginSession implements Claimant {
       this.#noticePending = false;
       this.#failures.reset();
       if (this.#state === "registered") this.#reason = undefined;
-    } catch (thrown) {
+    } catch (error) {
       signal.throwIfAborted();
       this.#noticeDue = this.#context.clock.monotonic() + this.#failures.next();
       if (this.#state === "registered")
-        this.#reason = `it is served, and could not be notified of that: ${messageOf(thrown)}`;
-      this.#log.warn({ err: thrown }, "success notice failed, will be retried");
+        this.#reason = `it is served, and could not be notified of that: ${messageOf(error)}`;
+      this.#log.warn({ err: error }, "success notice failed, will be retried");
     }
   }
 

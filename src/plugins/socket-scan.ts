@@ -54,8 +54,8 @@ export async function scanForSockets(options: ScanOptions): Promise<ScanResult> 
     try {
       await mkdir(directory, { recursive: true, mode: 0o750 });
       await walk(directory, 0, options, budget, candidates, result);
-    } catch (thrown) {
-      result.failures.set(directory, messageOf(thrown));
+    } catch (error) {
+      result.failures.set(directory, messageOf(error));
     }
   }
   for (const path of capped(candidates, options, result.overflows)) {
@@ -98,8 +98,8 @@ async function walk(
   }
   for (const folder of folders.sort()) {
     // A folder that vanishes or can't be read takes nothing else with it.
-    await walk(folder, depth + 1, options, budget, candidates, result).catch((thrown) => {
-      if ((thrown as NodeJS.ErrnoException).code !== "ENOENT") result.unread.set(folder, messageOf(thrown));
+    await walk(folder, depth + 1, options, budget, candidates, result).catch((error) => {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") result.unread.set(folder, messageOf(error));
     });
   }
 }

@@ -55,7 +55,7 @@ async function setUp(setup: Setup = {}) {
     setup.server ??
     createDevApiServer({
       clock: systemClock,
-      logger: silentLogger,
+      log: silentLogger,
       faults: (request) => faults?.(request),
       onRequest: (request) => void (request.method === "PATCH" && patches.push(request)),
     });

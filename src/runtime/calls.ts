@@ -66,10 +66,10 @@ export class RuntimeCalls {
       return await withDeadline(clock, waitsMs + deadlineMs, nameOf(call), signal, (callSignal) =>
         work(connection.client, callSignal),
       );
-    } catch (thrown) {
-      const error = this.#translate(call, thrown);
-      result = codeOf(error);
-      throw error;
+    } catch (error) {
+      const translated = this.#translate(call, error);
+      result = codeOf(translated);
+      throw translated;
     } finally {
       this.#inFlight.delete(inFlight);
       metrics.callsInFlight.dec({ method });
@@ -89,25 +89,25 @@ export class RuntimeCalls {
     metrics.callsInFlight.inc({ method });
     try {
       yield* open(connection.client, scope.signal);
-    } catch (thrown) {
+    } catch (error) {
       signal.throwIfAborted();
-      throw this.#translate(call, thrown);
+      throw this.#translate(call, error);
     } finally {
       metrics.callsInFlight.dec({ method });
       scope.abort();
     }
   }
 
-  #translate(call: Call, thrown: unknown): unknown {
-    const error = fromGrpcError(thrown);
+  #translate(call: Call, failure: unknown): unknown {
+    const error = fromGrpcError(failure);
     // What broke while the answer was read.
-    if (thrown instanceof RangeError)
+    if (failure instanceof RangeError)
       return new NodekeeperError(
         "unavailable",
-        `${nameOf(call)}: the answer can't be read: ${thrown.message}`,
+        `${nameOf(call)}: the answer can't be read: ${failure.message}`,
       );
-    if (!(error instanceof NodekeeperError) || error.message.startsWith(nameOf(call))) return thrown;
-    if (error === thrown && error.code !== "exhausted") return thrown;
+    if (!(error instanceof NodekeeperError) || error.message.startsWith(nameOf(call))) return failure;
+    if (error === failure && error.code !== "exhausted") return failure;
     const limit = this.#options.settings.maxReceiveBytes;
     const what = /larger than max/.test(error.message)
       ? `the answer is over a limit of size (runtime.maxMessageSize is ${limit} bytes): ${error.message}`

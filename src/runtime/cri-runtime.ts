@@ -27,7 +27,7 @@ export interface CriRuntimeOptions {
   /** `unix:///run/containerd/containerd.sock`, or the path alone. */
   endpoint: string;
   clock: Clock;
-  logger: Logger;
+  log: Logger;
   /** One runtime for each registry. */
   registry: Registry;
   settings?: Partial<RuntimeSettings>;
@@ -50,7 +50,7 @@ export class CriRuntime implements Runtime, Disposable {
   readonly #pods: RuntimePods;
 
   /** Throws `invalid` where the endpoint names no socket. */
-  constructor({ endpoint, clock, logger, registry, ...options }: CriRuntimeOptions) {
+  constructor({ endpoint, clock, log, registry, ...options }: CriRuntimeOptions) {
     const settings = { ...defaultRuntimeSettings, ...options.settings };
     const metrics = createRuntimeMetrics(registry);
     this.path = parseRuntimeEndpoint(endpoint);
@@ -61,7 +61,7 @@ export class CriRuntime implements Runtime, Disposable {
       clock,
       onConnected: () => {
         metrics.connections.inc();
-        logger.info({ path: this.path }, "connected to the container runtime");
+        log.info({ path: this.path }, "connected to the container runtime");
       },
     });
     this.#listCalls = new ListCalls({
@@ -71,7 +71,7 @@ export class CriRuntime implements Runtime, Disposable {
       onConnected: () => metrics.connections.inc(),
     });
     this.#calls = new RuntimeCalls({ connection: this.#connection, clock, metrics, settings });
-    this.#oddities = new Oddities(metrics, logger);
+    this.#oddities = new Oddities(metrics, log);
     this.#owners = new Owners(settings.rememberedOwners);
     this.#statuses = new RuntimeStatuses(this.#calls, this.#oddities, settings.statusConcurrency);
     this.#pods = new RuntimePods({
@@ -80,7 +80,7 @@ export class CriRuntime implements Runtime, Disposable {
       owners: this.#owners,
       oddities: this.#oddities,
       settings,
-      logger,
+      log,
     });
     this.stats = new CriStats(this.#calls, this.#oddities);
   }

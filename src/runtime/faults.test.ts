@@ -122,7 +122,7 @@ describe("a runtime", () => {
     using runtime = new CriRuntime({
       endpoint: server.path,
       clock: systemClock,
-      logger: silentLogger,
+      log: silentLogger,
       registry: new Registry(),
     });
     const { signal } = new AbortController();

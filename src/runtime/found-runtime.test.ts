@@ -7,7 +7,7 @@ const { signal } = new AbortController();
 const version = () => ({ version: "0.1.0", runtimeName: "x", runtimeVersion: "1", runtimeApiVersion: "v1" });
 
 function runtimeAmong(candidates: readonly string[]) {
-  return new FoundRuntime({ candidates, clock: systemClock, logger: silentLogger, registry: new Registry() });
+  return new FoundRuntime({ candidates, clock: systemClock, log: silentLogger, registry: new Registry() });
 }
 
 describe("a runtime that nobody named", () => {

@@ -90,7 +90,7 @@ export class FoundRuntime implements Runtime, Disposable {
       throw new NodekeeperError("unavailable", `no container runtime at ${places}; see runtime.endpoint`);
     }
     if (this.#closed) throw stopped("the runtime is not needed any more");
-    options.logger.info({ path }, "container runtime found");
+    options.log.info({ path }, "container runtime found");
     this.#found = new CriRuntime({ ...options, endpoint: path });
     return this.#found;
   }

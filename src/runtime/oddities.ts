@@ -23,12 +23,12 @@ const loggedAtMost = 100;
 /** Counts the oddities of a runtime, and tells the log of each once. */
 export class Oddities {
   readonly #metrics: RuntimeMetrics;
-  readonly #logger: Logger;
+  readonly #log: Logger;
   readonly #logged = new Set<string>();
 
-  constructor(metrics: RuntimeMetrics, logger: Logger) {
+  constructor(metrics: RuntimeMetrics, log: Logger) {
     this.#metrics = metrics;
-    this.#logger = logger;
+    this.#log = log;
   }
 
   /** @param id of the sandbox, container or pod that is odd */
@@ -37,6 +37,6 @@ export class Oddities {
     const key = `${kind} ${id}`;
     if (this.#logged.size >= loggedAtMost || this.#logged.has(key)) return;
     this.#logged.add(key);
-    this.#logger.warn({ kind, id: id.slice(0, 128) }, "odd answer of the container runtime");
+    this.#log.warn({ kind, id: id.slice(0, 128) }, "odd answer of the container runtime");
   }
 }

@@ -15,7 +15,7 @@ export interface RuntimePodsOptions {
   owners: Owners;
   oddities: Oddities;
   settings: RuntimeSettings;
-  logger: Logger;
+  log: Logger;
 }
 
 const lookupsAtOnce = 8;
@@ -107,7 +107,7 @@ export class RuntimePods {
 
   // One container that can't be read must not fail the list.
   async #lookUp(id: string, signal: AbortSignal, onSlow: () => void): Promise<PodIdentity | undefined> {
-    const { statuses, settings, oddities, logger } = this.#options;
+    const { statuses, settings, oddities, log } = this.#options;
     try {
       const owner = await statuses.ownerOf(id, settings.ownerLookupDeadlineMs, signal);
       if (owner) return owner;
@@ -118,7 +118,7 @@ export class RuntimePods {
       oddities.report("containerPodUnknown", id);
       // The list waits no longer for the others than for this one.
       if (codeOf(error) === "deadline") onSlow();
-      logger.debug({ id, err: error }, "pod of a container can't be looked up");
+      log.debug({ id, err: error }, "pod of a container can't be looked up");
     }
     return undefined;
   }

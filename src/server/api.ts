@@ -51,8 +51,8 @@ export async function routeReply(
       200,
       await withDeadline(clock, HANDLER_DEADLINE_MS, `route ${route.path}`, signal, handle),
     );
-  } catch (thrown) {
-    const retryAfterMs = thrown instanceof NodekeeperError ? thrown.retryAfterMs : undefined;
-    return errorReply(codeOf(thrown), messageOf(thrown), retryAfterMs);
+  } catch (error) {
+    const retryAfterMs = error instanceof NodekeeperError ? error.retryAfterMs : undefined;
+    return errorReply(codeOf(error), messageOf(error), retryAfterMs);
   }
 }

@@ -79,8 +79,8 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
     this.#watches++;
     try {
       yield* this.#watch(request, AbortSignal.any([context.signal, signal]));
-    } catch (thrown) {
-      throw codeOf(thrown) === "unavailable" ? refusal(thrown) : thrown;
+    } catch (error) {
+      throw codeOf(error) === "unavailable" ? refusal(error) : error;
     } finally {
       this.#watches--;
     }
@@ -131,8 +131,8 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
         await withDeadline(clock, FRESH_DEADLINE_MS, "reading the pod", context.signal, (scope) =>
           abortable(statuses.getNewerThan(uid, since, scope), scope),
         );
-      } catch (thrown) {
-        throw toServerError(thrown);
+      } catch (error) {
+        throw toServerError(error);
       }
     }
     // Together without a pause: the cache is written before events are seen.
@@ -152,16 +152,16 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
   async #listed(signal: AbortSignal): Promise<void> {
     try {
       await this.#options.lifecycle.listedSoon(signal);
-    } catch (thrown) {
-      throw refusal(thrown);
+    } catch (error) {
+      throw refusal(error);
     }
   }
 
   #begin({ cursor, since }: WatchRequest): LogPosition | undefined {
     try {
       if (cursor) return parseCursor(cursor);
-    } catch (thrown) {
-      throw toServerError(thrown);
+    } catch (error) {
+      throw toServerError(error);
     }
     return since === undefined ? undefined : this.#options.lifecycle.events.positionAt(Number(since));
   }
@@ -177,9 +177,9 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
 }
 
 // UNAVAILABLE would say that the agent can't be reached: it is there, and what it needs is not.
-function refusal(thrown: unknown): ServerError {
-  if (codeOf(thrown) !== "unavailable") return toServerError(thrown);
-  return new ServerError(Status.FAILED_PRECONDITION, messageOf(thrown));
+function refusal(error: unknown): ServerError {
+  if (codeOf(error) !== "unavailable") return toServerError(error);
+  return new ServerError(Status.FAILED_PRECONDITION, messageOf(error));
 }
 
 function isSelected(pod: PodIdentity, selector: PodSelector | undefined): boolean {

@@ -10,11 +10,11 @@ it("says why it can't be served, from the first try on, and once", async () => {
   const folder = mkdtempSync(join(tmpdir(), "nk-api-"));
   writeFileSync(join(folder, "file"), "");
   const lines: Record<string, unknown>[] = [];
-  const logger = createLogger("info", { write: (line) => void lines.push(JSON.parse(line)) });
+  const log = createLogger("info", { write: (line) => void lines.push(JSON.parse(line)) });
   const tries = vi.fn();
   // No wait between tries is worth a test's time.
   const clock = { ...systemClock, sleep: (_: number, signal?: AbortSignal) => systemClock.sleep(10, signal) };
-  const api = new LocalApi({ path: join(folder, "file", "agent.sock"), addServices: tries, clock, logger });
+  const api = new LocalApi({ path: join(folder, "file", "agent.sock"), addServices: tries, clock, log });
   const controller = new AbortController();
   const running = api.run(controller.signal);
   await eventually(() => expect(tries.mock.calls.length).toBeGreaterThan(2));

@@ -11,7 +11,7 @@ export interface LocalApiOptions {
   /** How often the socket file is looked at, milliseconds. Default 5 s. */
   checkIntervalMs?: number;
   clock: Clock;
-  logger: Logger;
+  log: Logger;
 }
 
 // Whoever has the right group may ask; the folder's mode decides who reaches it.
@@ -50,7 +50,7 @@ export class LocalApi implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger, path } = this.#options;
+    const { clock, log, path } = this.#options;
     while (!signal.aborted) {
       try {
         await this.#serve(signal);
@@ -58,7 +58,7 @@ export class LocalApi implements Runnable {
         if (signal.aborted) return;
         // Another agent on the node, or a folder that can't be written: the agent's other jobs go on.
         if (!this.#isFailing)
-          logger.warn({ err: error, path }, "local API can't be served, will be tried again");
+          log.warn({ err: error, path }, "local API can't be served, will be tried again");
         this.#isFailing = true;
         this.#problem = `local API: ${(error as Error).message}`;
         await clock.sleep(RETRY_MS, signal).catch(() => {});
@@ -67,7 +67,7 @@ export class LocalApi implements Runnable {
   }
 
   async #serve(signal: AbortSignal): Promise<void> {
-    const { clock, logger, path, addServices, checkIntervalMs = CHECK_INTERVAL_MS } = this.#options;
+    const { clock, log, path, addServices, checkIntervalMs = CHECK_INTERVAL_MS } = this.#options;
     const server = createServer({
       "grpc.max_receive_message_length": LONGEST_REQUEST,
       "grpc.max_concurrent_streams": MOST_STREAMS_OF_A_CONNECTION,
@@ -86,14 +86,14 @@ export class LocalApi implements Runnable {
       );
       this.#problem = undefined;
       this.#isFailing = false;
-      logger.info({ path }, "local API is served");
+      log.info({ path }, "local API is served");
       while (!signal.aborted) {
         await clock.sleep(checkIntervalMs, signal).catch(() => {});
         if (signal.aborted) break;
         const ownership = await ownershipOf(socket, clock);
         if (ownership === "taken") throw new NodekeeperError("conflict", `another process took ${path}`);
         if (ownership === "lost") {
-          logger.warn({ path }, "socket of the local API disappeared, serving again");
+          log.warn({ path }, "socket of the local API disappeared, serving again");
           return;
         }
       }

@@ -46,7 +46,7 @@ describe.skipIf(!hasOpenssl)("the certificate of a server beyond loopback", () =
       certFile: file("tls.crt"),
       privateKeyFile: file("tls.key"),
       clock,
-      log: log as unknown as typeof silentLogger,
+      log as unknown as typeof silentLogger,
     });
     const server = createStatusServer({
       address: "0.0.0.0:0",
@@ -55,7 +55,7 @@ describe.skipIf(!hasOpenssl)("the certificate of a server beyond loopback", () =
       routes: [],
       registry: new Registry(),
       clock,
-      logger: silentLogger,
+      log: silentLogger,
     });
     const controller = new AbortController();
     const running = server.run(controller.signal);

@@ -28,7 +28,7 @@ async function serve(options: Partial<StatusServerOptions> = {}) {
     checks: [],
     routes: [],
     clock: systemClock,
-    logger: silentLogger,
+    log: silentLogger,
   };
   const server = createStatusServer({ ...defaults, ...options, registry });
   const stop = new AbortController();
@@ -129,7 +129,7 @@ describe("the JSON API", () => {
   it.each([["Upper"], ["/slash"], ["a//b"], ["a b"]])("refuses the route path %j", (path) => {
     const routes = [route(path, () => 1)];
     const registry = new Registry();
-    const options = { address: "127.0.0.1:0", checks: [], clock: systemClock, logger: silentLogger };
+    const options = { address: "127.0.0.1:0", checks: [], clock: systemClock, log: silentLogger };
     expect(() => createStatusServer({ ...options, routes, registry })).toThrow(JSON.stringify(path));
   });
 });
@@ -321,7 +321,7 @@ describe("stopping", () => {
       checks: [],
       routes: [],
       clock: systemClock,
-      logger: silentLogger,
+      log: silentLogger,
     };
     const server = createStatusServer({ ...options, registry: new Registry() });
     await server.run(AbortSignal.abort(new Error("never mind")));
@@ -335,7 +335,7 @@ it("names the address that another process listens on", async () => {
   cleanups.push(() => void other.close());
   const { port } = other.address() as { port: number };
   const address = `127.0.0.1:${port}`;
-  const options = { address, checks: [], routes: [], clock: systemClock, logger: silentLogger };
+  const options = { address, checks: [], routes: [], clock: systemClock, log: silentLogger };
   const run = createStatusServer({ ...options, registry: new Registry() }).run(new AbortController().signal);
   await expect(run).rejects.toMatchObject({ code: "conflict", message: expect.stringContaining(address) });
 });

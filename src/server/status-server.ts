@@ -35,7 +35,7 @@ export interface StatusServerOptions extends Omit<RouterOptions, "withholdReason
   /** Required for an address beyond loopback, and used there only: on loopback it is HTTP, open to the machine's users. */
   remote?: RemoteAccess;
   clock: Clock;
-  logger: Logger;
+  log: Logger;
 }
 
 /** Most connections at once. Beyond them the one that was used longest ago is closed. */
@@ -102,13 +102,13 @@ export class StatusServer implements Runnable {
       signal.throwIfAborted();
       server = await this.#createServer(scope.signal);
       await listen(server, this.#configured);
-    } catch (thrown) {
-      this.#listening.reject(thrown);
+    } catch (error) {
+      this.#listening.reject(error);
       if (signal.aborted) return;
-      throw thrown;
+      throw error;
     }
     this.#bound = server.address() as AddressInfo;
-    this.#options.logger.info({ address: this.address }, "Status server listens");
+    this.#options.log.info({ address: this.address }, "Status server listens");
     this.#listening.resolve(this.address!);
     try {
       await failureOrAbort(server, signal);
@@ -173,8 +173,8 @@ export class StatusServer implements Runnable {
         if (this.#remote) await this.#authorize(request, url.pathname, signal);
         return await route();
       });
-    } catch (thrown) {
-      return { handler: "refused", reply: refusalReply(thrown) };
+    } catch (error) {
+      return { handler: "refused", reply: refusalReply(error) };
     }
   }
 
@@ -246,7 +246,7 @@ function send(request: IncomingMessage, response: ServerResponse, reply: Reply, 
 
 function listen(server: Server, { host, port }: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
-    const onError = (thrown: NodeJS.ErrnoException) => reject(bindError(formatAddress(host, port), thrown));
+    const onError = (error: NodeJS.ErrnoException) => reject(bindError(formatAddress(host, port), error));
     server.once("error", onError);
     server.listen({ host, port }, () => {
       server.off("error", onError);
@@ -255,9 +255,9 @@ function listen(server: Server, { host, port }: ListenAddress): Promise<void> {
   });
 }
 
-function bindError(address: string, thrown: NodeJS.ErrnoException): NodekeeperError {
-  const cause = { cause: thrown };
-  switch (thrown.code) {
+function bindError(address: string, error: NodeJS.ErrnoException): NodekeeperError {
+  const cause = { cause: error };
+  switch (error.code) {
     case "EADDRINUSE":
       return new NodekeeperError("conflict", `status server: another process listens on ${address}`, cause);
     case "EACCES":
@@ -282,7 +282,7 @@ function failureOrAbort(server: Server, signal: AbortSignal): Promise<void> {
       settle();
     };
     const onAbort = () => finish(resolve);
-    const onError = (thrown: Error) => finish(() => reject(thrown));
+    const onError = (error: Error) => finish(() => reject(error));
     if (signal.aborted) return resolve();
     signal.addEventListener("abort", onAbort, { once: true });
     server.on("error", onError);

@@ -78,8 +78,8 @@ async function copyStable(file: string, target: string, clock: Clock): Promise<v
       copyFileSync(file, target);
       rmSync(`${target}-wal`, { force: true });
       if (existsSync(`${file}-wal`)) copyFileSync(`${file}-wal`, `${target}-wal`);
-    } catch (cause) {
-      throw new NodekeeperError("unavailable", `${file} can't be copied: ${messageOf(cause)}`, { cause });
+    } catch (error) {
+      throw new NodekeeperError("unavailable", `${file} can't be copied: ${messageOf(error)}`, { cause: error });
     }
     if (stampOf(file) === before) return;
     await clock.sleep(PAUSE_MS);

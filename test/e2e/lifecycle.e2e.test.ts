@@ -253,7 +253,7 @@ function reports(part: ContainerdPart, mode: string, period: number): void {
     const runtime = new CriRuntime({
       endpoint: containerd.socket,
       clock: systemClock,
-      logger: silentLogger,
+      log: silentLogger,
       registry: new Registry(),
     });
     const controller = new AbortController();

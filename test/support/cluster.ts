@@ -60,7 +60,7 @@ export async function startCluster({
   const requests: SeenRequest[] = [];
   const server = createDevApiServer({
     clock: systemClock,
-    logger: silentLogger,
+    log: silentLogger,
     removePodsAfterGrace,
     faults: (request) => {
       requests.push({ ...request, at: performance.now() });

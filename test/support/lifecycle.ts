@@ -30,7 +30,7 @@ export async function startLifecycle(setup: LifecycleSetup = {}) {
   await cri.start();
   ends.push(() => cri.stop());
   const registry = new Registry();
-  const common = { clock: systemClock, logger: silentLogger, registry };
+  const common = { clock: systemClock, log: silentLogger, registry };
   const client = new CriRuntime({ ...common, endpoint: socket, settings: setup.client ?? {} });
   ends.push(() => client[Symbol.dispose]());
   const lifecycle = new PodLifecycleEventGenerator({

@@ -37,7 +37,7 @@ beforeEach(async () => {
     registry: new Registry(),
     routes: evictionRoutes(new RecordQueries(records, new HistoryStore(database))),
     clock: systemClock,
-    logger: silentLogger,
+    log: silentLogger,
   });
   const controller = new AbortController();
   const running = server.run(controller.signal);

@@ -64,8 +64,8 @@ export async function* linesOfFile(path: string): AsyncGenerator<RoundRecord | H
 export function withRound<T>({ id }: RoundRecord, use: () => T): T {
   try {
     return use();
-  } catch (cause) {
-    throw new NodekeeperError("invalid", `round ${id} is no whole record: ${messageOf(cause)}`, { cause });
+  } catch (error) {
+    throw new NodekeeperError("invalid", `round ${id} is no whole record: ${messageOf(error)}`, { cause: error });
   }
 }
 

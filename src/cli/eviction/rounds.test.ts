@@ -96,7 +96,7 @@ describe("rounds --follow", () => {
         },
       ],
       clock: systemClock,
-      logger: silentLogger,
+      log: silentLogger,
     });
     const controller = new AbortController();
     const running = server.run(controller.signal);

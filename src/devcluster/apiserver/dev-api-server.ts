@@ -49,7 +49,7 @@ export interface DevApiServer {
  * Throws `invalid` for any other address.
  */
 export function createDevApiServer(options: DevApiServerOptions): DevApiServer {
-  const { clock, logger, dataDir, address = "127.0.0.1", port = 0 } = options;
+  const { clock, log, dataDir, address = "127.0.0.1", port = 0 } = options;
   checkLoopback(address);
   const store = new ObjectStore(options.historyLimit ?? DEFAULT_HISTORY);
   const catalogue = new Catalogue(builtInResources());
@@ -96,7 +96,7 @@ export function createDevApiServer(options: DevApiServerOptions): DevApiServer {
       if (!running) prepare();
       running = true;
       await listener.open();
-      logger.info({ url: listener.url }, "development API server listens");
+      log.info({ url: listener.url }, "development API server listens");
       return { url: listener.url };
     },
     async stop() {

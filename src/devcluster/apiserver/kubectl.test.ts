@@ -36,7 +36,7 @@ describe.skipIf(!here)("kubectl", () => {
     const kubeconfig = join(home, "kubeconfig");
     // A home of its own: kubectl keeps what it discovers by address, and test ports come again.
     env = { PATH: process.env.PATH, HOME: home, KUBECACHEDIR: join(home, "cache"), KUBECONFIG: kubeconfig };
-    server = createDevApiServer({ clock: systemClock, logger: silentLogger });
+    server = createDevApiServer({ clock: systemClock, log: silentLogger });
     await server.start();
     server.seedNode("n1");
     await server.writeKubeconfig(kubeconfig);

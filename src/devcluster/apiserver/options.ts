@@ -45,7 +45,7 @@ export interface DevApiServerOptions {
   /** A loopback address; 127.0.0.1 by default. Any other is refused. */
   address?: string;
   clock: Clock;
-  logger: Logger;
+  log: Logger;
   /** Where objects are kept in SQLite; in memory only without it. */
   dataDir?: string;
   /**

@@ -173,7 +173,7 @@ describe("lists", () => {
 
 describe("the server", () => {
   test.each(["0.0.0.0", "10.0.0.1", "::", "example.com"])("refuses to listen on %s", (address) => {
-    expect(() => createDevApiServer({ clock: new FakeClock(), logger: silentLogger, address })).toThrow(
+    expect(() => createDevApiServer({ clock: new FakeClock(), log: silentLogger, address })).toThrow(
       "loopback",
     );
   });

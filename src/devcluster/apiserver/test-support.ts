@@ -23,7 +23,7 @@ export interface Harness extends AsyncDisposable {
 
 export async function startServer(options: Partial<DevApiServerOptions> = {}): Promise<Harness> {
   const clock = new FakeClock();
-  const server = createDevApiServer({ clock, logger: silentLogger, ...options });
+  const server = createDevApiServer({ clock, log: silentLogger, ...options });
   const { url } = await server.start();
   const call: Harness["call"] = async (method, path, body, headers = {}) => {
     const response = await fetch(url + path, {

@@ -28,7 +28,7 @@ beforeEach(async () => {
   fault = () => undefined;
   server = createDevApiServer({
     clock: systemClock,
-    logger: silentLogger,
+    log: silentLogger,
     removePodsAfterGrace: false,
     faults: (request) => {
       requests.push(request);

@@ -143,9 +143,9 @@ export class DevKubelet implements Runnable {
     this.#stopping.set(uid, grace);
     const stop = this.#runs
       .stop(uid, grace, signal)
-      .catch((err: unknown) => {
+      .catch((error: unknown) => {
         if (signal.aborted) return;
-        this.#options.log.warn({ err, uid }, "containers can't be stopped, trying again");
+        this.#options.log.warn({ err: error, uid }, "containers can't be stopped, trying again");
         this.#stopping.delete(uid);
         this.#queue.addRateLimited(uid);
       })
@@ -162,9 +162,9 @@ export class DevKubelet implements Runnable {
         preconditions: { uid },
         signal,
       });
-    } catch (thrown) {
+    } catch (error) {
       // Gone, or another pod has its name by now: the watch tells.
-      if (codeOf(thrown) !== "notFound" && codeOf(thrown) !== "conflict") throw thrown;
+      if (codeOf(error) !== "notFound" && codeOf(error) !== "conflict") throw error;
     }
   }
 
@@ -181,9 +181,9 @@ export class DevKubelet implements Runnable {
         { metadata: { uid, resourceVersion }, status },
         { namespace, subresource: "status", signal },
       );
-    } catch (thrown) {
+    } catch (error) {
       // Changed or gone meanwhile: the watch brings it, and it is worked on again.
-      if (codeOf(thrown) !== "notFound" && codeOf(thrown) !== "conflict") throw thrown;
+      if (codeOf(error) !== "notFound" && codeOf(error) !== "conflict") throw error;
     }
   }
 }

@@ -27,7 +27,7 @@ beforeEach(async () => {
   fault = () => undefined;
   server = createDevApiServer({
     clock: systemClock,
-    logger: silentLogger,
+    log: silentLogger,
     faults: (request) => fault(request),
   });
   const { url } = await server.start();

@@ -27,10 +27,10 @@ export function unimplemented(method: string): Error {
 }
 
 /** What a caller is told of what was thrown. */
-export function serverError(thrown: unknown): { code: status; details: string } {
-  if (thrown instanceof Error && "details" in thrown) return thrown as never;
-  const code = codeOf(thrown);
-  const details = messageOf(thrown);
+export function serverError(error: unknown): { code: status; details: string } {
+  if (error instanceof Error && "details" in error) return error as never;
+  const code = codeOf(error);
+  const details = messageOf(error);
   if (code === "notFound") return { code: status.NOT_FOUND, details };
   if (code === "stopped") return { code: status.UNAVAILABLE, details };
   return { code: status.UNKNOWN, details };

@@ -66,8 +66,8 @@ function parseCommand(line: string): Command {
   let command: Partial<Record<string, unknown>> | null;
   try {
     command = JSON.parse(line);
-  } catch (cause) {
-    throw new NodekeeperError("invalid", `not a line of JSON: ${quote(line)}`, { cause });
+  } catch (error) {
+    throw new NodekeeperError("invalid", `not a line of JSON: ${quote(line)}`, { cause: error });
   }
   const op = command?.op;
   const fields = requiredFields[op as Command["op"]];

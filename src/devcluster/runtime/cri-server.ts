@@ -129,7 +129,7 @@ export class SimulatedCri {
             (answer as (request: unknown, signal: AbortSignal) => unknown)(request, signal),
           ).then(
             (value) => reply(null, value),
-            (thrown) => reply(serverError(thrown)),
+            (error) => reply(serverError(error)),
           );
         },
       );
@@ -196,8 +196,8 @@ export class SimulatedCri {
           if (!call.write(part)) await abortable(once(call, "drain"), cancelled.signal);
         }
         call.end();
-      } catch (thrown) {
-        if (!call.cancelled) call.emit("error", serverError(thrown));
+      } catch (error) {
+        if (!call.cancelled) call.emit("error", serverError(error));
       }
     });
   }

@@ -156,7 +156,7 @@ export async function setUp(setup: Setup = {}) {
     setup.server ??
     createDevApiServer({
       clock: systemClock,
-      logger: silentLogger,
+      log: silentLogger,
       faults: (request) => faults?.(request),
       admit: (request) => {
         if (request.method === "GET" || !request.path.includes("resourceslices")) return undefined;

@@ -1,6 +1,6 @@
 import { type Reading, SharedReading } from "../../host/index.ts";
 import type { KubeClient, KubeObject } from "../../kube/index.ts";
-import { type Clock, codeOf, messageOf, NodekeeperError } from "../../lib/index.ts";
+import { type Clock, codeOf, toNodekeeperError } from "../../lib/index.ts";
 import { customNodeResource } from "../../reporting/index.ts";
 import type { ResourceListReader } from "./parts.ts";
 
@@ -34,15 +34,11 @@ async function readAllocatable(options: AllocatableOptions): Promise<Reading<Rec
     const allocatable = allocatableOf(await client.get(resource, nodeName, { deadlineMs }));
     if (allocatable) return { state: "read", at, value: allocatable, problems: [] };
     return { state: "missing", at, message: `CustomNodeResource ${nodeName} tells nothing allocatable` };
-  } catch (thrown) {
-    if (codeOf(thrown) === "notFound") {
+  } catch (error) {
+    if (codeOf(error) === "notFound") {
       return { state: "missing", at, message: `there is no CustomNodeResource ${nodeName}` };
     }
-    const error =
-      thrown instanceof NodekeeperError
-        ? thrown
-        : new NodekeeperError(codeOf(thrown), messageOf(thrown), { cause: thrown });
-    return { state: "failed", at, error };
+    return { state: "failed", at, error: toNodekeeperError(error) };
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ObservedPod } from "../../eviction/index.ts";
 import { freshReading, type HostReadings, type Reading, SharedReading } from "../../host/index.ts";
-import { type Clock, codeOf, messageOf, NodekeeperError, withDeadline } from "../../lib/index.ts";
+import { type Clock, toNodekeeperError, withDeadline } from "../../lib/index.ts";
 import type { PodStats, RuntimeStats } from "../../runtime/index.ts";
 
 /** What a pod's containers use together, bytes; what is not told is undefined. */
@@ -94,12 +94,8 @@ export async function readPodStats(
       stats.pods(signal),
     );
     return { state: "read", at, value, problems: [] };
-  } catch (thrown) {
-    const error =
-      thrown instanceof NodekeeperError
-        ? thrown
-        : new NodekeeperError(codeOf(thrown), messageOf(thrown), { cause: thrown });
-    return { state: "failed", at, error };
+  } catch (error) {
+    return { state: "failed", at, error: toNodekeeperError(error) };
   }
 }
 

@@ -79,7 +79,7 @@ async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
   cleanups.push(() => kubelet[Symbol.asyncDispose]());
   kubelet.pods = [holding("web", 1n)];
   const clock = new FakeClock();
-  const logger = { ...silentLogger, warn: vi.fn(), info: vi.fn() };
+  const log = { ...silentLogger, warn: vi.fn(), info: vi.fn() };
   const pods = new Pods();
   const devices = new Devices();
   const registry = new Registry();
@@ -94,7 +94,7 @@ async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
     // The host keeps the real clock: its deadline bounds real reads.
     host: new Host({ root: machine.root }),
     clock,
-    logger,
+    log,
     metrics,
     pods,
     devices,
@@ -109,7 +109,7 @@ async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
     await clock.step(0);
     expect(clock.timers).toBe(1);
   };
-  return { kubelet, clock, logger, pods, devices, reporter, metric, ended };
+  return { kubelet, clock, log, pods, devices, reporter, metric, ended };
 }
 
 const holding = (name: string, cpu: bigint) => ({
@@ -168,32 +168,32 @@ describe("getReportContent", () => {
   });
 
   it("follows the kubelet's configuration file, and keeps the policy when it can't be read", async () => {
-    const { kubelet, reporter, logger } = await setUp();
+    const { kubelet, reporter, log } = await setUp();
     const configFile = join(kubelet.folder, "config.yaml");
     const other = await setUp({ podResourcesSocket: kubelet.socket, configFile });
     await kubelet.start();
     const policy = async () => fields(await other.reporter.getReportContent(noAbort)).TopologyPolicy;
     expect(await policy()).toBeUndefined();
-    expect(other.logger.warn).toHaveBeenCalledTimes(1);
+    expect(other.log.warn).toHaveBeenCalledTimes(1);
     await writeFile(configFile, "kind: KubeletConfiguration\ntopologyManagerPolicy: single-numa-node\n");
     expect(await policy()).toBe("SingleNUMANodeContainerLevel");
     await writeFile(configFile, "kind: KubeletConf");
     expect(await policy()).toBe("SingleNUMANodeContainerLevel");
-    expect(other.logger.warn).toHaveBeenCalledTimes(2);
+    expect(other.log.warn).toHaveBeenCalledTimes(2);
 
     expect(fields(await reporter.getReportContent(noAbort)).TopologyPolicy).toBeUndefined();
-    expect(logger.warn).not.toHaveBeenCalled();
+    expect(log.warn).not.toHaveBeenCalled();
   });
 
   it("fails while the kubelet is away, which is said once, and so is its return", async () => {
-    const { kubelet, reporter, logger, metric } = await setUp();
+    const { kubelet, reporter, log, metric } = await setUp();
     for (const _ of [1, 2]) {
       await expect(reporter.getReportContent(noAbort)).rejects.toMatchObject({ code: "unavailable" });
     }
-    expect(logger.warn).toHaveBeenCalledTimes(1);
+    expect(log.warn).toHaveBeenCalledTimes(1);
     await kubelet.start();
     await reporter.getReportContent(noAbort);
-    expect(logger.info.mock.calls.map(([, message]) => message)).toEqual([
+    expect(log.info.mock.calls.map(([, message]) => message)).toEqual([
       "Kubelet's resources are reported again",
     ]);
     expect(await metric("nodekeeper_intree_kubelet_readings_total")).toEqual([
@@ -217,7 +217,7 @@ describe("getReportContent", () => {
   });
 
   it("counts a caller that leaves as no failure of the kubelet", async () => {
-    const { kubelet, reporter, clock, logger } = await setUp();
+    const { kubelet, reporter, clock, log } = await setUp();
     kubelet.answerList = () => new Promise(() => {});
     await kubelet.start();
     const controller = new AbortController();
@@ -226,7 +226,7 @@ describe("getReportContent", () => {
     controller.abort(new Error("enough"));
     await expect(asked).rejects.toThrow("enough");
     await until("the reading has ended", () => clock.timers === 0);
-    expect(logger.warn).not.toHaveBeenCalled();
+    expect(log.warn).not.toHaveBeenCalled();
   });
 
   it("waits for the runtime's pods: without them nobody would hold anything", async () => {
@@ -258,17 +258,17 @@ describe("getReportContent", () => {
   });
 
   it("says once what can't be reported, and once that it can again", async () => {
-    const { kubelet, reporter, logger } = await setUp();
+    const { kubelet, reporter, log } = await setUp();
     kubelet.allocatable = { cpuIds: [1n, 77n] };
     await kubelet.start();
     await reporter.getReportContent(noAbort);
     await reporter.getReportContent(noAbort);
-    expect(logger.warn.mock.calls).toEqual([
+    expect(log.warn.mock.calls).toEqual([
       [expect.objectContaining({ problems: ["CPU 77 is not online"] }), expect.any(String)],
     ]);
     kubelet.allocatable = { cpuIds: [1n] };
     await reporter.getReportContent(noAbort);
-    expect(logger.info).toHaveBeenCalledTimes(1);
+    expect(log.info).toHaveBeenCalledTimes(1);
   });
 });
 
@@ -358,7 +358,7 @@ describe("listAndWatch", () => {
   });
 
   it("tries again soon while the kubelet is away, and goes on where it was", async () => {
-    const { kubelet, reporter, clock, logger, ended } = await setUp();
+    const { kubelet, reporter, clock, log, ended } = await setUp();
     await kubelet.start();
     const { seen } = watch(reporter);
     await until("the first content", () => seen.length === 1);
@@ -368,12 +368,12 @@ describe("listAndWatch", () => {
     await ended(2);
     await clock.step(retryIntervalMs);
     await ended(3);
-    expect(logger.warn).toHaveBeenCalledTimes(1);
+    expect(log.warn).toHaveBeenCalledTimes(1);
     await kubelet.start();
     await clock.step(retryIntervalMs);
     await ended(4);
-    expect(logger.info).toHaveBeenCalledTimes(1);
-    expect(logger.warn).toHaveBeenCalledTimes(1);
+    expect(log.info).toHaveBeenCalledTimes(1);
+    expect(log.warn).toHaveBeenCalledTimes(1);
     expect(seen).toHaveLength(1);
   });
 
@@ -434,14 +434,14 @@ describe("listAndWatch", () => {
   });
 
   it("goes by time alone where changes can't be followed", async () => {
-    const { kubelet, reporter, clock, pods, logger, ended } = await setUp();
+    const { kubelet, reporter, clock, pods, log, ended } = await setUp();
     vi.spyOn(pods, "changes").mockImplementation(() => {
       throw new Error("no log");
     });
     await kubelet.start();
     const { seen } = watch(reporter);
     await until("the first content", () => seen.length === 1);
-    expect(logger.warn).toHaveBeenCalledTimes(1);
+    expect(log.warn).toHaveBeenCalledTimes(1);
     await ended(1);
     await clock.step(resyncIntervalMs);
     await until("the kubelet is asked", () => kubelet.lists === 2);

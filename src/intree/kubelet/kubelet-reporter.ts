@@ -9,7 +9,7 @@ import { SharedWork } from "./shared-work.ts";
 export const KUBELET_REPORTER_NAME = "kubelet-reporter-plugin";
 
 export interface KubeletReporterOptions extends KubeletReaderOptions {
-  logger: Logger;
+  log: Logger;
   metrics: KubeletReporterMetrics;
 }
 
@@ -91,14 +91,14 @@ export class KubeletReporter implements ReporterSource {
   async #follow(change: WakeableSleep, signal: AbortSignal): Promise<void> {
     try {
       for await (const _ of this.#options.pods.changes(signal)) change.wake();
-    } catch (err) {
+    } catch (error) {
       if (signal.aborted) return;
-      this.#options.logger.warn({ err }, "Pods can't be followed; asking by time alone");
+      this.#options.log.warn({ err: error }, "Pods can't be followed; asking by time alone");
     }
   }
 
   async #read(signal: AbortSignal): Promise<Content> {
-    const { clock, logger, metrics, pods, settings } = this.#options;
+    const { clock, log, metrics, pods, settings } = this.#options;
     const what = `kubelet at ${settings.podResourcesSocket}`;
     try {
       await withDeadline(clock, settings.timeoutMs, "first list of the runtime's pods", signal, (each) =>
@@ -109,20 +109,20 @@ export class KubeletReporter implements ReporterSource {
       );
       metrics.readings.inc({ result: "ok" });
       metrics.unknownPods.set(reading.unknownPods.length);
-      if (this.#isAway) logger.info({}, "Kubelet's resources are reported again");
+      if (this.#isAway) log.info({}, "Kubelet's resources are reported again");
       this.#isAway = false;
       this.#logChange(reading);
       const content = { zones: JSON.stringify(reading.zones), policy: reading.policy };
       this.#last = { content, at: clock.monotonic() };
       return content;
-    } catch (err) {
+    } catch (error) {
       // Nobody waits for it any more: that says nothing of the kubelet.
-      if (signal.aborted) throw err;
-      metrics.readings.inc({ result: codeOf(err) });
+      if (signal.aborted) throw error;
+      metrics.readings.inc({ result: codeOf(error) });
       if (!this.#isAway)
-        logger.warn({ err }, "Kubelet's resources can't be reported; the last content stays");
+        log.warn({ err: error }, "Kubelet's resources can't be reported; the last content stays");
       this.#isAway = true;
-      throw err;
+      throw error;
     }
   }
 
@@ -131,9 +131,9 @@ export class KubeletReporter implements ReporterSource {
     const current = problems.join("; ");
     if (current === this.#lastProblems) return;
     this.#lastProblems = current;
-    const { logger } = this.#options;
-    if (current === "") logger.info({}, "Everything the kubelet says is reported again");
-    else logger.warn({ problems }, "Part of what the kubelet says can't be reported");
+    const { log } = this.#options;
+    if (current === "") log.info({}, "Everything the kubelet says is reported again");
+    else log.warn({ problems }, "Part of what the kubelet says can't be reported");
   }
 
   #response(content: Content): GetReportContentResponse {

@@ -59,9 +59,9 @@ export class PodResources {
     const bytes = await this.#channel.call(`${fullName}/${method}`, [request], signal);
     try {
       return response.decode(bytes);
-    } catch (cause) {
+    } catch (error) {
       throw new NodekeeperError("corrupt", `${method} of ${this.#path}: the answer is no ${method} answer`, {
-        cause,
+        cause: error,
       });
     }
   }

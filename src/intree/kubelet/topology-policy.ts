@@ -60,8 +60,8 @@ export async function readTopologyManager(path: string): Promise<TopologyManager
   const text = await readBounded(path);
   try {
     return topologyManagerOf(text);
-  } catch (cause) {
-    throw new NodekeeperError("invalid", `kubelet configuration ${path}`, { cause });
+  } catch (error) {
+    throw new NodekeeperError("invalid", `kubelet configuration ${path}`, { cause: error });
   }
 }
 
@@ -79,8 +79,8 @@ function word(value: unknown, name: string, otherwise: string): string {
 function parsedYaml(text: string): unknown {
   try {
     return parse(text, { maxAliasCount: 100, logLevel: "error" });
-  } catch (cause) {
-    throw new NodekeeperError("invalid", "no YAML", { cause });
+  } catch (error) {
+    throw new NodekeeperError("invalid", "no YAML", { cause: error });
   }
 }
 
@@ -95,9 +95,9 @@ async function readBounded(path: string): Promise<string> {
     } finally {
       await file.close();
     }
-  } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code === "ENOENT" ? "notFound" : "unavailable";
-    throw new NodekeeperError(code, `kubelet configuration ${path} can't be read`, { cause });
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code === "ENOENT" ? "notFound" : "unavailable";
+    throw new NodekeeperError(code, `kubelet configuration ${path} can't be read`, { cause: error });
   }
   throw new NodekeeperError("exhausted", `kubelet configuration ${path} is larger than 1 MiB`);
 }

@@ -26,9 +26,9 @@ const pod = {
 function errorOf(work: () => unknown): ExpressionError {
   try {
     work();
-  } catch (thrown) {
-    if (thrown instanceof ExpressionError) return thrown;
-    throw thrown;
+  } catch (error) {
+    if (error instanceof ExpressionError) return error;
+    throw error;
   }
   throw new Error("it was taken");
 }

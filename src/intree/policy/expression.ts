@@ -74,8 +74,8 @@ export class Compiler {
     const evaluate = (variables: Readonly<Record<string, unknown>>) => {
       try {
         return read(run(variables));
-      } catch (thrown) {
-        return { problem: summaryOf(thrown) };
+      } catch (error) {
+        return { problem: summaryOf(error) };
       }
     };
     return { text, reads, steps, evaluate };
@@ -92,21 +92,21 @@ function checkResult(type: string | undefined, wanted: ResultType, ast: ASTNode)
 function attempt<T>(work: () => T): T {
   try {
     return work();
-  } catch (thrown) {
-    throw expressionErrorOf(thrown);
+  } catch (error) {
+    throw expressionErrorOf(error);
   }
 }
 
-function expressionErrorOf(thrown: unknown): ExpressionError {
-  const offset = isCelError(thrown) ? (thrown.range?.start ?? 0) : 0;
-  return new ExpressionError(summaryOf(thrown), offset, { cause: thrown });
+function expressionErrorOf(error: unknown): ExpressionError {
+  const offset = isCelError(error) ? (error.range?.start ?? 0) : 0;
+  return new ExpressionError(summaryOf(error), offset, { cause: error });
 }
 
 // The library's own message draws the place in several lines; the loader tells it as line and column.
-function summaryOf(thrown: unknown): string {
-  return isCelError(thrown) ? thrown.summary : messageOf(thrown);
+function summaryOf(error: unknown): string {
+  return isCelError(error) ? error.summary : messageOf(error);
 }
 
-function isCelError(thrown: unknown): thrown is ParseError | CelTypeError | EvaluationError {
-  return thrown instanceof ParseError || thrown instanceof CelTypeError || thrown instanceof EvaluationError;
+function isCelError(error: unknown): error is ParseError | CelTypeError | EvaluationError {
+  return error instanceof ParseError || error instanceof CelTypeError || error instanceof EvaluationError;
 }

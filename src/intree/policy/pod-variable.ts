@@ -69,8 +69,8 @@ export function podVariable(
         memory: unitsOf(requests.get("memory") ?? 0n),
         ephemeralStorage: unitsOf(requests.get("ephemeral-storage") ?? 0n),
       };
-    } catch (thrown) {
-      return { unknown: `its requests can't be read: ${messageOf(thrown)}` };
+    } catch (error) {
+      return { unknown: `its requests can't be read: ${messageOf(error)}` };
     }
   }
   for (const path of reads) {

@@ -36,7 +36,7 @@ const policyKeys = [
  */
 export function readPolicies(file: string, text: string): LoadedPolicies {
   const problems: PolicyProblem[] = [];
-  const refuse = (policy: string, thrown: unknown) => problems.push(problemOf(file, policy, thrown));
+  const refuse = (policy: string, error: unknown) => problems.push(problemOf(file, policy, error));
   const policies: Policy[] = [];
   try {
     const { fields, source } = parseYaml(text, LONGEST_FILE, ["policies"]);
@@ -51,12 +51,12 @@ export function readPolicies(file: string, text: string): LoadedPolicies {
           throw new PlacedError("name", placeOf(node, source), "another policy has this name");
         }
         policies.push(policy);
-      } catch (thrown) {
-        refuse(name, thrown);
+      } catch (error) {
+        refuse(name, error);
       }
     }
-  } catch (thrown) {
-    refuse("", thrown);
+  } catch (error) {
+    refuse("", error);
   }
   return { policies, problems };
 }
@@ -162,7 +162,7 @@ function nameOf(node: unknown): string {
   return isScalar(name) ? String(name.value).slice(0, 63) : "";
 }
 
-function problemOf(file: string, policy: string, thrown: unknown): PolicyProblem {
-  const { field, line, column } = thrown instanceof PlacedError ? thrown : { field: "", line: 0, column: 0 };
-  return { file, policy, field, line, column, message: messageOf(thrown) };
+function problemOf(file: string, policy: string, error: unknown): PolicyProblem {
+  const { field, line, column } = error instanceof PlacedError ? error : { field: "", line: 0, column: 0 };
+  return { file, policy, field, line, column, message: messageOf(error) };
 }

@@ -42,11 +42,11 @@ export function readSceneFile(file: string, text: string): SceneFile {
     const node = fields.fields("node", Object.keys(nodeFields));
     const pods = fields.fieldsList("pods", MOST_PODS, Object.keys(podFields)) ?? [];
     return { node: node ? readTree(node, nodeFields) : {}, pods: pods.map(readPod) };
-  } catch (thrown) {
-    if (!(thrown instanceof NodekeeperError)) throw thrown;
-    const place = thrown instanceof PlacedError && thrown.line > 0 ? `:${thrown.line}:${thrown.column}` : "";
-    const field = thrown instanceof PlacedError && thrown.field !== "" ? `${thrown.field}: ` : "";
-    throw new NodekeeperError("invalid", `${file}${place}: ${field}${thrown.message}`, { cause: thrown });
+  } catch (error) {
+    if (!(error instanceof NodekeeperError)) throw error;
+    const place = error instanceof PlacedError && error.line > 0 ? `:${error.line}:${error.column}` : "";
+    const field = error instanceof PlacedError && error.field !== "" ? `${error.field}: ` : "";
+    throw new NodekeeperError("invalid", `${file}${place}: ${field}${error.message}`, { cause: error });
   }
 }
 

@@ -63,9 +63,9 @@ export async function tryPolicy(
       ...excluded.map(({ pod, kind, why }) => ({ ...referenceTo(pod.pod), kind, why })),
       ...scene.others.map(({ pod, why }) => ({ ...referenceTo(pod), kind: "notCandidate" as const, why })),
     ];
-  } catch (thrown) {
+  } catch (error) {
     signal.throwIfAborted();
-    trial.problems.push(messageOf(thrown));
+    trial.problems.push(messageOf(error));
   }
   return trial;
 }

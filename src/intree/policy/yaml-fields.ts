@@ -162,10 +162,10 @@ export class YamlFields {
     try {
       // YAML takes "5" for a number and "true" for a boolean; as expressions they are texts again.
       return read(typeof value === "string" ? value : (scalar.source ?? String(value)));
-    } catch (thrown) {
-      if (!(thrown instanceof NodekeeperError)) throw thrown;
-      const offset = thrown instanceof ExpressionError ? thrown.offset : 0;
-      throw new PlacedError(this.#in(field), placeIn(scalar, offset, this.#source), thrown.message);
+    } catch (error) {
+      if (!(error instanceof NodekeeperError)) throw error;
+      const offset = error instanceof ExpressionError ? error.offset : 0;
+      throw new PlacedError(this.#in(field), placeIn(scalar, offset, this.#source), error.message);
     }
   }
 

@@ -21,7 +21,7 @@ export function createHarness(options: HarnessOptions = {}) {
     runtime,
     ...(options.store ? { store: options.store } : {}),
     clock,
-    logger: createLogger("info", { write: (line) => lines.push(JSON.parse(line)) }),
+    log: createLogger("info", { write: (line) => lines.push(JSON.parse(line)) }),
     registry,
     ...(options.settings ? { settings: options.settings } : {}),
     random: () => 0.5,

@@ -109,7 +109,7 @@ export function startManager(directory: string, options: Partial<PluginManagerOp
     directories: [directory],
     handlers: [handler],
     clock: systemClock,
-    logger: silentLogger,
+    log: silentLogger,
     registry,
     rescanIntervalMs: 500,
     livenessIntervalMs: 100,

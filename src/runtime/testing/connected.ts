@@ -15,7 +15,7 @@ export async function connected(answers: CriAnswers, options: ConnectedOptions =
   const runtime = new CriRuntime({
     endpoint: `unix://${server.path}`,
     clock: options.clock ?? systemClock,
-    logger: silentLogger,
+    log: silentLogger,
     registry,
     ...(options.settings ? { settings: options.settings } : {}),
   });

@@ -72,13 +72,13 @@ export class Child {
     for (;;) {
       try {
         return await check();
-      } catch (cause) {
+      } catch (error) {
         if (this.isRunning && Date.now() < endsAt) {
           await sleep(50);
           continue;
         }
         const state = this.isRunning ? `not ${what} after ${PATIENCE_MS} ms` : "ended";
-        throw new Error(`${this.#options.name} ${state}:\n${this.log.slice(-4_000)}`, { cause });
+        throw new Error(`${this.#options.name} ${state}:\n${this.log.slice(-4_000)}`, { cause: error });
       }
     }
   }

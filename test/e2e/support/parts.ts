@@ -36,8 +36,8 @@ export function readParts(): Parts {
     const known = JSON.parse(readFileSync(partsFile, "utf8"));
     const notYet: Part = { missing: "`node test/e2e/prepare.ts` of this checkout has not been run" };
     return Object.fromEntries(partNames.map((name) => [name, known[name] ?? notYet])) as Parts;
-  } catch (cause) {
-    throw new Error("run `npm run test:e2e`, which prepares the real parts first", { cause });
+  } catch (error) {
+    throw new Error("run `npm run test:e2e`, which prepares the real parts first", { cause: error });
   }
 }
 

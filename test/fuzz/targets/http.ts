@@ -57,7 +57,7 @@ async function start() {
     registry: new Registry(),
     routes: [{ path: "echo", summary: "Its query.", handle: (query) => Object.fromEntries(query) }],
     clock: systemClock,
-    logger: silentLogger,
+    log: silentLogger,
   });
   const controller = new AbortController();
   const running = status.run(controller.signal);

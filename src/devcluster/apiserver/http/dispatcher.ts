@@ -87,7 +87,7 @@ export class Dispatcher {
   #answerFailure(call: Call | undefined, response: ServerResponse, error: unknown): void {
     if (!(error instanceof StatusError)) {
       const { method, url } = { method: call?.method, url: call?.pathname };
-      this.#options.logger.error(
+      this.#options.log.error(
         { err: error, method, path: url },
         "request failed inside the development API server",
       );

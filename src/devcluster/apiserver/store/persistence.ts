@@ -20,11 +20,11 @@ export class Persistence {
     try {
       this.#database = new DatabaseSync(path);
       this.#prepareTables();
-    } catch (cause) {
+    } catch (error) {
       throw new NodekeeperError(
         "corrupt",
-        `${path}: can't be read as a dev cluster's data: ${messageOf(cause)}`,
-        { cause },
+        `${path}: can't be read as a dev cluster's data: ${messageOf(error)}`,
+        { cause: error },
       );
     }
     this.#put = this.#database.prepare(

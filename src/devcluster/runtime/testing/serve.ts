@@ -23,7 +23,7 @@ export function simulations() {
     const client = new CriRuntime({
       endpoint: cri.socket,
       clock: systemClock,
-      logger: silentLogger,
+      log: silentLogger,
       registry: new Registry(),
     });
     ends.push(() => client[Symbol.dispose]());

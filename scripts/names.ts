@@ -1,0 +1,46 @@
+import { glob, readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+interface NameRule {
+  pattern: RegExp;
+  instead: string;
+  /** Tests that run a command call what it wrote to stderr `err`. */
+  exceptTests?: boolean;
+}
+
+/** One word per thing in code. Comments and texts in double quotes are not looked at. */
+const rules: readonly NameRule[] = [
+  { pattern: /\bcatch \((?!error\b)\w+/, instead: "catch (error)" },
+  { pattern: /\bthrown\b/, instead: "error" },
+  { pattern: /(?<!\.)\berr\b(?!:)/, instead: "error; `err` is the log's key alone", exceptTests: true },
+  { pattern: /#?\blogger\b/, instead: "log" },
+  { pattern: /\bchild\(\{ (?:room):/, instead: "component, as the log's key for a part of the agent" },
+];
+
+/** What breaks the rules in the repository at `root`, one line each. */
+export async function findNameProblems(root: string): Promise<string[]> {
+  const problems: string[] = [];
+  for await (const entry of glob("{src,sdk,test,bench,examples,scripts}/**/*.ts", { cwd: root })) {
+    const file = entry.replaceAll("\\", "/");
+    if (file.startsWith("src/gen/") || file === "scripts/names.ts") continue;
+    problems.push(...nameProblemsIn(file, await readFile(join(root, file), "utf8")));
+  }
+  return problems.sort();
+}
+
+/** The same for one file. */
+export function nameProblemsIn(file: string, source: string): string[] {
+  return source.split("\n").flatMap((line, at) => {
+    const code = withoutTexts(line);
+    return rules.flatMap(({ pattern, instead, exceptTests = false }) => {
+      const found = exceptTests && file.endsWith(".test.ts") ? undefined : pattern.exec(code)?.[0];
+      if (found === undefined) return [];
+      return [`${file}:${at + 1}: "${found}": write ${instead}`];
+    });
+  });
+}
+
+function withoutTexts(line: string): string {
+  if (/^\s*(\*|\/\/|\/\*)/.test(line)) return "";
+  return line.replace(/"(?:[^"\\]|\\.)*"/g, '""').replace(/\/\/ .*$/, "");
+}
