@@ -1,13 +1,10 @@
-import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
-import { connect } from "node:net";
 import { ClientError, Status } from "nice-grpc";
-import { checkSocketPath } from "../lib/index.ts";
 import type { DialOptions } from "./dial-unix.ts";
 import { fromGrpcError } from "./grpc-errors.ts";
-import { UnaryAnswer } from "./unary-answer.ts";
+import { HEADER_BYTES } from "./raw-call.ts";
+import { RawConnection } from "./raw-connection.ts";
 
-const HEADER_BYTES = 5;
-// What the other side may send before it hears that it was read: with HTTP/2's 64 KB, a message of a megabyte takes
+// What the server may send before it hears that it was read: with HTTP/2's 64 KB, a message of a megabyte takes
 // twenty round trips.
 const STREAM_WINDOW = 4 * 1024 * 1024;
 const SESSION_WINDOW = 8 * 1024 * 1024;
@@ -25,40 +22,18 @@ export async function* streamMessages(
   { maxReceiveBytes }: DialOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
-  checkSocketPath(path);
   signal.throwIfAborted();
-  const session = openSession(path);
-  let broken: unknown;
-  session.on("error", (error) => {
-    broken ??= error;
+  using connection = new RawConnection(path, {
+    streamWindowBytes: STREAM_WINDOW,
+    sessionWindowBytes: SESSION_WINDOW,
   });
-  const stream = session.request({
-    ":method": "POST",
-    ":path": `/${method}`,
-    "content-type": "application/grpc",
-    te: "trailers",
-  });
-  const onAbort = () => session.destroy();
-  signal.addEventListener("abort", onAbort, { once: true });
-  const status = new UnaryAnswer(0);
-  stream.on("response", (headers) => status.takeHeaders(headers));
-  stream.on("trailers", (trailers) => status.takeTrailers(trailers));
-  const header = Buffer.alloc(HEADER_BYTES);
-  header.writeUInt32BE(request.length, 1);
-  stream.end(Buffer.concat([header, request]));
   try {
-    yield* messagesOf(stream, method, maxReceiveBytes);
+    using call = connection.call(method, [request]);
+    yield* messagesOf(call.chunks(signal), method, maxReceiveBytes);
   } catch (error) {
-    broken ??= error;
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-    if (!stream.destroyed) stream.close(constants.NGHTTP2_CANCEL);
-    session.destroy();
+    signal.throwIfAborted();
+    throw fromGrpcError(error);
   }
-  signal.throwIfAborted();
-  if (broken instanceof ClientError) throw fromGrpcError(broken);
-  const failure = status.failure(method, broken);
-  if (failure) throw fromGrpcError(failure);
 }
 
 async function* messagesOf(
@@ -91,16 +66,4 @@ async function* messagesOf(
     }
   }
   if (held > 0) throw new ClientError(method, Status.INTERNAL, "the stream ended in the middle of a message");
-}
-
-function openSession(path: string): ClientHttp2Session {
-  // The name is for the :authority: servers refuse an empty or path-like one.
-  const session = connectHttp2("http://localhost", {
-    createConnection: () => connect(path),
-    settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
-  });
-  session.once("connect", () => {
-    if (!session.destroyed) session.setLocalWindowSize(SESSION_WINDOW);
-  });
-  return session;
 }

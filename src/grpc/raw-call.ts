@@ -1,0 +1,101 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, constants } from "node:http2";
+import { CallStatus } from "./call-status.ts";
+
+/** The bytes before each message of a gRPC body: a zero for "not compressed", and the length. */
+export const HEADER_BYTES = 5;
+
+/**
+ * One gRPC call over HTTP/2 whose request and answer are bytes. Read its body once, by `receive` or `chunks`, in the
+ * turn of the event loop that made it; then dispose of it, which ends the stream where it is still open.
+ */
+export class RawCall implements Disposable {
+  readonly session: ClientHttp2Session;
+  readonly #method: string;
+  readonly #stream: ClientHttp2Stream;
+  readonly #status = new CallStatus();
+  #failure: unknown;
+
+  /**
+   * @param method "package.Service/Method"
+   * @param pieces the encoded request; must not change before the call has ended
+   */
+  constructor(session: ClientHttp2Session, method: string, pieces: readonly Uint8Array[]) {
+    this.session = session;
+    this.#method = method;
+    this.#stream = session.request({
+      ":method": "POST",
+      ":path": `/${method}`,
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    this.#stream.on("response", (headers) => this.#status.takeHeaders(headers));
+    this.#stream.on("trailers", (trailers) => this.#status.takeTrailers(trailers));
+    this.#stream.on("error", (error) => {
+      this.#failure ??= error;
+    });
+    const header = Buffer.alloc(HEADER_BYTES);
+    header.writeUInt32BE(
+      pieces.reduce((sum, piece) => sum + piece.length, 0),
+      1,
+    );
+    this.#stream.write(header);
+    for (const piece of pieces) this.#stream.write(piece);
+    this.#stream.end();
+  }
+
+  /** Whether the server has sent headers. */
+  get hasHeaders(): boolean {
+    return this.#status.hasHeaders;
+  }
+
+  /**
+   * Reads the body as it comes. Resolves when the server ended the call with OK. Rejects with the ClientError of its
+   * status, or `UNAVAILABLE`; with what `onChunk` throws; and with the signal's reason.
+   */
+  receive(onChunk: (chunk: Buffer) => void, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      const onAbort = () => reject(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#stream.on("data", (chunk: Buffer) => {
+        try {
+          onChunk(chunk);
+        } catch (error) {
+          reject(error);
+          this[Symbol.dispose]();
+        }
+      });
+      this.#stream.once("close", () => {
+        signal.removeEventListener("abort", onAbort);
+        const failure = this.#status.failure(this.#method, this.#failure);
+        if (failure) reject(failure);
+        else resolve();
+      });
+    });
+  }
+
+  /** As `receive`, chunk by chunk: no more is taken from the server than the consumer takes. */
+  async *chunks(signal: AbortSignal): AsyncGenerator<Buffer> {
+    signal.throwIfAborted();
+    const onAbort = () => void this.#stream.destroy();
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      yield* this.#stream as AsyncIterable<Buffer>;
+    } catch (error) {
+      this.#failure ??= error;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+    signal.throwIfAborted();
+    const failure = this.#status.failure(this.#method, this.#failure);
+    if (failure) throw failure;
+  }
+
+  /** Also ends a stream whose answer came before all of the request was read. */
+  [Symbol.dispose](): void {
+    if (!this.#stream.destroyed && !this.#stream.closed) this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+}
