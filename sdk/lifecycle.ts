@@ -9,10 +9,11 @@ import {
   Backoff,
   type Clock,
   codeOf,
-  type ErrorCode,
+  isNonRetryable,
   messageOf,
   NodekeeperError,
   pause,
+  retryPolicies,
   systemClock,
   withDeadline,
   withPauses,
@@ -62,8 +63,6 @@ const LONGEST_ANSWER = 64 * 1024 * 1024;
 const GET_DEADLINE_MS = 90_000;
 // The agent says something every 10 s.
 const SILENCE_MS = 35_000;
-// The agent is there and refuses: asking again changes nothing.
-const nonRetryable: ReadonlySet<ErrorCode> = new Set(["invalid", "unsupported", "forbidden"]);
 
 /** What runs on this node, asked of the agent over its socket. */
 export class PodLifecycleClient implements Disposable {
@@ -86,7 +85,7 @@ export class PodLifecycleClient implements Disposable {
    * Throws `invalid` for a bad cursor; with `stopAtEnd` also `unavailable`.
    */
   async *watch(options: WatchPodsOptions = {}, signal?: AbortSignal): AsyncGenerator<PodLifecycleItem> {
-    const backoff = new Backoff({ baseMs: 250, maxMs: 5_000, jitter: 0.3 });
+    const backoff = new Backoff(retryPolicies.agentWatch);
     let { cursor } = options;
     while (!signal?.aborted) {
       try {
@@ -103,7 +102,8 @@ export class PodLifecycleClient implements Disposable {
       } catch (error) {
         if (signal?.aborted) return;
         const failure = this.#explain(error);
-        if (options.stopAtEnd || nonRetryable.has(failure.code)) throw failure;
+        // The agent is there and refuses: asking again changes nothing.
+        if (options.stopAtEnd || isNonRetryable(failure.code)) throw failure;
         const delayMs = backoff.next();
         options.onRetry?.(failure, delayMs);
         await this.#clock.sleep(delayMs, signal).catch(() => {});

@@ -1,5 +1,4 @@
-import { abortable, Backoff, type Clock, type Logger } from "../src/lib/index.ts";
-import type { LatestValue } from "./latest-value.ts";
+import { abortable, Backoff, type Clock, type LatestValue, type Logger, retryPolicies } from "../src/lib/index.ts";
 
 /** Gives all that the plugin has to say, again each time it changes. Restarted when it throws. */
 export type Report<T> = (signal: AbortSignal) => AsyncIterable<T[]>;
@@ -12,7 +11,7 @@ export async function runReport<T>(
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  const backoff = new Backoff({ baseMs: 500, maxMs: 30_000 });
+  const backoff = new Backoff(retryPolicies.pluginReport);
   while (!signal.aborted) {
     try {
       await follow(report, signal, (contents) => {

@@ -1,3 +1,4 @@
+import { LatestValue } from "../src/lib/index.ts";
 import { EvictionPluginDefinition } from "../src/gen/evictionplugin/v1alpha1/api.ts";
 import {
   type DeepPartial,
@@ -7,7 +8,6 @@ import {
 import { RoundRequestsDefinition } from "../src/gen/nodekeeper/eviction/v1alpha1/api.ts";
 import { type ReportContent, ReporterPluginDefinition } from "../src/gen/reporterplugin/v1alpha1/api.ts";
 import { type EvictionAnswers, evictionService } from "./eviction-service.ts";
-import { LatestValue } from "./latest-value.ts";
 import { reportingKind } from "./reporting-kind.ts";
 import type { Report } from "./run-report.ts";
 import { type Plugin, type PluginOptions, ServedPlugin } from "./served-plugin.ts";

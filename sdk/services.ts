@@ -10,9 +10,8 @@ import type {
   ReportContent,
   ReporterPluginServiceImplementation,
 } from "../src/gen/reporterplugin/v1alpha1/api.ts";
-import { codeOf } from "../src/lib/index.ts";
+import { codeOf, type LatestValue } from "../src/lib/index.ts";
 import { deltaOf } from "./device-delta.ts";
-import type { LatestValue } from "./latest-value.ts";
 
 /** What the agent said last. `waiting`: the agent has not answered yet. */
 export type RegistrationState =

@@ -1,7 +1,7 @@
 import { watch } from "node:fs";
 import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { type Clock, childScope, type Logger, type Runnable, toError } from "../lib/index.ts";
+import { type Clock, type Logger, type Runnable, toError, WakeableSleep } from "../lib/index.ts";
 import { type ConfigurationSources, loadConfiguration } from "./load.ts";
 import type { ConfigMetrics, ReloadOutcome } from "./metrics.ts";
 import type { AgentConfiguration } from "./schema.ts";
@@ -46,8 +46,7 @@ export class ConfigurationWatcher implements Runnable {
   #running: AgentConfiguration;
   #fingerprint: string | undefined;
   #isForced = false;
-  #isWoken = false;
-  #wake = () => {};
+  readonly #changes = new WakeableSleep();
   #state: ReloadState = { at: undefined, outcome: undefined, error: undefined, restartNeeded: [] };
 
   constructor(options: ConfigurationWatcherOptions) {
@@ -68,7 +67,7 @@ export class ConfigurationWatcher implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     const stopSignals = this.#options.subscribe(() => {
       this.#isForced = true;
-      this.#notice();
+      this.#changes.wake();
     });
     const stopWatching = this.#watchFolder();
     try {
@@ -125,22 +124,16 @@ export class ConfigurationWatcher implements Runnable {
     return outcome;
   }
 
-  #notice(): void {
-    this.#isWoken = true;
-    this.#wake();
-  }
-
   // Until something was noticed and has settled, since editors and the kubelet change a file in several steps; or
   // until the periodic check, for what no event told of.
   async #pause(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    using scope = childScope(signal);
-    this.#wake = () => scope.abort();
-    const waits = this.#isWoken ? [] : [clock.sleep(CHECK_INTERVAL_MS, scope.signal)];
-    await Promise.allSettled(waits);
-    if (!this.#isWoken || signal.aborted) return;
-    await Promise.allSettled([clock.sleep(DEBOUNCE_MS, signal)]);
-    this.#isWoken = false;
+    try {
+      if (await this.#changes.wait(clock, CHECK_INTERVAL_MS, signal)) await clock.sleep(DEBOUNCE_MS, signal);
+    } catch {
+      // The loop that waits sees the abort.
+    }
+    this.#changes.clear();
   }
 
   // The folder and not the file: the file may be replaced, or be reached over a symlink that is swapped there.
@@ -150,7 +143,7 @@ export class ConfigurationWatcher implements Runnable {
     const onError = (error: unknown) =>
       log.warn({ err: error }, "the configuration's folder can't be watched; checking periodically");
     try {
-      const watcher = watch(dirname(sources.file), { persistent: false }, () => this.#notice());
+      const watcher = watch(dirname(sources.file), { persistent: false }, () => this.#changes.wake());
       watcher.on("error", onError);
       return () => watcher.close();
     } catch (error) {

@@ -404,7 +404,7 @@ export class DeviceSync implements Runnable {
       return;
     }
     this.#metrics.repairs.inc();
-    this.#queue.addAfter(driver, sync.repairDelay(this.#options.clock.monotonic()));
+    this.#queue.addAfter(driver, sync.repairDelay());
   }
 
   #touchAll(except?: string): void {
@@ -416,7 +416,7 @@ export class DeviceSync implements Runnable {
   #syncOf(driver: string): DriverSync {
     let sync = this.#syncs.get(driver);
     if (!sync) {
-      sync = new DriverSync(this.#options.random);
+      sync = new DriverSync(this.#options.clock, this.#options.random);
       this.#syncs.set(driver, sync);
     }
     return sync;

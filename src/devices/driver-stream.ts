@@ -4,7 +4,7 @@ import {
   ListAndWatchDevicesRequest,
 } from "../gen/nodekeeper/devices/v1alpha1/api.ts";
 import { fromGrpcError, streamMessages } from "../grpc/index.ts";
-import { Backoff, type Clock, codeOf, type Logger, messageOf, NodekeeperError } from "../lib/index.ts";
+import { Backoff, type Clock, codeOf, type Logger, messageOf, NodekeeperError, retryPolicies } from "../lib/index.ts";
 import { decodeNamedResources } from "./decode-named-resources.ts";
 import type { NamedResources } from "./model.ts";
 import { type DeviceDelta, type DeviceMessage, readMessage } from "./read-message.ts";
@@ -42,9 +42,6 @@ export interface DriverStreamOptions {
   random?: () => number;
 }
 
-// As the kubelet of 1.30 had it.
-const RETRY_BASE_MS = 5_000;
-const RETRY_MAX_MS = 180_000;
 // A stream that lasts so long is a good one.
 const GOOD_AFTER_MS = 30_000;
 
@@ -60,12 +57,7 @@ export function protocolOf(versions: readonly string[]): StreamProtocol {
 /** Follows one driver's stream until the signal aborts or the driver has none. Never throws. */
 export async function followDriver(options: DriverStreamOptions, signal: AbortSignal): Promise<void> {
   const { clock, log, onState, random } = options;
-  const backoff = new Backoff({
-    baseMs: RETRY_BASE_MS,
-    maxMs: RETRY_MAX_MS,
-    jitter: 0.3,
-    ...(random ? { random } : {}),
-  });
+  const backoff = new Backoff({ ...retryPolicies.driverStream, ...(random ? { random } : {}) });
   let mismatches = 0;
   while (!signal.aborted) {
     const startedAt = clock.monotonic();

@@ -1,4 +1,4 @@
-import { Backoff, codeOf, type ErrorCode, messageOf } from "../lib/index.ts";
+import { Backoff, type Clock, codeOf, type ErrorCode, messageOf, RepairPace, retryPolicies } from "../lib/index.ts";
 import type { Desired } from "./driver.ts";
 import type { Feature } from "./feature-bits.ts";
 import type { DroppedField } from "./features.ts";
@@ -6,7 +6,6 @@ import { PlanMemory } from "./plan.ts";
 import { RefusedDevices } from "./refused-devices.ts";
 import type { WriteResult } from "./write-result.ts";
 
-const REPAIR_MEMORY_MS = 300_000;
 // One Event for what changes all the time.
 const EVENT_INTERVAL_MS = 60_000;
 const MOST_FIELDS_IN_EVENT = 3;
@@ -25,8 +24,7 @@ export class DriverSync {
   readonly refused: RefusedDevices;
   readonly plans = new PlanMemory();
   readonly #failures: Backoff;
-  readonly #repairs: Backoff;
-  #repairedAt = Number.NEGATIVE_INFINITY;
+  readonly #repairs: RepairPace;
   #settledFor: Desired | undefined;
   #reported = "";
   #reportedAt = Number.NEGATIVE_INFINITY;
@@ -43,11 +41,11 @@ export class DriverSync {
   /** Features that are left out for this driver alone, for the server refuses them in its slices. */
   without: ReadonlySet<Feature> = new Set();
 
-  constructor(random?: () => number) {
+  constructor(clock: Clock, random?: () => number) {
     const more = random ? { random } : {};
     this.refused = new RefusedDevices(random);
-    this.#failures = new Backoff({ baseMs: 500, maxMs: 30_000, jitter: 0.3, ...more });
-    this.#repairs = new Backoff({ baseMs: 250, maxMs: 60_000, jitter: 0.3, ...more });
+    this.#failures = new Backoff({ ...retryPolicies.slices, ...more });
+    this.#repairs = new RepairPace(clock, { ...retryPolicies.sliceRepair, ...more });
   }
 
   /** How long the next round of writes has to wait: for the pause between rounds, or for a server in trouble. */
@@ -109,12 +107,8 @@ export class DriverSync {
   }
 
   /** How long to wait before a repair: not at all for the first, ever longer against a client that does it repeatedly. */
-  repairDelay(now: number): number {
-    if (now - this.#repairedAt > REPAIR_MEMORY_MS) this.#repairs.reset();
-    const isFirst = this.#repairs.failures === 0;
-    const delayMs = this.#repairs.next();
-    this.#repairedAt = now;
-    return isFirst ? 0 : delayMs;
+  repairDelay(): number {
+    return this.#repairs.next();
   }
 
   /**

@@ -1,4 +1,4 @@
-import { Backoff } from "../lib/index.ts";
+import { Backoff, retryPolicies } from "../lib/index.ts";
 import type { CheckedDevice, CheckedPool } from "./checked.ts";
 import type { DeviceProblem } from "./model.ts";
 
@@ -15,12 +15,7 @@ export class RefusedDevices {
   #isToBeChecked = false;
 
   constructor(random?: () => number) {
-    this.#backoff = new Backoff({
-      baseMs: 1_000,
-      maxMs: 600_000,
-      jitter: 0.3,
-      ...(random ? { random } : {}),
-    });
+    this.#backoff = new Backoff({ ...retryPolicies.quarantinedDevices, ...(random ? { random } : {}) });
   }
 
   get size(): number {

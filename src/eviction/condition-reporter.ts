@@ -1,4 +1,5 @@
 import { FieldType, type GetReportContentResponse } from "../gen/reporterplugin/v1alpha1/api.ts";
+import { LatestValue } from "../lib/index.ts";
 import { customNodeResource, type ReporterSource } from "../reporting/index.ts";
 import { taintTime } from "./node-taints.ts";
 import type { CustomNodeResourceTaint } from "./taints.ts";
@@ -11,12 +12,13 @@ export class ConditionReporter implements ReporterSource {
   readonly name = "eviction-conditions";
   readonly #stored: readonly CustomNodeResourceTaint[];
   #content: GetReportContentResponse;
-  #changed = Promise.withResolvers<void>();
+  readonly #latest = new LatestValue<GetReportContentResponse>();
 
   /** @param stored the taints that the stored state of eviction leads to: valid until the first whole round */
   constructor(stored: readonly CustomNodeResourceTaint[]) {
     this.#stored = stored;
     this.#content = contentOf(stored);
+    this.#latest.set(this.#content);
   }
 
   /** As `Tainter.want`, for the CustomNodeResource. */
@@ -24,8 +26,7 @@ export class ConditionReporter implements ReporterSource {
     const content = contentOf(isComplete ? taints : union(taints, this.#stored));
     if (JSON.stringify(textsOf(content)) === JSON.stringify(textsOf(this.#content))) return;
     this.#content = content;
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
+    this.#latest.set(content);
   }
 
   async getReportContent(signal: AbortSignal): Promise<GetReportContentResponse> {
@@ -34,18 +35,10 @@ export class ConditionReporter implements ReporterSource {
   }
 
   async *listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse> {
-    const aborted = Promise.withResolvers<void>();
-    const onAbort = () => aborted.resolve();
-    signal.addEventListener("abort", onAbort, { once: true });
-    try {
-      while (!signal.aborted) {
-        const changed = this.#changed.promise;
-        yield this.#content;
-        await Promise.race([changed, aborted.promise]);
-      }
-      signal.throwIfAborted();
-    } finally {
-      signal.removeEventListener("abort", onAbort);
+    for (let seen = 0; ; ) {
+      const { number, value } = await this.#latest.after(seen, signal);
+      seen = number;
+      yield value;
     }
   }
 }

@@ -6,6 +6,7 @@ import {
   type HealthResult,
   type Logger,
   type Runnable,
+  retryPolicies,
   type Timer,
   WorkQueue,
   type WorkQueueMetrics,
@@ -44,7 +45,6 @@ const MOST_TRIES = 8;
 const MOST_REFUSALS = 3;
 // A budget that is not counted yet is waited for once.
 const MOST_REFUSALS_WITH_WAIT = 2;
-const BACKOFF = { baseMs: 500, maxMs: 15_000, jitter: 0 };
 // A pod whose end is due and can't be read is read again after this time, milliseconds.
 const REREAD_MS = 10_000;
 // An eviction that waits for longer turns the health check, milliseconds.
@@ -195,7 +195,7 @@ export class PodEvictor implements Evictor, Runnable {
     const { message, retryAfterMs, graceSeconds } = next;
     task.phase = "waiting";
     if (next.isRefused) task.refusals++;
-    const delay = Math.max(retryAfterMs ?? 0, delayAfter(task.tries++, BACKOFF));
+    const delay = Math.max(retryAfterMs ?? 0, delayAfter(task.tries++, retryPolicies.eviction));
     // Of a pod that was not even read the grace period is not known.
     task.deadline ??= this.#deadline(graceSeconds ?? 0);
     const mostRefusals = retryAfterMs === undefined ? MOST_REFUSALS : MOST_REFUSALS_WITH_WAIT;

@@ -15,12 +15,13 @@ import {
   type HealthResult,
   type Logger,
   messageOf,
+  RepairPace,
   type Runnable,
+  retryPolicies,
   WorkQueue,
   type WorkQueueMetrics,
 } from "../lib/index.ts";
 import { type LiveTaint, mergeNodeTaints, newTaints, type OwnTaints, restoredTaints } from "./node-taints.ts";
-import { RepairPace } from "./repair-pace.ts";
 import type { TaintMetrics } from "./taint-metrics.ts";
 import type { NodeTaint } from "./taints.ts";
 
@@ -51,7 +52,6 @@ const NODES: ApiResource = {
   verbs: ["get", "list", "watch", "patch"],
   subresources: ["status"],
 };
-const BACKOFF = { baseMs: 500, maxMs: 30_000 };
 // The queue's only key.
 const NODE = "node";
 // Taints that are not as they should be for longer fail the health check, milliseconds.
@@ -90,7 +90,7 @@ export class NodeTainter implements Runnable {
   constructor(options: NodeTainterOptions) {
     this.#options = options;
     const { client, nodeName, clock, log, kubeMetrics, queueMetrics } = options;
-    this.#repairs = new RepairPace(clock);
+    this.#repairs = new RepairPace(clock, retryPolicies.taintRepair);
     this.#watcher = new Watcher({
       client,
       resource: NODES,
@@ -108,7 +108,7 @@ export class NodeTainter implements Runnable {
       name: "eviction-taints",
       clock,
       log,
-      backoff: BACKOFF,
+      backoff: retryPolicies.nodeTaints,
       metrics: queueMetrics,
     });
   }

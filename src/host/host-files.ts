@@ -1,9 +1,8 @@
 import { constants, type StatsFs } from "node:fs";
 import { type FileHandle, open, readdir, readlink, statfs } from "node:fs/promises";
-import { NodekeeperError } from "../lib/index.ts";
+import { NodekeeperError, Semaphore } from "../lib/index.ts";
 import { absentOrThrow } from "./absent.ts";
 import { KernelFiles } from "./kernel-files.ts";
-import { Limiter } from "./limiter.ts";
 
 /** Largest file read unless the caller says otherwise, bytes. */
 const DEFAULT_FILE_CAP = 64 * 1024;
@@ -28,8 +27,8 @@ export class HostFiles {
   /** For small files that the kernel makes up in memory, on this thread. */
   readonly kernel: KernelFiles;
   readonly #prefix: string;
-  readonly #limiter = new Limiter(PARALLEL_READS);
-  readonly #filesystems = new Limiter(PARALLEL_FILESYSTEMS);
+  readonly #limiter = new Semaphore({ permits: PARALLEL_READS });
+  readonly #filesystems = new Semaphore({ permits: PARALLEL_FILESYSTEMS });
 
   /** @param root "/" for the machine itself, "/host" where a container has it mounted */
   constructor(root: string) {

@@ -1,4 +1,4 @@
-import { abortable, type Clock } from "../lib/index.ts";
+import { type Clock, SharedWork } from "../lib/index.ts";
 import type { Reading } from "./reading.ts";
 
 /**
@@ -8,15 +8,14 @@ import type { Reading } from "./reading.ts";
 export class SharedReading<T> {
   readonly #clock: Clock;
   readonly #maxAgeMs: () => number;
-  readonly #read: () => Promise<Reading<T>>;
+  readonly #work: SharedWork<Reading<T>>;
   #last: { reading: Reading<T>; startedAt: number } | undefined;
-  #underWay: Promise<Reading<T>> | undefined;
 
   /** @param maxAgeMs how old a reading may be that is handed out again, milliseconds */
   constructor(clock: Clock, maxAgeMs: () => number, read: () => Promise<Reading<T>>) {
     this.#clock = clock;
     this.#maxAgeMs = maxAgeMs;
-    this.#read = read;
+    this.#work = new SharedWork(() => this.#start(read), { outlivesCallers: true });
   }
 
   /** Throws nothing but the signal's reason. */
@@ -25,10 +24,7 @@ export class SharedReading<T> {
     if (this.#last && this.#clock.monotonic() - this.#last.startedAt <= this.#maxAgeMs()) {
       return this.#last.reading;
     }
-    this.#underWay ??= this.#start().finally(() => {
-      this.#underWay = undefined;
-    });
-    return await abortable(this.#underWay, signal);
+    return await this.#work.join(signal);
   }
 
   /** Forgets the last reading: the next who asks has the source read again. */
@@ -36,9 +32,9 @@ export class SharedReading<T> {
     this.#last = undefined;
   }
 
-  async #start(): Promise<Reading<T>> {
+  async #start(read: () => Promise<Reading<T>>): Promise<Reading<T>> {
     const startedAt = this.#clock.monotonic();
-    const reading = await this.#read();
+    const reading = await read();
     this.#last = { reading, startedAt };
     return reading;
   }

@@ -1,6 +1,6 @@
 import { FieldType, type GetReportContentResponse } from "../gen/reporterplugin/v1alpha1/api.ts";
 import type { Host } from "../host/index.ts";
-import { abortable, type Clock, type Logger, messageOf, NodekeeperError } from "../lib/index.ts";
+import { type Clock, type Logger, messageOf, NodekeeperError, SharedWork } from "../lib/index.ts";
 import { customNodeResource, type ReporterSource } from "../reporting/index.ts";
 import { SystemFactsReader } from "./system-facts.ts";
 import { systemProperties } from "./system-properties.ts";
@@ -24,7 +24,8 @@ export class SystemReporter implements ReporterSource {
   readonly #facts: SystemFactsReader;
   readonly #options: SystemReporterOptions;
   readonly #encoder = new TextEncoder();
-  #underWay: Promise<string> | undefined;
+  // The fetcher's poll and the watch share one reading when they meet. It has the host's deadline, not a caller's.
+  readonly #readings = new SharedWork(() => this.#read(), { outlivesCallers: true });
   #lastProblems = "";
 
   constructor(options: SystemReporterOptions) {
@@ -34,7 +35,7 @@ export class SystemReporter implements ReporterSource {
 
   /** Reads the machine; throws `unavailable` when nothing at all could be read, so that the last content stays. */
   async getReportContent(signal: AbortSignal): Promise<GetReportContentResponse> {
-    return this.#response(await this.#properties(signal));
+    return this.#response(await this.#readings.join(signal));
   }
 
   /** The content now, and again whenever a poll finds it changed. Ends when the signal aborts, by throwing its reason. */
@@ -43,7 +44,7 @@ export class SystemReporter implements ReporterSource {
     let last: string | undefined;
     for (;;) {
       try {
-        const current = await this.#properties(signal);
+        const current = await this.#readings.join(signal);
         if (current !== last) yield this.#response(current);
         last = current;
       } catch (error) {
@@ -52,16 +53,6 @@ export class SystemReporter implements ReporterSource {
       }
       await clock.sleep(pollIntervalMs, signal);
     }
-  }
-
-  // The fetcher's poll and the watch share one reading when they meet. It has the host's deadline, not a caller's
-  // signal, so that one caller's abort does not fail the other.
-  async #properties(signal: AbortSignal): Promise<string> {
-    signal.throwIfAborted();
-    this.#underWay ??= this.#read().finally(() => {
-      this.#underWay = undefined;
-    });
-    return await abortable(this.#underWay, signal);
   }
 
   async #read(): Promise<string> {

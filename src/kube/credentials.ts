@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { createSecureContext, type SecureContext } from "node:tls";
-import { type Clock, type Logger, messageOf, NodekeeperError, stampOf } from "../lib/index.ts";
+import { type Clock, type Logger, messageOf, NodekeeperError, SharedWork, stampOf } from "../lib/index.ts";
 import type { ClusterAccess, Material } from "./access.ts";
 
 /** What a request needs to prove who we are and check who they are, at one moment. */
@@ -26,7 +26,9 @@ export class Credentials {
   readonly #files: string[];
   #good: { snapshot: CredentialSnapshot; pem: string; stamp: string } | undefined;
   #checkedAt = Number.NEGATIVE_INFINITY;
-  #checking: Promise<CredentialSnapshot> | undefined;
+  readonly #checks = new SharedWork(() => this.#check(), { outlivesCallers: true });
+  // The next check reads the files also where they seem unchanged.
+  #isStampIgnored = false;
   #lastComplaint = "";
 
   constructor(access: ClusterAccess, clock: Clock, log: Logger) {
@@ -41,19 +43,13 @@ export class Credentials {
   async current(): Promise<CredentialSnapshot> {
     const due = this.#clock.monotonic() - this.#checkedAt >= RECHECK_MS;
     if (this.#good && (!due || this.#files.length === 0)) return this.#good.snapshot;
-    this.#checking ??= this.#check(false).finally(() => {
-      this.#checking = undefined;
-    });
-    return await this.#checking;
+    return await this.#checks.join();
   }
 
   /** Reads all files again, changed or not: for when the server refused us. */
   async refresh(): Promise<CredentialSnapshot> {
-    await this.#checking?.catch(() => {});
-    this.#checking ??= this.#check(true).finally(() => {
-      this.#checking = undefined;
-    });
-    return await this.#checking;
+    this.#isStampIgnored = true;
+    return await this.#checks.fresh();
   }
 
   /** Makes the next `current` look at the files whatever the time: for when the server's certificate was not trusted. */
@@ -61,7 +57,9 @@ export class Credentials {
     this.#checkedAt = Number.NEGATIVE_INFINITY;
   }
 
-  async #check(always: boolean): Promise<CredentialSnapshot> {
+  async #check(): Promise<CredentialSnapshot> {
+    const always = this.#isStampIgnored;
+    this.#isStampIgnored = false;
     this.#checkedAt = this.#clock.monotonic();
     try {
       const stamp = (await Promise.all(this.#files.map(stampOf))).join(" ");

@@ -1,4 +1,4 @@
-import { abortable, type Clock, childScope, codeOf, NodekeeperError } from "../lib/index.ts";
+import { type Clock, codeOf, NodekeeperError, SharedWork } from "../lib/index.ts";
 import { type ApiRequest, type Connection, nameOf } from "./connection.ts";
 import { isRecord } from "./objects.ts";
 import { groupVersionPath } from "./paths.ts";
@@ -19,7 +19,7 @@ export class Discovery {
   readonly #connection: Connection;
   readonly #clock: Clock;
   readonly #answers = new Map<string, Answer>();
-  readonly #asking = new Map<string, Promise<Answer>>();
+  readonly #asking = new Map<string, SharedWork<Answer>>();
 
   constructor(connection: Connection, clock: Clock) {
     this.#connection = connection;
@@ -33,10 +33,8 @@ export class Discovery {
     const ageMs = known ? this.#clock.monotonic() - known.at : Number.POSITIVE_INFINITY;
     const found = find(known, kind);
     if (known && ageMs < (found ? KNOWN_MS : UNKNOWN_MS)) return found;
-    const asked = this.#ask(path, kind);
-    using scope = childScope(options.signal);
     try {
-      return find(await abortable(asked, scope.signal), kind);
+      return find(await this.#ask(path, kind).join(options.signal), kind);
     } catch (error) {
       // What was true ten minutes ago is better than nothing while the server is away.
       if (found && codeOf(error) !== "stopped") return found;
@@ -50,21 +48,24 @@ export class Discovery {
     this.#asking.clear();
   }
 
-  #ask(path: string, kind: GroupVersionKind): Promise<Answer> {
+  #ask(path: string, kind: GroupVersionKind): SharedWork<Answer> {
     const underWay = this.#asking.get(path);
     if (underWay) return underWay;
-    const asking = this.#fetch(path, kind).then((resources) => {
-      const answer = { resources, at: this.#clock.monotonic() };
-      // Forgotten meanwhile: the answer may be older than the reason to forget.
-      if (this.#asking.get(path) === asking) this.#answers.set(path, answer);
-      return answer;
-    });
-    this.#asking.set(path, asking);
-    const done = () => {
-      if (this.#asking.get(path) === asking) this.#asking.delete(path);
-    };
-    asking.then(done, done);
-    return asking;
+    const work = new SharedWork(
+      async () => {
+        try {
+          const answer = { resources: await this.#fetch(path, kind), at: this.#clock.monotonic() };
+          // Forgotten meanwhile: the answer may be older than the reason to forget.
+          if (this.#asking.get(path) === work) this.#answers.set(path, answer);
+          return answer;
+        } finally {
+          if (this.#asking.get(path) === work) this.#asking.delete(path);
+        }
+      },
+      { outlivesCallers: true },
+    );
+    this.#asking.set(path, work);
+    return work;
   }
 
   async #fetch(path: string, { group, version }: GroupVersionKind): Promise<ApiResource[]> {

@@ -1,4 +1,14 @@
-import { type Clock, codeOf, delayAfter, type Logger, type Runnable, TokenBucket } from "../lib/index.ts";
+import {
+  type Clock,
+  codeOf,
+  delayAfter,
+  isTransient,
+  type Logger,
+  type Runnable,
+  retryPolicies,
+  TokenBucket,
+  WakeableSleep,
+} from "../lib/index.ts";
 import { type EventInput, eventKey, newEvent, objectKey, truncated } from "./event-objects.ts";
 import type { KubeMetrics } from "./metrics.ts";
 import type { ApiResource, KubeClient } from "./types.ts";
@@ -33,7 +43,6 @@ interface Written {
 
 const MOST_REMEMBERED = 4096;
 const MOST_TRIES = 4;
-const RETRY = { baseMs: 1_000, maxMs: 10_000 };
 const EVENTS: ApiResource = {
   group: "",
   version: "v1",
@@ -56,7 +65,7 @@ export class EventRecorder implements Runnable {
   readonly #queue = new Map<string, Pending>();
   readonly #written = new Map<string, Written>();
   readonly #buckets = new Map<string, TokenBucket>();
-  #wake: (() => void) | undefined;
+  readonly #recorded = new WakeableSleep();
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -80,26 +89,21 @@ export class EventRecorder implements Runnable {
       return;
     }
     this.#queue.set(key, { input: event, times: 1, firstAt: now, lastAt: now });
-    this.#wake?.();
+    this.#recorded.wake();
   }
 
   /** Writes what was recorded until the signal aborts; what is not written then is dropped. */
   async run(signal: AbortSignal): Promise<void> {
-    const onAbort = () => this.#wake?.();
-    signal.addEventListener("abort", onAbort, { once: true });
     while (!signal.aborted) {
+      this.#recorded.clear();
       const [first] = this.#queue;
       if (!first) {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-        this.#wake = undefined;
+        await this.#recorded.wait(this.#options.clock, Number.POSITIVE_INFINITY, signal).catch(() => {});
         continue;
       }
       this.#queue.delete(first[0]);
       await this.#write(first[0], first[1], signal);
     }
-    signal.removeEventListener("abort", onAbort);
     this.#count("dropped", this.#queue.size);
     this.#queue.clear();
   }
@@ -117,13 +121,12 @@ export class EventRecorder implements Runnable {
         await this.#send(key, pending, signal);
         return;
       } catch (error) {
-        const lasting = !["unavailable", "throttled", "deadline"].includes(codeOf(error));
-        if (signal.aborted || lasting || tries >= MOST_TRIES) {
+        if (signal.aborted || !isTransient(codeOf(error)) || tries >= MOST_TRIES) {
           this.#count(signal.aborted ? "dropped" : "failed");
           if (!signal.aborted) this.#complain(pending, error);
           return;
         }
-        await this.#options.clock.sleep(delayAfter(tries - 1, RETRY), signal).catch(() => {});
+        await this.#options.clock.sleep(delayAfter(tries - 1, retryPolicies.event), signal).catch(() => {});
       }
     }
   }

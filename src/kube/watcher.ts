@@ -4,10 +4,12 @@ import {
   codeOf,
   type HealthCheck,
   type HealthResult,
+  LONGEST_RETRY_AFTER_MS,
   type Logger,
   messageOf,
   NodekeeperError,
   type Runnable,
+  retryPolicies,
 } from "../lib/index.ts";
 import { ContainedHandler } from "./contained-handler.ts";
 import type { KubeMetrics } from "./metrics.ts";
@@ -35,9 +37,6 @@ export interface WatcherOptions {
   random?: () => number;
 }
 
-const BASE_DELAY_MS = 1_000;
-const MAX_DELAY_MS = 30_000;
-const LONGEST_RETRY_AFTER_MS = 300_000;
 /** A watch that ends sooner than this counts as failed, so that it is not begun again in a tight loop. */
 const SHORT_WATCH_MS = 1_000;
 /** After so many ERROR events in a row with nothing between them the list is read again. */
@@ -73,7 +72,7 @@ export class Watcher implements Runnable {
     this.#random = random;
     this.name = `watch ${resource.plural}`;
     this.#handler = new ContainedHandler(options);
-    this.#backoff = new Backoff({ baseMs: BASE_DELAY_MS, maxMs: MAX_DELAY_MS, jitter: 0.3, random });
+    this.#backoff = new Backoff({ ...retryPolicies.apiWatch, random });
     const { promise, resolve } = Promise.withResolvers<void>();
     this.synced = promise;
     this.#markSynced = resolve;
@@ -157,7 +156,7 @@ export class Watcher implements Runnable {
     } finally {
       if (this.#isOpen) this.#lostAt = clock.monotonic();
       this.#isOpen = false;
-      if (clock.monotonic() - startedAt >= MAX_DELAY_MS) this.#backoff.reset();
+      if (clock.monotonic() - startedAt >= retryPolicies.apiWatch.maxMs) this.#backoff.reset();
     }
     if (clock.monotonic() - startedAt >= SHORT_WATCH_MS) return;
     throw new NodekeeperError("unavailable", `${this.name}: the server ended the watch at once`);

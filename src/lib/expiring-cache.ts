@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { SharedWork } from "./shared-work.ts";
 
 export interface ExpiringCacheOptions {
   clock: Clock;
@@ -10,7 +11,7 @@ export interface ExpiringCacheOptions {
 export class ExpiringCache<V> {
   readonly #options: ExpiringCacheOptions;
   readonly #entries = new Map<string, { value: V; until: number }>();
-  readonly #pending = new Map<string, Promise<V>>();
+  readonly #pending = new Map<string, SharedWork<V>>();
 
   constructor(options: ExpiringCacheOptions) {
     this.#options = options;
@@ -27,19 +28,22 @@ export class ExpiringCache<V> {
       this.#entries.set(key, kept);
       return kept.value;
     }
-    const pending = this.#pending.get(key) ?? this.#compute(key, compute, ttlMs);
-    return await pending;
+    const pending = this.#pending.get(key) ?? this.#start(key, compute, ttlMs);
+    return await pending.join();
   }
 
-  #compute(key: string, compute: () => Promise<V>, ttlMs: (value: V) => number): Promise<V> {
-    const computing = compute()
-      .then((value) => {
+  #start(key: string, compute: () => Promise<V>, ttlMs: (value: V) => number): SharedWork<V> {
+    const work = new SharedWork(async () => {
+      try {
+        const value = await compute();
         this.#keep(key, value, ttlMs(value));
         return value;
-      })
-      .finally(() => this.#pending.delete(key));
-    this.#pending.set(key, computing);
-    return computing;
+      } finally {
+        this.#pending.delete(key);
+      }
+    });
+    this.#pending.set(key, work);
+    return work;
   }
 
   #keep(key: string, value: V, ttlMs: number): void {

@@ -19,6 +19,7 @@ export { ExpiringCache, type ExpiringCacheOptions } from "./expiring-cache.ts";
 export { FakeClock } from "./fake-clock.ts";
 export { stampOf } from "./file-stamp.ts";
 export type { HealthCheck, HealthResult } from "./health.ts";
+export { LatestValue } from "./latest-value.ts";
 export { createLogger, type Logger, type LogLevel, silentLogger } from "./log.ts";
 export { LoopTurns } from "./loop-turns.ts";
 export { isLoopback } from "./loopback.ts";
@@ -39,9 +40,18 @@ export {
   wholeUnits,
 } from "./quantity.ts";
 export { quote } from "./quote.ts";
+export { RepairPace } from "./repair-pace.ts";
+export {
+  isNonRetryable,
+  isTransient,
+  LONGEST_RETRY_AFTER_MS,
+  type RetryPolicy,
+  retryPolicies,
+} from "./retry.ts";
 export { type RunInOrderOptions, runInOrder } from "./run-in-order.ts";
 export type { Runnable } from "./runnable.ts";
 export { Semaphore, type SemaphoreOptions } from "./semaphore.ts";
+export { SharedWork, type SharedWorkOptions } from "./shared-work.ts";
 export { checkSocketPath, longestSocketPath } from "./socket-path.ts";
 export { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
 export { WakeableSleep } from "./wakeable-sleep.ts";

@@ -1,4 +1,3 @@
-import { childScope } from "./abort.ts";
 import type { Clock } from "./clock.ts";
 
 /** A sleep that can be cut short, for one sleeper. A wake-up while it does not sleep is kept; several count as one. */
@@ -16,20 +15,23 @@ export class WakeableSleep {
     this.#isWoken = false;
   }
 
-  /** Sleeps until woken, `ms` at most: whether it was woken. Rejects with the signal's reason. */
-  async wait(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
-    if (this.#isWoken) return true;
-    using scope = childScope(signal);
-    this.#wake = () => scope.abort();
-    try {
-      await clock.sleep(ms, scope.signal);
-      return this.#isWoken;
-    } catch (error) {
-      signal.throwIfAborted();
-      if (this.#isWoken) return true;
-      throw error;
-    } finally {
-      this.#wake = undefined;
-    }
+  /**
+   * Sleeps until woken, `ms` at most, which may be infinite: whether it was woken. Rejects with the signal's reason.
+   */
+  wait(clock: Clock, ms: number, signal?: AbortSignal): Promise<boolean> {
+    if (this.#isWoken) return Promise.resolve(true);
+    return new Promise((resolve, reject) => {
+      const end = (settle: () => void) => {
+        timer?.cancel();
+        signal?.removeEventListener("abort", onAbort);
+        this.#wake = undefined;
+        settle();
+      };
+      const onAbort = () => end(() => reject(signal?.reason));
+      const timer = Number.isFinite(ms) ? clock.after(ms, () => end(() => resolve(false))) : undefined;
+      signal?.addEventListener("abort", onAbort, { once: true });
+      this.#wake = () => end(() => resolve(true));
+      if (signal?.aborted) onAbort();
+    });
   }
 }

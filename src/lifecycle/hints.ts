@@ -1,4 +1,13 @@
-import { Backoff, type Clock, childScope, codeOf, type Logger, stopped } from "../lib/index.ts";
+import {
+  Backoff,
+  type Clock,
+  childScope,
+  codeOf,
+  type Logger,
+  retryPolicies,
+  stopped,
+  WakeableSleep,
+} from "../lib/index.ts";
 import { broadcastsEvents, type Runtime, type RuntimeHint, type RuntimeVersion } from "../runtime/index.ts";
 
 /**
@@ -20,15 +29,12 @@ export interface HintStreamOptions {
   random?: () => number;
 }
 
-const RETRY_BASE_MS = 500;
-const RETRY_MAX_MS = 30_000;
-
 /** Follows the runtime's event stream, and knows how far it can be relied on. */
 export class HintStream {
   readonly #options: HintStreamOptions;
   readonly #backoff: Backoff;
   #state: HintState = "starting";
-  #restarted: PromiseWithResolvers<void> = Promise.withResolvers();
+  readonly #restart = new WakeableSleep();
   // Of the stream that is open: whether a hint came on it, and whether the runtime sends each event to all.
   #heard = false;
   #isBroadcast = false;
@@ -40,11 +46,7 @@ export class HintStream {
     this.#options = options;
     const { random, runtime } = options;
     this.#askedOn = runtime.connections();
-    this.#backoff = new Backoff({
-      baseMs: RETRY_BASE_MS,
-      maxMs: RETRY_MAX_MS,
-      ...(random ? { random } : {}),
-    });
+    this.#backoff = new Backoff({ ...retryPolicies.runtimeEvents, ...(random ? { random } : {}) });
   }
 
   get state(): HintState {
@@ -66,7 +68,7 @@ export class HintStream {
 
   /** The runtime was away and is back: what was found out about its events no longer holds. */
   runtimeRestarted(): void {
-    this.#restarted.resolve();
+    this.#restart.wake();
   }
 
   /** The runtime has answered: it may have restarted more quickly than anybody could see from its calls. */
@@ -135,18 +137,11 @@ export class HintStream {
   // Rejects when the signal aborts.
   async #awaitRestart(signal: AbortSignal): Promise<void> {
     const { clock, versionPollMs } = this.#options;
-    this.#restarted = Promise.withResolvers();
+    this.#restart.clear();
     this.#askedOn = this.#options.runtime.connections();
     const before = await this.#version(signal);
     for (;;) {
-      using poll = childScope(signal);
-      const restarted = this.#restarted.promise.then(() => true);
-      const slept = clock.sleep(versionPollMs, poll.signal).then(() => false);
-      slept.catch(() => {});
-      const known = await Promise.race([restarted, slept]);
-      poll.abort();
-      signal.throwIfAborted();
-      if (known) break;
+      if (await this.#restart.wait(clock, versionPollMs, signal)) break;
       const now = await this.#version(signal);
       if (now && !isSameVersion(now, before)) break;
     }

@@ -7,10 +7,11 @@ import {
   messageOf,
   NodekeeperError,
   quote,
+  retryPolicies,
   type Semaphore,
+  WakeableSleep,
   withDeadline,
 } from "../lib/index.ts";
-import { InterruptibleWait } from "./interruptible-wait.ts";
 import type { Liveness } from "./liveness.ts";
 import type { PluginMetrics } from "./metrics.ts";
 import { checkPluginInfo, type PluginCandidate } from "./plugin-info.ts";
@@ -47,8 +48,6 @@ export interface Predecessor {
   finished: Promise<void>;
 }
 
-const failureBackoff = { baseMs: 500, maxMs: 120_000 };
-const refusalBackoff = { baseMs: 15_000, maxMs: 300_000 };
 const longestShown = 253;
 // Where sockets wait for their first handshake, none of them holds up the others for longer than this.
 const crowdedDeadlineMs = 1_000;
@@ -61,8 +60,8 @@ export class PluginSession implements Claimant {
   readonly sequence: number;
   readonly #context: SessionContext;
   readonly #log: Logger;
-  readonly #failures = new Backoff(failureBackoff);
-  readonly #refusals = new Backoff(refusalBackoff);
+  readonly #failures = new Backoff(retryPolicies.registration);
+  readonly #refusals = new Backoff(retryPolicies.refusedRegistration);
   #predecessor: Predecessor | undefined;
   /** What the predecessor left when it had finished. */
   #inherited: readonly PluginRegistration[] = [];
@@ -79,7 +78,7 @@ export class PluginSession implements Claimant {
   #noticePending = false;
   #noticeDue = 0;
   #waitsForVacancy = false;
-  readonly #waiting: InterruptibleWait;
+  readonly #sleep = new WakeableSleep();
 
   constructor(
     socket: FoundSocket,
@@ -94,7 +93,6 @@ export class PluginSession implements Claimant {
     this.#context = context;
     this.#log = context.log.child({ socket: socket.path });
     this.#since = context.clock.now();
-    this.#waiting = new InterruptibleWait(context.clock);
   }
 
   /** What this path is served under when the session has finished: its own registration, and other names of earlier files. */
@@ -136,7 +134,7 @@ export class PluginSession implements Claimant {
     this.#noticePending = false;
     this.#waitsForVacancy = true;
     this.#enter("superseded", `${by.registrationSocket} is newer and took the name over`);
-    this.#waiting.wake();
+    this.#sleep.wake();
   }
 
   /** A name or a place became free: those who wait for one try again. */
@@ -145,7 +143,7 @@ export class PluginSession implements Claimant {
     this.#waitsForVacancy = false;
     this.#refusals.reset();
     this.#enter("registering", undefined);
-    this.#waiting.wake();
+    this.#sleep.wake();
   }
 
   status(): PluginStatus {
@@ -172,16 +170,22 @@ export class PluginSession implements Claimant {
       case "registered":
         return await this.#watchOver(signal);
       case "superseded":
-        return await this.#waiting.wait(this.#context.livenessIntervalMs, signal);
+        return await this.#wait(this.#context.livenessIntervalMs, signal);
       case "gone":
         return await this.#awaitProcess(signal);
       case "refused":
-        await this.#waiting.wait(this.#refusals.next(), signal);
+        await this.#wait(this.#refusals.next(), signal);
         return this.#retry("refused");
       case "failed":
-        await this.#waiting.wait(this.#failures.next(), signal);
+        await this.#wait(this.#failures.next(), signal);
         return this.#retry("failed");
     }
+  }
+
+  // A wake-up is for the wait that is under way alone: what came before it has been acted on.
+  async #wait(ms: number, signal: AbortSignal): Promise<void> {
+    this.#sleep.clear();
+    await this.#sleep.wait(this.#context.clock, ms, signal);
   }
 
   #retry(from: PluginState): void {
@@ -310,10 +314,10 @@ export class PluginSession implements Claimant {
   async #watchOver(signal: AbortSignal): Promise<void> {
     const { livenessIntervalMs, clock } = this.#context;
     const untilNotice = this.#noticePending ? this.#noticeDue - clock.monotonic() : livenessIntervalMs;
-    await this.#waiting.wait(Math.min(Math.max(untilNotice, 0), livenessIntervalMs), signal);
+    await this.#wait(Math.min(Math.max(untilNotice, 0), livenessIntervalMs), signal);
     if (this.#noticePending && clock.monotonic() >= this.#noticeDue) await this.#repeatNotice(signal);
     if (!(await this.#loss())) return;
-    await this.#waiting.wait(Math.min(livenessIntervalMs, 1_000), signal);
+    await this.#wait(Math.min(livenessIntervalMs, 1_000), signal);
     const reason = await this.#loss();
     if (!reason) return;
     await this.#release(reason);
@@ -328,7 +332,7 @@ export class PluginSession implements Claimant {
   }
 
   async #awaitProcess(signal: AbortSignal): Promise<void> {
-    await this.#waiting.wait(Math.min(this.#failures.next(), this.#context.livenessIntervalMs), signal);
+    await this.#wait(Math.min(this.#failures.next(), this.#context.livenessIntervalMs), signal);
     const { path } = this;
     const listening = await this.#context.liveness.listening(path, this.#candidate?.endpoint ?? path);
     if (!listening || this.#state !== "gone") return;

@@ -1,6 +1,5 @@
-import type { Clock, HealthResult, Histogram, Logger } from "../lib/index.ts";
+import { type Clock, type HealthResult, type Histogram, type Logger, WakeableSleep } from "../lib/index.ts";
 import { DirectoryWatches } from "./directory-watches.ts";
-import { InterruptibleWait } from "./interruptible-wait.ts";
 import { type ScanLimits, type ScanResult, scanForSockets } from "./socket-scan.ts";
 
 export interface SocketWatcherOptions {
@@ -26,8 +25,7 @@ const gapPerCpuTime = 10;
 /** Scans when a directory changes, and every `rescanInterval` whether or not an event came. */
 export class SocketWatcher {
   readonly #options: SocketWatcherOptions;
-  #dirty = false;
-  readonly #waiting: InterruptibleWait;
+  readonly #changes = new WakeableSleep();
   #lastGood: number | undefined;
   #began = 0;
   #failures: ReadonlyMap<string, string> = new Map();
@@ -36,22 +34,20 @@ export class SocketWatcher {
 
   constructor(options: SocketWatcherOptions) {
     this.#options = options;
-    this.#waiting = new InterruptibleWait(options.clock);
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, rescanIntervalMs } = this.#options;
-    using watches = new DirectoryWatches(this.#options.log, () => this.#changed());
+    using watches = new DirectoryWatches(this.#options.log, () => this.#changes.wake());
     this.#began = clock.monotonic();
     while (!signal.aborted) {
-      this.#dirty = false;
+      this.#changes.clear();
       const cpuBefore = this.#options.cpuMs();
       await this.#scan(watches, signal);
       const usedMs = this.#options.cpuMs() - cpuBefore;
       const gapMs = Math.min(Math.max(usedMs * gapPerCpuTime, shortestGapMs), longestGapMs);
       await clock.sleep(gapMs, signal).catch(() => {});
-      if (this.#dirty || signal.aborted) continue;
-      await this.#waiting.wait(Math.max(rescanIntervalMs - gapMs, 0), signal).catch(() => {});
+      await this.#changes.wait(clock, Math.max(rescanIntervalMs - gapMs, 0), signal).catch(() => {});
     }
   }
 
@@ -66,11 +62,6 @@ export class SocketWatcher {
     if (this.#lastGood === undefined) return { ok: false, message: "no scan has been made yet" };
     if (this.#watchTrouble) return { ok: true, message: this.#watchTrouble };
     return { ok: true, message: `${this.#options.directories.length} directories watched` };
-  }
-
-  #changed(): void {
-    this.#dirty = true;
-    this.#waiting.wake();
   }
 
   async #scan(watches: DirectoryWatches, signal: AbortSignal): Promise<void> {

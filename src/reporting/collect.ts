@@ -1,4 +1,4 @@
-import { Backoff, type Clock, codeOf, withDeadline } from "../lib/index.ts";
+import { Backoff, type Clock, codeOf, retryPolicies, withDeadline } from "../lib/index.ts";
 import { type ReportMessage, sizeOf } from "./report-message.ts";
 import type { ContentSource } from "./source.ts";
 
@@ -46,7 +46,7 @@ async function watchLoop(
   signal: AbortSignal,
 ): Promise<void> {
   const { source, clock, onContent, onFailure, onThrottled, onWorking } = options;
-  const backoff = new Backoff({ baseMs: 500, maxMs: 30_000 });
+  const backoff = new Backoff(retryPolicies.reportStream);
   while (!signal.aborted) {
     const steady = clock.after(STEADY_MS, () => {
       backoff.reset();

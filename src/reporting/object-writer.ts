@@ -4,8 +4,11 @@ import {
   codeOf,
   type ErrorCode,
   type HealthCheck,
+  isTransient,
+  LONGEST_RETRY_AFTER_MS,
   messageOf,
   NodekeeperError,
+  retryPolicies,
 } from "../lib/index.ts";
 import { type ApplyPart, applyParts, desiredOf } from "./bodies.ts";
 import { Budget, type HeldBack } from "./budget.ts";
@@ -40,10 +43,6 @@ export interface ObjectStatus {
 /** `more`: another write is needed; `done`: nothing is left to write. */
 type Outcome = "done" | "more";
 
-const LONGEST_RETRY_AFTER_MS = 300_000;
-// Newer content is no reason to ask the server sooner again. A refusal of the content itself is one.
-const serverTrouble: ReadonlySet<ErrorCode> = new Set(["unavailable", "throttled", "deadline"]);
-
 // A kind of which nothing is to be published may be absent, or none of the agent's business.
 const notOurs: ReadonlySet<ErrorCode> = new Set(["unsupported", "forbidden", "invalid"]);
 
@@ -55,7 +54,7 @@ export class ObjectWriter {
   readonly #wake: () => void;
   readonly #isNode: boolean;
   readonly #parts: Record<ApplyPart, PartWriter>;
-  readonly #failures = new Backoff({ baseMs: 250, maxMs: 30_000, jitter: 0.3 });
+  readonly #failures = new Backoff(retryPolicies.publishedObject);
   readonly #ownership: Ownership;
   readonly #predecessor: Predecessor;
   readonly #budget: Budget;
@@ -247,7 +246,8 @@ export class ObjectWriter {
     const asked = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
     const wait = Math.max(this.#failures.next(), Math.min(asked, LONGEST_RETRY_AFTER_MS));
     this.#isTold = asked > 0;
-    if (serverTrouble.has(this.lastErrorCode)) this.pausedUntil = now + wait;
+    // Newer content is no reason to ask the server sooner again. A refusal of the content itself is one.
+    if (isTransient(this.lastErrorCode)) this.pausedUntil = now + wait;
     return wait;
   }
 
@@ -330,7 +330,7 @@ export class ObjectWriter {
 
   // The server answers again: a wait for that ends, unless the server itself said how long.
   #reached(): void {
-    if (this.#isTold || this.lastErrorCode === undefined || !serverTrouble.has(this.lastErrorCode)) return;
+    if (this.#isTold || this.lastErrorCode === undefined || !isTransient(this.lastErrorCode)) return;
     this.pausedUntil = Number.NEGATIVE_INFINITY;
     this.#wake();
   }

@@ -1,5 +1,5 @@
 import type { KubeObject, ManagedFieldsEntry } from "../kube/index.ts";
-import { Backoff, type Clock, type Timer } from "../lib/index.ts";
+import { type Clock, RepairPace, retryPolicies, type Timer } from "../lib/index.ts";
 import { type ApplyPart, applyParts } from "./bodies.ts";
 import { lostFields } from "./contests.ts";
 import type { JsonObject } from "./json.ts";
@@ -7,8 +7,6 @@ import { ownedFields } from "./owned-values.ts";
 
 // Our own write may be on its way through the watch: a difference is believed when it lasts.
 const BELIEVE_AFTER_MS = 400;
-// One who edits again within this time is answered ever more slowly.
-const MEMORY_MS = 300_000;
 
 export interface OwnershipOptions {
   fieldManager: string;
@@ -35,12 +33,12 @@ export class Ownership {
   readonly #expected = new Map<ApplyPart, string>();
   #seen: ReadonlyMap<ApplyPart, string> | undefined;
   #others: readonly ManagedFieldsEntry[] = [];
-  readonly #repairs = new Backoff({ baseMs: 500, maxMs: 60_000 });
-  #repairedAt = Number.NEGATIVE_INFINITY;
+  readonly #repairs: RepairPace;
   #timer: Timer | undefined;
 
   constructor(options: OwnershipOptions) {
     this.#options = options;
+    this.#repairs = new RepairPace(options.clock, retryPolicies.objectRepair);
   }
 
   /** Takes the server's answer to a write of ours. */
@@ -56,9 +54,7 @@ export class Ownership {
     );
     this.#others = (object?.metadata.managedFields ?? []).filter(({ manager }) => manager !== fieldManager);
     if (this.#timer || this.#lost().length === 0) return;
-    if (clock.monotonic() - this.#repairedAt > MEMORY_MS) this.#repairs.reset();
-    const wait = BELIEVE_AFTER_MS + (this.#repairs.failures > 0 ? this.#repairs.next() : 0);
-    this.#timer = clock.after(wait, () => this.#judge());
+    this.#timer = clock.after(BELIEVE_AFTER_MS + this.#repairs.delayMs, () => this.#judge());
   }
 
   /** Ends a judgement that is due. */
@@ -70,8 +66,7 @@ export class Ownership {
     this.#timer = undefined;
     const lost = this.#lost();
     if (lost.length === 0) return;
-    if (this.#repairs.failures === 0) this.#repairs.next();
-    this.#repairedAt = this.#options.clock.monotonic();
+    this.#repairs.count();
     const fields = lost.map((part) =>
       lostFields(fieldSet(this.#expected.get(part)), fieldSet(this.#seen?.get(part))),
     );

@@ -1,12 +1,10 @@
-import { codeOf, type ErrorCode, type HealthResult, type Runnable, WorkQueue } from "../lib/index.ts";
+import { codeOf, type HealthResult, isNonRetryable, type Runnable, WorkQueue } from "../lib/index.ts";
 import { type ObjectStatus, ObjectWriter } from "./object-writer.ts";
 import type { PublisherOptions } from "./publish-options.ts";
 
 // An object that can't be written for longer makes the agent not ready.
 const PATIENCE_MS = 60_000;
 const WORKERS = 4;
-// Waiting does not mend these: an operator has to.
-const hopeless: ReadonlySet<ErrorCode> = new Set(["forbidden", "unauthenticated", "unsupported", "invalid"]);
 
 /**
  * Keeps the API server in step with what plugins say: one object for each kind, written by server-side apply when
@@ -68,7 +66,7 @@ export class Publisher implements Runnable {
     const problems: string[] = [];
     for (const { object, changedAt, lastError, lastErrorCode, watchHealth } of this.#writers.values()) {
       const waited = changedAt === undefined ? 0 : now - changedAt;
-      if (lastError && (waited > PATIENCE_MS || hopeless.has(lastErrorCode ?? "internal"))) {
+      if (lastError && (waited > PATIENCE_MS || isNonRetryable(lastErrorCode ?? "internal"))) {
         problems.push(`${object} not written for ${Math.round(waited / 1000)} s: ${lastError}`);
       }
       const watch = watchHealth?.check();

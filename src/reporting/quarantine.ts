@@ -1,4 +1,4 @@
-import { Backoff, type Clock, codeOf, messageOf } from "../lib/index.ts";
+import { Backoff, type Clock, codeOf, messageOf, retryPolicies } from "../lib/index.ts";
 import type { PluginContent } from "./content.ts";
 
 type Contents = ReadonlyMap<string, PluginContent>;
@@ -13,8 +13,6 @@ export interface Refusal {
   recheckAt: number;
 }
 
-// Each try costs the server a write and a dry run for every plugin: one that is refused again and again waits longer.
-const RETRY = { baseMs: 1_000, maxMs: 60_000 };
 const RECHECK_MS = 600_000;
 
 /** The contents to publish of one part of an object, where the server refuses some. */
@@ -108,7 +106,7 @@ export class Quarantine {
   }
 
   #refuse(plugin: string, content: PluginContent, message: string): void {
-    const retry = this.#retries.get(plugin) ?? new Backoff(RETRY);
+    const retry = this.#retries.get(plugin) ?? new Backoff(retryPolicies.quarantinedReport);
     this.#retries.set(plugin, retry);
     const now = this.#clock.monotonic();
     this.#refusals.set(plugin, { content, message, until: now + retry.next(), recheckAt: now + RECHECK_MS });

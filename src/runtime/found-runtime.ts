@@ -1,4 +1,4 @@
-import { NodekeeperError, stopped } from "../lib/index.ts";
+import { NodekeeperError, SharedWork, stopped } from "../lib/index.ts";
 import { CriRuntime, type CriRuntimeOptions } from "./cri-runtime.ts";
 import { findRuntimeEndpoint } from "./endpoint.ts";
 import type { PodStats } from "./stats.ts";
@@ -14,7 +14,7 @@ export class FoundRuntime implements Runtime, Disposable {
   readonly #options: FoundRuntimeOptions;
   #found: CriRuntime | undefined;
   #closed = false;
-  #looking: Promise<CriRuntime> | undefined;
+  readonly #looking = new SharedWork(() => this.#look(), { outlivesCallers: true });
 
   constructor(options: FoundRuntimeOptions) {
     this.#options = options;
@@ -75,11 +75,7 @@ export class FoundRuntime implements Runtime, Disposable {
 
   /** The runtime itself. Throws `unavailable`, with what was found at each place, while there is none. */
   async runtime(): Promise<CriRuntime> {
-    if (this.#found) return this.#found;
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined;
-    });
-    return await this.#looking;
+    return this.#found ?? (await this.#looking.join());
   }
 
   async #look(): Promise<CriRuntime> {

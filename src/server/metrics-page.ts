@@ -1,4 +1,4 @@
-import { type Clock, type Registry, withDeadline } from "../lib/index.ts";
+import { type Clock, type Registry, SharedWork, withDeadline } from "../lib/index.ts";
 import { HANDLER_DEADLINE_MS } from "./api.ts";
 import type { Reply } from "./reply.ts";
 
@@ -9,9 +9,9 @@ const RENDER_INTERVAL_MS = 1_000;
 export class MetricsPage {
   readonly #registry: Registry;
   readonly #clock: Clock;
-  #renderedAt = Number.NEGATIVE_INFINITY;
-  #rendered: Promise<string> | undefined;
-  #isRendering = false;
+  // A collector that hangs holds one rendering, not one for each scrape.
+  readonly #rendering = new SharedWork(() => this.#render(), { outlivesCallers: true });
+  #last: { body: string; startedAt: number } | undefined;
 
   constructor(registry: Registry, clock: Clock) {
     this.#registry = registry;
@@ -20,19 +20,21 @@ export class MetricsPage {
 
   /** The metrics as they were at most a second ago. Throws `deadline` where a collector hangs. */
   async reply(signal: AbortSignal): Promise<Reply> {
-    const now = this.#clock.monotonic();
-    const isDue = !this.#rendered || now - this.#renderedAt >= RENDER_INTERVAL_MS;
-    // A collector that hangs holds one rendering, not one for each scrape.
-    if (isDue && !this.#isRendering) {
-      this.#renderedAt = now;
-      this.#isRendering = true;
-      this.#rendered = this.#registry.metrics().finally(() => {
-        this.#isRendering = false;
-      });
-      this.#rendered.catch(() => {});
-    }
-    const rendered = this.#rendered!;
-    const body = await withDeadline(this.#clock, HANDLER_DEADLINE_MS, "metrics", signal, () => rendered);
+    const body = await withDeadline(this.#clock, HANDLER_DEADLINE_MS, "metrics", signal, (scope) =>
+      this.#body(scope),
+    );
     return { status: 200, contentType: this.#registry.contentType, body };
+  }
+
+  async #body(signal: AbortSignal): Promise<string> {
+    const isRecent = this.#last && this.#clock.monotonic() - this.#last.startedAt < RENDER_INTERVAL_MS;
+    return isRecent ? this.#last!.body : await this.#rendering.join(signal);
+  }
+
+  async #render(): Promise<string> {
+    const startedAt = this.#clock.monotonic();
+    const body = await this.#registry.metrics();
+    this.#last = { body, startedAt };
+    return body;
   }
 }

@@ -1,5 +1,5 @@
 import type { ContainerEventResponse, DeepPartial } from "../../gen/runtime/v1/api.ts";
-import type { Clock, Timer } from "../../lib/index.ts";
+import { type Clock, type Timer, WakeableSleep } from "../../lib/index.ts";
 import type { SimulatedEvent } from "./model.ts";
 import { containerStatus, sandboxStatus } from "./statuses.ts";
 
@@ -44,7 +44,7 @@ export class EventStream {
   readonly #queue: Queued[] = [];
   readonly #options: EventStreamOptions;
   #held: { event: SimulatedEvent; timer: Timer } | undefined;
-  #wake: (() => void) | undefined;
+  readonly #changes = new WakeableSleep();
   #ended = false;
   #failure: unknown;
   /** Events for which there was no room. */
@@ -74,32 +74,24 @@ export class EventStream {
     this.#failure ??= failure;
     this.#held?.timer.cancel();
     this.#held = undefined;
-    this.#wake?.();
+    this.#changes.wake();
   }
 
   /** Gives the events as they are due, until the stream is ended; throws what it was ended with. */
   async *read(): AsyncGenerator<DeepPartial<ContainerEventResponse>> {
     while (!this.#ended) {
+      this.#changes.clear();
+      const { clock } = this.#options;
       const next = this.#queue[0];
-      const waitMs = next ? next.dueAt - this.#options.clock.monotonic() : undefined;
-      if (!next || (waitMs ?? 0) > 0) {
-        await this.#change(waitMs);
+      const waitMs = next ? next.dueAt - clock.monotonic() : Number.POSITIVE_INFINITY;
+      if (!next || waitMs > 0) {
+        await this.#changes.wait(clock, waitMs);
         continue;
       }
       this.#queue.shift();
       yield next.response;
     }
     if (this.#failure !== undefined) throw this.#failure;
-  }
-
-  // Resolves at the next event, at the end, or when the time is over.
-  async #change(waitMs: number | undefined): Promise<void> {
-    let timer: Timer | undefined;
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-      if (waitMs !== undefined) timer = this.#options.clock.after(waitMs, resolve);
-    });
-    timer?.cancel();
   }
 
   #release(): void {
@@ -126,7 +118,7 @@ export class EventStream {
         ...(event.container ? { containersStatuses: [containerStatus(event.container)] } : {}),
       },
     });
-    this.#wake?.();
+    this.#changes.wake();
   }
 }
 

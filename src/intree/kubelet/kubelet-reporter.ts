@@ -1,9 +1,8 @@
 import { FieldType, type GetReportContentResponse } from "../../gen/reporterplugin/v1alpha1/api.ts";
-import { childScope, codeOf, type Logger, WakeableSleep, withDeadline } from "../../lib/index.ts";
+import { childScope, codeOf, type Logger, SharedWork, WakeableSleep, withDeadline } from "../../lib/index.ts";
 import { customNodeResource, type ReporterSource } from "../../reporting/index.ts";
 import { KubeletReader, type KubeletReaderOptions, type KubeletReading } from "./kubelet-reader.ts";
 import type { KubeletReporterMetrics } from "./metrics.ts";
-import { SharedWork } from "./shared-work.ts";
 
 /** The name under which katalyst's kubelet reporter is known, and ours beside it. */
 export const KUBELET_REPORTER_NAME = "kubelet-reporter-plugin";

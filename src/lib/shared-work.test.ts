@@ -52,3 +52,27 @@ it("fresh work begins after the call, also when the one before it fails", async 
   begun[1]!.end(2);
   expect(await fresh).toBe(2);
 });
+
+it("that outlives its callers goes on when none waits, and serves the next", async () => {
+  const started: ((value: number) => void)[] = [];
+  const work = new SharedWork<number>(() => new Promise((resolve) => started.push(resolve)), {
+    outlivesCallers: true,
+  });
+  const caller = new AbortController();
+  const first = work.join(caller.signal);
+  caller.abort(new Error("leaves"));
+  await expect(first).rejects.toThrow("leaves");
+  const second = work.join();
+  started[0]!(1);
+  expect(await second).toBe(1);
+  expect(started).toHaveLength(1);
+});
+
+it("that no caller waits for may fail", async () => {
+  const work = new SharedWork<number>(() => Promise.reject(new Error("no")), { outlivesCallers: true });
+  const caller = new AbortController();
+  const first = work.join(caller.signal);
+  caller.abort(new Error("leaves"));
+  await expect(first).rejects.toThrow("leaves");
+  await expect(work.join()).rejects.toThrow("no");
+});

@@ -1,4 +1,4 @@
-import { abortable } from "../src/lib/index.ts";
+import { abortable } from "./abort.ts";
 
 /** A value with its number; numbers only grow. */
 export interface Numbered<T> {

@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import { FakeClock } from "./fake-clock.ts";
+import { RepairPace } from "./repair-pace.ts";
+
+const policy = { baseMs: 500, maxMs: 3_000, jitter: 0 };
+
+it("repairs the first time at once, then ever more slowly up to the longest delay", () => {
+  const pace = new RepairPace(new FakeClock(), policy);
+  expect(Array.from({ length: 5 }, () => pace.next())).toEqual([0, 1_000, 2_000, 3_000, 3_000]);
+});
+
+it("starts again once the other client has left it alone for five minutes", async () => {
+  const clock = new FakeClock();
+  const pace = new RepairPace(clock, policy);
+  for (let repair = 0; repair < 4; repair++) pace.next();
+  await clock.step(303_000);
+  expect(pace.delayMs).toBe(3_000);
+  await clock.step(1);
+  expect(pace.next()).toBe(0);
+  expect(pace.next()).toBe(1_000);
+});
+
+it("says from the fifth repair on that two clients disagree", () => {
+  const pace = new RepairPace(new FakeClock(), policy);
+  for (let repair = 0; repair < 4; repair++) pace.next();
+  expect(pace.conflicts).toBeUndefined();
+  pace.next();
+  expect(pace.conflicts).toBe(5);
+});
+
+it("counts only what is repaired: looking at the delay changes nothing", () => {
+  const pace = new RepairPace(new FakeClock(), policy);
+  pace.count();
+  expect([pace.delayMs, pace.delayMs]).toEqual([1_000, 1_000]);
+});

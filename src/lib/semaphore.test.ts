@@ -1,0 +1,63 @@
+import { expect, it } from "vitest";
+import { Semaphore } from "./semaphore.ts";
+
+const never = new AbortController().signal;
+
+function gate() {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { promise, open: resolve };
+}
+
+it("runs no more at once than it has permits, in order of arrival", async () => {
+  const semaphore = new Semaphore({ permits: 2 });
+  const gates = Array.from({ length: 4 }, gate);
+  const begun: number[] = [];
+  const all = gates.map(({ promise }, at) =>
+    semaphore.run(never, async () => {
+      begun.push(at);
+      await promise;
+    }),
+  );
+  await Promise.resolve();
+  expect(begun).toEqual([0, 1]);
+  gates[1]!.open();
+  await all[1];
+  expect(begun).toEqual([0, 1, 2]);
+  for (const { open } of gates) open();
+  await Promise.all(all);
+  expect(begun).toEqual([0, 1, 2, 3]);
+});
+
+it("drops work whose signal aborts while all permits are taken, and passes its turn on", async () => {
+  const semaphore = new Semaphore({ permits: 1 });
+  const hung = gate();
+  const first = semaphore.run(never, () => hung.promise);
+  const stop = new AbortController();
+  const given = semaphore.run(stop.signal, async () => "never begun");
+  const next = semaphore.run(never, async () => "next");
+  stop.abort(new Error("too long"));
+  await expect(given).rejects.toThrow("too long");
+  hung.open();
+  await first;
+  expect(await next).toBe("next");
+});
+
+it("takes back the permit of work that fails", async () => {
+  const semaphore = new Semaphore({ permits: 1 });
+  await expect(semaphore.run(never, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
+  expect(await semaphore.run(never, async () => "next")).toBe("next");
+});
+
+it("starts waiting work in the order of its rank, and refuses what is too much to wait", async () => {
+  const semaphore = new Semaphore({ permits: 1, maxWaiting: 2 });
+  const first = gate();
+  const begun: string[] = [];
+  const begin = (name: string, rank: number) => semaphore.run(never, () => void begun.push(name), rank);
+  const running = semaphore.run(never, () => first.promise);
+  const waiting = [begin("later", 2), begin("sooner", 1)];
+  await expect(begin("too much", 0)).rejects.toMatchObject({ code: "throttled" });
+  expect(semaphore.waiting).toBe(2);
+  first.open();
+  await Promise.all([running, ...waiting]);
+  expect(begun).toEqual(["sooner", "later"]);
+});
