@@ -17,6 +17,7 @@ import {
   type Runnable,
   runInOrder,
   systemClock,
+  untilAborted,
 } from "../lib/index.ts";
 import { ChildProcess } from "./child-process.ts";
 import { type DevOptions, makePlace, type Place } from "./dev-place.ts";
@@ -182,7 +183,7 @@ function apiServerPart(server: DevApiServer): Runnable {
   return {
     name: "API server",
     async run(signal) {
-      await new Promise<void>((done) => signal.addEventListener("abort", () => done(), { once: true }));
+      await untilAborted(signal);
       await server.stop();
     },
   };

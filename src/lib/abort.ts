@@ -37,6 +37,14 @@ export function deadlineScope(clock: Clock, ms: number, what: string, parent?: A
   return { signal: scope.signal, abort: scope.abort, release, [Symbol.dispose]: release };
 }
 
+/** Resolves when the signal aborts. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
 /** Waits for `promise` or the signal's abort, whichever is first; the promise goes on unobserved after an abort. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {

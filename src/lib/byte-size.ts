@@ -1,5 +1,5 @@
 import { NodekeeperError } from "./errors.ts";
-import { formatQuantity, parseQuantity, quantityOf, wholeUnits } from "./quantity.ts";
+import { parseQuantity, wholeUnits } from "./quantity.ts";
 
 /** Reads a size such as "4Mi" or "100k" into bytes, a fraction rounded up. Throws `invalid`, also for what is negative or above 2^53-1. */
 export function parseByteSize(text: string): number {
@@ -11,11 +11,6 @@ export function parseByteSize(text: string): number {
     );
   }
   return Number(bytes);
-}
-
-/** Writes bytes with the largest binary suffix that loses nothing: 4194304 is "4Mi". Throws `invalid` for what is not a safe integer. */
-export function formatByteSize(bytes: number): string {
-  return formatQuantity(quantityOf(bytes, "BinarySI"));
 }
 
 /** Writes bytes for people, with three digits at least: 64225280 is "61.3Mi", 512 is "512". Any number is taken. */

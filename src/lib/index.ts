@@ -1,7 +1,7 @@
-export { abortable, childScope, deadlineScope, type ScopedSignal, stopped, withDeadline } from "./abort.ts";
+export { abortable, childScope, deadlineScope, type ScopedSignal, stopped, untilAborted, withDeadline } from "./abort.ts";
 export { Backoff, type BackoffOptions, delayAfter } from "./backoff.ts";
 export { type BootTime, readBootTime } from "./boot-time.ts";
-export { formatByteSize, parseByteSize, roundedBytes } from "./byte-size.ts";
+export { parseByteSize, roundedBytes } from "./byte-size.ts";
 export { type Clock, systemClock, type Timer } from "./clock.ts";
 export { processCpuMs } from "./cpu-time.ts";
 export { formatDuration, parseDuration } from "./duration.ts";
@@ -27,16 +27,13 @@ export { Counter, Gauge, Histogram, Registry } from "./metrics.ts";
 export { checkPluginName } from "./plugin-name.ts";
 export { type ProbeResult, probeSocket } from "./probe-socket.ts";
 export {
-  addQuantities,
   compareQuantities,
-  equalQuantities,
   formatQuantity,
   isQuantity,
   parseQuantity,
   type Quantity,
   type QuantityFormat,
   quantityOf,
-  subtractQuantities,
   wholeUnits,
 } from "./quantity.ts";
 export { quote } from "./quote.ts";
@@ -52,7 +49,7 @@ export { type RunInOrderOptions, runInOrder } from "./run-in-order.ts";
 export type { Runnable } from "./runnable.ts";
 export { Semaphore, type SemaphoreOptions } from "./semaphore.ts";
 export { SharedWork, type SharedWorkOptions } from "./shared-work.ts";
-export { checkSocketPath, longestSocketPath } from "./socket-path.ts";
+export { checkSocketPath } from "./socket-path.ts";
 export { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
 export { WakeableSleep } from "./wakeable-sleep.ts";
 export { pause, withPauses } from "./with-pauses.ts";

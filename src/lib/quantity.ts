@@ -120,21 +120,6 @@ export function compareQuantities(a: Quantity, b: Quantity): number {
   return a.nano < b.nano ? -1 : 1;
 }
 
-/** Whether two quantities have the same value; "1Ki" equals "1024". */
-export function equalQuantities(a: Quantity, b: Quantity): boolean {
-  return a.nano === b.nano;
-}
-
-/** The sum. It keeps the format of `a`, or takes that of `b` where `a` is zero. */
-export function addQuantities(a: Quantity, b: Quantity): Quantity {
-  return { nano: a.nano + b.nano, format: a.nano === 0n ? b.format : a.format };
-}
-
-/** The difference. It keeps the format of `a`, or takes that of `b` where `a` is zero. */
-export function subtractQuantities(a: Quantity, b: Quantity): Quantity {
-  return { nano: a.nano - b.nano, format: a.nano === 0n ? b.format : a.format };
-}
-
 function readBinary(digits: bigint, places: number, suffix: string): Quantity {
   const factor = 1024n ** BigInt(binarySuffixes.indexOf(suffix));
   const exact = scaleUp(digits * factor, NANO_EXPONENT - places);

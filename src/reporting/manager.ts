@@ -7,6 +7,7 @@ import {
   type Runnable,
   type ScopedSignal,
   stopped,
+  untilAborted,
 } from "../lib/index.ts";
 import type { PluginHandler, PluginRegistration } from "../plugins/index.ts";
 import { Checkpoint } from "./checkpoint.ts";
@@ -100,7 +101,7 @@ export class ReporterManager implements Runnable, PluginHandler {
       this.#start(this.#endpoint(reporter.name, true), inTreeSource(reporter));
     }
     this.#options.onChange(objectsOf(this.#endpoints.values()));
-    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    await untilAborted(signal);
     for (const endpoint of this.#endpoints.values()) {
       endpoint.grace?.cancel();
       endpoint.scope?.abort(signal.reason);

@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { messageOf, stopped, systemClock } from "../../lib/index.ts";
+import { messageOf, stopped, systemClock, untilAborted } from "../../lib/index.ts";
 import { Churn } from "./churn.ts";
 import { runCommand } from "./commands.ts";
 import { SimulatedCri } from "./cri-server.ts";
@@ -138,10 +138,6 @@ function scenariosNamed(name: string | undefined): readonly Scenario[] {
   if (name === "everyday") return everyday;
   if (name === "quiet") return quiet;
   return JSON.parse(readFileSync(name, "utf8")) as Scenario[];
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
 function times(): { at: number; monotonic: number } {

@@ -1,6 +1,5 @@
-import type { EvictionSource } from "../../eviction/index.ts";
+import { type EvictionSource, noPods, noTopPods, notMet } from "../../eviction/index.ts";
 import type { KnownPlugin } from "../enabled-plugins.ts";
-import { noPods, noTopPods, notMet } from "./answers.ts";
 import { MissingReadings } from "./missing-readings.ts";
 import type { EvictionPluginParts } from "./parts.ts";
 

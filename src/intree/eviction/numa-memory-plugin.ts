@@ -1,6 +1,5 @@
-import type { ObservedPod, ThresholdAnswer, TopAnswer, TopQuestion } from "../../eviction/index.ts";
+import { type ObservedPod, type ThresholdAnswer, type TopAnswer, type TopQuestion, noTopPods, notMet } from "../../eviction/index.ts";
 import type { HostSample, NodeMemory } from "../../host/index.ts";
-import { noTopPods, notMet } from "./answers.ts";
 import { bytesOnNode, measurePods, usingAtLeast } from "./candidates.ts";
 import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
 import {
@@ -9,12 +8,11 @@ import {
   type NumaMemorySettings,
   watermarksOf,
 } from "./numa-memory.ts";
+import { RegularRounds } from "./regular-rounds.ts";
 import { graceFor, podsAtRisk, type Severity } from "./severity.ts";
 import { rankVictims } from "./victim-ranking.ts";
 
 const SCOPE = "NumaMemory";
-// Rounds are some milliseconds late, or early after one that was.
-const REGULAR_SHARE = 0.8;
 const NODES_SAMPLE_MS = 1_000;
 const STILL_SHARE = 0.002;
 
@@ -47,11 +45,11 @@ class NumaMemoryPressure implements InTreeAnswers {
     free: 0,
     crossed: [],
   };
-  /** When a reading was counted last, monotonic. */
-  #countedAt = Number.NEGATIVE_INFINITY;
+  readonly #rounds: RegularRounds;
 
   constructor(context: InTreePluginContext<NumaMemorySettings>) {
     this.#context = context;
+    this.#rounds = new RegularRounds(context.parts);
   }
 
   async thresholdMet(pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer> {
@@ -124,10 +122,8 @@ class NumaMemoryPressure implements InTreeAnswers {
 
   #judge(nodes: readonly NodeMemory[]): void {
     const settings = this.#context.settings();
-    const now = this.#context.parts.clock.monotonic();
-    // A look of a round out of turn finds danger at once, and counts for nothing else: counts stand for time.
-    const isEarly = now - this.#countedAt < this.#context.parts.roundPeriodMs() * REGULAR_SHARE;
-    if (!isEarly) this.#countedAt = now;
+    // A look of a round out of turn finds danger at once, and counts for nothing else.
+    const isEarly = !this.#rounds.take();
     const last = new Map(this.#pressed.map(({ node, severity }) => [node.id, severity]));
     const counts = new Map<number, number>();
     const pressed: PressedNode[] = [];

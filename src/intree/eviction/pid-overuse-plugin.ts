@@ -1,5 +1,4 @@
-import type { EvictPodsAnswer, ObservedPod } from "../../eviction/index.ts";
-import { noPods } from "./answers.ts";
+import { type EvictPodsAnswer, type ObservedPod, noPods } from "../../eviction/index.ts";
 import type { InTreeAnswers, InTreePlugin } from "./in-tree-plugin.ts";
 import { victimOrder } from "./victim-order.ts";
 

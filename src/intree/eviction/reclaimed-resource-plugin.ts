@@ -1,12 +1,5 @@
-import type {
-  ObservedPod,
-  PodDetails,
-  ThresholdAnswer,
-  TopAnswer,
-  TopQuestion,
-} from "../../eviction/index.ts";
+import { type ObservedPod, type PodDetails, type ThresholdAnswer, type TopAnswer, type TopQuestion, noTopPods, notMet } from "../../eviction/index.ts";
 import { freshReading } from "../../host/index.ts";
-import { noTopPods, notMet } from "./answers.ts";
 import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
 import { activePods } from "./parts.ts";
 import { type Amounts, amountsOf, podRequests, sum, unitsOf } from "./pod-resources.ts";

@@ -1,7 +1,6 @@
-import type { ObservedPod, ThresholdAnswer, TopAnswer, TopQuestion } from "../../eviction/index.ts";
+import { type ObservedPod, type ThresholdAnswer, type TopAnswer, type TopQuestion, noTopPods, notMet } from "../../eviction/index.ts";
 import type { FilesystemState } from "../../host/index.ts";
 import { messageOf } from "../../lib/index.ts";
-import { noTopPods, notMet } from "./answers.ts";
 import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
 import type { PodDisk } from "./pod-disk.ts";
 import { isReclaimed } from "./severity.ts";

@@ -1,6 +1,6 @@
-import type { ObservedPod, ThresholdAnswer, TopAnswer, TopQuestion } from "../../eviction/index.ts";
-import { noTopPods, notMet } from "./answers.ts";
+import { type ObservedPod, type ThresholdAnswer, type TopAnswer, type TopQuestion, noTopPods, notMet } from "../../eviction/index.ts";
 import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
+import { RegularRounds } from "./regular-rounds.ts";
 import { isReclaimed } from "./severity.ts";
 import {
   CpuHistory,
@@ -11,9 +11,6 @@ import {
 } from "./system-cpu.ts";
 import { VictimCooldown } from "./victim-cooldown.ts";
 import { victimOrder } from "./victim-order.ts";
-
-// Rounds are some milliseconds late, or early after one that was.
-const REGULAR_SHARE = 0.8;
 
 /**
  * Evicts for the CPUs of the whole machine: most looks of the last rounds found them too busy, or too many tasks waiting.
@@ -29,23 +26,18 @@ export const systemCpuPressure: InTreePlugin<SystemCpuSettings> = {
 class SystemCpuPressure implements InTreeAnswers {
   readonly #context: InTreePluginContext<SystemCpuSettings>;
   readonly #history = new CpuHistory();
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  readonly #rounds: RegularRounds;
   readonly #cooldown: VictimCooldown;
   #verdict: CpuVerdict | undefined;
 
   constructor(context: InTreePluginContext<SystemCpuSettings>) {
     this.#context = context;
+    this.#rounds = new RegularRounds(context.parts);
     this.#cooldown = new VictimCooldown(context.parts);
   }
 
   async thresholdMet(_pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer> {
-    const { parts } = this.#context;
-    const now = parts.clock.monotonic();
-    // The history stands for time: rounds out of turn add nothing to it.
-    if (now - this.#lookedAt >= parts.roundPeriodMs() * REGULAR_SHARE) {
-      this.#lookedAt = now;
-      await this.#look(signal);
-    }
+    if (this.#rounds.take()) await this.#look(signal);
     const verdict = judgeCpu(this.#history, this.#context.settings());
     this.#verdict = verdict;
     if (!verdict) return notMet;

@@ -1,6 +1,5 @@
-import type { ObservedPod, ThresholdAnswer, TopAnswer, TopQuestion } from "../../eviction/index.ts";
+import { type ObservedPod, type ThresholdAnswer, type TopAnswer, type TopQuestion, noTopPods, notMet } from "../../eviction/index.ts";
 import { type HostSample, mapReading, readingValue } from "../../host/index.ts";
-import { noTopPods, notMet } from "./answers.ts";
 import { bytesOnNode, measurePods, shortestNode, usingAtLeast } from "./candidates.ts";
 import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
 import { activePods } from "./parts.ts";

@@ -1,15 +1,6 @@
-import type {
-  ConditionAnswer,
-  EvictionSource,
-  EvictPodsAnswer,
-  ObservedPod,
-  ThresholdAnswer,
-  TopAnswer,
-  TopQuestion,
-} from "../../eviction/index.ts";
+import { type ConditionAnswer, type EvictionSource, type EvictPodsAnswer, type ObservedPod, type ThresholdAnswer, type TopAnswer, type TopQuestion, noPods } from "../../eviction/index.ts";
 import type { HostSample } from "../../host/index.ts";
 import { type Clock, checkPluginName, type Logger } from "../../lib/index.ts";
-import { noPods } from "../eviction/answers.ts";
 import type { WholePods } from "../eviction/pod-resources.ts";
 import { sampledNode, sampledParts } from "./host-node-readings.ts";
 import { judge, type Verdict } from "./judge.ts";

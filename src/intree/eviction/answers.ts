@@ -1,1 +1,0 @@
-export { noPods, noTopPods, notMet } from "../../eviction/index.ts";
