@@ -1,5 +1,5 @@
-import { LatestValue } from "../src/lib/index.ts";
 import type { Server } from "nice-grpc";
+import { LatestValue } from "../src/lib/index.ts";
 import { type Report, runReport } from "./run-report.ts";
 import type { PluginKind } from "./served-plugin.ts";
 

@@ -1,4 +1,11 @@
-import { abortable, Backoff, type Clock, type LatestValue, type Logger, retryPolicies } from "../src/lib/index.ts";
+import {
+  abortable,
+  Backoff,
+  type Clock,
+  type LatestValue,
+  type Logger,
+  retryPolicies,
+} from "../src/lib/index.ts";
 
 /** Gives all that the plugin has to say, again each time it changes. Restarted when it throws. */
 export type Report<T> = (signal: AbortSignal) => AsyncIterable<T[]>;

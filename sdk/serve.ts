@@ -1,4 +1,3 @@
-import { LatestValue } from "../src/lib/index.ts";
 import { EvictionPluginDefinition } from "../src/gen/evictionplugin/v1alpha1/api.ts";
 import {
   type DeepPartial,
@@ -7,6 +6,7 @@ import {
 } from "../src/gen/nodekeeper/devices/v1alpha1/api.ts";
 import { RoundRequestsDefinition } from "../src/gen/nodekeeper/eviction/v1alpha1/api.ts";
 import { type ReportContent, ReporterPluginDefinition } from "../src/gen/reporterplugin/v1alpha1/api.ts";
+import { LatestValue } from "../src/lib/index.ts";
 import { type EvictionAnswers, evictionService } from "./eviction-service.ts";
 import { reportingKind } from "./reporting-kind.ts";
 import type { Report } from "./run-report.ts";

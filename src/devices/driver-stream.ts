@@ -4,7 +4,15 @@ import {
   ListAndWatchDevicesRequest,
 } from "../gen/nodekeeper/devices/v1alpha1/api.ts";
 import { fromGrpcError, streamMessages } from "../grpc/index.ts";
-import { Backoff, type Clock, codeOf, type Logger, messageOf, NodekeeperError, retryPolicies } from "../lib/index.ts";
+import {
+  Backoff,
+  type Clock,
+  codeOf,
+  type Logger,
+  messageOf,
+  NodekeeperError,
+  retryPolicies,
+} from "../lib/index.ts";
 import { decodeNamedResources } from "./decode-named-resources.ts";
 import type { NamedResources } from "./model.ts";
 import { type DeviceDelta, type DeviceMessage, readMessage } from "./read-message.ts";

@@ -1,4 +1,12 @@
-import { Backoff, type Clock, codeOf, type ErrorCode, messageOf, RepairPace, retryPolicies } from "../lib/index.ts";
+import {
+  Backoff,
+  type Clock,
+  codeOf,
+  type ErrorCode,
+  messageOf,
+  RepairPace,
+  retryPolicies,
+} from "../lib/index.ts";
 import type { Desired } from "./driver.ts";
 import type { Feature } from "./feature-bits.ts";
 import type { DroppedField } from "./features.ts";

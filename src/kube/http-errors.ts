@@ -125,9 +125,7 @@ export function notJson(what: string, answer: FailedAnswer): NodekeeperError {
 /** The error for a request that got no answer: refused, reset, not trusted. */
 export function errorOfSocket(what: string, source: string, error: unknown): NodekeeperError {
   if (error instanceof NodekeeperError) return error;
-  const hint = isTrustProblem(error)
-    ? ` (server certificate checked with the authorities of ${source})`
-    : "";
+  const hint = isTrustProblem(error) ? ` (server certificate checked with the authorities of ${source})` : "";
   return new NodekeeperError("unavailable", `${what}: ${describeSocketError(error)}${hint}`, {
     cause: error,
   });

@@ -1,4 +1,12 @@
-export { abortable, childScope, deadlineScope, type ScopedSignal, stopped, untilAborted, withDeadline } from "./abort.ts";
+export {
+  abortable,
+  childScope,
+  deadlineScope,
+  type ScopedSignal,
+  stopped,
+  untilAborted,
+  withDeadline,
+} from "./abort.ts";
 export { Backoff, type BackoffOptions, delayAfter } from "./backoff.ts";
 export { type BootTime, readBootTime } from "./boot-time.ts";
 export { parseByteSize, roundedBytes } from "./byte-size.ts";

@@ -202,10 +202,7 @@ export class PluginSession implements Claimant {
       this.#failedAttempts++;
       this.#count("failed");
       this.#enter("failed", messageOf(error));
-      this.#log.warn(
-        { err: error, attempts: this.#attempts },
-        "plugin registration failed, will be retried",
-      );
+      this.#log.warn({ err: error, attempts: this.#attempts }, "plugin registration failed, will be retried");
     }
     await this.#releasePredecessor("its socket was re-created");
   }

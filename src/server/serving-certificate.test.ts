@@ -46,7 +46,7 @@ describe.skipIf(!hasOpenssl)("the certificate of a server beyond loopback", () =
       certFile: file("tls.crt"),
       privateKeyFile: file("tls.key"),
       clock,
-      log as unknown as typeof silentLogger,
+      log: log as unknown as typeof silentLogger,
     });
     const server = createStatusServer({
       address: "0.0.0.0:0",

@@ -79,7 +79,9 @@ async function copyStable(file: string, target: string, clock: Clock): Promise<v
       rmSync(`${target}-wal`, { force: true });
       if (existsSync(`${file}-wal`)) copyFileSync(`${file}-wal`, `${target}-wal`);
     } catch (error) {
-      throw new NodekeeperError("unavailable", `${file} can't be copied: ${messageOf(error)}`, { cause: error });
+      throw new NodekeeperError("unavailable", `${file} can't be copied: ${messageOf(error)}`, {
+        cause: error,
+      });
     }
     if (stampOf(file) === before) return;
     await clock.sleep(PAUSE_MS);

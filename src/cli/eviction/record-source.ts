@@ -65,7 +65,9 @@ export function withRound<T>({ id }: RoundRecord, use: () => T): T {
   try {
     return use();
   } catch (error) {
-    throw new NodekeeperError("invalid", `round ${id} is no whole record: ${messageOf(error)}`, { cause: error });
+    throw new NodekeeperError("invalid", `round ${id} is no whole record: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
 }
 

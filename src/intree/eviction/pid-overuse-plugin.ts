@@ -1,4 +1,4 @@
-import { type EvictPodsAnswer, type ObservedPod, noPods } from "../../eviction/index.ts";
+import { type EvictPodsAnswer, noPods, type ObservedPod } from "../../eviction/index.ts";
 import type { InTreeAnswers, InTreePlugin } from "./in-tree-plugin.ts";
 import { victimOrder } from "./victim-order.ts";
 

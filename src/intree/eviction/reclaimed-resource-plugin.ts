@@ -1,4 +1,12 @@
-import { type ObservedPod, type PodDetails, type ThresholdAnswer, type TopAnswer, type TopQuestion, noTopPods, notMet } from "../../eviction/index.ts";
+import {
+  noTopPods,
+  notMet,
+  type ObservedPod,
+  type PodDetails,
+  type ThresholdAnswer,
+  type TopAnswer,
+  type TopQuestion,
+} from "../../eviction/index.ts";
 import { freshReading } from "../../host/index.ts";
 import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
 import { activePods } from "./parts.ts";

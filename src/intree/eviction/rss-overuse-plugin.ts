@@ -1,4 +1,4 @@
-import { type EvictPodAnswer, type EvictPodsAnswer, type ObservedPod, noPods } from "../../eviction/index.ts";
+import { type EvictPodAnswer, type EvictPodsAnswer, noPods, type ObservedPod } from "../../eviction/index.ts";
 import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
 import type { PodMemory } from "./pod-memory.ts";
 import { memoryRequest } from "./pod-resources.ts";

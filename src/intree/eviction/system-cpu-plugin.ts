@@ -1,4 +1,11 @@
-import { type ObservedPod, type ThresholdAnswer, type TopAnswer, type TopQuestion, noTopPods, notMet } from "../../eviction/index.ts";
+import {
+  noTopPods,
+  notMet,
+  type ObservedPod,
+  type ThresholdAnswer,
+  type TopAnswer,
+  type TopQuestion,
+} from "../../eviction/index.ts";
 import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
 import { RegularRounds } from "./regular-rounds.ts";
 import { isReclaimed } from "./severity.ts";

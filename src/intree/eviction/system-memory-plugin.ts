@@ -1,4 +1,11 @@
-import { type ObservedPod, type ThresholdAnswer, type TopAnswer, type TopQuestion, noTopPods, notMet } from "../../eviction/index.ts";
+import {
+  noTopPods,
+  notMet,
+  type ObservedPod,
+  type ThresholdAnswer,
+  type TopAnswer,
+  type TopQuestion,
+} from "../../eviction/index.ts";
 import { type HostSample, mapReading, readingValue } from "../../host/index.ts";
 import { bytesOnNode, measurePods, shortestNode, usingAtLeast } from "./candidates.ts";
 import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";

@@ -1,4 +1,13 @@
-import { type ConditionAnswer, type EvictionSource, type EvictPodsAnswer, type ObservedPod, type ThresholdAnswer, type TopAnswer, type TopQuestion, noPods } from "../../eviction/index.ts";
+import {
+  type ConditionAnswer,
+  type EvictionSource,
+  type EvictPodsAnswer,
+  noPods,
+  type ObservedPod,
+  type ThresholdAnswer,
+  type TopAnswer,
+  type TopQuestion,
+} from "../../eviction/index.ts";
 import type { HostSample } from "../../host/index.ts";
 import { type Clock, checkPluginName, type Logger } from "../../lib/index.ts";
 import type { WholePods } from "../eviction/pod-resources.ts";
