@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { systemClock } from "../src/lib/index.ts";
+import { systemClock } from "@nodekeeper/core/lib";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -14,7 +14,7 @@ export function agentScript(): string {
   const bundle = join(root, "dist/nodekeeper.js");
   if (existsSync(bundle)) return bundle;
   console.error("dist/nodekeeper.js is missing (npm run build): measuring the sources, which start slower");
-  return join(root, "src/main.ts");
+  return join(root, "packages/agent/src/main.ts");
 }
 
 /** The agent as a process of its own, on a folder of its own. */

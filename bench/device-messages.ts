@@ -1,5 +1,5 @@
-import type { DevicePool } from "../sdk/index.ts";
-import { ListAndWatchDevicesResponse } from "../src/gen/nodekeeper/devices/v1alpha1/api.ts";
+import { ListAndWatchDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+import type { DevicePool } from "@nodekeeper/sdk";
 
 export const DEVICES = 10_000;
 export const BENCH_NODE = "bench";

@@ -9,8 +9,8 @@ import {
   loadClusterAccess,
   Watcher,
   type WatchHandler,
-} from "../src/kube/index.ts";
-import { Registry, silentLogger, stopped, systemClock } from "../src/lib/index.ts";
+} from "@nodekeeper/core/kube";
+import { Registry, silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
 import { buildGo } from "../test/e2e/prepare/go-build.ts";
 import { startControlPlane } from "../test/e2e/support/control-plane.ts";
 import { AgentProcess } from "./agent-process.ts";

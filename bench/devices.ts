@@ -1,5 +1,6 @@
-import { serveDeviceDriver } from "../sdk/index.ts";
-import { createDevApiServer, type ReceivedRequest } from "../src/devcluster/index.ts";
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { serveDeviceDriver } from "@nodekeeper/sdk";
+import { createDevApiServer, type ReceivedRequest } from "@nodekeeper/testing";
 import {
   encodeSlice,
   PlanMemory,
@@ -7,8 +8,7 @@ import {
   planSlices,
   readMessage,
   storedSlice,
-} from "../src/devices/index.ts";
-import { silentLogger, systemClock } from "../src/lib/index.ts";
+} from "../packages/agent/src/devices/index.ts";
 import { AgentProcess } from "./agent-process.ts";
 import { BENCH_NODE, deltaBytes, devicePool, messageBytes } from "./device-messages.ts";
 import { type Figure, percentile } from "./figures.ts";

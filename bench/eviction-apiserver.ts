@@ -1,6 +1,7 @@
 // The embedded API server with so many pods, for the benchmark of the watch: fork with PODS; it sends its URL.
-import { createDevApiServer } from "../src/devcluster/index.ts";
-import { silentLogger, systemClock } from "../src/lib/index.ts";
+
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { createDevApiServer } from "@nodekeeper/testing";
 import { benchPods } from "./eviction-pods.ts";
 
 const server = createDevApiServer({ clock: systemClock, log: silentLogger });

@@ -1,15 +1,15 @@
 // Prints the RSS in MB of a process that watches so many pods: node --expose-gc eviction-memory.ts PODS
 // The API server is in a process of its own.
-import { keepProcessSmall } from "../src/cli/memory.ts";
+import { keepProcessSmall } from "../packages/agent/src/cli/memory.ts";
 
 // Before anything else is loaded, as the agent does.
 keepProcessSmall();
 const { fork } = await import("node:child_process");
 const { default: EventEmitter } = await import("node:events");
 const { fileURLToPath } = await import("node:url");
-const { Registry, silentLogger, systemClock } = await import("../src/lib/index.ts");
-const { createKubeClient, createKubeMetrics } = await import("../src/kube/index.ts");
-const { createEvictionRoundMetrics, PodWatch } = await import("../src/eviction/index.ts");
+const { Registry, silentLogger, systemClock } = await import("@nodekeeper/core/lib");
+const { createKubeClient, createKubeMetrics } = await import("@nodekeeper/core/kube");
+const { createEvictionRoundMetrics, PodWatch } = await import("../packages/agent/src/eviction/index.ts");
 
 const [count = "0"] = process.argv.slice(2);
 const script = fileURLToPath(new URL("./eviction-apiserver.ts", import.meta.url));

@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { KubeObject } from "@nodekeeper/core/kube";
+import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import {
   createEvictionRoundMetrics,
   defaultEvictionPolicy,
@@ -10,10 +12,8 @@ import {
   EvictionPlugins,
   EvictionRecords,
   observeJson,
-} from "../src/eviction/index.ts";
-import type { KubeObject } from "../src/kube/index.ts";
-import { Registry, silentLogger, systemClock } from "../src/lib/index.ts";
-import { EvictionStore, StateDatabase } from "../src/state/index.ts";
+} from "../packages/agent/src/eviction/index.ts";
+import { EvictionStore, StateDatabase } from "../packages/agent/src/state/index.ts";
 
 /** The round with everything real but the pods' watch and what acts. */
 export class EvictionPart {

@@ -2,13 +2,14 @@
 //   node eviction-plugins-process.ts FOLDER COUNT
 // Each serves FOLDER/plugin-N.sock and is under hard pressure: it is asked for a top pod each round, and names none.
 // Requests are taken as bytes, so that the process measures the way to the plugins and not their thinking.
-import { createServer } from "nice-grpc";
+
 import {
   EvictionPluginDefinition,
   ThresholdMetResponse,
   ThresholdMetType,
-} from "../src/gen/evictionplugin/v1alpha1/api.ts";
-import { RegistrationDefinition } from "../src/gen/pluginregistration/v1/api.ts";
+} from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
+import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
+import { createServer } from "nice-grpc";
 
 const [folder = "", count = "0"] = process.argv.slice(2);
 const passThrough = (bytes: Uint8Array) => bytes;

@@ -1,4 +1,4 @@
-import type { KubeObject } from "../src/kube/index.ts";
+import type { KubeObject } from "@nodekeeper/core/kube";
 
 /** Pods as a busy node has them, about 8 KB each in JSON. */
 export function benchPods(count: number, nodeName: string): KubeObject[] {

@@ -5,26 +5,27 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createDevApiServer } from "../src/devcluster/index.ts";
+import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { createDevApiServer } from "@nodekeeper/testing";
 import {
   createEvictionRoundMetrics,
   EvictionPlugins,
   type EvictionSource,
   ThresholdSampler,
-} from "../src/eviction/index.ts";
-import { Host, HostReadings, PodReadings } from "../src/host/index.ts";
+} from "../packages/agent/src/eviction/index.ts";
+import { Host, HostReadings, PodReadings } from "../packages/agent/src/host/index.ts";
 import {
   createInTreeEvictionMetrics,
-  createPolicyMetrics,
   defaultInTreeEvictionSettings,
   inTreeEvictionSources,
+} from "../packages/agent/src/intree/index.ts";
+import { PodDisks, PodMemories } from "../packages/agent/src/pod-usage/index.ts";
+import {
+  createPolicyMetrics,
   loadPolicies,
-  PodDisks,
-  PodMemories,
   type Policy,
   policySources,
-} from "../src/intree/index.ts";
-import { Registry, silentLogger, systemClock } from "../src/lib/index.ts";
+} from "../packages/agent/src/policy/index.ts";
 import { AgentProcess } from "./agent-process.ts";
 import { benchPod } from "./eviction-pods.ts";
 import { type Figure, percentile } from "./figures.ts";

@@ -1,5 +1,5 @@
-import { createDevApiServer } from "../src/devcluster/index.ts";
-import { silentLogger, systemClock } from "../src/lib/index.ts";
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { createDevApiServer } from "@nodekeeper/testing";
 import { AgentProcess } from "./agent-process.ts";
 import { type Figure, percentile } from "./figures.ts";
 import { RuntimeProcess } from "./runtime-client.ts";

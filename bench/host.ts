@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Host, HostReadings, PodReadings, readingValue } from "../src/host/index.ts";
-import { systemClock } from "../src/lib/index.ts";
+import { systemClock } from "@nodekeeper/core/lib";
+import { Host, HostReadings, PodReadings, readingValue } from "../packages/agent/src/host/index.ts";
 import type { Figure } from "./figures.ts";
 
 const PODS = 110;

@@ -4,10 +4,10 @@
 // since the line before, milliseconds.
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { createInterface } from "node:readline";
-import { silentLogger, systemClock } from "../src/lib/index.ts";
-import { EventLog } from "../src/lifecycle/event-log.ts";
-import type { NewEvent } from "../src/lifecycle/events.ts";
-import { LifecycleService, LocalApi, lifecycleDefinition } from "../src/server/index.ts";
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { EventLog } from "../packages/agent/src/lifecycle/event-log.ts";
+import type { NewEvent } from "../packages/agent/src/lifecycle/events.ts";
+import { LifecycleService, LocalApi, lifecycleDefinition } from "../packages/agent/src/server/index.ts";
 
 const [path = "", count = "0"] = process.argv.slice(2);
 const events = new EventLog({

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { PodLifecycleClient } from "../sdk/index.ts";
+import { PodLifecycleClient } from "@nodekeeper/sdk";
 import type { Figure } from "./figures.ts";
 
 const EVENTS = 100_000;

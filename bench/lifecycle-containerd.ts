@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { stopped } from "../src/lib/index.ts";
+import { stopped } from "@nodekeeper/core/lib";
 import { Containerd } from "../test/e2e/support/containerd.ts";
 import { CriClient } from "../test/e2e/support/cri-client.ts";
 import { missingParts } from "../test/e2e/support/parts.ts";

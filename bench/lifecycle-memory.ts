@@ -1,11 +1,11 @@
 // Prints what a process holds that lists pods, or knows them and has a log of so many events:
 // node --expose-gc bench/lifecycle-memory.ts SOCKET list|EVENTS
-import { keepProcessSmall } from "../src/cli/memory.ts";
+import { keepProcessSmall } from "../packages/agent/src/cli/memory.ts";
 
 // Before anything else is loaded, as the agent does.
 keepProcessSmall();
-const { Registry, silentLogger, systemClock } = await import("../src/lib/index.ts");
-const { CriRuntime } = await import("../src/runtime/index.ts");
+const { Registry, silentLogger, systemClock } = await import("@nodekeeper/core/lib");
+const { CriRuntime } = await import("../packages/agent/src/runtime/index.ts");
 const { startLifecycle } = await import("./lifecycle-part.ts");
 
 const LISTS = 150;

@@ -1,6 +1,6 @@
-import { Registry, silentLogger, stopped, systemClock } from "../src/lib/index.ts";
-import { type LifecycleSettings, PodLifecycleEventGenerator } from "../src/lifecycle/index.ts";
-import { CriRuntime, type Pod } from "../src/runtime/index.ts";
+import { Registry, silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
+import { type LifecycleSettings, PodLifecycleEventGenerator } from "../packages/agent/src/lifecycle/index.ts";
+import { CriRuntime, type Pod } from "../packages/agent/src/runtime/index.ts";
 
 /** Lifecycle and the CRI client as the agent has them, in this process. */
 export function startLifecycle(socket: string, settings: Partial<LifecycleSettings>) {

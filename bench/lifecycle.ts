@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { ContainerEventType } from "../src/gen/runtime/v1/api.ts";
-import { stopped, systemClock } from "../src/lib/index.ts";
-import type { PodLifecycleEvent } from "../src/lifecycle/index.ts";
+import { ContainerEventType } from "@nodekeeper/core/gen/runtime/v1/api.ts";
+import { stopped, systemClock } from "@nodekeeper/core/lib";
+import type { PodLifecycleEvent } from "../packages/agent/src/lifecycle/index.ts";
 import { type Figure, percentile } from "./figures.ts";
 import { benchLifecycleApi } from "./lifecycle-api.ts";
 import { benchContainerd } from "./lifecycle-containerd.ts";

@@ -1,6 +1,6 @@
 // Measures the budgets: npm run bench -- SUITE [--quick] [-o json]
 import { parseArgs } from "node:util";
-import { keepProcessSmall } from "../src/cli/memory.ts";
+import { keepProcessSmall } from "../packages/agent/src/cli/memory.ts";
 import { benchDevicePeers } from "./device-peers.ts";
 import { benchDevices } from "./devices.ts";
 import { benchEviction } from "./eviction.ts";

@@ -2,11 +2,12 @@
 //   node plugins-process.ts FOLDER COUNT INTERVAL_MS EPOCH_MS [trouble]
 // Each reports the time of its last change, milliseconds since EPOCH_MS, as a resource of its name. SIGUSR2 ends the
 // changes; the last values are then printed as JSON.
+
+import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
+import { ReporterPluginDefinition } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
+import { systemClock } from "@nodekeeper/core/lib";
+import { customNodeResource, serveReporterPlugin, status } from "@nodekeeper/sdk";
 import { createServer } from "nice-grpc";
-import { customNodeResource, serveReporterPlugin, status } from "../sdk/index.ts";
-import { RegistrationDefinition } from "../src/gen/pluginregistration/v1/api.ts";
-import { ReporterPluginDefinition } from "../src/gen/reporterplugin/v1alpha1/api.ts";
-import { systemClock } from "../src/lib/index.ts";
 
 const [folder = "", count = "0", interval = "500", epoch = "0", trouble = ""] = process.argv.slice(2);
 const FLOOD_PER_TICK = 100;

@@ -1,7 +1,7 @@
 import { join } from "node:path";
+import { DeviceDriverDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 import { createServer, type Server } from "nice-grpc";
-import { DeviceDriverDefinition } from "../src/gen/nodekeeper/devices/v1alpha1/api.ts";
-import { RegistrationDefinition } from "../src/gen/pluginregistration/v1/api.ts";
 
 const passThrough = (bytes: Uint8Array) => bytes;
 const rawDriver = {

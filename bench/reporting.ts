@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { createDevApiServer, type ReceivedRequest } from "../src/devcluster/index.ts";
-import { silentLogger, systemClock } from "../src/lib/index.ts";
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { createDevApiServer, type ReceivedRequest } from "@nodekeeper/testing";
 import { AgentProcess } from "./agent-process.ts";
 import { type Figure, percentile } from "./figures.ts";
 

@@ -1,9 +1,9 @@
 // A simulated container runtime as a process of its own. Commands come as lines of JSON on stdin, each is answered by
 // one line: node bench/runtime-process.ts SOCKET PODS CONTAINERS_PER_POD on|unimplemented
 import { createInterface } from "node:readline";
-import { type EventMode, SimulatedCri, SimulatedRuntime } from "../src/devcluster/index.ts";
-import type { ContainerEventType } from "../src/gen/runtime/v1/api.ts";
-import { systemClock } from "../src/lib/index.ts";
+import type { ContainerEventType } from "@nodekeeper/core/gen/runtime/v1/api.ts";
+import { systemClock } from "@nodekeeper/core/lib";
+import { type EventMode, SimulatedCri, SimulatedRuntime } from "@nodekeeper/testing";
 
 /** What a benchmark asks for. */
 export type RuntimeCommand =

@@ -1,7 +1,7 @@
 // Writes the default file and the table of all settings into docs/configuration.md.
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { defaultConfigurationYaml, type Setting, settings } from "../src/config/index.ts";
+import { defaultConfigurationYaml, type Setting, settings } from "../packages/agent/src/config/index.ts";
 import { root } from "./run-command.ts";
 
 /** Brings docs/configuration.md in step with the schema. Throws where the page lacks its YAML block or its table. */

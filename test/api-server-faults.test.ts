@@ -1,11 +1,11 @@
 import { createServer } from "node:http";
+import type { Fault } from "@nodekeeper/testing";
+import { until } from "@nodekeeper/testing/until";
 import { describe, expect, it } from "vitest";
-import type { Fault } from "../src/devcluster/index.ts";
 import { type RunningAgent, untilWidgets } from "./support/agent.ts";
 import type { TestCluster } from "./support/cluster.ts";
 import { widgets } from "./support/plugins.ts";
 import { setUp } from "./support/setup.ts";
-import { until } from "./support/until.ts";
 
 function applies({ requests }: TestCluster) {
   return requests.filter(

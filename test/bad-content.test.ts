@@ -1,11 +1,14 @@
+import {
+  type FieldType,
+  GetReportContentResponse,
+} from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
+import { customNodeResource, metadata, node, type ReportContent, status } from "@nodekeeper/sdk";
+import { until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { customNodeResource, metadata, node, type ReportContent, status } from "../sdk/index.ts";
-import { type FieldType, GetReportContentResponse } from "../src/gen/reporterplugin/v1alpha1/api.ts";
 import { type RunningAgent, startAgent, untilWidgets } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { type Neighbour, startNeighbour } from "./support/neighbour.ts";
 import { type GoodPlugin, rawField, startBytesPlugin, startGoodPlugin, widgets } from "./support/plugins.ts";
-import { until } from "./support/until.ts";
 
 let cluster: TestCluster;
 let agent: RunningAgent;

@@ -1,10 +1,10 @@
+import { until } from "@nodekeeper/testing/until";
 import { ServerError, Status } from "nice-grpc";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningAgent, startAgent, untilWidgets } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { type Neighbour, startNeighbour } from "./support/neighbour.ts";
 import { aborted, constantly, startBarePlugin, widgets } from "./support/plugins.ts";
-import { until } from "./support/until.ts";
 
 let cluster: TestCluster;
 let agent: RunningAgent;

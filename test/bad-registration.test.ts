@@ -2,14 +2,14 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
+import type { PluginInfo } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
+import { until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { PluginInfo } from "../src/gen/pluginregistration/v1/api.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { type Neighbour, startNeighbour } from "./support/neighbour.ts";
 import { constantly, startBarePlugin, widgets } from "./support/plugins.ts";
 import { setUp } from "./support/setup.ts";
-import { until } from "./support/until.ts";
 
 let cluster: TestCluster;
 let agent: RunningAgent;

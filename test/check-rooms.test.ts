@@ -32,7 +32,7 @@ describe("allowed", () => {
     ["test helpers, from anywhere", { "src/lib/testing/a.ts": 'import { b } from "../../kube/b.ts";' }],
     [
       "the SDK from lib and gen",
-      { "sdk/a.ts": 'import "../src/lib/index.ts";\nimport "../src/gen/x/api.ts";\nimport "./b.ts";' },
+      { "sdk/a.ts": 'import "@nodekeeper/core/lib";\nimport "../src/gen/x/api.ts";\nimport "./b.ts";' },
     ],
     [
       "what only looks like an import",
@@ -74,7 +74,11 @@ describe("refused", () => {
       "only tests may import from tests",
     ],
     ["of the SDK", { "src/kube/a.ts": 'import { b } from "../../sdk/index.ts";' }, "what is outside"],
-    ["the SDK from other rooms", { "sdk/a.ts": 'import "../src/kube/index.ts";' }, "the SDK may only import"],
+    [
+      "the SDK from other rooms",
+      { "sdk/a.ts": 'import "@nodekeeper/core/kube";' },
+      "the SDK may only import",
+    ],
     ["an unknown room", { "src/helpers/a.ts": "" }, "src/helpers: not a room"],
     ["an unknown file at the top", { "src/util.ts": "" }, "src/util.ts: not a room"],
     [

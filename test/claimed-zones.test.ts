@@ -1,13 +1,13 @@
 import { join } from "node:path";
+import { systemClock } from "@nodekeeper/core/lib";
+import { type DevicePool, serveDeviceDriver } from "@nodekeeper/sdk";
+import { SimulatedCri, SimulatedRuntime } from "@nodekeeper/testing";
+import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, it } from "vitest";
-import { type DevicePool, serveDeviceDriver } from "../sdk/index.ts";
-import { SimulatedCri, SimulatedRuntime } from "../src/devcluster/index.ts";
-import { FakeKubelet } from "../src/intree/kubelet/testing/fake-kubelet.ts";
-import { systemClock } from "../src/lib/index.ts";
+import { FakeKubelet } from "../packages/agent/src/intree/kubelet/testing/fake-kubelet.ts";
 import { machineTree, twoSockets, writeMachine } from "./fixtures/machines.ts";
 import { startAgent } from "./support/agent.ts";
 import { NODE, startCluster, type TestCluster } from "./support/cluster.ts";
-import { until } from "./support/until.ts";
 
 let cluster: TestCluster;
 const ends: (() => Promise<unknown>)[] = [];

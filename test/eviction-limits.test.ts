@@ -1,3 +1,5 @@
+import { SteppedClock } from "@nodekeeper/testing";
+import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
@@ -8,8 +10,6 @@ import {
   type TestEvictionPlugin,
   untilNextRounds,
 } from "./support/eviction-plugin.ts";
-import { SteppedClock } from "./support/stepped-clock.ts";
-import { until } from "./support/until.ts";
 
 const HOUR_MS = 3_600_000;
 

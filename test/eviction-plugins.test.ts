@@ -1,9 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { ConditionType, ThresholdMetType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
+import { eventually, until } from "@nodekeeper/testing/until";
 import { ServerError, Status } from "nice-grpc";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { runCli } from "../src/cli/index.ts";
-import { ConditionType, ThresholdMetType } from "../src/gen/evictionplugin/v1alpha1/api.ts";
+import { runCli } from "../packages/agent/src/cli/index.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import {
@@ -12,7 +13,6 @@ import {
   startEvictionPlugin,
   type TestEvictionPlugin,
 } from "./support/eviction-plugin.ts";
-import { eventually, until } from "./support/until.ts";
 
 // What one plugin does, or another client of the API server, is about that plugin, or that pod, alone.
 let cluster: TestCluster;

@@ -1,3 +1,4 @@
+import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
@@ -8,7 +9,6 @@ import {
   startEvictionPlugin,
   type TestEvictionPlugin,
 } from "./support/eviction-plugin.ts";
-import { until } from "./support/until.ts";
 
 // Issue: while a hard threshold stays met and some pod can be evicted, one is, whatever the plugin names.
 let cluster: TestCluster;

@@ -1,3 +1,5 @@
+import { SteppedClock } from "@nodekeeper/testing";
+import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
@@ -8,8 +10,6 @@ import {
   type TestEvictionPlugin,
   untilNextRounds,
 } from "./support/eviction-plugin.ts";
-import { SteppedClock } from "./support/stepped-clock.ts";
-import { until } from "./support/until.ts";
 
 // No decision outlives its reason: what an agent finds in its state file when it starts again.
 const THREE_DAYS_MS = 3 * 86_400_000;

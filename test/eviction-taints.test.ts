@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { customNodeResource, spec } from "../sdk/index.ts";
 import {
   ConditionType,
   type DeepPartial,
   type ThresholdMetResponse,
-} from "../src/gen/evictionplugin/v1alpha1/api.ts";
+} from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
+import { customNodeResource, spec } from "@nodekeeper/sdk";
+import { until } from "@nodekeeper/testing/until";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import {
@@ -14,7 +15,6 @@ import {
   untilNextRounds,
 } from "./support/eviction-plugin.ts";
 import { startGoodPlugin } from "./support/plugins.ts";
-import { until } from "./support/until.ts";
 
 let cluster: TestCluster;
 let agent: RunningAgent;

@@ -1,3 +1,4 @@
+import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
@@ -9,7 +10,6 @@ import {
   type TestEvictionPlugin,
   untilNextRounds,
 } from "./support/eviction-plugin.ts";
-import { until } from "./support/until.ts";
 
 // The whole agent, with plugins on real sockets, in front of the embedded API server.
 let cluster: TestCluster;

@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { ConditionType, ThresholdMetType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
+import type { KubeObject } from "@nodekeeper/core/kube";
+import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { runCli } from "../src/cli/index.ts";
-import { ConditionType, ThresholdMetType } from "../src/gen/evictionplugin/v1alpha1/api.ts";
-import type { KubeObject } from "../src/kube/index.ts";
-import { StateDatabase } from "../src/state/index.ts";
+import { runCli } from "../packages/agent/src/cli/index.ts";
+import { StateDatabase } from "../packages/agent/src/state/index.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { hardPressure, pick, startEvictionPlugin } from "./support/eviction-plugin.ts";
-import { until } from "./support/until.ts";
 
 // What operators are answered about pods that left the node, whoever removed them. The whole agent in front of the
 // embedded API server; the pods' statuses are what a kubelet or the scheduler writes.

@@ -1,15 +1,15 @@
 import { join } from "node:path";
+import { Registry, silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
+import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, expect, it, vi } from "vitest";
-import { runCli } from "../src/cli/index.ts";
-import { Registry, silentLogger, stopped, systemClock } from "../src/lib/index.ts";
-import { PodLifecycleEventGenerator } from "../src/lifecycle/index.ts";
-import { MemoryRuntime } from "../src/lifecycle/testing/memory-runtime.ts";
-import { servePlugin } from "../src/plugins/testing/setup.ts";
-import { LifecycleService, LocalApi, lifecycleDefinition } from "../src/server/index.ts";
+import { runCli } from "../packages/agent/src/cli/index.ts";
+import { PodLifecycleEventGenerator } from "../packages/agent/src/lifecycle/index.ts";
+import { MemoryRuntime } from "../packages/agent/src/lifecycle/testing/memory-runtime.ts";
+import { servePlugin } from "../packages/agent/src/plugins/testing/setup.ts";
+import { LifecycleService, LocalApi, lifecycleDefinition } from "../packages/agent/src/server/index.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { hardPressure, pick, startEvictionPlugin } from "./support/eviction-plugin.ts";
-import { eventually, until } from "./support/until.ts";
 
 // Clears the screen, turns the text around, forges a row, rings.
 const HOSTILE = "x\u001b[2J\u202egnp.exe\nforged   row\r\u009b31m\u0007\u200b";

@@ -1,17 +1,17 @@
 import { mkdtempSync, rmSync, statSync, unlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PodLifecycleDefinition } from "@nodekeeper/core/gen/nodekeeper/lifecycle/v1alpha1/api.ts";
+import { dialUnix } from "@nodekeeper/core/grpc";
+import { NodekeeperError, Registry, silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
+import { PodLifecycleClient, type PodLifecycleItem, type WatchPodsOptions } from "@nodekeeper/sdk";
+import { eventually } from "@nodekeeper/testing/until";
 import { createClient } from "nice-grpc";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { PodLifecycleClient, type PodLifecycleItem, type WatchPodsOptions } from "../sdk/index.ts";
-import { runCli } from "../src/cli/index.ts";
-import { PodLifecycleDefinition } from "../src/gen/nodekeeper/lifecycle/v1alpha1/api.ts";
-import { dialUnix } from "../src/grpc/index.ts";
-import { NodekeeperError, Registry, silentLogger, stopped, systemClock } from "../src/lib/index.ts";
-import { type LifecycleSettings, PodLifecycleEventGenerator } from "../src/lifecycle/index.ts";
-import { MemoryRuntime } from "../src/lifecycle/testing/memory-runtime.ts";
-import { LifecycleService, LocalApi, lifecycleDefinition } from "../src/server/index.ts";
-import { eventually } from "./support/until.ts";
+import { runCli } from "../packages/agent/src/cli/index.ts";
+import { type LifecycleSettings, PodLifecycleEventGenerator } from "../packages/agent/src/lifecycle/index.ts";
+import { MemoryRuntime } from "../packages/agent/src/lifecycle/testing/memory-runtime.ts";
+import { LifecycleService, LocalApi, lifecycleDefinition } from "../packages/agent/src/server/index.ts";
 
 const ends: (() => Promise<void> | void)[] = [];
 afterEach(async () => {

@@ -1,17 +1,17 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { Registry, silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
+import { PodLifecycleClient, type PodLifecycleItem } from "@nodekeeper/sdk";
+import { SimulatedCri, SimulatedRuntime } from "@nodekeeper/testing";
+import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { PodLifecycleClient, type PodLifecycleItem } from "../sdk/index.ts";
-import { runCli } from "../src/cli/index.ts";
-import { SimulatedCri, SimulatedRuntime } from "../src/devcluster/index.ts";
-import { ContainerKiller } from "../src/eviction/index.ts";
-import { Registry, silentLogger, stopped, systemClock } from "../src/lib/index.ts";
-import { PodLifecycleEventGenerator, type PodStatusReader } from "../src/lifecycle/index.ts";
-import { CriRuntime } from "../src/runtime/index.ts";
-import { LifecycleStore, StateDatabase } from "../src/state/index.ts";
+import { runCli } from "../packages/agent/src/cli/index.ts";
+import { ContainerKiller } from "../packages/agent/src/eviction/index.ts";
+import { PodLifecycleEventGenerator, type PodStatusReader } from "../packages/agent/src/lifecycle/index.ts";
+import { CriRuntime } from "../packages/agent/src/runtime/index.ts";
+import { LifecycleStore, StateDatabase } from "../packages/agent/src/state/index.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
-import { eventually, until } from "./support/until.ts";
 
 let cluster: TestCluster;
 let runtime: SimulatedRuntime;

@@ -1,11 +1,11 @@
+import { customNodeResource, node, type ReportContent, status } from "@nodekeeper/sdk";
+import type { ReceivedRequest } from "@nodekeeper/testing";
+import { until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { customNodeResource, node, type ReportContent, status } from "../sdk/index.ts";
-import type { ReceivedRequest } from "../src/devcluster/index.ts";
 import { type RunningAgent, startAgent, untilWidgets } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { type Neighbour, startNeighbour } from "./support/neighbour.ts";
 import { startGoodPlugin, widgets } from "./support/plugins.ts";
-import { until } from "./support/until.ts";
 
 // etcd refuses an object beyond 1.5 MiB, and the API server says of it no more than this.
 let etcdLimit = 1.5 * 2 ** 20;

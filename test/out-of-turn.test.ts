@@ -1,10 +1,10 @@
 import { cpSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type EvictionPlugin, serveEvictionPlugin } from "@nodekeeper/sdk";
+import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { type EvictionPlugin, serveEvictionPlugin } from "../sdk/index.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
-import { until } from "./support/until.ts";
 
 // The whole agent, whose next regular round is five minutes away: what is evicted before is evicted out of turn.
 const flags = { evictionSyncPeriod: "5m", hostRoot: "" };

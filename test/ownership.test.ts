@@ -1,11 +1,11 @@
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { customNodeResource, metadata, node, spec, status } from "@nodekeeper/sdk";
+import { until } from "@nodekeeper/testing/until";
 import { describe, expect, it } from "vitest";
-import { customNodeResource, metadata, node, spec, status } from "../sdk/index.ts";
 import { agentFlags, startAgent, untilWidgets } from "./support/agent.ts";
 import { NODE, startCluster, type TestCluster } from "./support/cluster.ts";
 import { type GoodPlugin, startGoodPlugin, widgets } from "./support/plugins.ts";
-import { until } from "./support/until.ts";
 
 // The state directory may be lost, or be an old one. What is ours on the server is the server's to say: nothing of a
 // plugin that comes back is withdrawn, nothing of others is ever touched, and what no plugin reports is released.

@@ -1,9 +1,9 @@
+import { until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { type Neighbour, startNeighbour } from "./support/neighbour.ts";
 import { type ScriptProcess, startScript } from "./support/processes.ts";
-import { until } from "./support/until.ts";
 
 const USABLE = "example.nodekeeper.dev/usable-widgets";
 

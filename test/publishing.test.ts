@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   contentOf,
   customNodeResource,
@@ -7,11 +6,12 @@ import {
   type ReportContent,
   spec,
   status,
-} from "../sdk/index.ts";
+} from "@nodekeeper/sdk";
+import { until } from "@nodekeeper/testing/until";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningAgent, startAgent, untilWidgets } from "./support/agent.ts";
 import { CNR_RESOURCE, NODE, startCluster, type TestCluster } from "./support/cluster.ts";
 import { startGoodPlugin, widgets } from "./support/plugins.ts";
-import { until } from "./support/until.ts";
 
 let cluster: TestCluster;
 let agent: RunningAgent;

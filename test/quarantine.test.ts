@@ -1,11 +1,11 @@
+import { customNodeResource, metadata, type ReportContent, status } from "@nodekeeper/sdk";
+import type { ReceivedRequest } from "@nodekeeper/testing";
+import { until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { customNodeResource, metadata, type ReportContent, status } from "../sdk/index.ts";
-import type { ReceivedRequest } from "../src/devcluster/index.ts";
 import { type RunningAgent, startAgent, untilWidgets } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { type Neighbour, startNeighbour } from "./support/neighbour.ts";
 import { startGoodPlugin, widgets } from "./support/plugins.ts";
-import { until } from "./support/until.ts";
 
 let cluster: TestCluster;
 let agent: RunningAgent;

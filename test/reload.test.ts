@@ -1,10 +1,10 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningAgent, startAgent, untilWidgets } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { type GoodPlugin, startGoodPlugin, widgets } from "./support/plugins.ts";
-import { until } from "./support/until.ts";
 
 let cluster: TestCluster;
 let agent: RunningAgent;

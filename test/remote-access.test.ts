@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Authority, hasOpenssl, makeAuthority } from "../src/kube/testing/certificates.ts";
+import { type Authority, hasOpenssl, makeAuthority } from "../packages/core/src/kube/testing/certificates.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 

@@ -1,6 +1,6 @@
+import { eventually } from "@nodekeeper/testing/until";
 import { describe, expect, it } from "vitest";
 import { startLifecycle } from "./support/lifecycle.ts";
-import { eventually } from "./support/until.ts";
 
 describe("a runtime that", () => {
   it("hangs in the status of one pod: that pod is stale, the others are told, and it is when it answers", async () => {

@@ -1,15 +1,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { type Plugin, serveEvictionPlugin } from "@nodekeeper/sdk";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { leakingPods } from "../examples/eviction/leaks.ts";
-import { ActivePod } from "../sdk/active-pod.ts";
-import { type Plugin, serveEvictionPlugin } from "../sdk/index.ts";
-import { observeJson } from "../src/eviction/observed-pod.ts";
-import { EvictionPlugins } from "../src/eviction/plugins.ts";
-import { PodOffer } from "../src/eviction/pod-offer.ts";
-import { createEvictionRoundMetrics } from "../src/eviction/round-metrics.ts";
-import { Registry, silentLogger, systemClock } from "../src/lib/index.ts";
+import { EvictionPlugins } from "../packages/agent/src/eviction/ask/plugins.ts";
+import { PodOffer } from "../packages/agent/src/eviction/ask/pod-offer.ts";
+import { observeJson } from "../packages/agent/src/eviction/observe/observed-pod.ts";
+import { createEvictionRoundMetrics } from "../packages/agent/src/eviction/round-metrics.ts";
+import { ActivePod } from "../packages/sdk/src/active-pod.ts";
 import { startScript } from "./support/processes.ts";
 
 const began = Date.UTC(2026, 0, 1);

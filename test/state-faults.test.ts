@@ -2,15 +2,15 @@ import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
+import { customNodeResource, status } from "@nodekeeper/sdk";
+import { until } from "@nodekeeper/testing/until";
 import { describe, expect, it, vi } from "vitest";
-import { customNodeResource, status } from "../sdk/index.ts";
-import { StateDatabase } from "../src/state/index.ts";
+import { StateDatabase } from "../packages/agent/src/state/index.ts";
 import { agentFlags, startAgent, untilWidgets } from "./support/agent.ts";
 import { startCluster } from "./support/cluster.ts";
 import { constantly, rawField, startBarePlugin, widgets } from "./support/plugins.ts";
 import { argumentsOf, startScript } from "./support/processes.ts";
 import { setUp } from "./support/setup.ts";
-import { until } from "./support/until.ts";
 
 describe.concurrent("the state database", () => {
   it("on a full disk: the agent goes on publishing, health says so, and it recovers", async () => {
@@ -155,7 +155,7 @@ describe.concurrent("the state database", () => {
   it("of an agent that runs: a second agent exits and names the first", async () => {
     await using setup = await setUp();
     const { cluster } = setup;
-    const second = startScript("src/main.ts", [
+    const second = startScript("packages/agent/src/main.ts", [
       "run",
       ...argumentsOf({ ...agentFlags(cluster), apiSocket: join(cluster.folder, "second.sock") }),
     ]);

@@ -1,10 +1,10 @@
 import { join } from "node:path";
+import { ConditionType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
+import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ConditionType } from "../src/gen/evictionplugin/v1alpha1/api.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { hardPressure, startEvictionPlugin, type TestEvictionPlugin } from "./support/eviction-plugin.ts";
-import { eventually, until } from "./support/until.ts";
 
 // Taints are what they should be, or health says why not, whatever other clients and the API server do.
 let cluster: TestCluster;

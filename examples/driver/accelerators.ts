@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DevicePool } from "../../sdk/index.ts";
+import type { DevicePool } from "@nodekeeper/sdk";
 
 const MEMORY_GIB = 40;
 

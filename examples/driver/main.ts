@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { createLogger, serveDeviceDriver } from "../../sdk/index.ts";
+import { createLogger, serveDeviceDriver } from "@nodekeeper/sdk";
 import { accelerators } from "./accelerators.ts";
 
 const { values: flags } = parseArgs({

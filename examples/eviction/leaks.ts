@@ -1,4 +1,4 @@
-import type { ActivePod, EvictionPluginOptions } from "../../sdk/index.ts";
+import type { ActivePod, EvictionPluginOptions } from "@nodekeeper/sdk";
 
 /** Pods with this label leak, as far as this plugin goes. */
 const SAMPLE_LABEL = "example.com/sample";

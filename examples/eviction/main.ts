@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { createLogger, serveEvictionPlugin } from "../../sdk/index.ts";
+import { createLogger, serveEvictionPlugin } from "@nodekeeper/sdk";
 import { leakingPods } from "./leaks.ts";
 
 const { values: flags } = parseArgs({

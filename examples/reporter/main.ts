@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { createLogger, serveReporterPlugin } from "../../sdk/index.ts";
+import { createLogger, serveReporterPlugin } from "@nodekeeper/sdk";
 import { widgetReports } from "./widgets.ts";
 
 const { values: flags } = parseArgs({

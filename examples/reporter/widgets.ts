@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { customNodeResource, metadata, node, type ReportContent, status } from "../../sdk/index.ts";
+import { customNodeResource, metadata, node, type ReportContent, status } from "@nodekeeper/sdk";
 
 const total = 16;
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import https from "node:https";
+import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "../support/until.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import {

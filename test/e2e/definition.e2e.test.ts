@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { customNodeResource, status } from "@nodekeeper/sdk";
+import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { customNodeResource, status } from "../../sdk/index.ts";
-import { eventually } from "../support/until.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { deployFolder, installNodekeeper } from "./support/nodekeeper-install.ts";

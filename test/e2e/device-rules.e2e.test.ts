@@ -17,9 +17,9 @@ import {
   storedModel,
   storedSlice,
   withoutFeatures,
-} from "../../src/devices/index.ts";
-import { bad, good, memory } from "../../src/devices/testing/rule-cases.ts";
-import { wholePlan } from "../../src/devices/testing/slice-store.ts";
+} from "../../packages/agent/src/devices/index.ts";
+import { bad, good, memory } from "../../packages/agent/src/devices/testing/rule-cases.ts";
+import { wholePlan } from "../../packages/agent/src/devices/testing/slice-store.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { missingParts } from "./support/parts.ts";

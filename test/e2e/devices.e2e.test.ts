@@ -1,9 +1,9 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { allocatable } from "../../src/devices/testing/allocatable.ts";
-import { eventually } from "../support/until.ts";
+import { allocatable } from "../../packages/agent/src/devices/testing/allocatable.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { Child } from "./support/child.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
+import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "../support/until.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { Containerd } from "./support/containerd.ts";

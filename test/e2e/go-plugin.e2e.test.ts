@@ -1,7 +1,7 @@
 import { existsSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "../support/until.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { Child } from "./support/child.ts";
 import { type ControlPlane, kubeletCapacity, startControlPlane } from "./support/control-plane.ts";

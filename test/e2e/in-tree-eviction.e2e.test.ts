@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "../support/until.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { Containerd } from "./support/containerd.ts";

@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, describe, expect, it } from "vitest";
 import {
   PodLifecycleClient,
   type PodLifecycleEvent,
   type PodLifecycleItem,
   type PodList,
-} from "../../sdk/index.ts";
-import { eventually } from "../support/until.ts";
+} from "@nodekeeper/sdk";
+import { eventually } from "@nodekeeper/testing/until";
+import { afterEach, describe, expect, it } from "vitest";
 import { AgentProcess } from "./support/agent-process.ts";
 import { Containerd } from "./support/containerd.ts";
 import { startControlPlane } from "./support/control-plane.ts";

@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { PodLifecycleClient, type PodLifecycleEvent, type PodLifecycleItem } from "@nodekeeper/sdk";
+import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { PodLifecycleClient, type PodLifecycleEvent, type PodLifecycleItem } from "../../sdk/index.ts";
-import { Registry, silentLogger, systemClock } from "../../src/lib/index.ts";
-import { CriRuntime } from "../../src/runtime/index.ts";
-import { eventually } from "../support/until.ts";
+import { CriRuntime } from "../../packages/agent/src/runtime/index.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { Containerd, type ContainerdPart } from "./support/containerd.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
@@ -18,7 +18,7 @@ const missing =
   process.getuid?.() !== 0 ||
   missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition", "runc", "busybox");
 
-const main = join(import.meta.dirname, "../../src/main.ts");
+const main = join(import.meta.dirname, "../../packages/agent/src/main.ts");
 const lasting = ["/bin/sleep", "1000000"];
 /** Runs until it is stopped, and exits with the code then: once it has logged "ready", and not before. */
 const untilStopped = (code: number) => [

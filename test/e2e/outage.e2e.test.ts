@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { customNodeResource, metadata, node, status } from "@nodekeeper/sdk";
+import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { customNodeResource, metadata, node, status } from "../../sdk/index.ts";
-import { eventually } from "../support/until.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { tally } from "./support/audit-log.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";

@@ -1,8 +1,8 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { customNodeResource, metadata, node, spec, status } from "@nodekeeper/sdk";
+import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { customNodeResource, metadata, node, spec, status } from "../../sdk/index.ts";
-import { eventually } from "../support/until.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { type ControlPlane, kubeletCapacity, startControlPlane } from "./support/control-plane.ts";

@@ -1,8 +1,8 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { machineTree, twoSockets, writeMachine } from "../fixtures/machines.ts";
-import { eventually } from "../support/until.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { Child } from "./support/child.ts";

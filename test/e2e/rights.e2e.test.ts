@@ -1,8 +1,6 @@
 import { readFileSync } from "node:fs";
 import https from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { parseAllDocuments } from "yaml";
 import {
   customNodeResource,
   type DevicePool,
@@ -11,9 +9,11 @@ import {
   serveDeviceDriver,
   spec,
   status,
-} from "../../sdk/index.ts";
+} from "@nodekeeper/sdk";
+import { eventually } from "@nodekeeper/testing/until";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
 import { startEvictionPlugin } from "../support/eviction-plugin.ts";
-import { eventually } from "../support/until.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { rightOf } from "./support/audit-log.ts";

@@ -1,12 +1,12 @@
+import type { KubeObject } from "@nodekeeper/core/kube";
+import { metadata, node } from "@nodekeeper/sdk";
+import { until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { metadata, node } from "../../sdk/index.ts";
-import type { KubeObject } from "../../src/kube/index.ts";
 import { agentFlags, untilWidgets } from "../support/agent.ts";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { type GoodPlugin, startGoodPlugin, widgets } from "../support/plugins.ts";
 import { argumentsOf, type ScriptProcess, startScript } from "../support/processes.ts";
 import { sized } from "../support/sizes.ts";
-import { until } from "../support/until.ts";
 
 const NAMES = ["one", "two", "three"];
 
@@ -34,7 +34,7 @@ function contents(name: string, value: number) {
 
 function startRealAgent(): ScriptProcess {
   const flags = { ...agentFlags(cluster), reportingInTreePlugins: "system-reporter-plugin" };
-  return startScript("src/main.ts", ["run", ...argumentsOf(flags)]);
+  return startScript("packages/agent/src/main.ts", ["run", ...argumentsOf(flags)]);
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies have any shape

@@ -1,12 +1,12 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PodLifecycleClient } from "@nodekeeper/sdk";
+import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { PodLifecycleClient } from "../../sdk/index.ts";
 import { statusReader } from "../support/agent.ts";
 import { isAlive, type ScriptProcess, startScript } from "../support/processes.ts";
 import { isFull, sized } from "../support/sizes.ts";
-import { until } from "../support/until.ts";
 
 let scratch: string;
 let dev: ScriptProcess;
@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 function startDev(...args: string[]): void {
-  dev = startScript("src/main.ts", ["dev", ...args], { TMPDIR: scratch });
+  dev = startScript("packages/agent/src/main.ts", ["dev", ...args], { TMPDIR: scratch });
 }
 
 const printed = (pattern: RegExp) => pattern.exec(dev.output())?.[1];

@@ -1,4 +1,5 @@
 import { mkdirSync } from "node:fs";
+import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { agentFlags } from "../support/agent.ts";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
@@ -11,7 +12,6 @@ import {
 import { explainedPod } from "../support/explained.ts";
 import { argumentsOf, type ScriptProcess, startScript } from "../support/processes.ts";
 import { sized } from "../support/sizes.ts";
-import { until } from "../support/until.ts";
 
 let cluster: TestCluster;
 let plugin: TestEvictionPlugin;
@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 function startAgent(): void {
-  agent = startScript("src/main.ts", ["run", ...argumentsOf(agentFlags(cluster))]);
+  agent = startScript("packages/agent/src/main.ts", ["run", ...argumentsOf(agentFlags(cluster))]);
 }
 
 async function killAgent(): Promise<void> {

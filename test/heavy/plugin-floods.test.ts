@@ -2,13 +2,13 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningAgent, startAgent } from "../support/agent.ts";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { type Neighbour, startNeighbour } from "../support/neighbour.ts";
 import { aborted, startBarePlugin, widgets } from "../support/plugins.ts";
 import { sized } from "../support/sizes.ts";
-import { until } from "../support/until.ts";
 
 let cluster: TestCluster;
 let agent: RunningAgent;

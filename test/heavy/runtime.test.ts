@@ -1,8 +1,8 @@
+import { systemClock } from "@nodekeeper/core/lib";
+import { eventually } from "@nodekeeper/testing/until";
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../src/lib/index.ts";
 import { startLifecycle } from "../support/lifecycle.ts";
 import { sized } from "../support/sizes.ts";
-import { eventually } from "../support/until.ts";
 
 describe("a runtime that", () => {
   it(`has ${sized(1_000, 10_000)} containers: a change among them is found`, async () => {

@@ -1,5 +1,5 @@
-import type { SimulatedCri } from "../../src/devcluster/index.ts";
-import { systemClock } from "../../src/lib/index.ts";
+import { systemClock } from "@nodekeeper/core/lib";
+import type { SimulatedCri } from "@nodekeeper/testing";
 import type { TestCluster } from "../support/cluster.ts";
 import type { SmallDisk } from "./full-disk.ts";
 import type { Peers, Speaker } from "./peers.ts";

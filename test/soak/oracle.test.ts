@@ -1,8 +1,8 @@
 import { join } from "node:path";
+import { systemClock } from "@nodekeeper/core/lib";
+import { SimulatedRuntime } from "@nodekeeper/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SimulatedRuntime } from "../../src/devcluster/index.ts";
-import { SLICES } from "../../src/devices/testing/device-cluster.ts";
-import { systemClock } from "../../src/lib/index.ts";
+import { SLICES } from "../../packages/agent/src/devices/testing/device-cluster.ts";
 import { startAgent } from "../support/agent.ts";
 import { NODE, startCluster, type TestCluster } from "../support/cluster.ts";
 import {

@@ -1,8 +1,8 @@
-import type { PodLifecycleClient } from "../../sdk/index.ts";
-import type { SimulatedRuntime } from "../../src/devcluster/index.ts";
-import { allocatable } from "../../src/devices/testing/allocatable.ts";
-import { SLICES } from "../../src/devices/testing/device-cluster.ts";
-import { ContainerState } from "../../src/gen/runtime/v1/api.ts";
+import { ContainerState } from "@nodekeeper/core/gen/runtime/v1/api.ts";
+import type { PodLifecycleClient } from "@nodekeeper/sdk";
+import type { SimulatedRuntime } from "@nodekeeper/testing";
+import { allocatable } from "../../packages/agent/src/devices/testing/allocatable.ts";
+import { SLICES } from "../../packages/agent/src/devices/testing/device-cluster.ts";
 import { NODE, type TestCluster } from "../support/cluster.ts";
 import { explainedPod } from "../support/explained.ts";
 import type { Speaker } from "./peers.ts";

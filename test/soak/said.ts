@@ -5,7 +5,7 @@ import {
   node,
   type ReportContent,
   status,
-} from "../../sdk/index.ts";
+} from "@nodekeeper/sdk";
 
 /** What a plugin of the soak is to report. A value above 0 counts up with each change. */
 export interface Said {

@@ -2,12 +2,7 @@
 // node test/soak/soak-plugin.ts reporter|driver DIRECTORY NAME FILE
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  type DevicePool,
-  type ReportContent,
-  serveDeviceDriver,
-  serveReporterPlugin,
-} from "../../sdk/index.ts";
+import { type DevicePool, type ReportContent, serveDeviceDriver, serveReporterPlugin } from "@nodekeeper/sdk";
 import { contentsOf, poolOf, type Said } from "./said.ts";
 
 const LOOK_MS = 50;

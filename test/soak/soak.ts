@@ -1,14 +1,14 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { PodLifecycleClient } from "../../sdk/index.ts";
-import { devPods, KEEP_LABEL } from "../../src/cli/dev-pods.ts";
-import { everyday, ScenarioPlayer, SimulatedCri, SimulatedRuntime } from "../../src/devcluster/index.ts";
-import { seededRandom } from "../../src/devcluster/runtime/seeded-random.ts";
-import { silentLogger, stopped, systemClock } from "../../src/lib/index.ts";
+import { silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
+import { PodLifecycleClient } from "@nodekeeper/sdk";
+import { everyday, ScenarioPlayer, SimulatedCri, SimulatedRuntime } from "@nodekeeper/testing";
+import { until } from "@nodekeeper/testing/until";
+import { devPods, KEEP_LABEL } from "../../packages/agent/src/cli/dev-pods.ts";
+import { seededRandom } from "../../packages/testing/src/runtime/seeded-random.ts";
 import { freePort } from "../e2e/support/free-port.ts";
 import { agentFlags } from "../support/agent.ts";
 import { NODE, startCluster, type TestCluster } from "../support/cluster.ts";
-import { until } from "../support/until.ts";
 import { type Chance, type FaultKind, faultKinds, type Place } from "./faults.ts";
 import { SmallDisk } from "./full-disk.ts";
 import {

@@ -1,8 +1,8 @@
 import { relative } from "node:path";
+import { until } from "@nodekeeper/testing/until";
 import { agentScript } from "../../bench/agent-process.ts";
 import { type StatusReader, statusReader } from "../support/agent.ts";
 import { argumentsOf, type ScriptProcess, startScript } from "../support/processes.ts";
-import { until } from "../support/until.ts";
 
 const root = `${import.meta.dirname}/../..`;
 

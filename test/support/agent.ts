@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { createAgent } from "../../src/agent.ts";
-import { loadConfiguration } from "../../src/config/index.ts";
-import { type Clock, createLogger, stopped, systemClock } from "../../src/lib/index.ts";
+import { type Clock, createLogger, stopped, systemClock } from "@nodekeeper/core/lib";
+import { until } from "@nodekeeper/testing/until";
+import { createAgent } from "../../packages/agent/src/agent.ts";
+import { loadConfiguration } from "../../packages/agent/src/config/index.ts";
 import { NODE, type TestCluster } from "./cluster.ts";
-import { until } from "./until.ts";
 
 /** A row of /api/v1/plugins, as far as tests look at it. */
 export interface PluginRow {

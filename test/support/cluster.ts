@@ -1,15 +1,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { KubeObject } from "@nodekeeper/core/kube";
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import {
   createDevApiServer,
   type DevApiServer,
   type Fault,
   type ReceivedRequest,
   type RequestInfo,
-} from "../../src/devcluster/index.ts";
-import type { KubeObject } from "../../src/kube/index.ts";
-import { silentLogger, systemClock } from "../../src/lib/index.ts";
+} from "@nodekeeper/testing";
 
 export const NODE = "worker-1";
 export const CNR_RESOURCE = "customnoderesources.node.katalyst.kubewharf.io";

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { createServer, type Server } from "nice-grpc";
 import {
   type DeepPartial,
   EvictionPluginDefinition,
@@ -9,10 +8,11 @@ import {
   type ThresholdMetResponse,
   ThresholdMetType,
   ThresholdOperator,
-} from "../../src/gen/evictionplugin/v1alpha1/api.ts";
-import { Pod } from "../../src/gen/k8s/core/v1/api.ts";
-import { RegistrationDefinition } from "../../src/gen/pluginregistration/v1/api.ts";
-import { until } from "./until.ts";
+} from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
+import { Pod } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
+import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
+import { until } from "@nodekeeper/testing/until";
+import { createServer, type Server } from "nice-grpc";
 
 /** An eviction plugin on a real socket that says what a test tells it to. */
 export interface TestEvictionPlugin {

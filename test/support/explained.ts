@@ -1,4 +1,4 @@
-import { runCli } from "../../src/cli/index.ts";
+import { runCli } from "../../packages/agent/src/cli/index.ts";
 
 /** The page about a pod ("namespace/name") from the state directory: no agent is needed for it. */
 export async function explainedPod(stateDir: string, pod: string): Promise<string> {

@@ -1,11 +1,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SimulatedCri, type SimulatedCriOptions, SimulatedRuntime } from "../../src/devcluster/index.ts";
-import { Registry, silentLogger, stopped, systemClock } from "../../src/lib/index.ts";
-import { type LifecycleSettings, PodLifecycleEventGenerator } from "../../src/lifecycle/index.ts";
-import { CriRuntime, type RuntimeSettings } from "../../src/runtime/index.ts";
-import { until } from "./until.ts";
+import { Registry, silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
+import { SimulatedCri, type SimulatedCriOptions, SimulatedRuntime } from "@nodekeeper/testing";
+import { until } from "@nodekeeper/testing/until";
+import {
+  type LifecycleSettings,
+  PodLifecycleEventGenerator,
+} from "../../packages/agent/src/lifecycle/index.ts";
+import { CriRuntime, type RuntimeSettings } from "../../packages/agent/src/runtime/index.ts";
 
 export interface LifecycleSetup {
   cri?: Partial<SimulatedCriOptions>;

@@ -1,15 +1,15 @@
 import { EventEmitter, once } from "node:events";
 import { join } from "node:path";
-import { createServer, type Server, type ServiceImplementation } from "nice-grpc";
+import { type PluginInfo, RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
+import { FieldType, ReporterPluginDefinition } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
 import {
   customNodeResource,
   type ReportContent,
   type ReporterPlugin,
   serveReporterPlugin,
   status,
-} from "../../sdk/index.ts";
-import { type PluginInfo, RegistrationDefinition } from "../../src/gen/pluginregistration/v1/api.ts";
-import { FieldType, ReporterPluginDefinition } from "../../src/gen/reporterplugin/v1alpha1/api.ts";
+} from "@nodekeeper/sdk";
+import { createServer, type Server, type ServiceImplementation } from "nice-grpc";
 
 const customNodeResourceKind = {
   group: "node.katalyst.kubewharf.io",

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
-import { settings } from "../../src/config/index.ts";
+import { settings } from "../../packages/agent/src/config/index.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 

@@ -29,7 +29,7 @@ export interface Health {
   text: string;
 }
 
-const main = join(import.meta.dirname, "../../../src/main.ts");
+const main = join(import.meta.dirname, "../../../packages/agent/src/main.ts");
 const execute = promisify(execFile);
 const HOUR_S = 3_600;
 

@@ -2,7 +2,7 @@ import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeF
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
-import { eventually } from "../../support/until.ts";
+import { eventually } from "@nodekeeper/testing/until";
 import { AdminClient, type ApiObject } from "./admin-client.ts";
 import { AuditLog } from "./audit-log.ts";
 import { Authority, type KeyPair } from "./certificates.ts";

@@ -1,4 +1,4 @@
-import { type ReportContent, type ReporterPlugin, serveReporterPlugin } from "../../../sdk/index.ts";
+import { type ReportContent, type ReporterPlugin, serveReporterPlugin } from "@nodekeeper/sdk";
 import type { AgentProcess } from "./agent-process.ts";
 
 /** A reporter plugin in the test's process, on a real socket, that says what it is told to. */

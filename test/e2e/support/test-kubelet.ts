@@ -1,7 +1,7 @@
 import { readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseByteSize } from "../../../src/lib/index.ts";
+import { parseByteSize } from "@nodekeeper/core/lib";
 import { ApiError, type ApiObject } from "./admin-client.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import type { CriClient } from "./cri-client.ts";

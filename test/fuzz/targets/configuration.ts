@@ -1,8 +1,8 @@
 import fc from "fast-check";
-import { parseConfigurationText } from "../../../src/config/file.ts";
-import { readLeaf } from "../../../src/config/leaf.ts";
-import { wrongValue } from "../../../src/config/problem.ts";
-import { settings } from "../../../src/config/settings.ts";
+import { parseConfigurationText } from "../../../packages/agent/src/config/file.ts";
+import { readLeaf } from "../../../packages/agent/src/config/leaf.ts";
+import { wrongValue } from "../../../packages/agent/src/config/problem.ts";
+import { settings } from "../../../packages/agent/src/config/settings.ts";
 import { bytesOf, type FuzzTarget, textOf } from "../fuzz-target.ts";
 import { mutated } from "../mutations.ts";
 

@@ -1,9 +1,9 @@
+import { FieldType, GetReportContentResponse } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
 import fc from "fast-check";
-import { FieldType, GetReportContentResponse } from "../../../src/gen/reporterplugin/v1alpha1/api.ts";
-import { parseContent } from "../../../src/reporting/content.ts";
-import { kindPolicies } from "../../../src/reporting/kinds.ts";
-import { mergeObject } from "../../../src/reporting/merge.ts";
-import { checkMessageSize } from "../../../src/reporting/message-size.ts";
+import { parseContent } from "../../../packages/agent/src/reporting/content.ts";
+import { kindPolicies } from "../../../packages/agent/src/reporting/kinds.ts";
+import { mergeObject } from "../../../packages/agent/src/reporting/merge.ts";
+import { checkMessageSize } from "../../../packages/agent/src/reporting/message-size.ts";
 import { bytesOf, expectedOnly, type FuzzTarget } from "../fuzz-target.ts";
 import { mutated } from "../mutations.ts";
 

@@ -1,14 +1,14 @@
-import fc from "fast-check";
 import {
   ContainerState,
   ListContainersResponse,
   ListPodSandboxResponse,
   PodSandboxState,
-} from "../../../src/gen/runtime/v1/api.ts";
-import { NodekeeperError } from "../../../src/lib/index.ts";
-import { readContainer, readSandbox } from "../../../src/runtime/list-decoding.ts";
-import { ListItems } from "../../../src/runtime/list-items.ts";
-import type { WireReader } from "../../../src/runtime/wire-reader.ts";
+} from "@nodekeeper/core/gen/runtime/v1/api.ts";
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import fc from "fast-check";
+import { readContainer, readSandbox } from "../../../packages/agent/src/runtime/list-decoding.ts";
+import { ListItems } from "../../../packages/agent/src/runtime/list-items.ts";
+import type { WireReader } from "../../../packages/agent/src/runtime/wire-reader.ts";
 import { expectedOnly, type FuzzTarget } from "../fuzz-target.ts";
 import { mutated } from "../mutations.ts";
 

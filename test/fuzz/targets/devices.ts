@@ -1,6 +1,6 @@
+import { ListAndWatchDevicesResponse } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
 import fc from "fast-check";
-import { PoolReader, planSlices, readMessage } from "../../../src/devices/index.ts";
-import { ListAndWatchDevicesResponse } from "../../../src/gen/nodekeeper/devices/v1alpha1/api.ts";
+import { PoolReader, planSlices, readMessage } from "../../../packages/agent/src/devices/index.ts";
 import { expectedOnly, type FuzzTarget } from "../fuzz-target.ts";
 import { mutated } from "../mutations.ts";
 

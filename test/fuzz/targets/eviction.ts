@@ -1,5 +1,3 @@
-import fc from "fast-check";
-import { readEvictPods, readThreshold, readTop } from "../../../src/eviction/read-answers.ts";
 import {
   ConditionType,
   GetEvictPodsResponse,
@@ -7,9 +5,15 @@ import {
   ThresholdMetResponse,
   ThresholdMetType,
   ThresholdOperator,
-} from "../../../src/gen/evictionplugin/v1alpha1/api.ts";
-import { Pod } from "../../../src/gen/k8s/core/v1/api.ts";
-import { NodekeeperError } from "../../../src/lib/index.ts";
+} from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
+import { Pod } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import fc from "fast-check";
+import {
+  readEvictPods,
+  readThreshold,
+  readTop,
+} from "../../../packages/agent/src/eviction/ask/read-answers.ts";
 import { expectedOnly, type FuzzTarget } from "../fuzz-target.ts";
 import { mutated } from "../mutations.ts";
 

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
+import { Registry, silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
 import fc from "fast-check";
-import { Registry, silentLogger, stopped, systemClock } from "../../../src/lib/index.ts";
-import { createStatusServer } from "../../../src/server/index.ts";
+import { createStatusServer } from "../../../packages/agent/src/server/index.ts";
 import { bytesOf, type FuzzTarget } from "../fuzz-target.ts";
 import { mutated } from "../mutations.ts";
 

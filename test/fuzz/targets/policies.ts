@@ -1,8 +1,8 @@
 import fc from "fast-check";
-import { loadPolicies } from "../../../src/intree/policy/load-policies.ts";
-import { describeProblem } from "../../../src/intree/policy/policy-problem.ts";
-import { readSceneFile, sceneOfFile } from "../../../src/intree/policy/scene-file.ts";
-import { tryPolicy } from "../../../src/intree/policy/try-policy.ts";
+import { loadPolicies } from "../../../packages/agent/src/policy/load-policies.ts";
+import { describeProblem } from "../../../packages/agent/src/policy/policy-problem.ts";
+import { readSceneFile, sceneOfFile } from "../../../packages/agent/src/policy/scene-file.ts";
+import { tryPolicy } from "../../../packages/agent/src/policy/try-policy.ts";
 import { bytesOf, type FuzzTarget, textOf } from "../fuzz-target.ts";
 import { mutated } from "../mutations.ts";
 

@@ -1,0 +1,88 @@
+import { type Clock, type Logger, NodekeeperError, type Registry } from "@nodekeeper/core/lib";
+import type { AgentConfiguration } from "../config/index.ts";
+import type { DeviceSync } from "../devices/index.ts";
+import { Host } from "../host/index.ts";
+import {
+  createKubeletReporterMetrics,
+  defaultKubeletReporterSettings,
+  enabledPlugins,
+  KUBELET_REPORTER_NAME,
+  KubeletReporter,
+  type KubeletReporterSettings,
+  parseDeviceZones,
+  podUidLookup,
+  type RunningPods,
+  SYSTEM_REPORTER_NAME,
+  SystemReporter,
+} from "../intree/index.ts";
+import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
+import type { ReporterSource } from "../reporting/index.ts";
+
+/** The in-tree reporters that are enabled. Throws for a name that nobody has. */
+export function inTreeReporters(
+  configuration: AgentConfiguration,
+  lifecycle: PodLifecycleEventGenerator | undefined,
+  devices: Pick<DeviceSync, "reportedDevice" | "onDevicesKnown">,
+  clock: Clock,
+  log: Logger,
+  registry: Registry,
+): ReporterSource[] {
+  const { hostRoot, reporting } = configuration;
+  const host = new Host({ root: hostRoot, clock });
+  const makers: Record<string, () => ReporterSource> = {
+    [SYSTEM_REPORTER_NAME]: () =>
+      new SystemReporter({
+        host,
+        clock,
+        log: log.child({ plugin: SYSTEM_REPORTER_NAME }),
+        reportCpuFlags: reporting.system.reportCPUFlags,
+      }),
+    [KUBELET_REPORTER_NAME]: () =>
+      new KubeletReporter({
+        settings: kubeletReporterSettingsOf(configuration),
+        host,
+        clock,
+        log: log.child({ plugin: KUBELET_REPORTER_NAME }),
+        metrics: createKubeletReporterMetrics(registry),
+        pods: runningPods(lifecycle),
+        devices: {
+          attributesOf: (driver, pool, device) => devices.reportedDevice(driver, pool, device)?.attributes,
+          onKnown: (callback) => devices.onDevicesKnown(callback),
+        },
+      }),
+  };
+  return enabledPlugins(Object.keys(makers), reporting.inTreePlugins).map((name) => {
+    const make = makers[name];
+    if (!make) throw new NodekeeperError("internal", `no maker for in-tree plugin ${name}`);
+    return make();
+  });
+}
+
+/** Settings of the kubelet reporter. */
+export function kubeletReporterSettingsOf({
+  reporting: { kubelet },
+}: Pick<AgentConfiguration, "reporting">): KubeletReporterSettings {
+  return {
+    ...defaultKubeletReporterSettings,
+    podResourcesSocket: kubelet.podResourcesSocket,
+    resyncIntervalMs: kubelet.resyncInterval,
+    debounceMs: kubelet.debounce,
+    deviceZones: parseDeviceZones(kubelet.deviceZones),
+    configFile: kubelet.configFile,
+  };
+}
+
+function runningPods(lifecycle: PodLifecycleEventGenerator | undefined): RunningPods {
+  if (!lifecycle) {
+    // Nobody knows who holds what: zones without it would say that everything is free.
+    const problem = new NodekeeperError("unavailable", "lifecycle is off, and pods' UIDs come from it");
+    return { listed: () => Promise.reject(problem), uids: () => podUidLookup([]), changes: nothing };
+  }
+  return {
+    listed: (signal) => lifecycle.listed(signal),
+    uids: () => podUidLookup(lifecycle.events.snapshot()),
+    changes: (signal) => lifecycle.events.read({ after: lifecycle.events.position }, signal),
+  };
+}
+
+async function* nothing(): AsyncGenerator<never> {}

@@ -1,0 +1,80 @@
+import type { Clock, Logger, Registry } from "@nodekeeper/core/lib";
+import type { AgentConfiguration } from "../config/index.ts";
+import { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
+import { CriRuntime, FoundRuntime, type Runtime } from "../runtime/index.ts";
+import { createLocalApiMetrics, LifecycleService, LocalApi, lifecycleDefinition } from "../server/index.ts";
+import { LifecycleStore, type StateDatabase } from "../state/index.ts";
+
+// Clients that are refused try again every few seconds.
+const REFUSAL_LOG_INTERVAL_MS = 60_000;
+
+/** The container runtime: where the configuration says, or to be found. Connects at the first call. */
+export function containerRuntime(
+  { runtime: { endpoint, requestTimeout, maxMessageSize } }: AgentConfiguration,
+  clock: Clock,
+  log: Logger,
+  registry: Registry,
+): CriRuntime | FoundRuntime {
+  const settings = { callDeadlineMs: requestTimeout, maxReceiveBytes: maxMessageSize };
+  const options = { clock, log: log.child({ component: "runtime" }), registry, settings };
+  return endpoint === "" ? new FoundRuntime(options) : new CriRuntime({ ...options, endpoint });
+}
+
+/** What runs on the node. One for each registry. */
+export function podLifecycle(
+  { lifecycle, runtime: { requestTimeout } }: AgentConfiguration,
+  runtime: Runtime,
+  database: StateDatabase,
+  clock: Clock,
+  log: Logger,
+  registry: Registry,
+): PodLifecycleEventGenerator {
+  const { maxInspections } = lifecycle;
+  return new PodLifecycleEventGenerator({
+    runtime,
+    store: new LifecycleStore(database),
+    clock,
+    log: log.child({ component: "lifecycle" }),
+    registry,
+    settings: {
+      relistPeriodMs: lifecycle.relistPeriod,
+      hintedRelistPeriodMs: lifecycle.eventedRelistPeriod,
+      unhealthyAfterMs: lifecycle.unhealthyAfter,
+      // The client's own deadline comes first: its error names the call.
+      callDeadlineMs: requestTimeout + 1_000,
+      inspectionPatienceMs: lifecycle.inspectionPatience,
+      inspections: { initial: Math.min(10, maxInspections), min: 1, max: maxInspections },
+      logCapacity: lifecycle.logCapacity,
+      savedEvents: lifecycle.savedEvents,
+      useHints: lifecycle.useRuntimeEvents,
+    },
+  });
+}
+
+/** The API for other programs on the node; undefined where it is off, or has nothing to tell. */
+export function localApiOf(
+  { api }: AgentConfiguration,
+  lifecycle: PodLifecycleEventGenerator | undefined,
+  clock: Clock,
+  log: Logger,
+  registry: Registry,
+): LocalApi | undefined {
+  if (api.socket === "" || !lifecycle) return undefined;
+  const apiLog = log.child({ component: "server" });
+  const { watchesRefused } = createLocalApiMetrics(registry);
+  let refusalLoggedAt = Number.NEGATIVE_INFINITY;
+  const onRefused = (problem: string) => {
+    watchesRefused.inc();
+    if (clock.monotonic() - refusalLoggedAt < REFUSAL_LOG_INTERVAL_MS) return;
+    refusalLoggedAt = clock.monotonic();
+    apiLog.warn({ problem }, "watch refused");
+  };
+  return new LocalApi({
+    path: api.socket,
+    addServices: (server, signal) => {
+      server.add(lifecycleDefinition, new LifecycleService({ lifecycle, clock, signal, onRefused }));
+    },
+    clock,
+    log: apiLog,
+  });
+}

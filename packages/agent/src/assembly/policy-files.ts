@@ -1,0 +1,128 @@
+import { readFile, stat } from "node:fs/promises";
+import { type Clock, type HealthCheck, type Logger, messageOf, type Runnable } from "@nodekeeper/core/lib";
+import type { EvictionPlugins, EvictionSource } from "../eviction/index.ts";
+import { enabledPlugins } from "../intree/index.ts";
+import { describeProblem, loadPolicies, type Policy, type PolicyProblem } from "../policy/index.ts";
+
+export interface PolicyFilesOptions {
+  /** Paths; asked for at each look. */
+  files: () => readonly string[];
+  /** Which policies run: "*", "name", "-name"; asked for at each look. */
+  enabled: () => readonly string[];
+  plugins: Pick<EvictionPlugins, "replaceInTree">;
+  /** Makes a plugin of each policy. */
+  sourcesOf: (policies: readonly Policy[]) => EvictionSource[];
+  clock: Clock;
+  log: Logger;
+}
+
+/** What is known of one file. */
+interface KnownFile {
+  /** Changes when the file does. */
+  fingerprint: string;
+  policies: Policy[];
+  problems: PolicyProblem[];
+}
+
+const CHECK_INTERVAL_MS = 10_000;
+
+/**
+ * Keeps the eviction plugins that are made of policy files in step with them. A policy that is wrong is refused with its
+ * place, and the others go on; a file that changes for the worse keeps the policies it had.
+ */
+export class PolicyFiles implements Runnable {
+  readonly name = "eviction-policies";
+  readonly #options: PolicyFilesOptions;
+  #known = new Map<string, KnownFile>();
+  #names: string[] = [];
+  #patterns = "";
+  #problem: string | undefined = "the policies are not loaded yet";
+
+  constructor(options: PolicyFilesOptions) {
+    this.#options = options;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.check();
+      await this.#options.clock.sleep(CHECK_INTERVAL_MS, signal).catch(() => {});
+    }
+  }
+
+  /** Looks at the files, and takes up what changed. */
+  async check(): Promise<void> {
+    const { files, enabled } = this.#options;
+    const patterns = JSON.stringify(enabled());
+    const known = new Map<string, KnownFile>();
+    for (const file of files()) known.set(file, await this.#look(file));
+    const isChanged =
+      patterns !== this.#patterns ||
+      known.size !== this.#known.size ||
+      [...known].some(([file, content]) => this.#known.get(file) !== content);
+    this.#known = known;
+    this.#patterns = patterns;
+    if (isChanged || this.#problem !== undefined) this.#apply(isChanged);
+  }
+
+  /** Fails while a policy is refused. */
+  healthCheck(): HealthCheck {
+    return {
+      name: "EvictionPoliciesLoaded",
+      kind: "ready",
+      check: () =>
+        this.#problem === undefined
+          ? { ok: true, message: `${this.#names.length} policies` }
+          : { ok: false, message: this.#problem },
+    };
+  }
+
+  async #look(file: string): Promise<KnownFile> {
+    const before = this.#known.get(file);
+    try {
+      const { mtimeMs, size, ino } = await stat(file);
+      const fingerprint = `${mtimeMs} ${size} ${ino}`;
+      if (before?.fingerprint === fingerprint) return before;
+      const { policies, problems } = await loadPolicies(file, await readFile(file, "utf8"));
+      const kept = problems.length > 0 && before ? before.policies : policies;
+      return { fingerprint, policies: kept, problems };
+    } catch (error) {
+      const message = messageOf(error);
+      if (before?.fingerprint === message) return before;
+      const problem = { file, policy: "", field: "", line: 0, column: 0, message };
+      return { fingerprint: message, policies: before?.policies ?? [], problems: [problem] };
+    }
+  }
+
+  #apply(isNews: boolean): void {
+    const { plugins, sourcesOf, log } = this.#options;
+    const problems = [...this.#known.values()].flatMap((file) => file.problems).map(describeProblem);
+    const policies = new Map<string, Policy>();
+    for (const [file, content] of this.#known) {
+      for (const policy of content.policies) {
+        if (policies.has(policy.name)) problems.push(`${file}: another file has a policy ${policy.name}`);
+        else policies.set(policy.name, policy);
+      }
+    }
+    try {
+      const running = this.#enabled([...policies.keys()]);
+      const sources = sourcesOf(running.map((name) => policies.get(name)!));
+      plugins.replaceInTree(this.#names, sources);
+      this.#names = sources.map(({ name }) => name);
+    } catch (error) {
+      problems.push(messageOf(error));
+    }
+    this.#problem = problems.length > 0 ? problems.join("; ").slice(0, 2_000) : undefined;
+    if (!isNews) return;
+    for (const problem of problems) log.error({ problem }, "eviction policy is refused");
+    log.info({ loaded: [...policies.keys()], plugins: this.#names }, "eviction policies loaded");
+  }
+
+  // A file may have policies that one node does not run, and a node leave out one that a file no longer has.
+  #enabled(names: readonly string[]): string[] {
+    const isKnown = (pattern: string) => pattern === "*" || names.includes(pattern.replace(/^-/, ""));
+    const patterns = this.#options.enabled();
+    const unknown = patterns.filter((pattern) => !isKnown(pattern));
+    if (unknown.length > 0) this.#options.log.warn({ patterns: unknown }, "no eviction policy has this name");
+    return enabledPlugins(names, patterns.filter(isKnown));
+  }
+}

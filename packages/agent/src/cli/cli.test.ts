@@ -1,0 +1,217 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { createDevApiServer } from "@nodekeeper/testing";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createStatusServer, type PluginRow } from "../server/index.ts";
+import { runCli } from "./index.ts";
+import { age, type Output, table } from "./output.ts";
+
+let directory: string;
+const ends: (() => Promise<void> | void)[] = [];
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nodekeeper-cli-"));
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+  rmSync(directory, { recursive: true });
+  vi.restoreAllMocks();
+});
+
+/** Runs a command line; answers what it printed and its exit status. */
+async function cli(...args: string[]) {
+  let out = "";
+  let err = "";
+  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+    err += text;
+    return true;
+  });
+  const written = vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+    out += text;
+    return true;
+  });
+  const write = (text: string) => {
+    out += text;
+  };
+  const output: Output = { write, isTerminal: false, columns: 120 };
+  const status = await runCli(["node", "nodekeeper", ...args], output);
+  written.mockRestore();
+  return { status, out, err };
+}
+
+describe("nodekeeper", () => {
+  it("prints its version, for people and programs", async () => {
+    expect((await cli("version")).out).toMatch(/^nodekeeper \d+\.\d+\.\d+ \(node v24/);
+    expect(JSON.parse((await cli("version", "-o", "json")).out)).toMatchObject({ node: process.version });
+  });
+
+  it("helps, and tells wrong usage from failure", async () => {
+    const help = await cli("--help");
+    expect(help.status).toBe(0);
+    for (const command of ["run", "dev", "plugins", "config", "preflight", "version"])
+      expect(help.out).toContain(command);
+    expect(await cli("nonsense")).toMatchObject({
+      status: 2,
+      err: expect.stringMatching(/unknown command 'nonsense'/),
+    });
+    expect(await cli("version", "--frob")).toMatchObject({ status: 2 });
+    expect(await cli("plugins", "list", "-o", "xml")).toMatchObject({
+      status: 2,
+      err: expect.stringMatching(/table, wide, json/),
+    });
+  });
+
+  it("gives a default configuration that validates", async () => {
+    const file = join(directory, "config.yaml");
+    writeFileSync(file, (await cli("config", "default")).out);
+    expect(await cli("config", "validate", file)).toMatchObject({
+      status: 0,
+      out: expect.stringContaining("valid"),
+    });
+    const schema = JSON.parse((await cli("config", "schema")).out);
+    expect(schema.properties.reporting.properties).toHaveProperty("collectInterval");
+  });
+
+  it("refuses a wrong configuration with every problem and its place", async () => {
+    const file = join(directory, "config.yaml");
+    writeFileSync(
+      file,
+      "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\nreporting:\n  colectInterval: 5s\n  callTimeout: never\n",
+    );
+    const { status, err } = await cli("config", "validate", file, "--kube-api-qps", "-3");
+    expect(status).toBe(2);
+    expect(err).toMatch(/config\.yaml:4.*reporting\.colectInterval.*collectInterval/);
+    expect(err).toMatch(/reporting\.callTimeout.*never/);
+    expect(err).toMatch(/--kube-api-qps/);
+  });
+
+  it("says in preflight what works and what does not", async () => {
+    const server = createDevApiServer({
+      clock: systemClock,
+      log: silentLogger,
+      rules: ({ verb, subresource }) => !(verb === "patch" && subresource === "status"),
+    });
+    await server.start();
+    ends.push(() => server.stop());
+    const kubeconfig = join(directory, "kubeconfig");
+    await server.writeKubeconfig(kubeconfig);
+    const flags = [
+      "--kubeconfig",
+      kubeconfig,
+      "--state-dir",
+      join(directory, "state"),
+      "--plugin-directories",
+      directory,
+      "--runtime-endpoint",
+      join(directory, "runtime.sock"),
+    ];
+    const { status, out } = await cli("preflight", "--node-name", "n1", ...flags);
+    expect(status).toBe(1);
+    expect(out).toMatch(/^ok +API server/m);
+    expect(out).toMatch(
+      /^ok +kind node\.katalyst\.kubewharf\.io\/v1alpha1\/CustomNodeResource +customnoderesources/m,
+    );
+    expect(out).toMatch(/^failed +right patch customnoderesources\/status +refused/m);
+    expect(out).toMatch(/^ok +kernel/m);
+    expect(out).toMatch(/^failed +container runtime +.*runtime\.sock/m);
+    const json = JSON.parse((await cli("preflight", "-o", "json", "--node-name", "n1", ...flags)).out);
+    expect(json).toContainEqual(expect.objectContaining({ check: "right patch nodes", verdict: "ok" }));
+    expect(json).toContainEqual(
+      expect.objectContaining({ check: "right create pods/eviction", verdict: "ok" }),
+    );
+
+    // What only some settings need is asked where they are set.
+    const socket = ["--reporting-kubelet-pod-resources-socket", join(directory, "kubelet.sock")];
+    const set = [
+      ...socket,
+      "--eviction-killer",
+      "deletion",
+      "--eviction-policies-files",
+      "/no/policies.yaml",
+    ];
+    const { out: more } = await cli("preflight", "--node-name", "n1", ...flags, ...set);
+    expect(more).toMatch(/^warning +kubelet PodResources +.*kubelet\.sock is not there/m);
+    expect(more).toMatch(/^failed +eviction policies +\/no\/policies\.yaml is not there/m);
+    expect(more).toMatch(/^ok +right delete pods/m);
+    expect(more).not.toMatch(/tokenreviews/);
+    const off = ["--eviction", "false", "--reporting-in-tree-plugins", "system-reporter-plugin"];
+    const { out: less } = await cli("preflight", "--node-name", "n1", ...flags, ...off);
+    expect(less).not.toMatch(/pods|PodResources/);
+  });
+
+  it("lists plugins of a running agent", async () => {
+    const rows: PluginRow[] = [
+      row({ name: "good", state: "registered", contentBytes: 12, contentAt: Date.now() - 3_000 }),
+      row({ name: "bad", state: "refused", error: "name is taken" }),
+      row({ name: "sloppy", state: "registered", problems: ["field x", "field y"] }),
+    ];
+    const address = await serve(rows);
+    const { out, status } = await cli("plugins", "list", "--server", address);
+    expect(status).toBe(0);
+    const lines = out.trimEnd().split("\n");
+    expect(lines[0]).toMatch(/^NAME +TYPE +STATE +SINCE +CONTENT +CHANGED +MESSAGE$/);
+    expect(lines[1]).toMatch(/^good +ReporterPlugin +registered .* 12 B +3s +-$/);
+    expect(lines[2]).toMatch(/^bad .*refused .*name is taken$/);
+    expect(lines[3]).toMatch(/field x \(and 1 more\)$/);
+    expect(JSON.parse((await cli("plugins", "list", "-o", "json", "--server", address)).out)).toHaveLength(3);
+  });
+
+  it("says where it looked when no agent answers", async () => {
+    const { status, err } = await cli("plugins", "list", "--server", "127.0.0.1:1");
+    expect(status).toBe(1);
+    expect(err).toMatch(/no agent answers at 127\.0\.0\.1:1 .*--server/);
+  });
+});
+
+describe("output", () => {
+  it.each([
+    [-5, "0s"],
+    [1_400, "1s"],
+    [119_000, "119s"],
+    [120_000, "2m"],
+    [7_200_000, "2h"],
+    [172_800_000, "2d"],
+  ])("prints an age of %i ms as %s", (ms, text) => expect(age(ms)).toBe(text));
+
+  it("aligns columns, and colours on a terminal alone", () => {
+    const output: Output = { write: () => {}, isTerminal: false, columns: 80 };
+    expect(table(output, ["A", "LONG"], [["value", "x"]], () => "red")).toBe("A       LONG\nvalue   x\n");
+  });
+});
+
+function row(given: Partial<PluginRow>): PluginRow {
+  return {
+    name: "",
+    type: "ReporterPlugin",
+    state: "registered",
+    endpoint: undefined,
+    registrationSocket: "/x.sock",
+    versions: [],
+    since: Date.now(),
+    attempts: 1,
+    contentAt: undefined,
+    contentBytes: 0,
+    problems: [],
+    error: undefined,
+    ...given,
+  };
+}
+
+async function serve(rows: PluginRow[]): Promise<string> {
+  const server = createStatusServer({
+    address: "127.0.0.1:0",
+    checks: [],
+    registry: new Registry(),
+    routes: [{ path: "plugins", summary: "plugins", handle: () => rows }],
+    clock: systemClock,
+    log: silentLogger,
+  });
+  const controller = new AbortController();
+  const running = server.run(controller.signal);
+  ends.push(async () => {
+    controller.abort();
+    await running;
+  });
+  return await server.whenListening();
+}

@@ -1,0 +1,209 @@
+import { createWriteStream, rmSync } from "node:fs";
+import {
+  createLogger,
+  type Logger,
+  type LogLevel,
+  NodekeeperError,
+  type Runnable,
+  runInOrder,
+  systemClock,
+  untilAborted,
+} from "@nodekeeper/core/lib";
+import {
+  createDevApiServer,
+  type DevApiServer,
+  everyday,
+  ScenarioPlayer,
+  SimulatedCri,
+  SimulatedRuntime,
+} from "@nodekeeper/testing";
+import { type Agent, createAgent } from "../agent.ts";
+import { loadConfiguration } from "../config/index.ts";
+import { ChildProcess } from "./child-process.ts";
+import { type DevOptions, makePlace, type Place } from "./dev-place.ts";
+import { devPods, KEEP_LABEL } from "./dev-pods.ts";
+import { tellDev } from "./dev-text.ts";
+import { LiveLine } from "./live-line.ts";
+import type { Output } from "./output.ts";
+import { onHangup } from "./run.ts";
+import { stopOnSignals } from "./stop-on-signals.ts";
+import { packageVersion } from "./version.ts";
+
+const STOP_DEADLINE_MS = 4_500;
+
+/** `nodekeeper dev`: an API server in memory, the agent, and sample plugins as processes of their own, until Ctrl-C. */
+export async function devCommand(options: DevOptions, output: Output): Promise<void> {
+  const signal = stopOnSignals();
+  const place = makePlace(options.dataDir);
+  const level = checkLevel(options.logLevel);
+  const logFile = options.verbose ? undefined : createWriteStream(place.log, { flags: "a", mode: 0o600 });
+  const log = createLogger(level, logFile);
+  const apiServer = createDevApiServer({
+    clock: systemClock,
+    log: log.child({ component: "devcluster" }),
+    port: checkPort(options.apiPort),
+    // With a runtime there is a kubelet, which ends pods itself.
+    removePodsAfterGrace: !options.simulatedRuntime,
+    ...(options.dataDir ? { dataDir: place.folder } : {}),
+  });
+  try {
+    const { url } = await apiServer.start();
+    if (!apiServer.store.list("nodes").some(({ metadata }) => metadata.name === options.nodeName)) {
+      apiServer.seedNode(options.nodeName);
+    }
+    await apiServer.writeKubeconfig(place.kubeconfig);
+    const simulated = options.simulatedRuntime ? await startSimulated(options, place, log) : [];
+    const agent = options.agent ? await makeAgent(options, place, log, (to) => (log.level = to)) : undefined;
+    const plugin = options.plugin ? sample("reporter", place, log) : undefined;
+    const driver = options.plugin ? sample("driver", place, log) : undefined;
+    const eviction = options.plugin
+      ? sample("eviction", place, log, "--first-pressure", checkFirstPressure(options.firstPressure))
+      : undefined;
+    const parts: Runnable[] = [
+      apiServerPart(apiServer),
+      ...simulated,
+      ...(agent ? [agent] : []),
+      ...(plugin ? [plugin] : []),
+      ...(driver ? [driver] : []),
+      ...(eviction ? [eviction] : []),
+    ];
+    // Told before anything runs, so that a failure below appears under it.
+    const running = runInOrder(parts, { clock: systemClock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);
+    const address = agent
+      ? await Promise.race([agent.listening(), running.then(() => undefined)])
+      : undefined;
+    if (address || !agent)
+      tellDev({
+        options,
+        place,
+        url,
+        address,
+        pluginPid: plugin?.pid,
+        driverPid: driver?.pid,
+        evictionPid: eviction?.pid,
+        output,
+      });
+    const live =
+      options.verbose || !agent ? undefined : new LiveLine(output, systemClock, () => agent.summary());
+    live?.start();
+    try {
+      await running;
+    } finally {
+      live?.stop();
+    }
+    output.write("Stopped.\n");
+  } finally {
+    await apiServer.stop();
+    logFile?.end();
+    if (place.isTemporary) rmSync(place.folder, { recursive: true, force: true });
+  }
+}
+
+async function makeAgent(
+  options: DevOptions,
+  place: Place,
+  log: Logger,
+  setLogLevel: (level: LogLevel) => void,
+): Promise<Agent> {
+  const sources = { flags: agentFlags(options, place), env: {}, hostname: options.nodeName };
+  const { configuration } = await loadConfiguration(sources);
+  return createAgent({
+    configuration,
+    sources,
+    version: packageVersion(),
+    clock: systemClock,
+    log,
+    setLogLevel,
+    onHangup,
+  });
+}
+
+function agentFlags(options: DevOptions, place: Place): Record<string, string> {
+  return {
+    nodeName: options.nodeName,
+    kubeconfig: place.kubeconfig,
+    stateDir: place.state,
+    pluginDirectories: place.plugins,
+    apiSocket: place.api,
+    evictionSkipLabels: KEEP_LABEL,
+    // What is to be seen happens within seconds, to a handful of pods.
+    evictionCooldown: "0s",
+    evictionLimitsPerNode: "0",
+    evictionLimitsPerOwner: "0",
+    evictionGraceShortest: "0s",
+    // There is no kubelet, and it is not this machine that hurts.
+    reportingInTreePlugins: "system-reporter-plugin",
+    evictionInTreePlugins: "-rss-overuse-eviction-plugin",
+    ...(options.simulatedRuntime ? { runtimeEndpoint: place.runtime } : {}),
+    serverAddress: options.server ?? "127.0.0.1:0",
+    logLevel: options.logLevel,
+  };
+}
+
+/** The simulated runtime serves when this resolves; the parts that are given play what happens on it. */
+async function startSimulated(
+  { nodeName }: DevOptions,
+  { runtime: socket, kubeconfig }: Place,
+  log: Logger,
+): Promise<Runnable[]> {
+  const runtime = new SimulatedRuntime({ clock: systemClock });
+  const server = new SimulatedCri({ runtime, socket, clock: systemClock });
+  await server.start();
+  const player = new ScenarioPlayer({ runtime, scenarios: everyday, clock: systemClock, seed: Date.now() });
+  const scenarios: Runnable = {
+    name: "simulated runtime",
+    async run(signal) {
+      try {
+        await player.run(signal);
+      } finally {
+        await server.stop();
+      }
+    },
+  };
+  const pods = await devPods({ runtime, kubeconfig, nodeName, log: log.child({ component: "devcluster" }) });
+  return [scenarios, ...pods];
+}
+
+function sample(
+  name: "reporter" | "driver" | "eviction",
+  place: Place,
+  log: Logger,
+  ...more: string[]
+): ChildProcess {
+  const isSource = import.meta.url.endsWith(".ts");
+  const script = new URL(
+    isSource ? `../../../../examples/${name}/main.ts` : `./example-${name}.js`,
+    import.meta.url,
+  );
+  const args = ["--socket-dir", place.plugins, "--exit-with-parent", ...more];
+  return new ChildProcess({ name: `sample ${name}`, script, args, clock: systemClock, log });
+}
+
+function apiServerPart(server: DevApiServer): Runnable {
+  return {
+    name: "API server",
+    async run(signal) {
+      await untilAborted(signal);
+      await server.stop();
+    },
+  };
+}
+
+function checkLevel(level: string): LogLevel {
+  const known = ["debug", "info", "warn", "error"] as const;
+  const found = known.find((each) => each === level);
+  if (!found)
+    throw new NodekeeperError("invalid", `--log-level must be one of ${known.join(", ")}; got "${level}"`);
+  return found;
+}
+
+function checkPort(text: string | undefined): number {
+  const port = Number(text ?? 0);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new NodekeeperError("invalid", `--api-port must be 0 to 65535; got "${text}"`);
+}
+
+function checkFirstPressure(text: string): string {
+  if (/^\d{1,4}s$/.test(text)) return text;
+  throw new NodekeeperError("invalid", `--first-pressure must be 0s to 9999s; got "${text}"`);
+}

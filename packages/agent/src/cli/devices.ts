@@ -1,0 +1,111 @@
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import type { DriverStatus } from "../devices/index.ts";
+import { askAgent } from "./agent-client.ts";
+import { age, type Colour, type Output, printJson, table } from "./output.ts";
+import { plainText } from "./plain-text.ts";
+
+export interface DevicesOptions {
+  /** "host:port" of the agent's status server. */
+  server: string;
+  format: "table" | "json";
+  /** One driver, with its slices and problems. */
+  driver: string | undefined;
+}
+
+// A problem names a slice, a field and what the API server says of it.
+const LONGEST_LINE = 1_000;
+
+const colours: Record<string, Colour> = {
+  streaming: "green",
+  failing: "red",
+  waiting: "yellow",
+  disconnected: "yellow",
+};
+
+/** `nodekeeper devices [driver]` */
+export async function devicesCommand(options: DevicesOptions, output: Output, now: number): Promise<void> {
+  const drivers = await askAgent<DriverStatus[]>(options.server, "/api/v1/devices");
+  const { driver: wanted, format } = options;
+  const found = wanted === undefined ? undefined : drivers.find(({ name }) => name === wanted);
+  if (wanted !== undefined && !found) {
+    const known = drivers.map(({ name }) => name).join(", ") || "none";
+    throw new NodekeeperError("notFound", `no driver ${wanted}; there are: ${known}`);
+  }
+  if (format === "json") printJson(output, found ?? drivers, 2);
+  else if (found) output.write(page(found, output, now));
+  else if (drivers.length === 0) output.write("No drivers: none has registered.\n");
+  else output.write(list(drivers, output, now));
+}
+
+function list(drivers: readonly DriverStatus[], output: Output, now: number): string {
+  const headings = ["DRIVER", "STREAM", "SINCE", "REPORTED", "PUBLISHED", "QUARANTINED", "SLICES", "MESSAGE"];
+  const rows = drivers.map((driver) => [
+    driver.name,
+    stateOf(driver),
+    age(now - driver.since),
+    String(driver.reported),
+    String(driver.devices),
+    String(driver.quarantined),
+    String(driver.slices.length),
+    messageOf(driver) || "-",
+  ]);
+  return table(output, headings, rows, (at, column) => (column === 1 ? colours[rows[at]![1]!] : undefined));
+}
+
+function page(driver: DriverStatus, output: Output, now: number): string {
+  const line = (what: string, text: string) => `${`${what}:`.padEnd(12)}${plainText(text, LONGEST_LINE)}\n`;
+  const messageAt = driver.messageAt ? `${age(now - driver.messageAt)} ago` : "none yet";
+  const problems = driver.problems.map(({ pool, device, field, message }) => [
+    pool || "-",
+    device ?? "-",
+    field || "-",
+    message,
+  ]);
+  return [
+    line("Driver", driver.name),
+    line(
+      "Stream",
+      `${stateOf(driver)} for ${age(now - driver.since)}${driver.error ? `: ${driver.error}` : ""}`,
+    ),
+    line("Protocol", driver.protocol),
+    line("Message", `last ${messageAt}`),
+    line(
+      "Devices",
+      `${driver.reported} reported, ${driver.devices} published, ${driver.quarantined} quarantined`,
+    ),
+    ...(driver.writeError ? [line("Problem", driver.writeError)] : []),
+    ...Object.entries(driver.refused).map(([name, why]) => line("Refused", `${name}: ${why}`)),
+    ...driver.foreign.map((name) => line("Foreign", `${name}: a slice of another client in the same pool`)),
+    ...driver.dropped.map(({ device, field, feature }) =>
+      line("Dropped", `${field}${device ? ` of ${device}` : ""}${feature ? ` (${feature} is off)` : ""}`),
+    ),
+    "\n",
+    table(
+      output,
+      ["SLICE", "POOL", "GENERATION", "DEVICES"],
+      driver.slices.map((slice) => [
+        slice.name,
+        slice.pool || "-",
+        String(slice.generation),
+        String(slice.devices),
+      ]),
+    ),
+    ...(problems.length > 0
+      ? ["\n", table(output, ["POOL", "DEVICE", "FIELD", "QUARANTINED BECAUSE"], problems)]
+      : []),
+  ].join("");
+}
+
+function stateOf({ state, isRegistered }: DriverStatus): string {
+  return isRegistered ? state : "disconnected";
+}
+
+function messageOf({ writeError, error, refused, problems, foreign }: DriverStatus): string {
+  const [first] = Object.entries(refused);
+  const [problem] = problems;
+  if (writeError) return writeError;
+  if (error) return error;
+  if (first) return `slice ${first[0]} is refused: ${first[1]}`;
+  if (foreign.length > 0) return `another client published slice ${foreign[0]} in the same pool`;
+  return problem ? `${problem.device ?? problem.pool}: ${problem.field}: ${problem.message}` : "";
+}

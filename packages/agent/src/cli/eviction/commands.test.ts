@@ -1,0 +1,299 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { decide } from "../../eviction/decide/decide.ts";
+import {
+  defaultEvictionPolicy,
+  EvictionRecords,
+  RecordQueries,
+  type RoundRecord,
+} from "../../eviction/index.ts";
+import { evictPod, type TestPlugin, TestRounds, testPod } from "../../eviction/testing/rounds.ts";
+import { createStatusServer, evictionRoutes } from "../../server/index.ts";
+import { EvictionStore, HistoryStore, StateDatabase } from "../../state/index.ts";
+import { runCli } from "../index.ts";
+import { plainText } from "../plain-text.ts";
+
+// The commands against the routes over HTTP, on real records in SQLite.
+let directory: string;
+let records: EvictionRecords;
+let address: string;
+let stop: () => Promise<void>;
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), "nkc-"));
+  const common = { clock: systemClock, log: silentLogger };
+  const database = StateDatabase.open({ directory, ...common });
+  records = new EvictionRecords({
+    store: new EvictionStore(database),
+    settings: () => ({ maxAgeMs: 3_600_000, maxBytes: 64 * 1024 * 1024 }),
+    ...common,
+  });
+  const server = createStatusServer({
+    address: "127.0.0.1:0",
+    checks: [],
+    registry: new Registry(),
+    routes: evictionRoutes(new RecordQueries(records, new HistoryStore(database))),
+    clock: systemClock,
+    log: silentLogger,
+  });
+  const controller = new AbortController();
+  const running = server.run(controller.signal);
+  address = await server.whenListening();
+  stop = async () => {
+    controller.abort();
+    await running;
+    database.close();
+    rmSync(directory, { recursive: true });
+  };
+});
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await stop();
+});
+
+async function cli(...args: string[]) {
+  let out = "";
+  let err = "";
+  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+    err += text;
+    return true;
+  });
+  const write = (text: string) => {
+    out += text;
+  };
+  const output = { write, isTerminal: false, columns: 120 };
+  const status = await runCli(["node", "nodekeeper", ...args], output);
+  return { status, out, err };
+}
+
+const ask = (...args: string[]) => cli(...args, "--server", address);
+
+/** Plays a round ten seconds ago and writes it down, with steps of what was done since the round before. */
+function play(
+  rounds: TestRounds,
+  plugins: Record<string, TestPlugin>,
+  steps: [string, string][] = [],
+): RoundRecord {
+  rounds.now = Date.now() - 10_000;
+  const input = structuredClone(rounds.input(plugins));
+  const record = { id: records.nextId, input, decision: decide(input) };
+  rounds.state = record.decision.state;
+  rounds.outcomes = [];
+  records.save(
+    record,
+    steps.map(([uid, message]) => ({ uid, at: rounds.now, message })),
+  );
+  return record;
+}
+
+const hard: TestPlugin = {
+  threshold: { metType: "hard", observedValue: 0.97, thresholdValue: 0.8, scope: "memory" },
+  top: ["web"],
+};
+
+/** A pod that was evicted and is gone, beside one that stayed and one that is critical. */
+function playEviction(): void {
+  const rounds = new TestRounds([
+    testPod("web", { gracePeriodSeconds: 5 }),
+    testPod("db", { priority: 10 }),
+    testPod("critical", { priority: 2_000_000_000 }),
+  ]);
+  play(rounds, { pressure: hard, greedy: { pods: [evictPod("critical", { force: true })] } });
+  rounds.remove("web");
+  rounds.outcomes = [{ uid: "web", result: "gone", message: "pod deleted" }];
+  play(rounds, {}, [
+    ["web", "POST eviction: accepted"],
+    ["web", "container app exited with code 143"],
+    ["web", "pod deleted"],
+  ]);
+}
+
+describe("help", () => {
+  it.each([
+    [
+      ["explain", "pod"],
+      ["<namespace/name>", "--server", "--output"],
+    ],
+    [["rounds"], ["--since", "--follow", "--records", "--server", "--output"]],
+    [["replay"], ["--config", "--since", "--records", "--server", "--output"]],
+  ])("of %j names its options", async (command, options) => {
+    let help = "";
+    vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+      help += text;
+      return true;
+    });
+    expect(await cli(...command, "--help")).toMatchObject({ status: 0 });
+    for (const option of options) expect(help).toContain(option);
+    expect(await cli(...command, "--nonsense")).toMatchObject({ status: 2 });
+  });
+});
+
+describe("explain pod", () => {
+  it("tells what became of an evicted pod, why, beside whom, and what was done", async () => {
+    playEviction();
+    const { out, status } = await ask("explain", "pod", "default/web");
+    expect(status).toBe(0);
+    expect(out).toMatch(
+      /^Pod default\/web {2}\(web\)\nshared_cores, BestEffort, priority 0, grace period 5 s\n\nEvicted at .* \(round 1\), pod deleted after .*: requested by pressure: memory 0\.97 > threshold 0\.8\.\n/,
+    );
+    expect(out).toContain("met        pressure (hard): memory 0.97 > threshold 0.8, for 0s; named 1 pod\n");
+    expect(out).toMatch(/container app exited with code 143\n/);
+    expect(out).toMatch(/ended {6}evicted: pod deleted/);
+    expect(out).not.toContain("default/critical");
+  });
+
+  it.each([
+    [
+      "refused",
+      "default/critical",
+      /Not evicted: greedy asked for it, but pods with a critical priority .*\(priority 2000000000\)/,
+    ],
+    ["by UID", "critical", /Not evicted: greedy asked for it/],
+    ["never asked for", "default/db", /Not evicted: no plugin requested it/i],
+  ])("tells why a pod stays: %s", async (_name, pod, expected) => {
+    playEviction();
+    expect((await ask("explain", "pod", pod)).out).toMatch(expected);
+  });
+
+  it("gives everything as JSON", async () => {
+    playEviction();
+    const { out } = await ask("explain", "pod", "default/web", "-o", "json");
+    expect(JSON.parse(out)).toMatchObject({
+      name: "web",
+      rounds: [{ victim: { plugin: "pressure" } }, { outcome: { result: "gone" } }],
+    });
+  });
+
+  it("says plainly that nothing is known", async () => {
+    expect(await ask("explain", "pod", "default/nobody")).toMatchObject({
+      status: 1,
+      err: "nodekeeper: no record of the pod default/nobody on this node; there are no records: nothing has happened yet, or they have expired\n",
+    });
+    playEviction();
+    expect((await ask("explain", "pod", "default/nobody")).err).toMatch(
+      /^nodekeeper: no record of the pod .*; the records go back to 20.*Z\n$/,
+    );
+    expect((await ask("explain", "pod", "nobody")).err).toContain(
+      "taken for a UID: a name needs its namespace",
+    );
+    expect(await ask("explain", "pod", "x".repeat(700))).toMatchObject({ status: 2 });
+  });
+
+  it("does nothing to the terminal that a plugin wants", async () => {
+    const rounds = new TestRounds([testPod("web")]);
+    const reason = "\u001b]0;owned\u0007\u001b[2J\nEvicted at never\u202e";
+    play(rounds, { evil: { pods: [evictPod("web", { force: true, reason })] } });
+    const { out } = await ask("explain", "pod", "default/web");
+    for (const character of ["\u001b", "\u0007", "\u202e"]) expect(out).not.toContain(character);
+    expect(out).not.toMatch(/^Evicted at never/m);
+    expect(plainText("a".repeat(1_000))).toHaveLength(300);
+  });
+});
+
+describe("rounds", () => {
+  it("lists each in a line, and says when there is none", async () => {
+    expect((await ask("rounds")).out).toMatch(/^No round since .* in which anything happened\.\n$/);
+    playEviction();
+    const lines = (await ask("rounds")).out.split("\n");
+    expect(lines[0]).toMatch(
+      /round 1 {2}2 of 3 pods are candidates; met: pressure \(hard\): memory 0\.97 > threshold 0\.8; evicts: default\/web; not evicted: 1 \(critical\)$/,
+    );
+    expect(lines[1]).toMatch(/round 2 .*; default\/web evicted: pod deleted$/);
+    expect((await ask("rounds", "--since", "5s")).out).toMatch(/^No round/);
+    const [first] = (await ask("rounds", "-o", "json")).out.split("\n");
+    expect(JSON.parse(first!)).toMatchObject({ id: 1, victims: [{ name: "web" }] });
+  });
+
+  it("refuses bad queries", async () => {
+    expect(await ask("rounds", "--since", "yesterday")).toMatchObject({
+      status: 2,
+      err: expect.stringContaining('--since takes how long ago, such as "90s" or "24h"; got "yesterday"'),
+    });
+    expect(await ask("rounds", "--since", "-5m")).toMatchObject({ status: 2 });
+    expect(await ask("rounds", "--records", "--follow")).toMatchObject({ status: 2 });
+    expect(await cli("rounds", "--server", "127.0.0.1:1")).toMatchObject({
+      status: 1,
+      err: expect.stringContaining("no agent answers at 127.0.0.1:1"),
+    });
+    expect(await cli("rounds", "--follow", "--server", "127.0.0.1:1")).toMatchObject({ status: 1 });
+    const { status } = await fetch(`http://${address}/api/v1/eviction/rounds?since=-1`);
+    expect(status).toBe(400);
+    expect((await fetch(`http://${address}/api/v1/eviction/explain`)).status).toBe(400);
+  });
+});
+
+describe("replay", () => {
+  const candidate = (text: string) => {
+    const file = join(directory, "candidate.yaml");
+    writeFileSync(file, `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n${text}`);
+    return file;
+  };
+
+  it("shows who would have been spared and who would have gone instead", async () => {
+    const nodePods = [testPod("web", { labels: { "example.com/keep": "" } }), testPod("db")];
+    const rounds = new TestRounds(nodePods, defaultEvictionPolicy);
+    play(rounds, { soft: { pods: [evictPod("web"), evictPod("db")] } });
+    expect((await ask("rounds")).out).toContain("evicts: default/db");
+    const keep = candidate("eviction:\n  dryRunPlugins: [soft]\n");
+    expect((await ask("replay", "--config", keep)).out).toMatch(
+      /^The policy differs from that of the last of these rounds:\n {2}dryRunPlugins \["soft"\] in place of \[\]\n\n1 round since .* replayed: 1 victim then, 0 under this policy\.\n1 round would have decided otherwise\. .*\n\nRound 1 at .*\n {2}- spared {3}default\/db: the plugin is in dry run\n/,
+    );
+    const same = candidate("eviction:\n  burst: 5\n");
+    expect((await ask("replay", "--config", same)).out).toContain("No round would have decided otherwise.");
+  });
+
+  it("reads a file that rounds --records wrote, without an agent", async () => {
+    playEviction();
+    const file = join(directory, "records.jsonl");
+    writeFileSync(file, (await ask("rounds", "--records")).out);
+    const config = candidate("eviction:\n  dryRunPlugins: ['*']\n");
+    const { out } = await cli("replay", "--config", config, "--from", file, "-o", "json");
+    expect(JSON.parse(out)).toMatchObject({ rounds: 2, victimsBefore: 1, victimsAfter: 0 });
+    writeFileSync(file, "{}\n");
+    expect(await cli("replay", "--config", config, "--from", file)).toMatchObject({
+      status: 2,
+      err: expect.stringContaining("line 1: no recorded round"),
+    });
+    expect(await cli("replay", "--config", config, "--from", join(directory, "none"))).toMatchObject({
+      status: 2,
+      err: expect.stringContaining("no such file"),
+    });
+    writeFileSync(file, "nonsense\n");
+    expect((await cli("replay", "--config", config, "--from", file)).err).toContain("line 1: not JSON");
+    const whole = { plugins: [], tops: [], outcomes: [] };
+    const broken = { id: 7, input: { now: 1, pods: [null], ...whole }, decision: { victims: [] } };
+    writeFileSync(file, `\n${JSON.stringify(broken)}\n`);
+    expect(await cli("replay", "--config", config, "--from", file)).toMatchObject({
+      status: 2,
+      err: expect.stringContaining("round 7 is no whole record"),
+    });
+  });
+
+  it("takes all of a file unless told since when", async () => {
+    playEviction();
+    const file = join(directory, "records.jsonl");
+    writeFileSync(file, (await ask("rounds", "--records")).out);
+    const args = ["replay", "--config", candidate(""), "--from", file];
+    expect((await cli(...args)).out).toMatch(/^2 rounds replayed: 1 victim then, 1 under this policy\.\n/m);
+    expect((await cli(...args, "--since", "5s")).out).toMatch(
+      /^No recorded round since .*: nothing to replay\.\n$/,
+    );
+    writeFileSync(file, "");
+    expect((await cli(...args)).out).toBe("No recorded round: nothing to replay.\n");
+    expect((await ask("replay", "--config", candidate(""), "--since", "5s")).out).toMatch(
+      /^No recorded round since/,
+    );
+  });
+
+  it("refuses a wrong configuration as the agent would", async () => {
+    const file = candidate("eviction:\n  burst: many\n");
+    expect(await ask("replay", "--config", file)).toMatchObject({
+      status: 2,
+      err: expect.stringContaining("eviction.burst"),
+    });
+  });
+});

@@ -1,0 +1,308 @@
+import { describe, expect, it } from "vitest";
+import { decide } from "../../eviction/decide/decide.ts";
+import type { EvictionPod, PodExplanation } from "../../eviction/index.ts";
+import { addToExplanation, emptyExplanation } from "../../eviction/records/explain.ts";
+import { evictPod, type TestPlugin, TestRounds, testPod } from "../../eviction/testing/rounds.ts";
+import type { Output } from "../output.ts";
+import { explanationPage } from "./explanation-page.ts";
+import { verdictOf } from "./verdict.ts";
+
+const plain: Output = { write() {}, isTerminal: false, columns: 120 };
+const START = Date.parse("2026-03-01T12:00:00Z");
+
+/** Rounds five seconds apart, and what they mean for one pod. */
+class Story {
+  readonly rounds: TestRounds;
+  readonly explanation: PodExplanation;
+  #id = 0;
+
+  constructor(about: EvictionPod, ...others: EvictionPod[]) {
+    this.rounds = new TestRounds([about, ...others]);
+    this.rounds.now = START;
+    this.explanation = emptyExplanation(about);
+  }
+
+  play(plugins: Record<string, TestPlugin>): this {
+    const input = structuredClone(this.rounds.input(plugins));
+    const decision = decide(input);
+    this.#id++;
+    addToExplanation(this.explanation, { id: this.#id, input, decision });
+    this.rounds.state = decision.state;
+    this.rounds.outcomes = [];
+    this.rounds.pass(5);
+    return this;
+  }
+
+  step(ms: number, message: string): this {
+    this.explanation.steps.push({ uid: this.explanation.uid, at: START + ms, message });
+    return this;
+  }
+
+  /** The pod was deleted after a time. */
+  left(ms: number, disruption: string | undefined = undefined): this {
+    const { uid, namespace, name } = this.explanation;
+    const { labels: _labels, annotationKeys: _keys, ...pod } = testPod(name);
+    const target = disruption === undefined ? null : { reason: disruption, message: "why", at: START };
+    const ending = { deletion: null, disruption: target, phase: "Running", reason: "", message: "" };
+    const times = { seenAt: START, leftAt: START + ms, lastKnownAt: null };
+    this.explanation.history = { uid, namespace, name, ...times, pod, ending, exits: [] };
+    return this;
+  }
+
+  page(): string {
+    return explanationPage(this.explanation, plain);
+  }
+}
+
+const pressure = (...top: string[]): TestPlugin => ({
+  threshold: { metType: "hard", observedValue: 94.1, thresholdValue: 90 },
+  top,
+});
+
+describe("the page about a pod", () => {
+  it("that was evicted: why, what was done, and beside whom", () => {
+    const owner = { kind: "ReplicaSet", name: "web-6d4", uid: "rs" };
+    const story = new Story(
+      testPod("web", { qosClass: "Burstable", priority: 100, owner }),
+      testPod("db", { qosClass: "Guaranteed", priority: 200 }),
+      testPod("idle"),
+    );
+    story.play({
+      pressure: pressure("web"),
+      rss: { pods: [evictPod("db", { reason: "3.1 Gi of 2 Gi", gracePeriodSeconds: 90 })] },
+      slow: { threshold: "no answer within 10 s" },
+    });
+    story.play({ pressure: pressure("web") });
+    story.rounds.remove("web");
+    story.rounds.outcomes = [{ uid: "web", result: "gone", message: "pod deleted" }];
+    story.play({});
+    story
+      .step(120, "POST eviction: accepted")
+      .step(2_300, "container app died with 143")
+      .step(9_900, "pod deleted");
+    story.explanation.recordsSince = START - 86_400_000;
+    story.explanation.otherUids = ["older-1", "older-2"];
+    expect(story.page()).toBe(`\
+Pod default/web  (web)
+shared_cores, Burstable, priority 100, grace period 30 s, of ReplicaSet web-6d4
+
+Evicted at 2026-03-01T12:00:00Z (round 1), pod deleted after 9.9 s: requested by pressure: memory 94.1 > threshold 90.
+
+What happened
+  2026-03-01T12:00:00.120Z  +0.1 s  POST eviction: accepted
+  2026-03-01T12:00:02.300Z  +2.3 s  container app died with 143
+  2026-03-01T12:00:09.900Z  +9.9 s  pod deleted
+
+Round 1 at 2026-03-01T12:00:00.000Z
+  met        pressure (hard): memory 94.1 > threshold 90, for 0s; named 1 pod
+  failed     thresholdMet of slow: no answer within 10 s
+  requested  by pressure (forced): memory 94.1 > threshold 90
+  selected   first in this round. Grace period: 30 s (from the pod spec)
+  because    Hard threshold: pressure selected this pod. Its choice overrides the ranking (2 of 3).
+  rank       2 of 3 candidates, 1 is the least important; requested pods:
+  RANK   POD           LEVEL          CLASS        PRIORITY   OUTCOME   WHY
+> 2      default/web   shared_cores   Burstable    100        victim    evicted at the request of pressure: memory 94.1 > threshold 90
+  3      default/db    shared_cores   Guaranteed   200        victim    evicted at the request of rss: 3.1 Gi of 2 Gi
+  and 1 more candidate
+
+Round 2 at 2026-03-01T12:00:05.000Z
+  met        pressure (hard): memory 94.1 > threshold 90, for 5s; held back: an earlier victim of the same pressure is still terminating
+  rank       2 of 3 candidates, 1 is the least important; can't be evicted now: its eviction is under way already
+
+Round 3 at 2026-03-01T12:00:10.000Z
+  ended      evicted: pod deleted
+
+Other pods of this name are recorded, explained by their UIDs: older-1, older-2
+Records go back to 2026-02-28T12:00:00.000Z.
+`);
+  });
+
+  it("that a less important one was preferred to", () => {
+    const story = new Story(testPod("db", { priority: 10 }), testPod("web"));
+    story.play({ soft: { pods: [evictPod("db"), evictPod("web")] } });
+    expect(story.page()).toBe(`\
+Pod default/db  (db)
+shared_cores, BestEffort, priority 10, grace period 30 s
+
+Not evicted: soft asked for it, but one pod is softly evicted each round, and another pod is less important (default/web is less important: priority 10 over 0).
+
+Round 1 at 2026-03-01T12:00:00.000Z
+  refused    to soft: one pod is softly evicted each round, and another pod is less important (default/web is less important: priority 10 over 0)
+  rank       2 of 2 candidates, 1 is the least important; requested pods:
+  RANK   POD           LEVEL          CLASS        PRIORITY   OUTCOME   WHY
+  1      default/web   shared_cores   BestEffort   0          victim    evicted at the request of soft: it is told to
+> 2      default/db    shared_cores   BestEffort   10         refused   default/web is less important: priority 10 over 0
+`);
+  });
+
+  it("that is critical, asked for again and again", () => {
+    const story = new Story(
+      testPod("dns", { priority: 2_000_001_000, priorityClassName: "system-node-critical" }),
+    );
+    for (let round = 0; round < 3; round++) {
+      story.play({ greedy: { pods: [evictPod("dns", { force: true })] } });
+    }
+    expect(story.page()).toBe(`\
+Pod default/dns  (dns)
+shared_cores, BestEffort, priority 2000001000 (system-node-critical), grace period 30 s
+
+Not evicted: greedy asked for it, but pods with a critical priority are not evicted (priority 2000001000).
+
+Round 1 at 2026-03-01T12:00:00.000Z, and the same 2 times more until 2026-03-01T12:00:10.000Z
+  refused    to greedy: it is no candidate
+  candidate  no: pods with a critical priority are not evicted (priority 2000001000)
+`);
+  });
+
+  it("that would have gone but for dry run", () => {
+    const story = new Story(testPod("web"));
+    story.rounds.policy.dryRunPlugins = ["pressure"];
+    story.play({ pressure: pressure("web") });
+    expect(story.page()).toBe(`\
+Pod default/web  (web)
+shared_cores, BestEffort, priority 0, grace period 30 s
+
+Not evicted: requested by pressure: memory 94.1 > threshold 90; the plugin is in dry run.
+
+Round 1 at 2026-03-01T12:00:00.000Z
+  met        pressure (hard): memory 94.1 > threshold 90, for 0s; named 1 pod; dry run
+  requested  by pressure (forced): memory 94.1 > threshold 90
+  dry run    would have been selected first in this round. Grace period: 30 s (from the pod spec)
+  because    Hard threshold: pressure selected this pod.
+  rank       1 of 1 candidate, 1 is the least important
+`);
+  });
+
+  it.each<[string, (story: Story) => void, string]>([
+    [
+      "a budget forbade it",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        story.rounds.outcomes = [
+          { uid: "web", result: "failed", message: "the disruption budget default/web allows no disruption" },
+        ];
+        story.play({ pressure: pressure("web") });
+      },
+      "Selected at 2026-03-01T12:00:00Z (round 1) but not evicted: the disruption budget default/web allows no disruption. Requested by pressure: memory 94.1 > threshold 90.",
+    ],
+    [
+      "the pressure was over in time",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        story.rounds.outcomes = [
+          { uid: "web", result: "withdrawn", message: "the threshold is no longer met" },
+        ];
+        story.play({});
+      },
+      "Selected at 2026-03-01T12:00:00Z (round 1) but not evicted after all: the threshold is no longer met. Requested by pressure: memory 94.1 > threshold 90.",
+    ],
+    [
+      "it is under way",
+      (story) =>
+        story.play({ pressure: pressure("web") }).step(50, "POST eviction: 429, tried again in 10 s"),
+      "Its eviction started at 2026-03-01T12:00:00Z (round 1) and has not ended; last: POST eviction: 429, tried again in 10 s. Requested by pressure: memory 94.1 > threshold 90.",
+    ],
+    [
+      "it failed, and went the second time",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        story.rounds.outcomes = [{ uid: "web", result: "failed", message: "throttled" }];
+        story.play({});
+        story.rounds.pass(3_600);
+        story.play({ force: { pods: [evictPod("web", { force: true, reason: "too old" })] } });
+        story.rounds.outcomes = [{ uid: "web", result: "gone", message: "gone" }];
+        story.play({});
+      },
+      "Evicted at 2026-03-01T13:00:10Z (round 3): requested by force: too old.",
+    ],
+    [
+      "it was deleted long after its grace period, and not by another client",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        story.rounds.outcomes = [
+          { uid: "web", result: "overdue", sent: true, message: "still terminating after its grace period" },
+        ];
+        story.play({}).left(90_000);
+      },
+      "Evicted at 2026-03-01T12:00:00Z (round 1), but still terminating after its grace period. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:01:30Z.",
+    ],
+    [
+      "another client deleted it before its eviction was sent",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        story.rounds.outcomes = [{ uid: "web", result: "gone", sent: false, message: "no such pod" }];
+        story.play({}).left(2_000);
+      },
+      "Selected at 2026-03-01T12:00:00Z (round 1), but deleted before its eviction was sent. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02Z, not by Nodekeeper.",
+    ],
+    [
+      "a budget forbade it and another client deleted it",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        story.rounds.outcomes = [{ uid: "web", result: "failed", message: "no disruption is allowed" }];
+        story.play({}).left(90_000);
+      },
+      "Selected at 2026-03-01T12:00:00Z (round 1) but not evicted: no disruption is allowed. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:01:30Z, not by Nodekeeper.",
+    ],
+    [
+      "it waits for a place in the burst",
+      (story) => {
+        story.rounds.policy.burst = 0;
+        story.play({ force: { pods: [evictPod("web", { force: true })] } });
+      },
+      "Not evicted: force asked for it, but the round's burst is used up: the pod waits.",
+    ],
+    [
+      "a threshold was met but nobody named it",
+      (story) => story.play({ pressure: pressure("db") }),
+      "Not evicted: no plugin requested it, though a threshold was met.",
+    ],
+    ["nothing is recorded", () => {}, "Not evicted: no plugin requested it."],
+  ])("says in one sentence that %s", (_name, tell, expected) => {
+    const story = new Story(testPod("web"), testPod("db", { priority: 5 }));
+    tell(story);
+    expect(verdictOf(story.explanation).text).toBe(expected);
+  });
+
+  it.each([
+    ["EvictionByEvictionAPI", false],
+    ["PreemptionByScheduler", true],
+  ])("that Nodekeeper evicted does not say that another client did (%s)", (reason, isShown) => {
+    const story = new Story(testPod("web"));
+    story.play({ pressure: pressure("web") });
+    story.rounds.outcomes = [{ uid: "web", result: "gone", sent: true, message: "gone" }];
+    story.play({}).left(2_000, reason);
+    expect(story.page()).not.toMatch(/another client|not by Nodekeeper/);
+    expect(story.page().includes("Preempted by the scheduler: why")).toBe(isShown);
+  });
+
+  it("does nothing to the terminal, whatever plugins and pods are called", () => {
+    const nasty = "\u001b[2J\u009b31m\u202e\u2066\r\n\u0000";
+    const story = new Story(
+      testPod("web", { name: `web${nasty}`, owner: { kind: nasty, name: nasty, uid: nasty } }),
+    );
+    const pod = { uid: "web", namespace: "default", name: `web${nasty}` };
+    story.play({
+      [`evil${nasty}`]: {
+        pods: [{ ...evictPod("web"), pod, force: true, reason: `${nasty}Round 7` }],
+        threshold: { metType: "hard", scope: nasty },
+        top: nasty,
+      },
+    });
+    story.step(0, `answered ${nasty}`);
+    story.explanation.otherUids = [nasty];
+    const text = story.page();
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not come out
+    expect(text.replaceAll("\n", "")).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e\u2066]/);
+    expect(text).not.toMatch(/^Round 7/m);
+  });
+
+  it("stays a page with names and reasons of any length", () => {
+    const story = new Story(testPod("web", { name: "n".repeat(5_000) }));
+    const pod = { uid: "web", namespace: "default", name: "n".repeat(5_000) };
+    story.play({
+      ["p".repeat(5_000)]: { pods: [{ ...evictPod("web"), pod, reason: "r".repeat(50_000), force: true }] },
+    });
+    for (const line of story.page().split("\n")) expect(line.length).toBeLessThan(700);
+  });
+});

@@ -1,0 +1,45 @@
+import { formatDuration } from "@nodekeeper/core/lib";
+import type { ExplainedCondition, NodeExplanation } from "../../eviction/index.ts";
+import { age, type Output, paint } from "../output.ts";
+import { plainText } from "../plain-text.ts";
+import { clockTimeOf, labelled, timeOf } from "./wording.ts";
+
+/** The page of `nodekeeper explain node`: each condition that eviction sets, then what changed. */
+export function nodePage(explanation: NodeExplanation, output: Output): string {
+  const { nodeName, conditions, events, recordsSince } = explanation;
+  const since = recordsSince === null ? "" : `\nRecords go back to ${timeOf(recordsSince)}.\n`;
+  return [
+    `${paint(output, "bold", plainText(nodeName === null ? "Node" : `Node ${nodeName}`, 300))}\n`,
+    conditions.length === 0 ? "\nNo condition or taint is set by Nodekeeper.\n" : "",
+    ...conditions.map((condition) => `\n${conditionText(condition, explanation, output)}`),
+    events.length === 0 ? "" : `\n${paint(output, "bold", "What happened")}\n`,
+    ...events.map(({ at, message }) => `  ${timeOf(at)}  ${plainText(message)}\n`),
+    since && paint(output, "dim", since),
+  ].join("");
+}
+
+function conditionText(
+  condition: ExplainedCondition,
+  { at, transitionMs }: NodeExplanation,
+  output: Output,
+): string {
+  const { name, target, effects, taints, plugin, cause, since, lastMet, isMet, until } = condition;
+  const object = target === "node" ? "Node" : "CustomNodeResource";
+  const lasting = at === null ? "" : ` (for ${age(at - since)})`;
+  const transition = transitionMs === null ? "a while" : formatDuration(transitionMs);
+  return [
+    `${paint(output, "yellow", plainText(`Condition ${name} of the ${object}`, 300))}\n`,
+    labelled(
+      "taints",
+      taints.length > 0 ? taints.join(", ") : `none: ${effects.join(", ") || "no effect"} not allowed`,
+    ),
+    labelled("set by", cause === undefined ? plugin : `${plugin}: ${cause}`),
+    labelled("since", `${clockTimeOf(since)}${lasting}`),
+    labelled(
+      "until",
+      isMet || until === null
+        ? `${transition} after it clears`
+        : `${clockTimeOf(until)} unless it is reported again; last reported ${clockTimeOf(lastMet)}`,
+    ),
+  ].join("");
+}

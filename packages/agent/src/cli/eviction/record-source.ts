@@ -1,0 +1,101 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { messageOf, NodekeeperError, parseDuration } from "@nodekeeper/core/lib";
+import type {
+  HistoryLine,
+  NodeExplanation,
+  PodExplanation,
+  RoundRecord,
+  RoundSummary,
+} from "../../eviction/index.ts";
+import { counted } from "./wording.ts";
+
+/** Where commands read the records of eviction. Times are wall milliseconds. */
+export interface RecordSource extends Disposable {
+  explainPod(pod: string): Promise<PodExplanation>;
+  explainNode(): Promise<NodeExplanation>;
+  /** Rounds since a time with an id above `after`, oldest first: some of them; empty at the end. */
+  rounds(since: number, after: number): Promise<RoundSummary[]>;
+  /** Whole rounds since a time, oldest first; says on standard error which it can't give. */
+  records(since: number): AsyncGenerator<RoundRecord>;
+  /** What happened to the node and its pods since a time. */
+  history(since: number): AsyncGenerator<HistoryLine>;
+}
+
+/** The wall time that "1h" ago was, milliseconds. Throws `invalid`. */
+export function sinceOf(text: string, now: number): number {
+  try {
+    const ms = parseDuration(text);
+    if (ms >= 0) return Math.max(Math.floor(now - ms), 0);
+  } catch {
+    // Told below, with the option's name.
+  }
+  throw new NodekeeperError(
+    "invalid",
+    `--since takes how long ago, such as "90s" or "24h"; got ${JSON.stringify(text.slice(0, 60))}`,
+  );
+}
+
+/** Whole rounds of a file that `nodekeeper rounds --records` wrote. Throws `invalid` with the line that is none. */
+export async function* recordsOfFile(path: string): AsyncGenerator<RoundRecord> {
+  for await (const line of linesOfFile(path)) if (!("kind" in line)) yield line;
+}
+
+/** The same, with the history of the node and its pods. */
+export async function* linesOfFile(path: string): AsyncGenerator<RoundRecord | HistoryLine> {
+  const file = createReadStream(path, "utf8");
+  const lines = createInterface({ input: file, crlfDelay: Number.POSITIVE_INFINITY });
+  let number = 0;
+  try {
+    for await (const line of lines) {
+      number++;
+      if (line.trim() !== "") yield readLine(line);
+    }
+  } catch (error) {
+    const where = number === 0 ? "records" : `${path}, line ${number}`;
+    throw new NodekeeperError("invalid", `${where}: ${messageOf(error)}`, { cause: error });
+  } finally {
+    lines.close();
+    file.destroy();
+  }
+}
+
+/** Runs what is done with a round; what fails there is the fault of a record that an agent never wrote. Throws `invalid`. */
+export function withRound<T>({ id }: RoundRecord, use: () => T): T {
+  try {
+    return use();
+  } catch (error) {
+    throw new NodekeeperError("invalid", `round ${id} is no whole record: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** "3 rounds since 2026-03-01T12:00:00.000Z"; without a time for all of a file. */
+export function roundsSince(count: number, since: number | undefined): string {
+  return since === undefined
+    ? counted(count, "round")
+    : `${counted(count, "round")} since ${new Date(since).toISOString()}`;
+}
+
+function readLine(line: string): RoundRecord | HistoryLine {
+  let record: Partial<RoundRecord> | null;
+  try {
+    record = JSON.parse(line) as Partial<RoundRecord> | null;
+  } catch {
+    throw new NodekeeperError("invalid", "not JSON; `nodekeeper rounds --records` writes such a file");
+  }
+  if (isHistoryLine(record)) return record;
+  const { id, input, decision } = record ?? {};
+  const isRecord =
+    typeof id === "number" &&
+    typeof input?.now === "number" &&
+    [input.pods, input.plugins, input.tops, input.outcomes, decision?.victims].every(Array.isArray);
+  if (isRecord) return record as RoundRecord;
+  throw new NodekeeperError("invalid", "no recorded round; `nodekeeper rounds --records` writes them");
+}
+
+function isHistoryLine(line: unknown): line is HistoryLine {
+  const { kind } = (line ?? {}) as { kind?: unknown };
+  return kind === "pod" || kind === "node";
+}

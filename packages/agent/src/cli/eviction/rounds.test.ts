@@ -1,0 +1,199 @@
+import { NodekeeperError, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { RoundSummary } from "../../eviction/index.ts";
+import { createStatusServer } from "../../server/index.ts";
+import type { Output } from "../output.ts";
+import { roundLine } from "./round-line.ts";
+import { roundsCommand } from "./rounds.ts";
+
+const summary = (id: number, changes: Partial<RoundSummary> = {}): RoundSummary => ({
+  id,
+  at: Date.parse("2026-03-01T12:00:00Z") + id * 5_000,
+  pods: 30,
+  candidates: 28,
+  plugins: 2,
+  met: [],
+  victims: [],
+  dryRunVictims: [],
+  refusals: {},
+  withdrawals: 0,
+  outcomes: [],
+  failures: [],
+  ...changes,
+});
+const pod = (name: string) => ({ uid: name, namespace: "shop", name });
+const plain: Output = { write() {}, isTerminal: false, columns: 120 };
+
+describe("a round in a line", () => {
+  it.each<[Partial<RoundSummary>, string]>([
+    [{}, ""],
+    [
+      {
+        met: ["pressure memory hard 94.1 > 90", "disk  soft 5 < 10 (not long enough yet)"],
+        victims: [pod("web"), pod("db")],
+      },
+      "; met: pressure memory hard 94.1 > 90, disk  soft 5 < 10 (not long enough yet); evicts: shop/web, shop/db",
+    ],
+    [{ dryRunVictims: [pod("web")] }, "; would evict but for dry run: shop/web"],
+    [
+      { refusals: { critical: 2, dryRun: 1 }, withdrawals: 3 },
+      "; not evicted: 2 (critical), 1 (dryRun); withdrawn: 3",
+    ],
+    [
+      {
+        outcomes: [
+          { ...pod("web"), result: "gone", message: "pod deleted" },
+          { uid: "u-1", namespace: "", name: "", result: "failed", message: "no" },
+        ],
+      },
+      "; shop/web evicted: pod deleted; the pod with UID u-1 not evicted: no",
+    ],
+    [
+      { failures: ["slow thresholdMet: no answer\u001b[2J\nround 9"] },
+      "; failed: slow thresholdMet: no answer\\u001b[2J\\nround 9",
+    ],
+  ])("%j", (changes, expected) => {
+    expect(roundLine(summary(1, changes), plain)).toBe(
+      `2026-03-01T12:00:05.000Z  round 1  28 of 30 pods are candidates${expected}\n`,
+    );
+  });
+});
+
+describe("rounds --follow", () => {
+  let rounds: RoundSummary[];
+  let out: string[];
+  let errors: string[];
+  let asked: string[];
+  let failing = false;
+
+  beforeEach(() => {
+    [rounds, out, errors, asked] = [[], [], [], []];
+    failing = false;
+    vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+      errors.push(String(text));
+      return true;
+    });
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  async function serve(address: string) {
+    const server = createStatusServer({
+      address,
+      checks: [],
+      registry: new Registry(),
+      routes: [
+        {
+          path: "eviction/rounds",
+          summary: "two at once",
+          handle(query) {
+            asked.push(String(query));
+            if (failing) throw new NodekeeperError("unavailable", "the database is away");
+            const [since, after] = [Number(query.get("since")), Number(query.get("after"))];
+            return rounds.filter(({ id, at }) => id > after && at >= since).slice(0, 2);
+          },
+        },
+      ],
+      clock: systemClock,
+      log: silentLogger,
+    });
+    const controller = new AbortController();
+    const running = server.run(controller.signal);
+    return {
+      address: await server.whenListening(),
+      async stop() {
+        controller.abort();
+        await running;
+      },
+    };
+  }
+
+  it("shows each round once, also while the agent is away for a time, until it is stopped", async () => {
+    rounds = [1, 2, 3, 4, 5].map((id) => summary(id));
+    let server = await serve("127.0.0.1:0");
+    const { address } = server;
+    const stop = new AbortController();
+    const between: (() => Promise<void> | void)[] = [
+      () => void rounds.push(summary(6)),
+      () => {},
+      () => server.stop(),
+      () => {},
+      async () => {
+        rounds.push(summary(7), summary(8));
+        server = await serve(address);
+      },
+      () => stop.abort(),
+    ];
+    const clock = {
+      ...systemClock,
+      now: () => summary(0).at + 3_600_000,
+      sleep: async () => between.shift()?.(),
+    };
+    const output = { ...plain, write: (text: string) => void out.push(text) };
+    const options = {
+      server: address,
+      format: "json",
+      since: "1h",
+      follow: true,
+      records: false,
+      from: undefined,
+    } as const;
+    await roundsCommand(options, output, clock, stop.signal);
+    await server.stop();
+    expect(out.map((line) => JSON.parse(line).id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(between).toEqual([]);
+    expect(errors).toEqual([expect.stringMatching(/^nodekeeper: no agent answers at .*; trying again\n$/)]);
+    const [first, ...later] = asked.map((query) => new URLSearchParams(query).get("since"));
+    expect(first).toBe(String(summary(0).at));
+    expect(later.at(-1)).toBe(String(summary(6).at + 1));
+  });
+
+  it("goes on where the agent comes back with a new database", async () => {
+    rounds = [summary(1_000), summary(1_001)];
+    const server = await serve("127.0.0.1:0");
+    const stop = new AbortController();
+    const between = [
+      () => {
+        failing = true;
+      },
+      () => {
+        failing = false;
+        rounds = [summary(1, { at: summary(1_002).at }), summary(2, { at: summary(1_003).at })];
+      },
+      () => void rounds.push(summary(3, { at: summary(1_004).at })),
+      () => stop.abort(),
+    ];
+    const clock = {
+      ...systemClock,
+      now: () => summary(1_000).at + 1_000,
+      sleep: async () => between.shift()?.(),
+    };
+    const output = { ...plain, write: (text: string) => void out.push(text) };
+    const options = {
+      server: server.address,
+      format: "json",
+      since: "1h",
+      follow: true,
+      records: false,
+      from: undefined,
+    } as const;
+    await roundsCommand(options, output, clock, stop.signal);
+    await server.stop();
+    expect(out.map((line) => JSON.parse(line).id)).toEqual([1_000, 1_001, 1, 2, 3]);
+  });
+
+  it("gives up at once where no agent has answered yet", async () => {
+    const options = {
+      server: "127.0.0.1:1",
+      format: "text",
+      since: "1h",
+      follow: true,
+      records: false,
+      from: undefined,
+    } as const;
+    await expect(roundsCommand(options, plain, systemClock, new AbortController().signal)).rejects.toThrow(
+      /no agent answers/,
+    );
+  });
+});

@@ -1,0 +1,61 @@
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
+import {
+  EvictionRecords,
+  type HistoryLine,
+  importLine,
+  RecordQueries,
+  type RoundRecord,
+} from "../../eviction/index.ts";
+import type { HistoryPage } from "../../server/index.ts";
+import { EvictionStore, HistoryStore, StateCopy } from "../../state/index.ts";
+import type { RecordSource } from "./record-source.ts";
+
+/** The records of a state directory, whether an agent has it or not. Throws as `StateCopy.of`. */
+export async function ofStateDirectory(path: string): Promise<RecordSource> {
+  return storedSource(await StateCopy.of(path, systemClock));
+}
+
+function storedSource(copy: StateCopy): RecordSource {
+  const { records, history } = storesOf(copy);
+  const queries = new RecordQueries(records, history);
+  const { signal } = new AbortController();
+  return {
+    explainPod: (pod) => queries.explainPod(pod, signal),
+    explainNode: async () => queries.explainNode(),
+    rounds: (since, after) => queries.rounds(since, after, signal),
+    records: (since) => queries.records(since, 0, signal),
+    async *history(since) {
+      for (let after: number | undefined = 0; after !== undefined; ) {
+        const page: HistoryPage = queries.historyPage(since, after);
+        yield* page.lines;
+        after = page.next;
+      }
+    },
+    [Symbol.dispose]: () => copy.close(),
+  };
+}
+
+/** The records of an exported file. Throws `invalid` with the line that is none. */
+export async function ofFile(lines: AsyncIterable<RoundRecord | HistoryLine>): Promise<RecordSource> {
+  const copy = StateCopy.empty(systemClock);
+  try {
+    const stores = storesOf(copy);
+    for await (const line of lines) importLine(line, stores);
+    return storedSource(copy);
+  } catch (error) {
+    copy.close();
+    throw error;
+  }
+}
+
+function storesOf({ database }: StateCopy) {
+  const evictions = new EvictionStore(database);
+  const bounds = { maxAgeMs: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER };
+  const records = new EvictionRecords({
+    store: evictions,
+    settings: () => bounds,
+    clock: systemClock,
+    log: silentLogger,
+  });
+  return { evictions, records, history: new HistoryStore(database) };
+}

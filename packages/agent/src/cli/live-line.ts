@@ -1,0 +1,56 @@
+import type { Clock, Timer } from "@nodekeeper/core/lib";
+import type { Agent } from "../agent.ts";
+import { age, type Output, paint } from "./output.ts";
+import { plainText } from "./plain-text.ts";
+
+const TERMINAL_MS = 500;
+const PLAIN_MS = 10_000;
+
+/** One line that says what the agent does, rewritten on a terminal, repeated now and then elsewhere. */
+export class LiveLine {
+  readonly #output: Output;
+  readonly #clock: Clock;
+  readonly #summary: Agent["summary"];
+  readonly #startedAt: number;
+  #timer: Timer | undefined;
+  #last = "";
+
+  constructor(output: Output, clock: Clock, summary: Agent["summary"]) {
+    this.#output = output;
+    this.#clock = clock;
+    this.#summary = summary;
+    this.#startedAt = clock.monotonic();
+  }
+
+  start(): void {
+    const { isTerminal } = this.#output;
+    const text = this.#text();
+    if (isTerminal) this.#output.write(`\r\x1b[2K${text.slice(0, this.#output.columns - 1)}`);
+    else if (text !== this.#last) this.#output.write(`${text}\n`);
+    this.#last = text;
+    // The first plain line would say little: the next one comes soon.
+    const soon = this.#clock.monotonic() - this.#startedAt < 1_000;
+    this.#timer = this.#clock.after(isTerminal ? TERMINAL_MS : soon ? 2_000 : PLAIN_MS, () => this.start());
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    if (this.#output.isTerminal) this.#output.write("\n");
+  }
+
+  #text(): string {
+    const summary = this.#summary();
+    const { plugins, objects, pending, lastWriteAt, problem, writes, pods, events, evicted } = summary;
+    const last = lastWriteAt === undefined ? "none yet" : `${age(this.#clock.now() - lastWriteAt)} ago`;
+    const parts = [
+      `up ${age(this.#clock.monotonic() - this.#startedAt)}`,
+      `${plugins} plugins`,
+      ...(pods === undefined ? [] : [`${pods} pods, ${events} events`]),
+      ...(evicted === undefined ? [] : [`${evicted} evicted`]),
+      `${objects} objects${pending > 0 ? ` (${pending} pending)` : ""}`,
+      `${writes} writes, last ${last}`,
+    ];
+    const text = parts.join("  ");
+    return problem ? `${text}  ${paint(this.#output, "red", plainText(problem))}` : text;
+  }
+}

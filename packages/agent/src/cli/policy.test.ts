@@ -1,0 +1,176 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { decide } from "../eviction/decide/decide.ts";
+import { TestRounds, testPod } from "../eviction/testing/rounds.ts";
+import { runCli } from "./index.ts";
+import type { PolicyTest } from "./policy.ts";
+
+const policies = `policies:
+  - name: memory
+    type: hard
+    observed: node.memory.available
+    operator: lessThan
+    threshold: quantity("100Mi")
+    minimumReclaim: quantity("50Mi")
+    gracePeriod: 30s
+    pods: pod.namespace != "kube-system"
+    rank: [-pod.priority, pod.usage.rss]
+`;
+const node = `node: { memory: { available: 90Mi } }
+pods:
+  - { name: web, priority: 5, usage: { rss: 2Gi } }
+  - { name: job, usage: { rss: 1Gi } }
+  - { name: new }
+  - { name: dns, namespace: kube-system }
+`;
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nkt-"));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(directory, { recursive: true });
+});
+
+function file(name: string, text: string): string {
+  const path = join(directory, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+async function test(...args: string[]) {
+  let out = "";
+  let err = "";
+  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+    err += text;
+    return true;
+  });
+  const write = (text: string) => {
+    out += text;
+  };
+  const argv = ["node", "nodekeeper", "policy", "test", ...args];
+  const status = await runCli(argv, { write, isTerminal: false, columns: 120 });
+  return { status, out, err };
+}
+
+/** Three rounds in which nothing is asked for; a pod more in each. */
+function recordsFile(): string {
+  const lines = [1, 2, 3].map((id) => {
+    const rounds = new TestRounds(Array.from({ length: id }, (_, at) => testPod(`p${at}`, { priority: at })));
+    const input = rounds.input({});
+    return JSON.stringify({ id, input, decision: decide(input) });
+  });
+  return file("rounds.jsonl", `${lines.join("\n")}\n`);
+}
+
+describe("against a described node", () => {
+  it("tells who is over, who goes first, and why the others stay", async () => {
+    const { status, out } = await test(file("p.yaml", policies), "--against", file("node.yaml", node));
+    expect(status).toBe(0);
+    expect(out).toBe(`memory (hard): met: 94371840 < 104857600; once so for 30s
+  ORDER   POD           -pod.priority   pod.usage.rss
+  1       default/job   0               1073741824
+  2       default/web   -5              2147483648
+  STAYS             WHY
+  default/new       pod.usage.rss is not known
+  kube-system/dns   the filter does not take it
+`);
+  });
+
+  it("tells what is not known, and evicts nobody for it", async () => {
+    const { out } = await test(file("p.yaml", policies), "--against", file("node.yaml", "pods: []"));
+    expect(out).toBe(`memory (hard): can't be judged, evicts nobody
+  node.memory.available: the file does not tell it
+  no pod may go
+`);
+  });
+
+  it("holds pressure that was there before", async () => {
+    const between = file("node.yaml", "node: { memory: { available: 120Mi } }");
+    const before = await test(file("p.yaml", policies), "--against", between, "--under-pressure");
+    expect(before.out).toContain("met, held until the minimum reclaim is reached: 125829120 not < 104857600");
+    const { out } = await test(file("p.yaml", policies), "--against", between);
+    expect(out).toContain("memory (hard): not met: 125829120 not < 104857600\n");
+  });
+
+  it("prints all of it as JSON", async () => {
+    const args = ["--against", file("node.yaml", node), "-o", "json"];
+    const { out } = await test(file("p.yaml", policies), ...args);
+    const found = JSON.parse(out) as PolicyTest;
+    expect(found).toMatchObject({
+      problems: [],
+      scenes: [{ round: null, policies: [{ policy: "memory", state: "met", threshold: 104857600 }] }],
+    });
+    expect(found.scenes[0]!.policies[0]!.ranking.map(({ name }) => name)).toEqual(["job", "web"]);
+    expect(found.scenes[0]!.policies[0]!.excluded.map(({ kind }) => kind)).toEqual(["unknown", "filtered"]);
+  });
+});
+
+it("a wrong policy is told with its place, the others go on, and the status says so", async () => {
+  const wrong = `${policies}  - { name: bad, type: soft, when: node.memory.avail > 1, rank: [1] }\n`;
+  const path = file("p.yaml", wrong);
+  const { status, out } = await test(path, "--against", file("node.yaml", node));
+  expect(status).toBe(1);
+  expect(out).toContain(
+    `refused: ${path}:11:48: policy "bad": when: there is no node.memory.avail; its fields are: total,`,
+  );
+  expect(out).toContain("memory (hard): met");
+});
+
+describe("against recorded rounds", () => {
+  it("takes the last one, with readings of a described node", async () => {
+    const readings = file(
+      "node.yaml",
+      "node: { memory: { available: 1Mi } }\npods: [{ name: p1, usage: { rss: 5 } }]",
+    );
+    const args = ["--against", recordsFile(), "--readings", readings];
+    const { status, out } = await test(file("p.yaml", policies), ...args);
+    expect(status).toBe(0);
+    expect(out).toMatch(/^Round 3 at 1970-/);
+    expect(out).toContain("memory (hard): met: 1048576 < 104857600");
+    expect(out).toContain("  1       default/p1   -1              5\n");
+    expect(out).toContain("  default/p2   pod.usage.rss is not known\n");
+  });
+
+  it("takes several, or a certain one", async () => {
+    const rank = policies.replace(", pod.usage.rss", "");
+    const of = async (...args: string[]) => {
+      const { out } = await test(file("p.yaml", rank), "--against", recordsFile(), "-o", "json", ...args);
+      return (JSON.parse(out) as PolicyTest).scenes.map(({ round, policies: [trial] }) => [
+        round,
+        trial!.state,
+        trial!.ranking.map(({ name }) => name),
+      ]);
+    };
+    expect(await of("--last", "2")).toEqual([
+      [2, "unknown", ["p0", "p1"]],
+      [3, "unknown", ["p0", "p1", "p2"]],
+    ]);
+    expect(await of("--round", "1")).toEqual([[1, "unknown", ["p0"]]]);
+  });
+});
+
+describe("wrong use is told", () => {
+  it.each([
+    [["--against", "none.yaml"], 2, "none.yaml can't be read: ENOENT"],
+    [["--against", "node.yaml", "--round", "5"], 2, "go with recorded rounds; "],
+    [["--against", "rounds.jsonl", "--round", "9"], 1, "holds no round 9"],
+    [["--against", "rounds.jsonl", "--last", "many"], 2, '--last must be a number from 1; got "many"'],
+    [["--against", "broken.jsonl"], 2, "broken.jsonl, line 1: no recorded round"],
+    [["--against", "broken.yaml"], 2, "broken.yaml:1:9: "],
+    [["--against", "node.yaml", "-o", "xml"], 2, "--output must be one of text, json"],
+    [[], 2, "required option '--against <file>' not specified"],
+  ])("%j", async (args, status, message) => {
+    recordsFile();
+    file("node.yaml", node);
+    file("broken.yaml", "nodes: [");
+    file("broken.jsonl", '{"id":1,"input":{}}\n');
+    const paths = args.map((arg) => (/\.(yaml|jsonl)$/.test(arg) ? join(directory, arg) : arg));
+    const found = await test(file("p.yaml", policies), ...paths);
+    expect(found.err).toContain(message);
+    expect(found.status).toBe(status);
+  });
+});

@@ -1,0 +1,259 @@
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import {
+  type AccessQuestion,
+  createKubeClient,
+  createKubeMetrics,
+  type KubeApiClient,
+  loadClusterAccess,
+} from "@nodekeeper/core/kube";
+import { messageOf, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { type AgentConfiguration, loadConfiguration } from "../config/index.ts";
+import { Host, type Reading } from "../host/index.ts";
+import { enabledPlugins, KUBELET_REPORTER_NAME, SYSTEM_REPORTER_NAME } from "../intree/index.ts";
+import { customNodeResource, kindKey, node } from "../reporting/index.ts";
+import { CriRuntime, FoundRuntime } from "../runtime/index.ts";
+import { type Colour, type Output, paint, printJson } from "./output.ts";
+import { plainText } from "./plain-text.ts";
+import { configurationSources } from "./settings-options.ts";
+import { packageVersion } from "./version.ts";
+
+type Verdict = "ok" | "warning" | "failed";
+
+interface Finding {
+  check: string;
+  verdict: Verdict;
+  message: string;
+}
+
+const DEADLINE_MS = 5_000;
+// Older kernels lack PSI, on which later plugins rest.
+const OLDEST_KERNEL = [4, 20] as const;
+const LONGEST_SOCKET_PATH = 107;
+
+/**
+ * `nodekeeper preflight`: tells before the agent runs what will not work here. Each line is a check; answers
+ * whether none failed.
+ */
+export async function preflightCommand(options: Record<string, unknown>, output: Output): Promise<boolean> {
+  const { configuration } = await loadConfiguration(configurationSources(options));
+  const findings = [
+    ...(await checkHost(configuration)),
+    ...checkFolders(configuration),
+    ...checkKubelet(configuration),
+    ...checkPolicies(configuration),
+    ...(await checkRuntime(configuration)),
+    ...(await checkApiServer(configuration)),
+  ];
+  if (options.output === "json") printJson(output, findings, 2);
+  else printFindings(findings, output);
+  return findings.every(({ verdict }) => verdict !== "failed");
+}
+
+const LONGEST_MESSAGE = 1_000;
+
+const colours: Record<Verdict, Colour> = { ok: "green", warning: "yellow", failed: "red" };
+
+function printFindings(findings: readonly Finding[], output: Output): void {
+  const width = Math.max(...findings.map(({ check }) => check.length));
+  for (const { check, verdict, message } of findings) {
+    output.write(
+      `${paint(output, colours[verdict], verdict.padEnd(8))} ${check.padEnd(width)}  ${plainText(message, LONGEST_MESSAGE)}\n`,
+    );
+  }
+  const failed = findings.filter(({ verdict }) => verdict === "failed").length;
+  const warnings = findings.filter(({ verdict }) => verdict === "warning").length;
+  output.write(`\n${findings.length} checks, ${failed} failed, ${warnings} warnings\n`);
+}
+
+async function checkHost({ hostRoot }: AgentConfiguration): Promise<Finding[]> {
+  const host = new Host({ root: hostRoot, clock: systemClock });
+  const [kernel, cgroup, pressure, memory] = await Promise.all([
+    host.kernelRelease(),
+    host.cgroupVersion(),
+    host.pressureResources(),
+    host.memoryTotal(),
+  ]);
+  return [
+    finding("kernel", kernel, (release) => {
+      const [major = 0, minor = 0] = release.split(".").map((part) => Number.parseInt(part, 10));
+      const old = major < OLDEST_KERNEL[0] || (major === OLDEST_KERNEL[0] && minor < OLDEST_KERNEL[1]);
+      return old
+        ? ["warning", `${release}; pressure readings need ${OLDEST_KERNEL.join(".")}`]
+        : ["ok", release];
+    }),
+    finding("cgroup", cgroup, (version) => [
+      version === "v2" ? "ok" : "warning",
+      version === "v2" ? "v2" : `${version}; v2 is recommended`,
+    ]),
+    finding("pressure", pressure, (resources) => ["ok", resources.join(", ")], "warning"),
+    finding("memory", memory, (bytes) => ["ok", `${Math.round(bytes / 2 ** 20)} MiB`]),
+  ];
+}
+
+function finding<T>(
+  check: string,
+  reading: Reading<T>,
+  judge: (value: T) => [Verdict, string],
+  absent: Verdict = "failed",
+): Finding {
+  if (reading.state === "read") {
+    const [verdict, message] = judge(reading.value);
+    return { check, verdict, message };
+  }
+  const message = reading.state === "failed" ? messageOf(reading.error) : reading.message;
+  return { check, verdict: absent, message };
+}
+
+function checkFolders({ stateDir, plugins }: AgentConfiguration): Finding[] {
+  const findings = [checkFolder("state directory", stateDir)];
+  for (const directory of plugins.directories) {
+    findings.push(checkFolder("plugin directory", directory));
+    const bytes = Buffer.byteLength(directory);
+    if (bytes > LONGEST_SOCKET_PATH - 20) {
+      const message = `${directory} has ${bytes} bytes; a socket's whole path may have ${LONGEST_SOCKET_PATH}`;
+      findings.push({ check: "socket path", verdict: "warning", message });
+    }
+  }
+  return findings;
+}
+
+// Warnings: without them plugins have nothing to say, and all else works.
+function checkKubelet({ reporting: { inTreePlugins, kubelet } }: AgentConfiguration): Finding[] {
+  const known = [SYSTEM_REPORTER_NAME, KUBELET_REPORTER_NAME];
+  if (!enabledPlugins(known, inTreePlugins).includes(KUBELET_REPORTER_NAME)) return [];
+  const path = kubelet.podResourcesSocket;
+  const message = existsSync(path) ? path : `${path} is not there: ${KUBELET_REPORTER_NAME} reports nothing`;
+  return [{ check: "kubelet PodResources", verdict: existsSync(path) ? "ok" : "warning", message }];
+}
+
+function checkPolicies({ eviction }: AgentConfiguration): Finding[] {
+  if (!eviction.enabled) return [];
+  return eviction.policies.files.map((path) => ({
+    check: "eviction policies",
+    verdict: existsSync(path) ? "ok" : "failed",
+    message: existsSync(path) ? path : `${path} is not there`,
+  }));
+}
+
+function checkFolder(check: string, path: string): Finding {
+  let existing = path;
+  while (!existsSync(existing) && existing !== dirname(existing)) existing = dirname(existing);
+  try {
+    if (!statSync(existing).isDirectory())
+      return { check, verdict: "failed", message: `${existing} is not a folder` };
+    accessSync(existing, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    return { check, verdict: "failed", message: `${path}: ${messageOf(error)}` };
+  }
+  return { check, verdict: "ok", message: existing === path ? path : `${path} (will be made)` };
+}
+
+async function checkRuntime({ lifecycle, runtime, api }: AgentConfiguration): Promise<Finding[]> {
+  if (!lifecycle.enabled) return [];
+  const check = "container runtime";
+  const findings = api.socket === "" ? [] : [checkFolder("API socket", dirname(api.socket))];
+  const options = { clock: systemClock, log: silentLogger, registry: new Registry() };
+  const settings = { callDeadlineMs: DEADLINE_MS };
+  using found =
+    runtime.endpoint === ""
+      ? new FoundRuntime({ ...options, settings })
+      : new CriRuntime({ ...options, settings, endpoint: runtime.endpoint });
+  try {
+    const signal = new AbortController().signal;
+    const { runtimeName, runtimeVersion } = await found.version(signal);
+    const pods = await found.listPods(signal);
+    const message = `${runtimeName} ${runtimeVersion}, ${pods.length} pods`;
+    return [...findings, { check, verdict: "ok", message }];
+  } catch (error) {
+    return [...findings, { check, verdict: "failed", message: messageOf(error) }];
+  }
+}
+
+async function checkApiServer(configuration: AgentConfiguration): Promise<Finding[]> {
+  const { kube, reporting } = configuration;
+  let client: KubeApiClient;
+  let server: string;
+  try {
+    const access = await loadClusterAccess({
+      ...(kube.kubeconfig ? { kubeconfig: kube.kubeconfig } : {}),
+      ...(kube.context ? { context: kube.context } : {}),
+      environment: process.env,
+    });
+    server = `${access.server.href} (${access.source})`;
+    client = createKubeClient({
+      access,
+      clock: systemClock,
+      log: silentLogger,
+      metrics: createKubeMetrics(new Registry()),
+      version: packageVersion(),
+      deadlineMs: DEADLINE_MS,
+    });
+  } catch (error) {
+    return [{ check: "API server", verdict: "failed", message: messageOf(error) }];
+  }
+  try {
+    const version = await client.serverVersion();
+    const findings: Finding[] = [
+      { check: "API server", verdict: "ok", message: `${version.gitVersion} at ${server}` },
+    ];
+    for (const kind of [customNodeResource, node, ...reporting.additionalKinds]) {
+      const served = await client.resolve(kind);
+      const message = served
+        ? `${served.plural}`
+        : "not served: its CustomResourceDefinition is not installed";
+      findings.push({ check: `kind ${kindKey(kind)}`, verdict: served ? "ok" : "failed", message });
+    }
+    for (const question of neededRights(configuration)) findings.push(await checkRight(client, question));
+    return findings;
+  } catch (error) {
+    return [{ check: "API server", verdict: "failed", message: `${server}: ${messageOf(error)}` }];
+  } finally {
+    client.close();
+  }
+}
+
+// Whose token it is, and what its account may do: of eviction plugins, and of those who read the status server from afar.
+const reviewRights: AccessQuestion[] = [
+  { verb: "create", group: "authentication.k8s.io", resource: "tokenreviews" },
+  { verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews" },
+];
+
+/** What the agent does at the API server. */
+function neededRights({ nodeName, eviction, server }: AgentConfiguration): AccessQuestion[] {
+  const cnr = { group: customNodeResource.group, resource: "customnoderesources", name: nodeName };
+  const coreNode = { group: "", resource: "nodes", name: nodeName };
+  return [
+    ...["get", "list", "watch", "patch"].map((verb) => ({ verb, ...cnr })),
+    { verb: "create", group: cnr.group, resource: cnr.resource },
+    { verb: "patch", ...cnr, subresource: "status" },
+    ...["get", "list", "watch", "patch"].map((verb) => ({ verb, ...coreNode })),
+    { verb: "patch", ...coreNode, subresource: "status" },
+    ...["list", "watch", "create", "update", "delete"].map((verb) => ({
+      verb,
+      group: "resource.k8s.io",
+      resource: "resourceslices",
+    })),
+    ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events" })),
+    ...(eviction.enabled ? evictionRights(eviction) : []),
+    ...((eviction.enabled && eviction.strict) || server.tlsCertFile !== "" ? reviewRights : []),
+  ];
+}
+
+function evictionRights({ killer, killerRules }: AgentConfiguration["eviction"]): AccessQuestion[] {
+  const killers = [killer, ...killerRules.map((rule) => rule.split("=")[1])];
+  const rights = ["get", "list", "watch"].map((verb) => ({ verb, group: "", resource: "pods" }));
+  const more: AccessQuestion[] = [];
+  if (killers.includes("evictionApi"))
+    more.push({ verb: "create", group: "", resource: "pods", subresource: "eviction" });
+  if (killers.includes("deletion")) more.push({ verb: "delete", group: "", resource: "pods" });
+  return [...rights, ...more];
+}
+
+async function checkRight(client: KubeApiClient, question: AccessQuestion): Promise<Finding> {
+  const { verb, resource, subresource, name } = question;
+  const check = `right ${verb} ${resource}${subresource ? `/${subresource}` : ""}`;
+  const { allowed, reason } = await client.reviewAccess(question);
+  const message = allowed ? (name ?? "") : `refused${reason ? `: ${reason}` : ""}; see deploy/README.md`;
+  return { check, verdict: allowed ? "ok" : "failed", message };
+}

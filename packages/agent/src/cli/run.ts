@@ -1,0 +1,32 @@
+import { createLogger, systemClock } from "@nodekeeper/core/lib";
+import { createAgent } from "../agent.ts";
+import { loadConfiguration } from "../config/index.ts";
+import { configurationSources } from "./settings-options.ts";
+import { stopOnSignals } from "./stop-on-signals.ts";
+import { packageVersion } from "./version.ts";
+
+/** `nodekeeper run`: the agent in the foreground until SIGINT or SIGTERM; a second signal ends it at once. */
+export async function runCommand(options: Record<string, unknown>): Promise<void> {
+  const sources = configurationSources(options);
+  const { configuration, warnings } = await loadConfiguration(sources);
+  const log = createLogger(configuration.log.level);
+  for (const warning of warnings) log.warn({ warning }, "configuration deserves a second look");
+  const agent = await createAgent({
+    configuration,
+    sources,
+    version: packageVersion(),
+    clock: systemClock,
+    log,
+    setLogLevel: (level) => {
+      log.level = level;
+    },
+    onHangup,
+  });
+  await agent.run(stopOnSignals());
+}
+
+/** Calls back at each SIGHUP; gives the way to stop that. */
+export function onHangup(callback: () => void): () => void {
+  process.on("SIGHUP", callback);
+  return () => process.off("SIGHUP", callback);
+}

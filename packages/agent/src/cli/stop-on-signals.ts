@@ -1,0 +1,22 @@
+import { stopped } from "@nodekeeper/core/lib";
+
+/** Aborts at the first SIGINT or SIGTERM. The second ends the process, as one expects of a hung program. */
+export function stopOnSignals(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(130);
+      controller.abort(stopped(name));
+    });
+  }
+  return controller.signal;
+}
+
+/** The same for a command that prints: it also ends, quietly, when nobody reads on, as with `| head`. */
+export function stopWithReader(): AbortSignal {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(0);
+    throw error;
+  });
+  return stopOnSignals();
+}

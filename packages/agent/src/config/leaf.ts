@@ -1,0 +1,253 @@
+import { NodekeeperError, parseByteSize, parseDuration } from "@nodekeeper/core/lib";
+
+export type Live = "live" | "restart";
+
+/** What is said about one setting where it is declared. */
+export interface About {
+  /** One or two sentences for help text, the commented default file and the JSON schema. */
+  about: string;
+  /** `live` settings are applied by a reload; others need a restart. Default `restart`. */
+  applied?: Live;
+  /** The flag's name without dashes; by default the path in kebab case. `false`: neither flag nor env. */
+  flag?: string | false;
+  /** Environment variables, the first that is set wins; by default NODEKEEPER_ and the flag's name. */
+  env?: string[];
+}
+
+/** One setting: its default as written in YAML, and how a written value is read. */
+export interface Leaf<T> extends About {
+  readonly isLeaf: true;
+  readonly initial: unknown;
+  /** What a right value is, to complete "expected ...". */
+  readonly expected: string;
+  /** What stands for the value in help text: "<duration>". */
+  readonly placeholder: string;
+  /** The type's own JSON schema, without description and default. */
+  readonly jsonSchema: Record<string, unknown>;
+  /** Reads a value as YAML gives it; throws a NodekeeperError, or gives undefined, for a wrong one. */
+  read(value: unknown): T | undefined;
+  /** Makes of a flag's or variable's text what YAML would have given; `read` judges it. */
+  fromText(text: string): unknown;
+}
+
+type Kind<T> = Omit<Leaf<T>, keyof About | "isLeaf" | "initial">;
+
+function leaf<T>(kind: Kind<T>, initial: unknown, about: About): Leaf<T> {
+  return { ...about, ...kind, isLeaf: true, initial };
+}
+
+const asIs = (text: string) => text;
+
+/** A text that `pattern` accepts whole. `expected` describes it. */
+export function text(
+  initial: string,
+  rule: { pattern: RegExp; expected: string; placeholder?: string; maxLength?: number },
+  about: About,
+): Leaf<string> {
+  const { pattern, expected, placeholder = "<text>", maxLength = 4096 } = rule;
+  return leaf<string>(
+    {
+      expected,
+      placeholder,
+      jsonSchema: { type: "string", pattern: pattern.source, maxLength },
+      read: (value) =>
+        typeof value === "string" && value.length <= maxLength && pattern.test(value) ? value : undefined,
+      fromText: asIs,
+    },
+    initial,
+    about,
+  );
+}
+
+/** One of a few words. */
+export function oneOf<const W extends string>(initial: W, words: readonly W[], about: About): Leaf<W> {
+  return leaf<W>(
+    {
+      expected: `one of ${words.join(", ")}`,
+      placeholder: `<${words.join("|")}>`,
+      jsonSchema: { enum: [...words] },
+      read: (value) => words.find((word) => word === value),
+      fromText: asIs,
+    },
+    initial,
+    about,
+  );
+}
+
+/** A Go-style duration from `min` to `max`; read as milliseconds. */
+export function duration(initial: string, min: string, max: string, about: About): Leaf<number> {
+  const [minMs, maxMs] = [parseDuration(min), parseDuration(max)];
+  return leaf<number>(
+    {
+      expected: `a duration from ${min} to ${max}, such as "${initial}"`,
+      placeholder: "<duration>",
+      jsonSchema: { type: "string", pattern: "^(\\d+(\\.\\d*)?(h|m|s|ms|us|ns))+$|^0$" },
+      read: (value) => (typeof value === "string" ? within(parseDuration(value), minMs, maxMs) : undefined),
+      fromText: asIs,
+    },
+    initial,
+    about,
+  );
+}
+
+/** A size in bytes written as a quantity, from `min` to `max`; read as a number of bytes. */
+export function byteSize(initial: string, min: string, max: string, about: About): Leaf<number> {
+  const [minBytes, maxBytes] = [parseByteSize(min), parseByteSize(max)];
+  return leaf<number>(
+    {
+      expected: `a size from ${min} to ${max}, such as "${initial}"`,
+      placeholder: "<size>",
+      jsonSchema: { type: ["string", "integer"], minimum: minBytes, maximum: maxBytes },
+      read(value) {
+        const written = typeof value === "number" ? String(value) : value;
+        return typeof written === "string" ? within(parseByteSize(written), minBytes, maxBytes) : undefined;
+      },
+      fromText: asIs,
+    },
+    initial,
+    about,
+  );
+}
+
+export function integer(initial: number, min: number, max: number, about: About): Leaf<number> {
+  return leaf<number>(
+    {
+      expected: `a whole number from ${min} to ${max}`,
+      placeholder: "<number>",
+      jsonSchema: { type: "integer", minimum: min, maximum: max },
+      read: (value) => (Number.isInteger(value) ? within(value as number, min, max) : undefined),
+      fromText: numberFromText,
+    },
+    initial,
+    about,
+  );
+}
+
+export function decimal(initial: number, min: number, max: number, about: About): Leaf<number> {
+  return leaf<number>(
+    {
+      expected: `a number from ${min} to ${max}`,
+      placeholder: "<number>",
+      jsonSchema: { type: "number", minimum: min, maximum: max },
+      read: (value) => (typeof value === "number" ? within(value, min, max) : undefined),
+      fromText: numberFromText,
+    },
+    initial,
+    about,
+  );
+}
+
+export function boolean(initial: boolean, about: About): Leaf<boolean> {
+  return leaf<boolean>(
+    {
+      expected: "true or false",
+      placeholder: "[true|false]",
+      jsonSchema: { type: "boolean" },
+      read: (value) => (typeof value === "boolean" ? value : undefined),
+      fromText: (written) => (written === "true" ? true : written === "false" ? false : written),
+    },
+    initial,
+    about,
+  );
+}
+
+/** A list of distinct texts, each accepted whole by `pattern`; comma-separated in a flag or variable. */
+export function textList(
+  initial: string[],
+  rule: { pattern: RegExp; expected: string; placeholder: string; minItems: number; maxItems: number },
+  about: About,
+): Leaf<string[]> {
+  const { pattern, expected, placeholder, minItems, maxItems } = rule;
+  return leaf<string[]>(
+    {
+      expected: `a list of ${minItems} to ${maxItems} ${expected}, each once`,
+      placeholder,
+      jsonSchema: {
+        type: "array",
+        items: { type: "string", pattern: pattern.source, maxLength: 4096 },
+        minItems,
+        maxItems,
+        uniqueItems: true,
+      },
+      read(value) {
+        if (!isListWithin(value, minItems, maxItems) || new Set(value).size !== value.length)
+          return undefined;
+        const isItem = (item: unknown): item is string =>
+          typeof item === "string" && item.length <= 4096 && pattern.test(item);
+        return value.every(isItem) ? [...value] : undefined;
+      },
+      fromText: (written) =>
+        written
+          .split(",")
+          .map((item) => item.trim())
+          .filter((item) => item !== ""),
+    },
+    initial,
+    about,
+  );
+}
+
+/** A list of objects that have just the given text fields, no two equal; set in the file alone. */
+export function objectList<Field extends string>(
+  fields: Record<Field, { pattern: RegExp; expected: string }>,
+  rule: { expected: string; maxItems: number },
+  about: Omit<About, "flag" | "env">,
+): Leaf<Record<Field, string>[]> {
+  const names = Object.keys(fields) as Field[];
+  const isObject = (item: unknown): item is Record<Field, string> => {
+    if (typeof item !== "object" || item === null || Object.keys(item).length !== names.length) return false;
+    const values = item as Record<string, unknown>;
+    return names.every((name) => typeof values[name] === "string" && fields[name].pattern.test(values[name]));
+  };
+  const properties = names.map((name) => [
+    name,
+    { type: "string", pattern: fields[name].pattern.source, description: fields[name].expected },
+  ]);
+  return leaf<Record<Field, string>[]>(
+    {
+      expected: `a list of at most ${rule.maxItems} ${rule.expected}, each once`,
+      placeholder: "",
+      jsonSchema: {
+        type: "array",
+        maxItems: rule.maxItems,
+        uniqueItems: true,
+        items: {
+          type: "object",
+          properties: Object.fromEntries(properties),
+          required: names,
+          additionalProperties: false,
+        },
+      },
+      read(value) {
+        if (!isListWithin(value, 0, rule.maxItems) || !value.every(isObject)) return undefined;
+        const keys = new Set(value.map((item) => names.map((name) => item[name]).join("\n")));
+        return keys.size === value.length ? structuredClone(value) : undefined;
+      },
+      fromText: asIs,
+    },
+    [],
+    { ...about, flag: false },
+  );
+}
+
+function isListWithin(value: unknown, min: number, max: number): value is unknown[] {
+  return Array.isArray(value) && value.length >= min && value.length <= max;
+}
+
+function within(value: number, min: number, max: number): number | undefined {
+  return value >= min && value <= max ? value : undefined;
+}
+
+function numberFromText(written: string): unknown {
+  return /^[+-]?\d+(\.\d+)?$/.test(written) ? Number(written) : written;
+}
+
+/** Reads a value with a leaf; undefined for a wrong one, whichever way the leaf says so. */
+export function readLeaf<T>(setting: Pick<Leaf<T>, "read">, value: unknown): T | undefined {
+  try {
+    return setting.read(value);
+  } catch (error) {
+    if (error instanceof NodekeeperError) return undefined;
+    throw error;
+  }
+}

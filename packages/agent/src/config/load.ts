@@ -1,0 +1,125 @@
+import { isLoopback } from "@nodekeeper/core/lib";
+import { type GivenValue, readConfigurationFile } from "./file.ts";
+import { readLeaf } from "./leaf.ts";
+import { nodeNamePattern } from "./patterns.ts";
+import { ConfigurationError, type Problem, wrongValue } from "./problem.ts";
+import type { AgentConfiguration } from "./schema.ts";
+import { assemble, type Setting } from "./settings.ts";
+
+export interface ConfigurationSources {
+  /** Path of the YAML file; undefined for none. */
+  file?: string;
+  /** Parsed options of the command line by `Setting.optionKey`: texts, or true for a flag without a value. Others are ignored. */
+  flags: Readonly<Record<string, unknown>>;
+  /** Variables that are set but empty count as unset. */
+  env: Readonly<Record<string, string | undefined>>;
+  /** The machine's host name, for want of a node name. */
+  hostname: string;
+}
+
+export interface LoadedConfiguration {
+  configuration: AgentConfiguration;
+  /** What is allowed but deserves a second look, as sentences. */
+  warnings: string[];
+  /** Where each setting that is not the default came from, by path. */
+  origins: ReadonlyMap<string, string>;
+}
+
+/**
+ * The configuration: flags over environment over file over defaults. Reads the file and nothing else. Throws
+ * ConfigurationError (code `invalid`) that lists every problem of every source.
+ */
+export async function loadConfiguration(sources: ConfigurationSources): Promise<LoadedConfiguration> {
+  const file = sources.file === undefined ? undefined : await readConfigurationFile(sources.file);
+  const problems: Problem[] = [...(file?.problems ?? [])];
+  const origins = new Map<string, string>();
+
+  const configuration = assemble((setting) => {
+    const given = [
+      fromFlag(setting, sources.flags),
+      fromEnv(setting, sources.env),
+      file?.values.get(setting.path),
+    ];
+    let winner: unknown;
+    // Values that lose are judged too: they would bite when the winner is taken away.
+    for (const candidate of given) {
+      if (!candidate) continue;
+      const value = readLeaf(setting, candidate.value);
+      if (value === undefined) {
+        const message = wrongValue(candidate.value, setting.expected);
+        problems.push({ source: candidate.source, path: setting.path, message });
+      }
+      if (!origins.has(setting.path)) {
+        origins.set(setting.path, candidate.source);
+        winner = value;
+      }
+    }
+    return winner ?? readLeaf(setting, setting.initial);
+  });
+
+  if (configuration.nodeName === "") {
+    configuration.nodeName = sources.hostname.toLowerCase();
+    origins.set("nodeName", "host name");
+    if (!nodeNamePattern.test(configuration.nodeName)) {
+      const message = wrongValue(sources.hostname, "the name of a Node object; set --node-name");
+      problems.push({ source: "host name", path: "nodeName", message });
+    }
+  }
+  problems.push(...problemsBetween(configuration, origins));
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return { configuration, warnings: warningsAbout(configuration), origins };
+}
+
+/** What an empty file gives. The node name is empty. */
+export function defaultConfiguration(): AgentConfiguration {
+  return assemble((setting) => readLeaf(setting, setting.initial));
+}
+
+function fromFlag(setting: Setting, flags: ConfigurationSources["flags"]): GivenValue | undefined {
+  const given = setting.optionKey === undefined ? undefined : flags[setting.optionKey];
+  if (given === undefined) return undefined;
+  const value = typeof given === "string" ? setting.fromText(given) : given;
+  return { value, source: `flag --${setting.flagName}` };
+}
+
+function fromEnv(setting: Setting, env: ConfigurationSources["env"]): GivenValue | undefined {
+  for (const name of setting.envNames) {
+    const text = env[name];
+    if (text !== undefined && text !== "") return { value: setting.fromText(text), source: `env ${name}` };
+  }
+  return undefined;
+}
+
+// What settings mean together.
+function problemsBetween({ server }: AgentConfiguration, origins: ReadonlyMap<string, string>): Problem[] {
+  const { tlsCertFile, tlsPrivateKeyFile, address } = server;
+  const problem = (path: string, message: string) => [
+    { source: origins.get(path) ?? "default", path, message },
+  ];
+  if (!tlsCertFile !== !tlsPrivateKeyFile) {
+    const missing = tlsCertFile ? "server.tlsPrivateKeyFile" : "server.tlsCertFile";
+    return problem(missing, "missing: tlsCertFile and tlsPrivateKeyFile go together");
+  }
+  if (isLoopback(hostOf(address)) || tlsCertFile) return [];
+  return problem(
+    "server.address",
+    `${address} can be reached from other machines: expected a loopback address, or server.tlsCertFile and server.tlsPrivateKeyFile`,
+  );
+}
+
+function warningsAbout({ server, eviction, reporting }: AgentConfiguration): string[] {
+  const warnings: string[] = [];
+  if (server.tlsCertFile !== "" && isLoopback(hostOf(server.address)))
+    warnings.push(`server.tlsCertFile is not used: server.address ${server.address} is on loopback.`);
+  const { managedTaintPrefixes } = reporting;
+  const prefix = `${eviction.taintPrefix}/`;
+  if (eviction.enabled && !managedTaintPrefixes.some((managed) => prefix.startsWith(managed)))
+    warnings.push(
+      `reporting.managedTaintPrefixes lacks ${prefix} of eviction.taintPrefix: taints with it are the agent's all the same.`,
+    );
+  return warnings;
+}
+
+function hostOf(address: string): string {
+  return address.slice(0, address.lastIndexOf(":"));
+}

@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { NodeDefinition } from "@nodekeeper/core/gen/dra/v1alpha3/api.ts";
+import { DeviceDriverDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { createServer } from "nice-grpc";
+import { expect, it } from "vitest";
+import { followDriver, type StreamState, type WholeMessage } from "./driver-stream.ts";
+
+/** Follows a driver that sends devices of these names, one message each, and ends its stream. */
+async function follow(
+  protocol: "devices" | "namedResources",
+  messages: string[],
+  maxReceiveBytes = 1_000_000,
+) {
+  const folder = mkdtempSync(join(tmpdir(), "nkstream-"));
+  const endpoint = join(folder, "driver.sock");
+  const requests: unknown[] = [];
+  const server = createServer();
+  server.add(DeviceDriverDefinition, {
+    async *listAndWatchDevices(request) {
+      requests.push(request);
+      for (const name of messages) yield { pools: [{ devices: [{ name }] }] };
+    },
+  });
+  server.add(NodeDefinition, {
+    async *nodeListAndWatchResources() {
+      for (const name of messages) yield { resources: [{ namedResources: { instances: [{ name }] } }] };
+    },
+  });
+  await server.listen(`unix:${endpoint}`);
+  const taken: WholeMessage[] = [];
+  const states: [StreamState, string | undefined][] = [];
+  const stop = new AbortController();
+  try {
+    await followDriver(
+      {
+        endpoint,
+        nodeName: "worker-1",
+        protocol,
+        maxReceiveBytes,
+        onMessage: (message) => void taken.push(message),
+        onDelta: async () => {},
+        onState(state, error) {
+          states.push([state, error]);
+          if (state === "failing") stop.abort();
+        },
+        clock: systemClock,
+        log: silentLogger,
+      },
+      stop.signal,
+    );
+  } finally {
+    server.forceShutdown();
+    rmSync(folder, { recursive: true });
+  }
+  return { taken, states, requests };
+}
+
+it.each(["devices", "namedResources"] as const)(
+  "%s: a message equal to the one before is skipped",
+  async (protocol) => {
+    const { taken, states } = await follow(protocol, ["a", "a", "a", "b", "a"]);
+    expect(taken).toHaveLength(3);
+    expect(states.at(-1)).toEqual(["ended", undefined]);
+  },
+);
+
+it("the driver learns the node's name, and that deltas are accepted", async () => {
+  const { requests } = await follow("devices", []);
+  expect(requests).toMatchObject([{ nodeName: "worker-1", acceptsDeltas: true }]);
+});
+
+it("messages larger than the windows of HTTP/2 arrive whole", async () => {
+  const name = "x".repeat(6_000_000);
+  const { taken } = await follow("devices", ["small", name], 10_000_000);
+  const sizes = taken.map((message) =>
+    message.protocol === "devices" ? message.message.pools[0]!.length : 0,
+  );
+  expect(sizes[1]).toBeGreaterThan(6_000_000);
+});
+
+it("a message beyond the limit fails the stream with its size", async () => {
+  const { taken, states } = await follow("devices", ["small", "x".repeat(2_000)], 1_000);
+  expect(taken).toHaveLength(1);
+  expect(states.at(-1)).toEqual([
+    "failing",
+    expect.stringMatching(/message of 2\d{3} bytes is larger than 1000/),
+  ]);
+});

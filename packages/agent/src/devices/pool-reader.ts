@@ -1,0 +1,411 @@
+import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { messageOf, NodekeeperError, quote } from "@nodekeeper/core/lib";
+import { Canonical } from "./canonical.ts";
+import type { CheckedPool, CheckedPools } from "./checked.ts";
+import { contextOf, type DeviceContext, type ExaminedDevice, examineDevice } from "./examine-device.ts";
+import type { CounterSet, DeviceProblem, PoolFields } from "./model.ts";
+import { PoolBytes } from "./pool-bytes.ts";
+import {
+  appended,
+  type Fields,
+  readCounterSet,
+  readDevice,
+  readFields,
+  UnknownFields,
+} from "./read-device.ts";
+import type { DeviceDelta, DeviceMessage, PoolDelta } from "./read-message.ts";
+import {
+  checkCounterSets,
+  checkDevices,
+  defaultValidation,
+  type ProblemSink,
+  refusalOfPool,
+  type ValidationOptions,
+} from "./validate.ts";
+
+export interface PoolReaderOptions {
+  driver: string;
+  nodeName: string;
+  validation?: ValidationOptions;
+}
+
+/** What has been made of one pool's bytes. */
+interface PoolState {
+  name: string;
+  /** Undefined once a delta has changed the pool. */
+  bytes: PoolBytes | undefined;
+  context: DeviceContext;
+  examined: ExaminedDevice[];
+  pool: CheckedPool;
+  problems: DeviceProblem[];
+  quarantined: number;
+  /** By the names of devices, for deltas. */
+  places?: Map<string, number>;
+}
+
+/** A pool that is refused whole. */
+interface Refusal {
+  problem: DeviceProblem;
+  quarantined: number;
+}
+
+interface Header {
+  name: string;
+  fields: PoolFields;
+  counterSets: CounterSet[];
+  ofOtherNodes: boolean;
+}
+
+/**
+ * Reads the messages of one driver, one after another. Next to all devices are what they were in the message before:
+ * where only some bytes of a pool differ, only the devices there are read and checked again. A device whose bytes make
+ * no sense is quarantined like any invalid one.
+ */
+export class PoolReader {
+  readonly #options: PoolReaderOptions;
+  readonly #validation: ValidationOptions;
+  readonly #canonical = new Canonical();
+  readonly #unknownFields = new UnknownFields();
+  #states: (PoolState | Refusal)[] = [];
+  #unknown: readonly string[] = [];
+
+  constructor(options: PoolReaderOptions) {
+    this.#options = options;
+    this.#validation = options.validation ?? defaultValidation;
+  }
+
+  /** The pools of a message with the whole state, checked. */
+  read(message: Pick<DeviceMessage, "pools" | "otherPools" | "unknown">): CheckedPools {
+    return completed(this.steps(message));
+  }
+
+  /** `read` in steps of a few milliseconds each, for other work to be done in between. */
+  *steps(
+    message: Pick<DeviceMessage, "pools" | "otherPools" | "unknown">,
+  ): Generator<undefined, CheckedPools, undefined> {
+    const before = this.#states;
+    const names = new Set<string>();
+    let room = this.#validation.maxDevices;
+    const states: (PoolState | Refusal)[] = [];
+    for (const [at, bytes] of message.pools.entries()) {
+      const known = before[at];
+      const again = known && "pool" in known ? this.#again(known, bytes, names, room) : undefined;
+      const state = again ?? (yield* this.#whole(bytes, before, names, room, at));
+      if ("pool" in state) {
+        names.add(state.name);
+        room -= state.pool.devices.length;
+      }
+      states.push(state);
+      yield;
+    }
+    if (message.otherPools > 0) {
+      const reason = `${message.otherPools} pools beyond the first ${message.pools.length} are not read`;
+      states.push({ problem: { pool: "", field: "pools", message: reason }, quarantined: 0 });
+    }
+    this.#states = states;
+    this.#unknown = message.unknown;
+    return this.#answer();
+  }
+
+  /**
+   * The pools after a change of them. Throws `invalid` for a pool that is not there, and where devices would become
+   * more than are allowed; the pools are as before then.
+   */
+  apply(delta: DeviceDelta): CheckedPools {
+    return completed(this.applySteps(delta));
+  }
+
+  /** `apply` in steps of a few milliseconds each, for other work to be done in between. */
+  *applySteps(delta: DeviceDelta): Generator<undefined, CheckedPools, undefined> {
+    const states = [...this.#states];
+    const most = Math.max(this.#validation.maxDevices, countOf(states));
+    for (const change of delta.pools) {
+      const name = change.name || this.#options.nodeName;
+      const at = states.findIndex((state) => "pool" in state && state.name === name);
+      const state = states[at];
+      if (!state || !("pool" in state)) {
+        throw new NodekeeperError("invalid", `the delta changes pool ${quote(name)}, which is not there`);
+      }
+      states[at] = yield* this.#changed(state, change);
+      if (countOf(states) > most)
+        throw new NodekeeperError("invalid", `with the delta the driver has more than ${most} devices`);
+    }
+    this.#states = states;
+    return this.#answer();
+  }
+
+  #answer(): CheckedPools {
+    const answer: CheckedPools = { pools: [], problems: [], quarantined: 0 };
+    const sink = (problem: DeviceProblem) => {
+      if (answer.problems.length < this.#validation.maxProblems) answer.problems.push(problem);
+    };
+    for (const field of this.#unknown) sink({ pool: "", field, message: unknownField });
+    for (const state of this.#states) {
+      answer.quarantined += state.quarantined;
+      if (!("pool" in state)) {
+        sink(state.problem);
+        continue;
+      }
+      answer.pools.push(state.pool);
+      for (const problem of state.problems) sink(problem);
+    }
+    return answer;
+  }
+
+  // Where at most some devices differ from before, and all of them are well.
+  #again(state: PoolState, bytes: Uint8Array, names: Set<string>, room: number): PoolState | undefined {
+    if (!state.bytes || names.has(state.name) || state.pool.devices.length > room) return undefined;
+    const next = state.bytes.next(bytes);
+    if (!next) return undefined;
+    const examined = [];
+    const reader = new BinaryReader(bytes);
+    for (let at = next.from; at < next.to; at++) {
+      const { from, to } = next.pool.range(at);
+      examined.push(this.#examineField(reader, from, to, state.context));
+    }
+    const changed = this.#replaced(state, examined, (_, at) => next.from + at);
+    return changed && { ...changed, bytes: next.pool };
+  }
+
+  *#whole(
+    bytes: Uint8Array,
+    before: readonly (PoolState | Refusal)[],
+    names: ReadonlySet<string>,
+    room: number,
+    at: number,
+  ): Generator<undefined, PoolState | Refusal, undefined> {
+    const problems: DeviceProblem[] = [];
+    const header: Header = { name: "", fields: {}, counterSets: [], ofOtherNodes: false };
+    const { maxDevices } = this.#validation;
+    // Counted before anything is made of them: in two bytes a device, a message may have millions.
+    const reading: Reading = { header, ends: [], starts: [], others: 0, limit: maxDevices };
+    const { starts, ends } = reading;
+    this.#unknownFields.take();
+    const reader = new BinaryReader(bytes);
+    try {
+      readFields(reader, bytes.length, reading, poolFields, this.#unknownFields);
+    } catch (error) {
+      const message = `number ${at} of the message is not a pool: ${messageOf(error)}`;
+      return { problem: { pool: "", field: "pools", message }, quarantined: starts.length };
+    }
+    const unknown = this.#unknownFields.take();
+    const name = header.name || this.#options.nodeName;
+    const sink: ProblemSink = (problem) => {
+      if (problems.length < this.#validation.maxProblems) problems.push(problem);
+    };
+    const refusal = header.ofOtherNodes
+      ? { field: "nodes", message: "refused: the agent publishes devices of its own node only" }
+      : refusalOfPool(name, header.fields, names, at, this.#validation);
+    if (refusal) return { problem: { pool: name.slice(0, 253), ...refusal }, quarantined: starts.length };
+    for (const field of unknown) sink({ pool: name, field, message: unknownField });
+    const counterSets = checkCounterSets(name, header.counterSets, this.#canonical, sink);
+    const context = contextOf(this.#options.driver, header.fields, counterSets);
+    const recall = this.#recall(before, name, context);
+    const examined: ExaminedDevice[] = [];
+    for (const [at, from] of starts.entries()) {
+      const to = ends[at]!;
+      examined.push(recall?.(bytes, from, to) ?? this.#examineField(reader, from, to, context));
+      if (examined.length % DEVICES_IN_STEP === 0) yield;
+    }
+    if (reading.others > 0) {
+      const message = `${reading.others} devices beyond the first ${maxDevices} are not read`;
+      sink({ pool: name, field: "devices", message });
+    }
+    const checked = checkDevices(name, examined, room, sink);
+    return {
+      name,
+      bytes: reading.others > 0 ? undefined : PoolBytes.of(bytes),
+      context,
+      examined,
+      pool: { name, fields: header.fields, devices: checked, counterSets },
+      problems,
+      quarantined: starts.length + reading.others - checked.length,
+    };
+  }
+
+  // Devices that were in the pool before, wherever; cheapest in the order that they had.
+  #recall(before: readonly (PoolState | Refusal)[], name: string, context: DeviceContext) {
+    const known = before.find((state) => "pool" in state && state.name === name) as PoolState | undefined;
+    if (!known?.bytes || known.context.key !== context.key) return undefined;
+    const { bytes, examined } = known;
+    let next = 0;
+    let places: Map<string, number> | undefined;
+    return (message: Uint8Array, from: number, to: number): ExaminedDevice | undefined => {
+      const device = message.subarray(from, to);
+      if (next < bytes.size && Buffer.compare(bytes.device(next), device) === 0) return examined[next++];
+      places ??= new Map(examined.map((_, at) => [textOf(bytes.device(at)), at]));
+      const place = places.get(textOf(device));
+      // Most likely it changed where it is, and the one after it is the one after it.
+      next = (place ?? next) + 1;
+      return place === undefined ? undefined : examined[place];
+    };
+  }
+
+  *#changed(state: PoolState, { upserts, removals }: PoolDelta): Generator<undefined, PoolState, undefined> {
+    const places = state.places ?? new Map(state.examined.map(({ name }, at) => [name, at]));
+    const examined: ExaminedDevice[] = [];
+    for (const bytes of upserts) {
+      examined.push(this.#examine(new BinaryReader(bytes), bytes.length, state.context));
+      if (examined.length % DEVICES_IN_STEP === 0) yield;
+    }
+    if (removals.length === 0 && examined.every(({ name }) => places.has(name))) {
+      const changed = this.#replaced(state, examined, ({ name }) => places.get(name)!);
+      if (changed) return { ...changed, bytes: undefined, places };
+    }
+    const all = [...state.examined];
+    for (const device of examined) {
+      const place = places.get(device.name);
+      if (place === undefined) all.push(device);
+      else all[place] = device;
+    }
+    const removed = new Set(removals);
+    const left = all.filter(({ name }) => !removed.has(name));
+    const problems: DeviceProblem[] = [];
+    const { maxDevices, maxProblems } = this.#validation;
+    const devices = checkDevices(state.name, left, maxDevices, (problem) => {
+      if (problems.length < maxProblems) problems.push(problem);
+    });
+    const { places: _, ...rest } = state;
+    return {
+      ...rest,
+      bytes: undefined,
+      examined: left,
+      pool: { ...state.pool, devices },
+      problems,
+      quarantined: left.length - devices.length,
+    };
+  }
+
+  // The state with other devices in the places of some, where all are well and have the names of those before.
+  #replaced(
+    state: PoolState,
+    examined: readonly ExaminedDevice[],
+    placeOf: (device: ExaminedDevice, at: number) => number,
+  ): PoolState | undefined {
+    if (examined.length === 0) return state;
+    // Otherwise the places among checked devices are others than among all.
+    if (state.quarantined > 0 || state.problems.length > 0) return undefined;
+    const all = [...state.examined];
+    const devices = [...state.pool.devices];
+    for (const [at, device] of examined.entries()) {
+      const place = placeOf(device, at);
+      if (!device.device || device.problems.length > 0 || device.name !== all[place]!.name) return undefined;
+      all[place] = device;
+      devices[place] = device.device;
+    }
+    return { ...state, examined: all, pool: { ...state.pool, devices } };
+  }
+
+  #examineField(reader: BinaryReader, from: number, to: number, context: DeviceContext): ExaminedDevice {
+    reader.pos = from;
+    // Its tag and its length.
+    reader.uint32();
+    reader.uint32();
+    return this.#examine(reader, to, context);
+  }
+
+  #examine(reader: BinaryReader, end: number, context: DeviceContext): ExaminedDevice {
+    this.#unknownFields.take();
+    try {
+      const device = readDevice(reader, end, this.#unknownFields);
+      const examined = examineDevice(device, context, this.#canonical);
+      const unknown = this.#unknownFields.take();
+      if (unknown.length === 0) return examined;
+      const problems = unknown.map((field) => ({ field, message: unknownField }));
+      return { ...examined, problems: [...examined.problems, ...problems] };
+    } catch (error) {
+      return { name: "", problems: [{ field: "", message: `not a device: ${messageOf(error)}` }] };
+    }
+  }
+}
+
+function completed<Result>(steps: Generator<undefined, Result, undefined>): Result {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+// Devices that are remembered, quarantined ones included.
+function countOf(states: readonly (PoolState | Refusal)[]): number {
+  return states.reduce((sum, state) => sum + ("pool" in state ? state.examined.length : 0), 0);
+}
+
+const unknownField = "is a field that this version of the agent does not know; it is not published";
+
+const BYTES = 2;
+const VARINT = 0;
+interface Reading {
+  header: Header;
+  /** Where the fields of devices start and end. */
+  starts: number[];
+  ends: number[];
+  /** Devices beyond the limit, which are only counted. */
+  others: number;
+  limit: number;
+}
+const DEVICES_IN_STEP = 200;
+// Where a pool has so many times the allowed devices, it is not even counted to the end.
+const TIMES_TOO_MANY = 4;
+
+const ofOtherNodes = (reader: BinaryReader, { header }: Reading, wireType: number) => {
+  if (wireType === BYTES) reader.skip(BYTES);
+  else if (!reader.bool()) return;
+  header.ofOtherNodes = true;
+};
+
+/** Of a Pool, with devices left unread. */
+const poolFields: Fields<Reading> = [
+  undefined,
+  {
+    wireType: BYTES,
+    read(reader, { header }) {
+      header.name = reader.string();
+    },
+  },
+  {
+    wireType: BYTES,
+    read(reader, reading) {
+      if (reading.starts.length < reading.limit) {
+        // The tag takes one byte.
+        reading.starts.push(reader.pos - 1);
+        reader.skip(BYTES);
+        reading.ends.push(reader.pos);
+        return;
+      }
+      if (++reading.others > TIMES_TOO_MANY * reading.limit)
+        throw new RangeError(`it has more than ${TIMES_TOO_MANY * reading.limit} devices`);
+      reader.skip(BYTES);
+    },
+  },
+  {
+    wireType: BYTES,
+    read(reader, { header }, unknown) {
+      const end = reader.uint32() + reader.pos;
+      unknown.enter("sharedCounters");
+      header.counterSets.push(readCounterSet(reader, end, unknown));
+      unknown.leave();
+    },
+  },
+  { wireType: BYTES, read: (reader, into) => ofOtherNodes(reader, into, BYTES) },
+  { wireType: VARINT, read: (reader, into) => ofOtherNodes(reader, into, VARINT) },
+  { wireType: VARINT, read: (reader, into) => ofOtherNodes(reader, into, VARINT) },
+  {
+    wireType: BYTES,
+    read(reader, { header }) {
+      const attribute = reader.string();
+      if (attribute !== "") header.fields.partitionTypeAttribute = attribute;
+    },
+  },
+  {
+    wireType: BYTES,
+    read(reader, { header }) {
+      const { skipNodeOperations } = header.fields;
+      header.fields.skipNodeOperations = appended(skipNodeOperations, reader.string());
+    },
+  },
+];
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+}

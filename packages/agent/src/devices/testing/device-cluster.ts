@@ -1,0 +1,296 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { NodeDefinition } from "@nodekeeper/core/gen/dra/v1alpha3/api.ts";
+import {
+  type DeepPartial,
+  type Device,
+  DeviceDriverDefinition,
+  type ListAndWatchDevicesResponse,
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+import {
+  createKubeClient,
+  createKubeMetrics,
+  type KubeObject,
+  loadClusterAccess,
+  Watcher,
+  type WatchHandler,
+} from "@nodekeeper/core/kube";
+import { type Clock, Registry, silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
+import {
+  createDevApiServer,
+  type DevApiServer,
+  type Fault,
+  type ReceivedRequest,
+  type RequestInfo,
+} from "@nodekeeper/testing";
+import { createServer, type Server, ServerError, Status } from "nice-grpc";
+import { type DeviceSettings, DeviceSync, defaultDeviceSettings } from "../index.ts";
+import { allocatable } from "./allocatable.ts";
+
+const ends: (() => Promise<void> | void)[] = [];
+
+/** Stops all that a test has set up. */
+export async function tearDown(): Promise<void> {
+  for (const end of ends.splice(0).reverse()) await end();
+}
+
+export const NODE = "worker-1";
+export const SLICES = "resourceslices.resource.k8s.io";
+
+type StreamMode = "stream" | "end" | "fail" | "unimplemented" | "silent";
+
+/** A driver on a real socket that says what the test says. */
+export class TestDriver {
+  readonly endpoint: string;
+  #message: DeepPartial<ListAndWatchDevicesResponse> = { pools: [] };
+  #wake = Promise.withResolvers<void>();
+  #server: Server | undefined;
+  #mode: StreamMode = "stream";
+  watches = 0;
+  /** Of the whole state. */
+  revision = 0n;
+  #delta: DeepPartial<ListAndWatchDevicesResponse> | undefined;
+  /** Streams that are open. */
+  open = 0;
+
+  constructor(folder: string, name: string) {
+    this.endpoint = join(folder, `${name}.sock`);
+  }
+
+  async start(): Promise<void> {
+    const server = createServer();
+    const self = this;
+    server.add(DeviceDriverDefinition, {
+      async *listAndWatchDevices(_request, { signal }) {
+        self.watches++;
+        self.open++;
+        signal.addEventListener("abort", () => self.open--, { once: true });
+        for (;;) {
+          if (self.#mode === "unimplemented") throw new ServerError(Status.UNIMPLEMENTED, "no such thing");
+          if (self.#mode === "silent") await self.#wake.promise;
+          if (self.#mode === "fail") throw new ServerError(Status.INTERNAL, "out of order");
+          const delta = self.#delta;
+          yield delta ?? { ...self.#message, revision: self.revision };
+          if (delta) self.#applied(delta);
+          if (self.#mode === "end") return;
+          await Promise.race([
+            self.#wake.promise,
+            new Promise((_, reject) =>
+              signal.addEventListener("abort", () => reject(signal.reason), { once: true }),
+            ),
+          ]);
+        }
+      },
+    });
+    server.add(NodeDefinition, {
+      async *nodeListAndWatchResources() {
+        if (self.#mode === "unimplemented") throw new ServerError(Status.UNIMPLEMENTED, "no such thing");
+        yield { resources: [{ namedResources: { instances: [{ name: "gpu-0", attributes: [] }] } }] };
+      },
+    });
+    await server.listen(`unix:${this.endpoint}`);
+    this.#server = server;
+  }
+
+  /** Devices of the pool of the node; a number makes as many. */
+  say(devices: number | DeepPartial<Device>[], mode: StreamMode = "stream") {
+    const list =
+      typeof devices === "number"
+        ? Array.from({ length: devices }, (_, at) => ({ name: `device-${at}` }))
+        : devices;
+    this.#message = { pools: [{ name: NODE, devices: list }] };
+    this.#mode = mode;
+    this.#wake.resolve();
+    this.#wake = Promise.withResolvers();
+  }
+
+  /** Sends a change of the node's pool, or of another; streams that start later get the whole state. */
+  change(
+    baseRevision: bigint,
+    revision: bigint,
+    { name = NODE, upserts, removals }: { name?: string; upserts: DeepPartial<Device>[]; removals: string[] },
+  ): void {
+    this.#delta = { revision, delta: { baseRevision, pools: [{ name, upserts, removals }] } };
+    this.#wake.resolve();
+    this.#wake = Promise.withResolvers();
+  }
+
+  #applied({ revision, delta }: DeepPartial<ListAndWatchDevicesResponse>): void {
+    this.#delta = undefined;
+    this.revision = BigInt(revision ?? 0);
+    const { upserts = [], removals = [] } = delta?.pools?.[0] ?? {};
+    const devices = new Map(this.#message.pools?.[0]?.devices?.map((device) => [device.name, device]));
+    for (const device of upserts) devices.set(device.name, device);
+    for (const name of removals) devices.delete(name);
+    this.#message = { pools: [{ name: NODE, devices: [...devices.values()] }] };
+  }
+
+  kill(): void {
+    this.#server?.forceShutdown();
+  }
+}
+
+export interface Setup {
+  settings?: Partial<DeviceSettings>;
+  faults?: (request: RequestInfo) => Fault | undefined;
+  server?: DevApiServer;
+  recheckMs?: number;
+  /** Whether the watch reports nothing after its first list. */
+  deaf?: boolean;
+  /** How far the agent's clock is ahead of the real one, milliseconds. */
+  ahead?: () => number;
+  /** Changes in place what the server stores, as one does whose feature gates are off. */
+  drops?: (slice: KubeObject) => void;
+  /** What the server says to a request with its body, as an admission webhook or policy does. */
+  admit?: (request: ReceivedRequest) => Fault | undefined;
+}
+
+export async function setUp(setup: Setup = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "nkdev-"));
+  ends.push(() => rmSync(folder, { recursive: true, force: true }));
+  const writes: ReceivedRequest[] = [];
+  const dryRuns: ReceivedRequest[] = [];
+  let { faults, drops, admit } = setup;
+  const server =
+    setup.server ??
+    createDevApiServer({
+      clock: systemClock,
+      log: silentLogger,
+      faults: (request) => faults?.(request),
+      admit: (request) => {
+        if (request.method === "GET" || !request.path.includes("resourceslices")) return undefined;
+        const isDryRun = request.query.has("dryRun");
+        (isDryRun ? dryRuns : writes).push(request);
+        const refusal = admit?.(request);
+        if (!refusal && request.body && request.method !== "DELETE") drops?.(request.body as KubeObject);
+        return refusal;
+      },
+    });
+  if (!setup.server) {
+    await server.start();
+    ends.push(() => server.stop());
+    server.seedNode(NODE);
+  }
+  const kubeconfig = join(folder, "kubeconfig");
+  await server.writeKubeconfig(kubeconfig);
+  const registry = new Registry();
+  const ahead = setup.ahead ?? (() => 0);
+  const clock: Clock = {
+    now: () => systemClock.now() + ahead(),
+    monotonic: () => systemClock.monotonic() + ahead(),
+    sleep: (ms, signal) => systemClock.sleep(ms, signal),
+    after: (ms, callback) => systemClock.after(ms, callback),
+  };
+  const common = { clock, log: silentLogger };
+  const metrics = createKubeMetrics(registry);
+  const access = await loadClusterAccess({ kubeconfig, environment: {} });
+  const client = createKubeClient({
+    ...common,
+    metrics,
+    access,
+    version: "test",
+    qps: 1_000,
+    burst: 1_000,
+    deadlineMs: 30_000,
+  });
+  const events: string[] = [];
+  const sync = new DeviceSync({
+    ...common,
+    client,
+    watch: (resource, selectors, handler) =>
+      new Watcher({
+        ...common,
+        metrics,
+        client,
+        resource,
+        ...selectors,
+        handler: setup.deaf ? deafened(handler) : handler,
+      }),
+    nodeName: NODE,
+    settings: () => ({
+      ...defaultDeviceSettings,
+      minWriteIntervalMs: 20,
+      wipeDelayMs: 200,
+      settleMs: 300,
+      ...setup.settings,
+    }),
+    notify: ({ message }) => void events.push(message),
+    registry,
+    ...(setup.recheckMs ? { recheckMs: setup.recheckMs } : {}),
+  });
+  const controller = new AbortController();
+  const running = sync.run(controller.signal);
+  const stop = async () => {
+    controller.abort(stopped("test is over"));
+    await running;
+    client.close();
+  };
+  ends.push(stop);
+  let generation = 0;
+  return {
+    folder,
+    server,
+    sync,
+    stop,
+    writes,
+    dryRuns,
+    events,
+    setFaults: (next: typeof faults) => {
+      faults = next;
+    },
+    setDrops: (next: Setup["drops"]) => {
+      drops = next;
+    },
+    setAdmit: (next: Setup["admit"]) => {
+      admit = next;
+    },
+    async driver(name: string): Promise<TestDriver> {
+      const driver = new TestDriver(folder, name);
+      await driver.start();
+      ends.push(() => driver.kill());
+      return driver;
+    },
+    register: async (name: string, { endpoint }: TestDriver, versions = ["nodekeeper.devices.v1alpha1"]) => {
+      const registration = {
+        type: "DRAPlugin",
+        name,
+        endpoint,
+        versions,
+        registrationSocket: `${endpoint}-reg`,
+        generation: ++generation,
+      };
+      sync.handler.validate(registration);
+      await sync.handler.register(registration, controller.signal);
+      return registration;
+    },
+    slices: () => server.store.list(SLICES),
+    /** What kube-scheduler would allocate, sorted. */
+    devices: () => allocatable(server.store.list(SLICES), NODE).devices.sort(),
+    verdicts: () => allocatable(server.store.list(SLICES), NODE).pools,
+  };
+}
+
+function deafened(handler: WatchHandler): WatchHandler {
+  return { ...handler, onReplace: (...list) => handler.onReplace(...list), onUpsert() {}, onDelete() {} };
+}
+
+export function specOf(slice: KubeObject) {
+  return slice.spec as {
+    driver: string;
+    nodeName: string;
+    pool: { name: string; generation: number; resourceSliceCount: number };
+    devices?: { name: string; taints?: { key: string; effect: string }[] }[];
+  };
+}
+
+/** The devices of a request's slice. */
+export function devicesIn({ body }: ReceivedRequest): string[] {
+  return (specOf(body as KubeObject).devices ?? []).map(({ name }) => name);
+}
+
+/** A refusal as validation gives it. */
+export const refusal = (message: string, status = 422): Fault => ({
+  status,
+  body: { kind: "Status", code: status, reason: status === 422 ? "Invalid" : "Forbidden", message },
+});

@@ -1,0 +1,155 @@
+import { quote } from "@nodekeeper/core/lib";
+import { Canonical } from "./canonical.ts";
+import type { CheckedCounterSet, CheckedDevice, CheckedPools } from "./checked.ts";
+import { contextOf, type ExaminedDevice, examineDevice } from "./examine-device.ts";
+import { isDnsLabel, isDriverName, isIdentifier, isPoolName } from "./field-names.ts";
+import type { CounterSet, DevicePool, DeviceProblem, PoolFields } from "./model.ts";
+import { checkCounters } from "./validate-device.ts";
+
+export interface ValidationOptions {
+  /** Devices that one driver may have; those beyond are quarantined. */
+  maxDevices: number;
+  /** Pools that one driver may have. */
+  maxPools: number;
+  /** Problems that are reported; the rest is only counted. */
+  maxProblems: number;
+}
+
+export const defaultValidation: ValidationOptions = {
+  maxDevices: 50_000,
+  maxPools: 1_000,
+  maxProblems: 1_000,
+};
+
+const MAX_QUOTED_FIELD = 200;
+const skippable = ["NodePrepareResources", "NodeUnprepareResources", "*"];
+
+/** Takes what is wrong. */
+export type ProblemSink = (problem: DeviceProblem) => void;
+
+/**
+ * Checks pools before they are sent. An invalid device is quarantined and named, the others are published; a pool whose
+ * own name or fields are invalid is refused whole. Of devices or pools of one name the first is kept; of counter sets of
+ * one name none is, for which one a device means is not known.
+ */
+export function checkPools(
+  driver: string,
+  pools: readonly DevicePool[],
+  options: ValidationOptions = defaultValidation,
+): CheckedPools {
+  const canonical = new Canonical();
+  const answer: CheckedPools = { pools: [], problems: [], quarantined: 0 };
+  const sink: ProblemSink = (problem) => {
+    if (answer.problems.length < options.maxProblems) answer.problems.push(problem);
+  };
+  const names = new Set<string>();
+  let room = options.maxDevices;
+  for (const [at, { name, fields = {}, devices, sharedCounters }] of pools.entries()) {
+    const refusal = refusalOfPool(name, fields, names, at, options);
+    if (refusal) {
+      sink({ pool: shortened(name), ...refusal });
+      answer.quarantined += devices.length;
+      continue;
+    }
+    names.add(name);
+    const counterSets = checkCounterSets(name, sharedCounters, canonical, sink);
+    const context = contextOf(driver, fields, counterSets);
+    const examined = devices.map((device) => examineDevice(device, context, canonical));
+    const checked = checkDevices(name, examined, room, sink);
+    room -= checked.length;
+    answer.pools.push({ name, fields, devices: checked, counterSets });
+    answer.quarantined += devices.length - checked.length;
+  }
+  return answer;
+}
+
+/**
+ * Why a pool is refused whole, if it is.
+ * @param names of the pools before it
+ * @param at its place among the driver's pools
+ */
+export function refusalOfPool(
+  name: string,
+  { partitionTypeAttribute: attribute, skipNodeOperations: skipped = [] }: PoolFields,
+  names: ReadonlySet<string>,
+  at: number,
+  { maxPools }: ValidationOptions,
+): { field: string; message: string } | undefined {
+  if (names.has(name)) return { field: "name", message: "a pool of this name is there already" };
+  if (at >= maxPools) return { field: "name", message: `more than ${maxPools} pools` };
+  if (!isPoolName(name)) {
+    return { field: "name", message: `${quote(name)} is not DNS subdomains joined by '/'` };
+  }
+  if (attribute !== undefined && !isFullyQualified(attribute)) {
+    const message = `${quote(attribute)} is not "<domain>/<C identifier>"`;
+    return { field: "partitionTypeAttribute", message };
+  }
+  const unknown = skipped.find((operation) => !skippable.includes(operation));
+  const field = "skipNodeOperations";
+  if (unknown !== undefined)
+    return { field, message: `${quote(unknown)} is none of ${skippable.join(", ")}` };
+  if (new Set(skipped).size < skipped.length) return { field, message: "an operation is there twice" };
+  const isAlone = skipped.includes("NodePrepareResources") && skipped.length === 1;
+  return isAlone ? { field, message: "NodePrepareResources needs NodeUnprepareResources" } : undefined;
+}
+
+/** Keeps the devices that break no rule, and reports the others. At most `room`. */
+export function checkDevices(
+  pool: string,
+  examined: readonly ExaminedDevice[],
+  room: number,
+  sink: ProblemSink,
+): CheckedDevice[] {
+  const devices: CheckedDevice[] = [];
+  const names = new Set<string>();
+  for (const { device, name, problems } of examined) {
+    for (const { field, message } of problems) {
+      sink({ pool, device: shortened(name), field: shortened(field), message });
+    }
+    if (!device) continue;
+    const refusal = names.has(name)
+      ? "a device of this name is there already"
+      : devices.length >= room
+        ? "the driver has more devices than allowed"
+        : undefined;
+    if (refusal) {
+      sink({ pool, device: name, field: "name", message: refusal });
+      continue;
+    }
+    names.add(name);
+    devices.push(device);
+  }
+  return devices;
+}
+
+/** Keeps the counter sets that break no rule, and reports the others. */
+export function checkCounterSets(
+  pool: string,
+  sets: readonly CounterSet[],
+  canonical: Canonical,
+  sink: ProblemSink,
+): CheckedCounterSet[] {
+  const counts = new Map<string, number>();
+  for (const { name } of sets) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return sets.flatMap((set): CheckedCounterSet[] => {
+    let bad = false;
+    const report = (field: string, message: string) => {
+      bad = true;
+      sink({ pool, field: shortened(`sharedCounters[${set.name}].${field}`), message });
+    };
+    if (!isDnsLabel(set.name)) report("name", `${quote(set.name)} is not a DNS label`);
+    checkCounters(set.counters, "counters", report);
+    const count = counts.get(set.name)!;
+    if (count > 1) report("name", `${count} counter sets have this name`);
+    return bad ? [] : [{ set, fingerprint: canonical.counterSetFingerprint(set) }];
+  });
+}
+
+function isFullyQualified(name: string): boolean {
+  const slash = name.indexOf("/");
+  return isDriverName(name.slice(0, Math.max(0, slash))) && isIdentifier(name.slice(slash + 1));
+}
+
+function shortened(text: string): string {
+  return text.length > MAX_QUOTED_FIELD ? `${text.slice(0, MAX_QUOTED_FIELD)}...` : text;
+}

@@ -1,0 +1,77 @@
+import {
+  FieldType,
+  type GetReportContentResponse,
+} from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
+import { LatestValue } from "@nodekeeper/core/lib";
+import { customNodeResource, type ReporterSource } from "../../reporting/index.ts";
+import type { CustomNodeResourceTaint } from "../decide/taints.ts";
+import { taintTime } from "./node-taints.ts";
+
+/**
+ * Reports conditions as taints of the CustomNodeResource, as one reporter among others: so they are merged with what
+ * plugins report there, taints of others are kept, and the last ones stay over a restart.
+ */
+export class ConditionReporter implements ReporterSource {
+  readonly name = "eviction-conditions";
+  readonly #stored: readonly CustomNodeResourceTaint[];
+  #content: GetReportContentResponse;
+  readonly #latest = new LatestValue<GetReportContentResponse>();
+
+  /** @param stored the taints that the stored state of eviction leads to: valid until the first whole round */
+  constructor(stored: readonly CustomNodeResourceTaint[]) {
+    this.#stored = stored;
+    this.#content = contentOf(stored);
+    this.#latest.set(this.#content);
+  }
+
+  /** As `Tainter.want`, for the CustomNodeResource. */
+  want(taints: readonly CustomNodeResourceTaint[], isComplete: boolean): void {
+    const content = contentOf(isComplete ? taints : union(taints, this.#stored));
+    if (JSON.stringify(textsOf(content)) === JSON.stringify(textsOf(this.#content))) return;
+    this.#content = content;
+    this.#latest.set(content);
+  }
+
+  async getReportContent(signal: AbortSignal): Promise<GetReportContentResponse> {
+    signal.throwIfAborted();
+    return this.#content;
+  }
+
+  async *listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse> {
+    for (let seen = 0; ; ) {
+      const { number, value } = await this.#latest.after(seen, signal);
+      seen = number;
+      yield value;
+    }
+  }
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+function union(
+  taints: readonly CustomNodeResourceTaint[],
+  stored: readonly CustomNodeResourceTaint[],
+): CustomNodeResourceTaint[] {
+  const idOf = ({ key, effect, qosLevel }: CustomNodeResourceTaint) => `${qosLevel} ${key}:${effect}`;
+  const ids = new Set(taints.map(idOf));
+  return [...taints, ...stored.filter((taint) => !ids.has(idOf(taint)))];
+}
+
+// No taint is nothing to say: an empty list that is ours would keep others from having theirs.
+function contentOf(taints: readonly CustomNodeResourceTaint[]): GetReportContentResponse {
+  if (taints.length === 0) return { content: [] };
+  const list = taints.map(({ key, effect, qosLevel, since }) => ({
+    key,
+    effect,
+    qosLevel,
+    timeAdded: taintTime(since),
+  }));
+  const value = encoder.encode(JSON.stringify(list));
+  const field = [{ fieldType: FieldType.Spec, fieldName: "Taints", value }];
+  return { content: [{ groupVersionKind: { ...customNodeResource }, field }] };
+}
+
+function textsOf({ content }: GetReportContentResponse): string[] {
+  return content.flatMap(({ field }) => field.map(({ value }) => decoder.decode(value)));
+}

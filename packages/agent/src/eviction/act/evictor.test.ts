@@ -1,0 +1,527 @@
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import { afterEach, describe, expect, it } from "vitest";
+import {
+  noSuchPod,
+  pending,
+  statusError,
+  TestEvictor,
+  unavailable,
+  victim,
+} from "../testing/evictor-setup.ts";
+import type { KillEnd } from "./killer.ts";
+
+const evictors: TestEvictor[] = [];
+
+function setup(...names: string[]): TestEvictor {
+  const test = new TestEvictor(names);
+  evictors.push(test);
+  return test;
+}
+
+afterEach(async () => {
+  for (const test of evictors.splice(0)) {
+    await test.stop();
+    // Nothing outlives run.
+    expect(test.clock.timers).toBe(0);
+    expect(test.listeners).toBe(0);
+  }
+});
+
+const again = (changes: Partial<Extract<KillEnd, { kind: "retry" }>> = {}): KillEnd => ({
+  kind: "retry",
+  message: "503",
+  retryAfterMs: undefined,
+  maybeSent: false,
+  ...changes,
+});
+
+describe("an eviction", () => {
+  it("is sent once with the pod's UID and its own grace period, and ends when the watch no longer has the pod", async () => {
+    const test = setup("web");
+    await test.begin(victim("web"));
+    expect(test.kills).toMatchObject([
+      { pod: { uid: "web" }, gracePeriodSeconds: null, ownGracePeriodSeconds: 30 },
+    ]);
+    expect(test.outcomes()).toEqual([]);
+    expect(test.events).toMatchObject([
+      {
+        reason: "Evicted",
+        message: "Evicted by pressure: memory 0.9 > threshold 0.8",
+        regarding: { kind: "Pod", namespace: "default", name: "web", uid: "web" },
+      },
+    ]);
+
+    test.terminate("web");
+    await test.clock.step(20_000);
+    test.remove("web");
+    expect(test.outcomes()).toEqual(["web gone"]);
+    expect(test.steps()).toEqual(["eviction starts", "POST eviction: accepted", "pod deleted"]);
+    await test.clock.step(120_000);
+    expect(test.killed()).toEqual(["web"]);
+  });
+
+  it("that is under way is not begun again", async () => {
+    const test = setup("web");
+    await test.begin(victim("web"));
+    await test.begin(victim("web"));
+    test.evictor.resume([pending("web")]);
+    await test.clock.step(0);
+    expect(test.killed()).toEqual(["web"]);
+  });
+
+  it.each<[string, (test: TestEvictor) => void, string, string]>([
+    ["is no more", (test) => test.pods.delete("web"), "gone", "GET: 404, the pod is no more"],
+    [
+      "was made anew under its name",
+      (test) => test.put("web", { metadata: { uid: "other" } }),
+      "gone",
+      "another pod has its name now",
+    ],
+    [
+      "has finished",
+      (test) => test.put("web", { status: { phase: "Failed" } }),
+      "gone",
+      "it has finished: Failed",
+    ],
+    [
+      "has become critical",
+      (test) => test.put("web", { spec: { priority: 2_000_000_000 } }),
+      "failed",
+      "it is protected now: priority 2000000000",
+    ],
+    [
+      "turns out to be a mirror pod",
+      (test) => test.put("web", { metadata: { annotations: { "kubernetes.io/config.mirror": "x" } } }),
+      "failed",
+      "it is protected now: mirror pods are not evicted",
+    ],
+    [
+      "runs on another node",
+      (test) => test.put("web", { spec: { nodeName: "node-2" } }),
+      "failed",
+      "it is protected now: node-2",
+    ],
+  ])("of a pod that %s is not sent", async (_name, change, result, message) => {
+    const test = setup("web");
+    change(test);
+    await test.begin(victim("web"));
+    expect(test.kills).toEqual([]);
+    expect(test.outcome()).toMatchObject({ uid: "web", result, message, sent: false });
+  });
+
+  it("of a terminating pod is only awaited", async () => {
+    const test = setup();
+    test.terminate("web");
+    await test.begin(victim("web"));
+    expect(test.kills).toEqual([]);
+    test.remove("web");
+    // Another client deleted it.
+    expect(test.outcome()).toMatchObject({ result: "gone", sent: false });
+    expect(test.events).toEqual([]);
+  });
+
+  it("whose answer was lost is known from the terminating pod, and has its Event", async () => {
+    const test = setup("web");
+    test.onKill = async () => {
+      test.terminate("web");
+      return again({ maybeSent: true });
+    };
+    await test.begin(victim("web"));
+    await test.clock.step(500);
+    expect(test.kills).toHaveLength(1);
+    expect(test.events).toMatchObject([
+      { reason: "Evicted", message: "Evicted by pressure: memory 0.9 > threshold 0.8" },
+    ]);
+    test.remove("web");
+    expect(test.outcome()).toMatchObject({ result: "gone", sent: true });
+  });
+
+  it("whose pod is deleted before the answer comes was sent", async () => {
+    const test = setup("web");
+    test.onKill = async () => {
+      test.remove("web");
+      return { kind: "accepted", message: "POST eviction: accepted" };
+    };
+    await test.begin(victim("web"));
+    expect(test.outcome()).toMatchObject({ result: "gone", sent: true });
+    expect(test.events).toMatchObject([{ reason: "Evicted" }]);
+  });
+
+  it("that nobody can send fails and turns the health check", async () => {
+    const test = setup("web");
+    test.table.default = "containerStop";
+    await test.begin(victim("web"));
+    expect(test.outcome()).toMatchObject({
+      result: "failed",
+      message: "containerStop: no container runtime is asked",
+    });
+    expect(test.evictor.healthCheck().check()).toMatchObject({ ok: false });
+    // Where nobody is evicted any more, nobody would find out that it was mended.
+    await test.clock.step(10 * 60_000);
+    expect(test.evictor.healthCheck().check()).toMatchObject({ ok: true });
+  });
+});
+
+describe("what goes wrong on the way", () => {
+  it("a budget's refusal ends it, with an Event, and others go on", async () => {
+    const test = setup("web", "db");
+    test.onKill = async ({ pod }) =>
+      pod.name === "web"
+        ? { kind: "failed", message: "429: the disruption budget default/web allows none", isBudget: true }
+        : { kind: "accepted", message: "POST eviction: accepted" };
+    await test.begin(victim("web"), victim("db"));
+    expect(test.outcome()).toMatchObject({
+      uid: "web",
+      result: "failed",
+      message: expect.stringContaining("429"),
+    });
+    expect(test.events.map(({ reason }) => reason).sort()).toEqual(["Evicted", "EvictionFailed"]);
+    expect(test.evictor.healthCheck().check()).toMatchObject({ ok: true });
+  });
+
+  it("is tried again after what Retry-After says, while others are sent", async () => {
+    const test = setup("web", ...Array.from({ length: 20 }, (_, at) => `pod-${at}`));
+    let isBusy = true;
+    test.onKill = async ({ pod }) =>
+      isBusy && pod.name !== "web"
+        ? again({ retryAfterMs: 10_000 })
+        : { kind: "accepted", message: "accepted" };
+    await test.begin(...[...test.pods.keys()].filter((name) => name !== "web").map((name) => victim(name)));
+    // More than there are workers wait, and none is held by waiting.
+    await test.begin(victim("web"));
+    expect(test.killed().at(-1)).toBe("web");
+    isBusy = false;
+    const before = test.kills.length;
+    await test.clock.step(9_999);
+    expect(test.kills.length).toBe(before);
+    await test.clock.step(1);
+    expect(test.kills.length).toBe(before + 20);
+  });
+
+  it("gives up at once where Retry-After lasts longer than the eviction may", async () => {
+    const test = setup("web");
+    test.onKill = async () => again({ retryAfterMs: 3_600_000 });
+    await test.begin(victim("web"));
+    expect(test.outcomes()).toEqual(["web failed"]);
+    expect(test.killed()).toHaveLength(1);
+  });
+
+  it("is tried with longer and longer waits while the server has too much to do, and not for ever", async () => {
+    const test = setup("web");
+    const times: number[] = [];
+    test.onKill = async () => {
+      times.push(test.clock.monotonic());
+      return again({ isThrottled: true });
+    };
+    await test.begin(victim("web"));
+    await test.clock.step(600_000);
+    expect(test.outcomes()).toEqual(["web failed"]);
+    const waits = times.slice(1).map((time, at) => time - times[at]!);
+    expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000]);
+  });
+
+  it.each([
+    ["an error of this pod is tried three times", again(), 3],
+    ["a budget that is not counted yet is waited for once", again({ retryAfterMs: 10_000 }), 2],
+  ])("%s, then another pod gets its turn", async (_name, result, tries) => {
+    const test = setup("web");
+    test.onKill = async () => result;
+    await test.begin(victim("web"));
+    await test.clock.step(12_000);
+    expect(test.outcome()).toMatchObject({ uid: "web", result: "failed", sent: false });
+    expect(test.killed()).toHaveLength(tries);
+  });
+
+  it.each([
+    ["a broken connection", unavailable],
+    ["a 404 of something else", noSuchPod("web", "namespaces")],
+    ["a 404 that is not the API server's", new NodekeeperError("notFound", "404 page not found")],
+    ["a deadline", new NodekeeperError("deadline", "no answer")],
+    ["throttling", statusError(429, "throttled", {}, 1_000)],
+    ["an expired token", statusError(401, "unauthenticated")],
+  ])("%s while reading is never taken for gone, nor evicted blindly", async (_name, error) => {
+    const test = setup("web");
+    test.onRead = async () => {
+      throw error;
+    };
+    await test.begin(victim("web"));
+    await test.clock.step(10_000);
+    expect(test.kills).toEqual([]);
+    expect(test.outcomes()).toEqual([]);
+    test.onRead = () => undefined;
+    await test.clock.step(15_000);
+    expect(test.killed()).toEqual(["web"]);
+  });
+
+  it("a right that is missing turns the health check, until something is taken again", async () => {
+    const test = setup("web");
+    test.onRead = async () => {
+      throw statusError(403, "forbidden");
+    };
+    await test.begin(victim("web"));
+    expect(test.evictor.healthCheck().check()).toMatchObject({
+      ok: false,
+      message: expect.stringContaining("403"),
+    });
+    test.onRead = () => undefined;
+    await test.clock.step(1_000);
+    expect(test.evictor.healthCheck().check()).toMatchObject({ ok: true });
+  });
+
+  it("an eviction that is not taken for a minute turns the health check", async () => {
+    const test = setup("web");
+    test.policy.releaseMarginMs = 600_000;
+    test.onRead = () => new Promise(() => {});
+    await test.begin(victim("web"));
+    expect(test.evictor.healthCheck().check()).toMatchObject({ ok: true });
+    await test.clock.step(61_000);
+    expect(test.evictor.healthCheck().check()).toEqual({
+      ok: false,
+      message: "the eviction of default/web has not been taken for 61 s",
+    });
+    test.onRead = () => undefined;
+    // The queue waits for the reading under way: it ends as the client's deadline would end it.
+    evictors.splice(evictors.indexOf(test), 1);
+  });
+});
+
+describe("confirmation", () => {
+  it("reports a pod that is still terminating after its grace period and the margin, and follows it on", async () => {
+    const test = setup("web");
+    await test.begin(victim("web", { gracePeriodSeconds: 10 }));
+    test.terminate("web");
+    await test.clock.step(39_999);
+    expect(test.outcomes()).toEqual([]);
+    await test.clock.step(1);
+    expect(test.outcome()).toMatchObject({
+      result: "overdue",
+      sent: true,
+      message: "still terminating after its grace period and the margin",
+    });
+    expect(test.events.at(-1)).toMatchObject({
+      reason: "EvictionOverdue",
+      message: "Evicted by pressure, but still terminating after its grace period and the margin",
+    });
+    await test.clock.step(600_000);
+    expect(test.outcomes()).toEqual([]);
+    test.remove("web");
+    expect(test.outcomes()).toEqual(["web gone"]);
+    expect(test.events).toHaveLength(2);
+  });
+
+  it("of a pod that was accepted and is not terminating fails", async () => {
+    const test = setup("web");
+    await test.begin(victim("web", { gracePeriodSeconds: 10 }));
+    await test.clock.step(40_000);
+    expect(test.outcome()).toMatchObject({ result: "failed", sent: true });
+  });
+
+  it("has its deadline from the moment it is accepted", async () => {
+    const test = setup("web");
+    const accepted: unknown[] = [];
+    test.evictor.onAccepted((acceptance) => void accepted.push(acceptance));
+    test.onKill = async () =>
+      test.clock.monotonic() < 10_000
+        ? again({ retryAfterMs: 10_000 })
+        : { kind: "accepted", message: "accepted" };
+    await test.begin(victim("web", { gracePeriodSeconds: 20 }));
+    test.terminate("web");
+    test.put("web");
+    await test.clock.step(10_000);
+    expect(accepted).toEqual([{ uid: "web", at: 10_000, deadline: 60_000 }]);
+  });
+
+  it("is bounded whatever the grace period", async () => {
+    const test = setup("web");
+    await test.begin(victim("web", { gracePeriodSeconds: 1_000_000 }));
+    test.terminate("web");
+    await test.clock.step(test.policy.longestReleaseMs);
+    expect(test.outcomes()).toEqual(["web overdue"]);
+  });
+
+  it("finds a pod that went without the watch telling", async () => {
+    const test = setup("web");
+    await test.begin(victim("web"));
+    test.pods.delete("web");
+    await test.clock.step(60_000);
+    expect(test.outcome()).toMatchObject({ result: "gone", message: "GET: 404, the pod is no more" });
+  });
+
+  it("waits for an answer where the API server can't say", async () => {
+    const test = setup("web");
+    await test.begin(victim("web"));
+    test.onRead = async () => {
+      throw unavailable;
+    };
+    await test.clock.step(600_000);
+    expect(test.outcomes()).toEqual([]);
+    const steps = test.steps();
+    expect(steps.at(-1)).toBe("whether the pod is deleted can't be determined: GET: connection refused");
+    // Once for all the times.
+    expect(steps).toHaveLength(3);
+    test.onRead = () => undefined;
+    test.pods.delete("web");
+    await test.clock.step(10_000);
+    expect(test.outcomes()).toEqual(["web gone"]);
+  });
+
+  it("takes a pod that went while the call was under way for gone", async () => {
+    const test = setup("web");
+    test.onKill = async () => {
+      test.remove("web");
+      return { kind: "accepted", message: "accepted" };
+    };
+    await test.begin(victim("web"));
+    expect(test.outcomes()).toEqual(["web gone"]);
+  });
+
+  it("follows a killer that tells the end itself", async () => {
+    const test = setup("web");
+    let end = (_end: KillEnd) => {};
+    test.onKill = async () => ({
+      kind: "accepted",
+      message: "StopContainer of app, 30 s",
+      ended: new Promise((resolve) => {
+        end = resolve;
+      }),
+    });
+    await test.begin(victim("web"));
+    await test.clock.step(300_000);
+    expect(test.outcomes()).toEqual([]);
+    end({ kind: "gone", message: "stopped app" });
+    await test.clock.step(0);
+    expect(test.outcome()).toMatchObject({ uid: "web", result: "gone", message: "stopped app" });
+  });
+});
+
+describe("withdrawal", () => {
+  const withdrawal = {
+    uid: "web",
+    namespace: "default",
+    name: "web",
+    stage: "begun",
+    reason: "gone",
+  } as const;
+
+  it("stops what was not sent, at once", async () => {
+    const test = setup("web");
+    test.onKill = async () => again({ retryAfterMs: 5_000 });
+    await test.begin(victim("web"));
+    test.evictor.withdraw([withdrawal]);
+    test.evictor.withdraw([withdrawal]);
+    await test.clock.step(0);
+    expect(test.outcomes()).toEqual(["web withdrawn"]);
+    expect(test.steps().filter((step) => step.startsWith("withdrawn"))).toHaveLength(1);
+    await test.clock.step(60_000);
+    expect(test.killed()).toHaveLength(1);
+  });
+
+  it("lets what was sent go on", async () => {
+    const test = setup("web");
+    await test.begin(victim("web"));
+    test.evictor.withdraw([withdrawal]);
+    test.remove("web");
+    expect(test.outcomes()).toEqual(["web gone"]);
+  });
+
+  it.each([
+    ["is on its way out", (test: TestEvictor) => test.terminate("web"), []],
+    ["is untouched", () => {}, ["web withdrawn"]],
+    ["is gone", (test: TestEvictor) => void test.pods.delete("web"), ["web gone"]],
+  ])("after a try without an answer looks first: the pod %s", async (_name, change, outcomes) => {
+    const test = setup("web");
+    test.onKill = async () => again({ maybeSent: true });
+    await test.begin(victim("web"));
+    change(test);
+    test.evictor.withdraw([withdrawal]);
+    await test.clock.step(0);
+    expect(test.outcomes()).toEqual(outcomes);
+    expect(test.killed()).toHaveLength(1);
+  });
+
+  it("of a pod nobody evicts is nothing", async () => {
+    const test = setup("web");
+    test.start();
+    test.evictor.withdraw([withdrawal]);
+    await test.clock.step(0);
+    expect(test.outcomes()).toEqual([]);
+  });
+});
+
+describe("a new agent", () => {
+  it("never sends what the one before it had sent", async () => {
+    const test = setup("web");
+    test.evictor.resume([pending("web")]);
+    test.start();
+    await test.clock.step(0);
+    expect(test.kills).toEqual([]);
+    expect(test.outcome()).toMatchObject({
+      result: "failed",
+      sent: true,
+      message: "it was accepted, but the pod is not terminating",
+    });
+  });
+
+  it.each([
+    ["exited", [], { result: "gone", message: "its containers have exited" }],
+    [
+      "run",
+      ["app"],
+      { result: "failed", message: "its containers were not stopped, or were started again: app" },
+    ],
+  ])(
+    "tells by its containers, at the deadline, whether a pod was stopped: they %s",
+    async (_name, running, outcome) => {
+      const test = new TestEvictor(["web"], ["app"]);
+      evictors.push(test);
+      test.table.default = "containerStop";
+      const now = test.clock.now();
+      test.evictor.resume([pending("web", { since: now, acceptedAt: now, deadline: now + 20_000 })]);
+      test.start();
+      await test.clock.step(19_999);
+      expect(test.outcomes()).toEqual([]);
+      test.running = running;
+      await test.clock.step(1);
+      expect(test.outcome()).toMatchObject({ ...outcome, sent: true });
+      expect(test.kills).toEqual([]);
+    },
+  );
+
+  it("follows it to its end, with the deadline it had", async () => {
+    const test = setup();
+    test.terminate("web");
+    const now = test.clock.now();
+    test.evictor.resume([
+      pending("web", { since: now - 10_000, acceptedAt: now - 10_000, deadline: now + 20_000 }),
+    ]);
+    test.start();
+    await test.clock.step(19_999);
+    expect(test.events).toEqual([]);
+    expect(test.outcomes()).toEqual([]);
+    await test.clock.step(1);
+    expect(test.outcomes()).toEqual(["web overdue"]);
+    test.remove("web");
+    expect(test.outcomes()).toEqual(["web gone"]);
+    expect(test.kills).toEqual([]);
+  });
+
+  it.each([
+    ["still terminating", (test: TestEvictor) => test.terminate("web"), "overdue"],
+    ["deleted", () => {}, "gone"],
+  ])("records one that is past its deadline as what it is: %s", async (_name, arrange, result) => {
+    const test = setup();
+    arrange(test);
+    test.evictor.resume([pending("web", { deadline: test.clock.now() - 3 * 86_400_000 })]);
+    test.start();
+    await test.clock.step(0);
+    expect(test.outcomes()).toEqual([`web ${result}`]);
+  });
+});
+
+it("bounds how many evictions are under way", async () => {
+  const names = Array.from({ length: 1_005 }, (_, at) => `pod-${at}`);
+  const test = setup(...names);
+  test.onRead = () => undefined;
+  await test.begin(...names.map((name) => victim(name)));
+  expect(test.outcomes()).toHaveLength(5);
+});

@@ -1,0 +1,41 @@
+import type { EventRecorder } from "@nodekeeper/core/kube";
+import { type Logger, roundedBytes } from "@nodekeeper/core/lib";
+import type { OomKill } from "../records/pod-history.ts";
+import type { EvictionRoundMetrics } from "../round-metrics.ts";
+import { aboutPod } from "./pod-resource.ts";
+
+export interface OomEventsOptions {
+  events: Pick<EventRecorder, "record">;
+  metrics: Pick<EvictionRoundMetrics, "oomKills">;
+  log: Logger;
+}
+
+/** Reports each container that was killed for lack of memory: an Event on its pod, a log line, a metric. */
+export class OomEvents {
+  readonly #options: OomEventsOptions;
+
+  constructor(options: OomEventsOptions) {
+    this.#options = options;
+  }
+
+  report({ pod, exit, limit, usageBytes }: OomKill): void {
+    const { events, metrics, log } = this.#options;
+    const { namespace, name } = pod;
+    metrics.oomKills.inc();
+    log.warn(
+      { pod: { namespace, name }, container: exit.name, exitCode: exit.exitCode, limit, usageBytes },
+      "container killed for lack of memory",
+    );
+    const code = exit.exitCode === null ? "" : ` (exit code ${exit.exitCode})`;
+    const held = [
+      limit === null ? "It has no memory limit." : `Memory limit: ${limit}.`,
+      usageBytes === undefined ? "" : `Last known memory usage of the pod: ${roundedBytes(usageBytes)}.`,
+    ];
+    events.record({
+      type: "Warning",
+      reason: "ContainerOOMKilled",
+      message: `Container ${exit.name} was killed for lack of memory${code}. ${held.join(" ").trim()}`,
+      regarding: aboutPod(pod),
+    });
+  }
+}

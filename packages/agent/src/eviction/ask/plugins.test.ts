@@ -1,0 +1,292 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer as createNetServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ThresholdMetType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
+import { NodekeeperError, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { type Server, ServerError, Status } from "nice-grpc";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { observeJson } from "../observe/observed-pod.ts";
+import { createEvictionRoundMetrics } from "../round-metrics.ts";
+import { sourceOf } from "../testing/manager-setup.ts";
+import { jsonPod } from "../testing/round-parts.ts";
+import {
+  offeredNames,
+  type PluginService,
+  podBytes,
+  registrationOf,
+  servePlugin,
+} from "../testing/socket-plugin.ts";
+import { EvictionPlugins } from "./plugins.ts";
+import { PodOffer } from "./pod-offer.ts";
+import type { TokenCheck } from "./token-check.ts";
+
+const never = () => new Promise<never>(() => {});
+
+let directory: string;
+let servers: { stop: () => void }[];
+let plugins: EvictionPlugins;
+let tokenCheck: TokenCheck | undefined;
+let callTimeoutMs: number;
+const { signal } = new AbortController();
+const offer = new PodOffer(["a", "b"].map((name) => observeJson(jsonPod(name))));
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nke-"));
+  servers = [];
+  tokenCheck = undefined;
+  callTimeoutMs = 30_000;
+  plugins = new EvictionPlugins({
+    inTree: [sourceOf("inner")],
+    settings: () => ({ callTimeoutMs, syncPeriodMs: 5_000 }),
+    tokenCheck: () => tokenCheck,
+    clock: systemClock,
+    log: silentLogger,
+    metrics: createEvictionRoundMetrics(new Registry()),
+  });
+});
+afterEach(() => {
+  plugins.close();
+  for (const server of servers) server.stop();
+  rmSync(directory, { recursive: true });
+});
+
+const socketOf = (name: string) => join(directory, `${name}.sock`);
+
+async function serve(name: string, service: PluginService = {}): Promise<Server> {
+  const server = await servePlugin(socketOf(name), service);
+  servers.push({ stop: () => server.forceShutdown() });
+  await plugins.register(registrationOf(name, socketOf(name)), signal);
+  return server;
+}
+
+async function answersByName() {
+  const answers = await plugins.ask(offer, signal);
+  return Object.fromEntries(answers.map((one) => [one.plugin, one]));
+}
+
+describe("plugins on sockets", () => {
+  it("are offered the pods and answer", async () => {
+    const offered: string[][] = [];
+    await serve("good", {
+      getEvictPods: async (request) => {
+        offered.push(offeredNames(request));
+        return { evictPods: [{ pod: podBytes("a"), reason: "too old", forceEvict: true }] };
+      },
+      thresholdMet: async (request) => {
+        offered.push(offeredNames(request));
+        return { metType: ThresholdMetType.SOFT_MET, evictionScope: "memory", observedValue: 2 };
+      },
+    });
+    const { good } = await answersByName();
+    expect(offered).toEqual([
+      ["a", "b"],
+      ["a", "b"],
+    ]);
+    expect(good).toMatchObject({
+      evictPods: { answer: { pods: [{ pod: { uid: "a" }, reason: "too old", force: true }] } },
+      threshold: { answer: { metType: "soft", scope: "memory", observedValue: 2 } },
+    });
+  });
+
+  it("are asked for top pods with the scope, the number and the pods of the question", async () => {
+    const requests: unknown[] = [];
+    await serve("top", {
+      getTopEvictionPods: async (request) => {
+        const { topN, evictionScope } = request;
+        requests.push([offeredNames(request), Number(topN), evictionScope]);
+        return { targetPods: [podBytes("b")] };
+      },
+    });
+    const question = { plugin: "top", scope: "memory", topN: 1, candidateUids: null };
+    expect(await plugins.askTop(offer, [question], signal)).toMatchObject([
+      { plugin: "top", top: { answer: { pods: [{ uid: "b" }] } } },
+    ]);
+    await plugins.askTop(offer, [{ ...question, candidateUids: ["b"], topN: 0 }], signal);
+    expect(requests).toEqual([
+      [["a", "b"], 1, "memory"],
+      [["b"], 0, "memory"],
+    ]);
+  });
+
+  it.each<[string, PluginService, RegExp]>([
+    ["hangs", { getEvictPods: never }, /no answer within 5000 ms/],
+    [
+      "fails",
+      { getEvictPods: () => Promise.reject(new ServerError(Status.INTERNAL, "out of luck: 100 %")) },
+      /out of luck: 100 %/,
+    ],
+    [
+      "floods with bytes",
+      { getEvictPods: async () => ({ evictPods: [{ reason: "x".repeat(17 * 1024 * 1024) }] }) },
+      /larger than 16777216 bytes/,
+    ],
+    [
+      "floods with pods",
+      { getEvictPods: async () => ({ evictPods: Array.from({ length: 100_000 }, () => ({})) }) },
+      /names more than 5000 pods/,
+    ],
+    [
+      "floods with reasons",
+      {
+        getEvictPods: async () => ({
+          evictPods: Array.from({ length: 2_000 }, () => ({ pod: podBytes("a"), reason: "x".repeat(5_000) })),
+        }),
+      },
+      /longer than 1048576 characters/,
+    ],
+    [
+      "answers nonsense",
+      { getEvictPods: async () => ({ evictPods: [{ pod: Uint8Array.of(0xff) }] }) },
+      /can't be decoded/,
+    ],
+  ])("one that %s is told, and hurts nobody", async (_, service, message) => {
+    await serve("bad", service);
+    await serve("good", { thresholdMet: async () => ({ metType: ThresholdMetType.HARD_MET }) });
+    // Long enough for the calls that are answered, also on a busy machine.
+    if ("getEvictPods" in service && service.getEvictPods === never) callTimeoutMs = 5_000;
+    const { bad, good } = await answersByName();
+    expect(bad?.evictPods).toEqual({ failure: expect.stringMatching(message) });
+    expect(bad?.threshold).toHaveProperty("answer");
+    expect(good).toMatchObject({ threshold: { answer: { metType: "hard" } } });
+    const health = plugins.healthCheck().check();
+    expect(health.ok).toBe(true);
+    expect(health.message).toMatch(message);
+    expect(health.message).not.toContain("good:");
+  });
+
+  it("pods are encoded only where a plugin behind a socket exists, once for all its calls", async () => {
+    let encoded = 0;
+    const observed = observeJson(jsonPod("a"));
+    const pod = {
+      ...observed,
+      encoded: () => {
+        encoded++;
+        return observed.encoded();
+      },
+    };
+    await plugins.ask(new PodOffer([pod]), signal);
+    expect(encoded).toBe(0);
+    await serve("outer");
+    await plugins.ask(new PodOffer([pod]), signal);
+    expect(encoded).toBe(1);
+  });
+
+  it("an in-tree plugin that fails fails the readiness check", async () => {
+    plugins.replaceInTree(
+      ["inner"],
+      [sourceOf("inner", { thresholdMet: () => Promise.reject(new Error("no zoneinfo")) })],
+    );
+    await answersByName();
+    expect(plugins.healthCheck().check()).toEqual({ ok: false, message: "inner: ThresholdMet: no zoneinfo" });
+  });
+
+  it("a failure of GetTopEvictionPods no longer counts once the plugin is not asked", async () => {
+    await serve("top", {
+      getTopEvictionPods: () => Promise.reject(new ServerError(Status.INTERNAL, "no rank")),
+    });
+    await plugins.askTop(offer, [{ plugin: "top", scope: "memory", topN: 1, candidateUids: null }], signal);
+    expect(plugins.status()).toMatchObject([{ name: "inner" }, { lastError: "GetTopEvictionPods: no rank" }]);
+    await plugins.askTop(offer, [], signal);
+    expect(plugins.status().map(({ lastError }) => lastError)).toEqual([undefined, undefined]);
+  });
+
+  it("one that dies is told, and is asked again when it is back on its socket", async () => {
+    const called = Promise.withResolvers<void>();
+    const getEvictPods = () => {
+      called.resolve();
+      return never();
+    };
+    const server = await serve("mortal", { getEvictPods });
+    const asked = answersByName();
+    await called.promise;
+    server.forceShutdown();
+    expect((await asked).mortal?.evictPods).toHaveProperty("failure");
+    expect((await answersByName()).mortal?.threshold).toHaveProperty("failure");
+    rmSync(socketOf("mortal"), { force: true });
+    const again = await servePlugin(socketOf("mortal"));
+    servers.push({ stop: () => again.forceShutdown() });
+    expect((await answersByName()).mortal?.threshold).toHaveProperty("answer");
+    expect(plugins.healthCheck().check().ok).toBe(true);
+  });
+
+  it("one whose socket accepts and never speaks is late in one round, and is not waited for in the next", async () => {
+    const mute = createNetServer(() => {});
+    await new Promise<void>((resolve) => mute.listen(socketOf("mute"), resolve));
+    servers.push({ stop: () => mute.close() });
+    await plugins.register(registrationOf("mute", socketOf("mute")), signal);
+    callTimeoutMs = 500;
+    expect((await answersByName()).mute?.threshold).toHaveProperty("failure");
+    callTimeoutMs = 86_400_000;
+    expect((await answersByName()).mute?.threshold).toHaveProperty("failure");
+  });
+
+  it("end with the round that asks them", async () => {
+    await serve("slow", { getEvictPods: never });
+    const round = new AbortController();
+    const asked = plugins.ask(offer, round.signal);
+    round.abort(new NodekeeperError("stopped", "enough"));
+    await expect(asked).rejects.toThrow("enough");
+  });
+
+  it("all send the same bytes", async () => {
+    await serve("one");
+    await serve("two");
+    const first = offer.bytes;
+    await answersByName();
+    expect(offer.bytes).toBe(first);
+  });
+});
+
+describe("registration", () => {
+  it("refuses the name of an in-tree plugin and other versions", () => {
+    const registration = registrationOf("inner", "/x");
+    expect(() => plugins.validate(registration)).toThrow(/in-tree/);
+    expect(() => plugins.validate({ ...registration, name: "a", versions: ["v9"] })).toThrow(/offers v9/);
+    expect(() => plugins.validate({ ...registration, name: "a" })).not.toThrow();
+  });
+
+  it("replaces an older one, and its end does not touch a newer", async () => {
+    await serve("a");
+    const server = await servePlugin(socketOf("b"));
+    servers.push({ stop: () => server.forceShutdown() });
+    await plugins.register(registrationOf("a", socketOf("b"), 2), signal);
+    plugins.deregister(registrationOf("a", socketOf("a"), 1), "gone");
+    expect(plugins.names).toEqual(["a", "inner"]);
+    expect((await answersByName()).a?.threshold).toHaveProperty("answer");
+    plugins.deregister(registrationOf("a", socketOf("b"), 2), "gone");
+    expect(plugins.names).toEqual(["inner"]);
+  });
+
+  it("is refused once eviction has stopped", async () => {
+    plugins.close();
+    await expect(serve("late")).rejects.toThrow("eviction has stopped");
+    expect(plugins.names).toEqual(["inner"]);
+  });
+
+  it("in strict mode counts only with a token that passes", async () => {
+    const seen: string[] = [];
+    tokenCheck = async (plugin, token) => {
+      seen.push(`${plugin} ${token}`);
+      if (token !== "right") throw new NodekeeperError("unauthenticated", "wrong token");
+    };
+    await serve("good", { getToken: async () => ({ token: "right" }) });
+    await expect(serve("bad", { getToken: async () => ({ token: "left" }) })).rejects.toThrow("wrong token");
+    expect(seen).toEqual(["good right", "bad left"]);
+    expect(plugins.names).toEqual(["good", "inner"]);
+  });
+});
+
+it("replaces in-tree plugins, and takes no other's name", async () => {
+  await serve("outer");
+  plugins.replaceInTree([], [sourceOf("policy-a"), sourceOf("policy-b")]);
+  expect(plugins.names).toEqual(["inner", "outer", "policy-a", "policy-b"]);
+  plugins.replaceInTree(["policy-a", "policy-b"], [sourceOf("policy-b"), sourceOf("policy-c")]);
+  expect(plugins.names).toEqual(["inner", "outer", "policy-b", "policy-c"]);
+  expect(() => plugins.replaceInTree(["policy-b"], [sourceOf("outer")])).toThrow(/another eviction plugin/);
+  expect(plugins.names).toContain("policy-b");
+  // Nor is its own name taken from outside.
+  expect(() => plugins.validate(registrationOf("policy-c", "/x"))).toThrow(/in-tree/);
+  const answers = await plugins.ask(offer, signal);
+  expect(answers.map(({ plugin }) => plugin).sort()).toEqual(["inner", "outer", "policy-b", "policy-c"]);
+});

@@ -1,0 +1,359 @@
+import {
+  type Clock,
+  childScope,
+  codeOf,
+  type HealthCheck,
+  type HealthResult,
+  type Logger,
+  messageOf,
+  NodekeeperError,
+  stopped,
+  withDeadline,
+} from "@nodekeeper/core/lib";
+import type { HostSample } from "../../host/index.ts";
+import type { PluginHandler, PluginRegistration } from "../../plugins/index.ts";
+import type {
+  Answered,
+  EvictPodsAnswer,
+  PluginAnswers,
+  ThresholdAnswer,
+  TopAnswer,
+} from "../decide/answers.ts";
+import type { TopQuestion } from "../decide/decision.ts";
+import type { ConditionProblem } from "../decide/taints.ts";
+import { type EvictionRoundMetrics, forgetPlugin, type PluginMethod } from "../round-metrics.ts";
+import type { RoundRequest } from "../round-pacing.ts";
+import type { EvictionSettings } from "../round-settings.ts";
+import { noPods, noTopPods, notMet } from "./empty-answers.ts";
+import { followRoundRequests } from "./follow-round-requests.ts";
+import type { PodOffer } from "./pod-offer.ts";
+import { type EvictionPluginStatus, newServedPlugin, type ServedPlugin, statusOf } from "./served-plugin.ts";
+import { socketCalls } from "./socket-calls.ts";
+import { type EvictionSource, inTreeCalls } from "./source.ts";
+import type { TokenCheck } from "./token-check.ts";
+
+const VERSIONS = ["v1alpha1"];
+// A plugin that let a deadline pass gets this long, milliseconds, until it answers or the suspicion ends: one that
+// hangs must not hold up every round.
+const SUSPECT_MS = 500;
+const SUSPICION_LASTS_MS = 60_000;
+
+export interface EvictionPluginsOptions {
+  inTree: readonly EvictionSource[];
+  settings: () => Pick<EvictionSettings, "callTimeoutMs" | "syncPeriodMs">;
+  /** How a plugin proves who it is before it counts; undefined where it need not. */
+  tokenCheck: () => TokenCheck | undefined;
+  /** Called when a plugin behind a socket requests a round; a plugin is listened to again after a second. Default: ignored. */
+  onRoundRequest?: (request: RoundRequest) => void;
+  clock: Clock;
+  log: Logger;
+  metrics: EvictionRoundMetrics;
+}
+
+/** The eviction plugins, in-tree and behind sockets, each with its channel for as long as it is registered. */
+export class EvictionPlugins implements PluginHandler {
+  readonly type = "EvictionPlugin";
+  readonly #options: EvictionPluginsOptions;
+  readonly #served = new Map<string, ServedPlugin>();
+  readonly #unsampled = new WeakSet<ServedPlugin>();
+  /** Plugins that left since the last round ended: what that round decided for them may still be counted. */
+  readonly #leavers = new Set<string>();
+  #isClosed = false;
+
+  constructor(options: EvictionPluginsOptions) {
+    this.#options = options;
+    for (const source of options.inTree) {
+      this.#served.set(source.name, newServedPlugin(source.name, undefined, inTreeCalls(source)));
+    }
+    options.metrics.plugins.set(this.#served.size);
+  }
+
+  /**
+   * Puts in-tree plugins in the place of others, for those that are made of files: asked from the next round on.
+   * Throws `conflict` for a name that another plugin has; nothing is changed then.
+   */
+  replaceInTree(names: readonly string[], sources: readonly EvictionSource[]): void {
+    const taken = sources.find(({ name }) => this.#served.has(name) && !names.includes(name));
+    if (taken) throw new NodekeeperError("conflict", `${taken.name} is the name of another eviction plugin`);
+    for (const name of names) {
+      this.#served.get(name)?.calls.close();
+      this.#served.delete(name);
+    }
+    for (const source of sources) {
+      this.#served.set(source.name, newServedPlugin(source.name, undefined, inTreeCalls(source)));
+    }
+    for (const name of names) if (!this.#served.has(name)) this.#left(name);
+    this.#options.metrics.plugins.set(this.#served.size);
+  }
+
+  /** The plugins that are asked now, sorted. */
+  get names(): string[] {
+    return [...this.#served.keys()].sort();
+  }
+
+  validate({ name, versions }: Omit<PluginRegistration, "generation">): void {
+    if (this.#inTreeNames().includes(name)) {
+      throw new NodekeeperError("conflict", `${name} is the name of an in-tree eviction plugin`);
+    }
+    if (versions.some((version) => VERSIONS.includes(version))) return;
+    const offered = versions.join(", ").slice(0, 200) || "none";
+    throw new NodekeeperError(
+      "unsupported",
+      `supported versions of EvictionPlugin: ${VERSIONS.join(", ")}; the plugin offers ${offered}`,
+    );
+  }
+
+  async register(registration: PluginRegistration, signal: AbortSignal): Promise<void> {
+    const { clock, tokenCheck, log } = this.#options;
+    const { name, endpoint } = registration;
+    const calls = socketCalls(endpoint);
+    try {
+      const check = tokenCheck();
+      if (check) {
+        const what = `GetToken of ${name}`;
+        const token = await withDeadline(clock, this.#timeoutMs, what, signal, (scoped) =>
+          calls.getToken(scoped),
+        );
+        await check(name, token, signal);
+      }
+      signal.throwIfAborted();
+      if (this.#isClosed) throw stopped("eviction has stopped");
+    } catch (error) {
+      calls.close();
+      throw error;
+    }
+    this.#stop(name, "replaced by a newer registration");
+    const plugin = newServedPlugin(name, registration, calls);
+    this.#served.set(name, plugin);
+    this.#options.metrics.plugins.set(this.#served.size);
+    void followRoundRequests(plugin, this.#options);
+    log.info({ plugin: name, endpoint }, "eviction plugin registered");
+  }
+
+  deregister(registration: PluginRegistration, reason: string): void {
+    const { name, generation } = registration;
+    if (this.#served.get(name)?.registration?.generation !== generation) return;
+    this.#stop(name, reason);
+    this.#served.delete(name);
+    const { log, metrics } = this.#options;
+    metrics.plugins.set(this.#served.size);
+    this.#left(name);
+    log.warn(
+      { plugin: name, reason },
+      "eviction plugin disconnected, its conditions stay for their transition period",
+    );
+  }
+
+  /**
+   * Calls GetEvictPods and ThresholdMet of all plugins at once. A call that fails or is late has its failure for an
+   * answer; one that a plugin does not implement (gRPC's UNIMPLEMENTED) counts as answered with nothing to report.
+   */
+  async ask(offer: PodOffer, signal: AbortSignal): Promise<PluginAnswers[]> {
+    return await Promise.all(
+      [...this.#served.values()].map(async (plugin) => {
+        const [evictPods, threshold] = await Promise.all([
+          this.#call<EvictPodsAnswer>(plugin, "GetEvictPods", noPods, signal, (scoped) =>
+            plugin.calls.getEvictPods(offer, scoped),
+          ),
+          this.#call<ThresholdAnswer>(plugin, "ThresholdMet", notMet, signal, (scoped) =>
+            plugin.calls.thresholdMet(offer, scoped),
+          ),
+        ]);
+        return { plugin: plugin.name, evictPods, threshold };
+      }),
+    );
+  }
+
+  /** Asks the questions, all at once. The last failure of a plugin that is not asked no longer counts. */
+  async askTop(
+    offer: PodOffer,
+    questions: readonly TopQuestion[],
+    signal: AbortSignal,
+  ): Promise<{ plugin: string; top: Answered<TopAnswer> }[]> {
+    const asked = new Set(questions.map(({ plugin }) => plugin));
+    for (const { name, errors } of this.#served.values()) {
+      if (!asked.has(name)) errors.delete("GetTopEvictionPods");
+    }
+    return await Promise.all(
+      questions.map(async (question) => {
+        const plugin = this.#served.get(question.plugin);
+        if (!plugin) return { plugin: question.plugin, top: { failure: "the plugin disconnected" } };
+        const top = await this.#call<TopAnswer>(plugin, "GetTopEvictionPods", noTopPods, signal, (scoped) =>
+          plugin.calls.getTopEvictionPods(offer, question, scoped),
+        );
+        return { plugin: plugin.name, top };
+      }),
+    );
+  }
+
+  /**
+   * Ends a round, when all of it is counted. Takes what it refused of plugins' conditions, for `status`; a refusal that
+   * the round before did not have is logged. Series of plugins that left meanwhile are removed.
+   */
+  endRound(problems: readonly ConditionProblem[]): void {
+    for (const name of this.#leavers) if (!this.#served.has(name)) forgetPlugin(this.#options.metrics, name);
+    this.#leavers.clear();
+    for (const plugin of this.#served.values()) {
+      const refused = problems.filter(({ plugins }) => plugins.includes(plugin.name));
+      for (const { condition, reason, message } of refused) {
+        if (plugin.problems.includes(message)) continue;
+        const fields = { plugin: plugin.name, condition, reason, message };
+        this.#options.log.warn(fields, "condition of an eviction plugin refused");
+      }
+      plugin.problems = refused.map(({ message }) => message);
+    }
+  }
+
+  // One whose sampling throws is not sampled again: a defect of one plugin stops neither the others nor its own rounds.
+  #crossedBy(plugin: ServedPlugin, sample: HostSample): readonly string[] {
+    if (!plugin.calls.crossed || this.#unsampled.has(plugin)) return [];
+    try {
+      return plugin.calls.crossed(sample);
+    } catch (error) {
+      this.#unsampled.add(plugin);
+      this.#options.log.error({ err: error, plugin: plugin.name }, "eviction plugin can't be sampled");
+      return [];
+    }
+  }
+
+  /** Whether any plugin is to be sampled between rounds. */
+  get areSampled(): boolean {
+    return [...this.#served.values()].some(({ calls }) => calls.crossed !== undefined);
+  }
+
+  /** Requests for a round of the plugins that have a threshold which is crossed and was not by the sample before. */
+  newlyCrossed(sample: HostSample): RoundRequest[] {
+    const requests: RoundRequest[] = [];
+    for (const plugin of this.#served.values()) {
+      const before = plugin.crossed;
+      plugin.crossed = this.#crossedBy(plugin, sample);
+      const added = plugin.crossed.filter((threshold) => !before.includes(threshold));
+      if (added.length > 0) requests.push({ plugin: plugin.name, reason: `crossed: ${added.join(", ")}` });
+    }
+    return requests;
+  }
+
+  /** Lets go of every channel, and takes no plugin any more. Call when no round runs. */
+  close(): void {
+    this.#isClosed = true;
+    for (const plugin of this.#served.values()) {
+      if (plugin.registration === undefined) continue;
+      this.#stop(plugin.name, "eviction stops");
+      this.#served.delete(plugin.name);
+    }
+  }
+
+  status(): EvictionPluginStatus[] {
+    return this.names.map((name) => statusOf(this.#served.get(name)!));
+  }
+
+  /**
+   * Fails while the last call to an in-tree plugin failed. A failing plugin of another team is named, and the check
+   * passes: it must not take the agent out of service.
+   */
+  healthCheck(): HealthCheck {
+    return { name: "EvictionPluginsReady", kind: "ready", check: () => this.#check() };
+  }
+
+  #check(): HealthResult {
+    const failing = this.status().filter(({ lastError }) => lastError !== undefined);
+    if (failing.length === 0) return { ok: true, message: `${this.#served.size} plugins answer` };
+    const texts = failing.map(({ name, lastError }) => `${name}: ${lastError}`);
+    return { ok: !failing.some(({ inTree }) => inTree), message: texts.join("; ").slice(0, 2_000) };
+  }
+
+  #left(name: string): void {
+    forgetPlugin(this.#options.metrics, name);
+    this.#leavers.add(name);
+  }
+
+  #inTreeNames(): string[] {
+    return [...this.#served.values()].flatMap(({ name, registration }) => (registration ? [] : [name]));
+  }
+
+  #stop(name: string, reason: string): void {
+    const plugin = this.#served.get(name);
+    plugin?.scope.abort(stopped(reason));
+    plugin?.calls.close();
+  }
+
+  async #call<T>(
+    plugin: ServedPlugin,
+    method: PluginMethod,
+    nothing: T,
+    signal: AbortSignal,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<Answered<T>> {
+    const { clock, metrics } = this.#options;
+    const startedAt = clock.monotonic();
+    // Ends with the round and with the registration.
+    using scope = childScope(signal);
+    const onGone = () => scope.abort(plugin.scope.signal.reason);
+    plugin.scope.signal.addEventListener("abort", onGone, { once: true });
+    try {
+      const answer = await withDeadline(clock, this.#patienceWith(plugin), method, scope.signal, work);
+      this.#answered(plugin, method, startedAt);
+      plugin.unimplemented.delete(method);
+      return { answer };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (codeOf(error) === "unsupported") {
+        this.#answered(plugin, method, startedAt);
+        this.#notImplemented(plugin, method);
+        return { answer: nothing };
+      }
+      this.#failed(plugin, method, error);
+      return { failure: messageOf(error).slice(0, 1_000) };
+    } finally {
+      plugin.scope.signal.removeEventListener("abort", onGone);
+      if (!plugin.scope.signal.aborted) {
+        const seconds = (clock.monotonic() - startedAt) / 1000;
+        metrics.callDuration.observe({ plugin: plugin.name, method }, seconds);
+      }
+    }
+  }
+
+  #answered(plugin: ServedPlugin, method: PluginMethod, startedAt: number): void {
+    const { clock } = this.#options;
+    plugin.errors.delete(method);
+    plugin.answeredAt = clock.now();
+    if (clock.monotonic() - startedAt < SUSPECT_MS) plugin.suspects.delete(method);
+  }
+
+  #notImplemented(plugin: ServedPlugin, method: PluginMethod): void {
+    if (plugin.unimplemented.has(method)) return;
+    plugin.unimplemented.add(method);
+    this.#options.log.info(
+      { plugin: plugin.name, method },
+      "eviction plugin does not implement an optional call",
+    );
+  }
+
+  #patienceWith(plugin: ServedPlugin): number {
+    const now = this.#options.clock.monotonic();
+    const isSuspect = [...plugin.suspects.values()].some((since) => now - since < SUSPICION_LASTS_MS);
+    return isSuspect ? Math.min(SUSPECT_MS, this.#timeoutMs) : this.#timeoutMs;
+  }
+
+  // A plugin that takes longer than a period would put off the next round.
+  get #timeoutMs(): number {
+    const { callTimeoutMs, syncPeriodMs } = this.#options.settings();
+    return Math.min(callTimeoutMs, syncPeriodMs);
+  }
+
+  #failed(plugin: ServedPlugin, method: PluginMethod, error: unknown): void {
+    const { clock, log, metrics } = this.#options;
+    const code = codeOf(error);
+    const message = `${method}: ${messageOf(error)}`.slice(0, 500);
+    if (code === "deadline") {
+      const since = plugin.suspects.get(method);
+      if (since === undefined || clock.monotonic() - since >= SUSPICION_LASTS_MS) {
+        plugin.suspects.set(method, clock.monotonic());
+      }
+    }
+    metrics.callFailures.inc({ plugin: plugin.name, method, code });
+    const isNews = !plugin.errors.has(method);
+    plugin.errors.set(method, message);
+    log[isNews ? "warn" : "debug"]({ err: error, plugin: plugin.name, method }, "eviction plugin failed");
+  }
+}

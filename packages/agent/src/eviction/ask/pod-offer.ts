@@ -1,0 +1,69 @@
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { EvictionRecord } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
+import type { CandidateRecord, TopQuestion } from "../decide/decision.ts";
+import type { EncodablePod } from "../observe/observed-pod.ts";
+
+// Field numbers of the requests in proto/evictionplugin/v1alpha1; the pods are field 1 of all three.
+const ACTIVE_PODS = 1;
+const TOP_N = 2;
+const EVICTION_SCOPE = 3;
+const EVICTION_RECORDS = 4;
+
+/**
+ * The candidates of one round as all plugins are offered them. They are encoded once, when the first plugin needs
+ * bytes; every call sends the same ones.
+ */
+export class PodOffer {
+  /** Sorted by UID. */
+  readonly pods: readonly EncodablePod[];
+  #bytes: Buffer | undefined;
+
+  constructor(pods: readonly EncodablePod[]) {
+    this.pods = pods;
+  }
+
+  /** The body of GetEvictPods and ThresholdMet, and the beginning of any GetTopEvictionPods. */
+  get bytes(): Buffer {
+    this.#bytes ??= encodePods(this.pods);
+    return this.#bytes;
+  }
+
+  /** The pods a question offers. */
+  podsFor({ candidateUids }: TopQuestion): readonly EncodablePod[] {
+    if (candidateUids === null) return this.pods;
+    const wanted = new Set(candidateUids);
+    return this.pods.filter(({ pod }) => wanted.has(pod.uid));
+  }
+
+  /** The body of GetTopEvictionPods, in pieces to be sent one after another. */
+  topRequest(question: TopQuestion): Buffer[] {
+    const pods = question.candidateUids === null ? this.bytes : encodePods(this.podsFor(question));
+    const writer = new BinaryWriter()
+      .tag(TOP_N, WireType.Varint)
+      .uint64(question.topN)
+      .tag(EVICTION_SCOPE, WireType.LengthDelimited)
+      .string(question.scope);
+    for (const record of question.records ?? []) {
+      writer.tag(EVICTION_RECORDS, WireType.LengthDelimited).bytes(encodeRecord(record));
+    }
+    const rest = writer.finish();
+    return [pods, Buffer.from(rest.buffer, rest.byteOffset, rest.byteLength)];
+  }
+}
+
+function encodeRecord({ buckets, ...record }: CandidateRecord): Uint8Array {
+  const list = buckets.map(({ time, duration, count }) => ({
+    time: BigInt(time),
+    duration: BigInt(duration),
+    count: BigInt(count),
+  }));
+  return EvictionRecord.encode(EvictionRecord.fromPartial({ ...record, buckets: { list } })).finish();
+}
+
+function encodePods(pods: readonly EncodablePod[]): Buffer {
+  const encoded = pods.map((pod) => pod.encoded());
+  const headers = encoded.map((bytes) =>
+    new BinaryWriter().tag(ACTIVE_PODS, WireType.LengthDelimited).uint32(bytes.length).finish(),
+  );
+  return Buffer.concat(encoded.flatMap((bytes, index) => [headers[index]!, bytes]));
+}

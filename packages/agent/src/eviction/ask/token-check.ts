@@ -1,0 +1,30 @@
+import type { AccessQuestion, KubeApiClient } from "@nodekeeper/core/kube";
+import { NodekeeperError } from "@nodekeeper/core/lib";
+
+/** Refuses a plugin whose token proves nothing: throws `unauthenticated` or `forbidden`, or what the API server answers. */
+export type TokenCheck = (plugin: string, token: string, signal: AbortSignal) => Promise<void>;
+
+// Who may evict pods itself may ask the agent to.
+const mayEvict: AccessQuestion = { verb: "create", group: "", resource: "pods", subresource: "eviction" };
+const LONGEST_TOKEN = 64 * 1024;
+
+/** Has the API server review a plugin's token, and whether its account may evict pods. */
+export function reviewedTokens(client: Pick<KubeApiClient, "reviewToken" | "reviewAccessOf">): TokenCheck {
+  return async (plugin, token, signal) => {
+    if (token === "") throw new NodekeeperError("unauthenticated", `${plugin} has no token`);
+    if (token.length > LONGEST_TOKEN)
+      throw new NodekeeperError("invalid", `the token of ${plugin} is too long`);
+    const { user, reason } = await client.reviewToken(token, { signal });
+    if (user === undefined) {
+      const because = reason ? `: ${reason}` : "";
+      throw new NodekeeperError("unauthenticated", `the token of ${plugin} is not valid${because}`);
+    }
+    const access = await client.reviewAccessOf(user, mayEvict, { signal });
+    if (access.allowed) return;
+    const because = access.reason ? `: ${access.reason}` : "";
+    throw new NodekeeperError(
+      "forbidden",
+      `${user.username}, the account of ${plugin}, may not create pods/eviction${because}`,
+    );
+  };
+}

@@ -1,0 +1,95 @@
+import { quote } from "@nodekeeper/core/lib";
+import type { ConditionProgress, MergedCondition } from "./conditions.ts";
+import type { EvictionPolicy } from "./policy.ts";
+
+/** A taint the Node shall have. */
+export interface NodeTaint {
+  /** "nodekeeper.dev/MemoryPressure" */
+  key: string;
+  effect: string;
+  /** For `timeAdded`: milliseconds since the epoch. */
+  since: number;
+  /** Which plugins report what, for people. */
+  why: string;
+}
+
+/** A taint the CustomNodeResource shall have, for pods of one QoS level. */
+export interface CustomNodeResourceTaint extends NodeTaint {
+  qosLevel: string;
+}
+
+/** All taints that conditions lead to; none other with our prefix shall stay. */
+export interface WantedTaints {
+  node: NodeTaint[];
+  customNodeResource: CustomNodeResourceTaint[];
+}
+
+/** Why a condition, or one effect of it, does not become a taint. */
+export type ConditionProblemReason = "invalidName" | "invalidEffect" | "effectNotAllowed";
+
+/** A condition, or one effect of it, that does not become a taint. */
+export interface ConditionProblem {
+  condition: string;
+  /** The plugins that reported it, sorted. */
+  plugins: string[];
+  reason: ConditionProblemReason;
+  /** For people: names the condition, and what is wrong. */
+  message: string;
+}
+
+/** What decides about taints besides conditions. */
+export type TaintRules = Pick<EvictionPolicy, "taintPrefix" | "taintEffects">;
+
+const knownEffects: readonly string[] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+// The only level whose pods katalyst's scheduler keeps away by such a taint.
+const tainableLevels: readonly string[] = ["reclaimed_cores"];
+// The name part of a qualified name: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
+const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+
+/**
+ * The taints of merged conditions, in their order. What is malformed, or has an effect that the operator does not
+ * allow, is left out and is a problem of the plugins that reported it; the rest of a condition is kept.
+ */
+export function taintsOf(
+  { conditions, merged }: ConditionProgress,
+  { taintPrefix, taintEffects }: TaintRules,
+): { taints: WantedTaints; problems: ConditionProblem[] } {
+  const taints: WantedTaints = { node: [], customNodeResource: [] };
+  const problems: ConditionProblem[] = [];
+  for (const { target, name, effects, plugins, since, why } of merged) {
+    if (!namePart.test(name)) {
+      const message = `condition ${quote(name)}: the name can't be the last part of a taint's key`;
+      problems.push({ condition: name, plugins, reason: "invalidName", message });
+      continue;
+    }
+    const key = `${taintPrefix}/${name}`;
+    for (const text of effects) {
+      const refuse = (reason: ConditionProblemReason, why: string) => {
+        const reporting = conditions.filter(
+          (one) => one.target === target && one.name === name && one.effects.includes(text),
+        );
+        const message = `condition ${quote(name)}: ${quote(text)} ${why}`;
+        problems.push({ condition: name, plugins: reporting.map(({ plugin }) => plugin), reason, message });
+      };
+      const { effect, qosLevel } = effectOf(target, text);
+      if (effect === undefined) refuse("invalidEffect", expectedEffect[target]);
+      else if (!taintEffects.includes(effect)) refuse("effectNotAllowed", "is not in eviction.taintEffects");
+      else if (qosLevel === undefined) taints.node.push({ key, effect, since, why });
+      else taints.customNodeResource.push({ qosLevel, key, effect, since, why });
+    }
+  }
+  return { taints, problems };
+}
+
+const expectedEffect = {
+  node: `is not an effect of a taint (${knownEffects.join(", ")})`,
+  customNodeResource: "is not of the form reclaimed_cores/<effect>",
+};
+
+// A Node's effect stands alone, a CustomNodeResource's behind a QoS level. No effect: it is malformed.
+function effectOf(target: MergedCondition["target"], text: string): { effect?: string; qosLevel?: string } {
+  if (target === "node") return knownEffects.includes(text) ? { effect: text } : {};
+  const [qosLevel = "", effect = "", ...more] = text.split("/");
+  const isSound = more.length === 0 && knownEffects.includes(effect) && tainableLevels.includes(qosLevel);
+  return isSound ? { effect, qosLevel } : {};
+}

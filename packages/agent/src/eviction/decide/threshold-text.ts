@@ -1,0 +1,20 @@
+import { roundedBytes } from "@nodekeeper/core/lib";
+import type { ThresholdAnswer } from "./answers.ts";
+
+/** What of a threshold people read. */
+export type ThresholdValues = Pick<ThresholdAnswer, "observedValue" | "thresholdValue" | "operator"> &
+  Partial<Pick<ThresholdAnswer, "unit">>;
+
+/** "memory 0.93 > threshold 0.8", "memory 512Mi < threshold 1Gi" where the plugin gives the unit. */
+export function thresholdText(scope: string, values: ThresholdValues): string {
+  const { observedValue, thresholdValue, operator, unit = "" } = values;
+  const side = operator === "lessThan" ? "<" : ">";
+  return `${scope || "value"} ${valueText(observedValue, unit)} ${side} threshold ${valueText(thresholdValue, unit)}`;
+}
+
+function valueText(value: number | null, unit: string): string {
+  if (value === null) return "unknown";
+  if (unit === "bytes") return roundedBytes(value);
+  if (unit === "" || unit === "%") return `${value}${unit}`;
+  return `${value} ${unit}`;
+}

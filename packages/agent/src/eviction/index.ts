@@ -1,0 +1,88 @@
+export { ConditionReporter } from "./act/condition-reporter.ts";
+export { ContainerDeaths, type ContainerDeathsOptions } from "./act/container-deaths.ts";
+export { ContainerKiller, type ContainerKillerOptions } from "./act/container-killer.ts";
+export { DeletionKiller } from "./act/deletion-killer.ts";
+export { EvictionApiKiller } from "./act/eviction-api-killer.ts";
+export { EvictionSender, type EvictionSenderOptions } from "./act/eviction-sender.ts";
+export { PodEvictor, type PodEvictorOptions } from "./act/evictor.ts";
+export { createEvictorMetrics, type EvictorMetrics } from "./act/evictor-metrics.ts";
+export { createHostPathNotifierMetrics, HostPathNotifier } from "./act/host-path-notifier.ts";
+export type { Killer, KillerName, KillerTable } from "./act/killer.ts";
+export { NodeTainter, type NodeTainterOptions } from "./act/node-tainter.ts";
+export { OomEvents } from "./act/oom-events.ts";
+export { namingNode } from "./act/pod-events.ts";
+export { createTaintMetrics, type TaintMetrics } from "./act/taint-metrics.ts";
+export { noPods, noTopPods, notMet } from "./ask/empty-answers.ts";
+export { EvictionPlugins, type EvictionPluginsOptions } from "./ask/plugins.ts";
+export type { EvictionPluginStatus } from "./ask/served-plugin.ts";
+export type { EvictionSource } from "./ask/source.ts";
+export { ThresholdSampler, type ThresholdSamplerOptions } from "./ask/threshold-sampler.ts";
+export { reviewedTokens, type TokenCheck } from "./ask/token-check.ts";
+export type {
+  Answered,
+  ConditionAnswer,
+  EvictPodAnswer,
+  EvictPodsAnswer,
+  MetType,
+  PluginAnswers,
+  ThresholdAnswer,
+  TopAnswer,
+  TopAnswers,
+} from "./decide/answers.ts";
+export type { Exclusion, ExclusionReason, Selection } from "./decide/candidates.ts";
+export type { MergedCondition } from "./decide/conditions.ts";
+export { decide } from "./decide/decide.ts";
+export type {
+  Ask,
+  CallFailure,
+  Decision,
+  MetThreshold,
+  Notification,
+  RankedCandidate,
+  Refusal,
+  TopQuestion,
+  Victim,
+  Withdrawal,
+} from "./decide/decision.ts";
+export type { EvictionPod, PodOwner, PodReference, QosClass, QosLevel } from "./decide/pods.ts";
+export { defaultEvictionPolicy, type EvictionPolicy } from "./decide/policy.ts";
+export { type RefusalReason, refusalReasons } from "./decide/refusals.ts";
+export type { DecideInput, EvictionOutcome, RoundInput } from "./decide/round.ts";
+export { type EvictionState, emptyEvictionState } from "./decide/state.ts";
+export type {
+  ConditionProblem,
+  ConditionProblemReason,
+  CustomNodeResourceTaint,
+  NodeTaint,
+  WantedTaints,
+} from "./decide/taints.ts";
+export { thresholdText } from "./decide/threshold-text.ts";
+export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
+export { type EncodablePod, type ObservedPod, observeJson, type PodDetails } from "./observe/observed-pod.ts";
+export { PodWatch, type PodWatchOptions } from "./observe/pod-watch.ts";
+export type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
+export type {
+  ExplainedRound,
+  ExplainedThreshold,
+  Neighbour,
+  PodExplanation,
+} from "./records/explain.ts";
+export type { ExplainedCondition, NodeExplanation } from "./records/explain-node.ts";
+export { heldText } from "./records/held-text.ts";
+export type { ContainerExit, PodEnding } from "./records/pod-ending.ts";
+export { type NodePod, PodHistory, type PodHistoryOptions } from "./records/pod-history.ts";
+export { type HistoryLine, importLine } from "./records/record-lines.ts";
+export { RecordQueries } from "./records/record-queries.ts";
+export { EvictionRecords, type EvictionRecordsOptions } from "./records/records.ts";
+export {
+  addToReplay,
+  emptyReplay,
+  type Replay,
+  type ReplayedRound,
+  type ReplayedVictim,
+} from "./records/replay.ts";
+export type { RoundRecord } from "./records/round-record.ts";
+export type { RoundSummary } from "./records/round-summary.ts";
+export { storedTaints } from "./records/stored-taints.ts";
+export { createEvictionRoundMetrics, type EvictionRoundMetrics } from "./round-metrics.ts";
+export { defaultEvictionSettings, type EvictionSettings } from "./round-settings.ts";

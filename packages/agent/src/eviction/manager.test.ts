@@ -1,0 +1,424 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { observeJson } from "./observe/observed-pod.ts";
+import { sourceOf, TestAgent } from "./testing/manager-setup.ts";
+import { FakePods, jsonPod } from "./testing/round-parts.ts";
+import { evictPod, named, namesOf, nodeCondition, testThreshold } from "./testing/rounds.ts";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nke-"));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const forcing = (...names: string[]) =>
+  sourceOf("forcing", {
+    getEvictPods: async () => ({
+      pods: names.map((name) => evictPod(name, { force: true })),
+      condition: null,
+    }),
+  });
+const hard = testThreshold({ metType: "hard", observedValue: 0.95 });
+
+describe("a round", () => {
+  it("evicts what plugins ask for, and writes it down with its input", async () => {
+    using agent = new TestAgent(directory, new FakePods("a", "b"), [forcing("b")]);
+    await agent.round();
+    expect(namesOf(agent.evictor.begun)).toEqual(["b"]);
+    const [record] = [...agent.records.rounds()];
+    expect(record?.input.pods.map((pod) => pod.name)).toEqual(["a", "b"]);
+    expect(namesOf(record?.decision.victims ?? [])).toEqual(["b"]);
+    expect(agent.manager.healthCheck().check().ok).toBe(true);
+  });
+
+  it("is not written down where nothing happened", async () => {
+    using agent = new TestAgent(directory, new FakePods("a"), [sourceOf("quiet")]);
+    await agent.round();
+    await agent.round();
+    expect([...agent.records.rounds()]).toEqual([]);
+  });
+
+  it("offers plugins no protected pod", async () => {
+    const pods = new FakePods("a");
+    pods.pods.set("s", observeJson(jsonPod("s", { spec: { priority: 2_000_001_000 } })));
+    const offered: string[][] = [];
+    const plugin = sourceOf("curious", {
+      thresholdMet: async (seen) => {
+        offered.push(seen.map(({ pod }) => pod.name));
+        return testThreshold();
+      },
+    });
+    using agent = new TestAgent(directory, pods, [plugin]);
+    await agent.round();
+    expect(offered).toEqual([["a"]]);
+  });
+
+  it("asks for top pods once the threshold has been met for its grace period", async () => {
+    const plugin = sourceOf("memory", {
+      thresholdMet: async () => ({ ...hard, gracePeriodSeconds: 10 }),
+      getTopEvictionPods: async (pods, { topN }) => ({
+        pods: pods.slice(0, topN).map(({ pod }) => pod),
+        gracePeriodSeconds: null,
+      }),
+    });
+    using agent = new TestAgent(directory, new FakePods("a", "b"), [plugin]);
+    await agent.round();
+    await agent.round();
+    expect(agent.evictor.begun).toEqual([]);
+    await agent.round();
+    expect(namesOf(agent.evictor.begun)).toEqual(["a"]);
+  });
+
+  it("is skipped while the pods are not known, and says so", async () => {
+    const pods = new FakePods("a");
+    pods.isSynced = false;
+    using agent = new TestAgent(directory, pods, [forcing("a")]);
+    await agent.round();
+    expect(agent.manager.healthCheck().check()).toEqual({
+      ok: false,
+      message: "the API server has not listed the pods of this node yet",
+    });
+    expect(agent.evictor.begun).toEqual([]);
+    pods.isSynced = true;
+    await agent.round();
+    expect(agent.manager.healthCheck().check().ok).toBe(true);
+  });
+
+  it("takes no more than the burst from a plugin that names all of 2,000 pods, forced, each round", async () => {
+    const names = Array.from({ length: 2_000 }, (_, at) => `pod-${at}`);
+    using agent = new TestAgent(directory, new FakePods(...names), [forcing(...names)]);
+    for (let count = 1; count <= 5; count++) {
+      await agent.round();
+      expect(agent.evictor.begun).toHaveLength(3 * count);
+    }
+    expect(new Set(namesOf(agent.evictor.begun)).size).toBe(15);
+    expect([...agent.records.rounds()]).toHaveLength(5);
+  });
+
+  it("is not stopped by one that fails", async () => {
+    using agent = new TestAgent(directory, new FakePods("a", "b"), [forcing("a")]);
+    agent.evictor.onBegin = () => {
+      throw new Error("a defect");
+    };
+    await agent.round();
+    expect(agent.manager.healthCheck().check()).toEqual({
+      ok: false,
+      message: "the last round failed: a defect",
+    });
+    agent.evictor.onBegin = () => {};
+    await agent.round();
+    expect(agent.manager.healthCheck().check().ok).toBe(true);
+  });
+
+  it("in dry run evicts nobody, and counts who would have gone", async () => {
+    using agent = new TestAgent(directory, new FakePods("a", "b"), [forcing("a")]);
+    agent.policy.dryRunPlugins = ["*"];
+    await agent.round();
+    expect(agent.evictor.begun).toEqual([]);
+    const text = await agent.registry.metrics();
+    expect(text).toContain('nodekeeper_eviction_dry_run_victims_total{plugin="forcing",kind="forced"} 1');
+    expect(text).toContain('nodekeeper_eviction_refusals_total{reason="dryRun"} 1');
+    expect(text).toContain('nodekeeper_eviction_rounds_total{result="done"} 1');
+    expect(text).toContain('nodekeeper_eviction_round_duration_seconds_count{step="decide"} 1');
+  });
+
+  it("calls back what is under way when the pressure is gone", async () => {
+    let metType: "hard" | "none" = "hard";
+    const plugin = sourceOf("memory", {
+      thresholdMet: async () => ({ ...hard, metType }),
+      getTopEvictionPods: async (pods) => ({ pods: [pods[0]!.pod], gracePeriodSeconds: null }),
+    });
+    using agent = new TestAgent(directory, new FakePods("a", "b"), [plugin]);
+    await agent.round();
+    expect(namesOf(agent.evictor.begun)).toEqual(["a"]);
+    metType = "none";
+    await agent.round();
+    expect(agent.evictor.withdrawn).toMatchObject([{ name: "a", stage: "begun" }]);
+    agent.evictor.outcomes.push({ uid: "a", result: "withdrawn", message: "nothing was sent" });
+    await agent.round();
+    expect(agent.manager.state.pending).toEqual([]);
+  });
+
+  it("in which a pressure finds no pod is recorded once, and again when something about it changes", async () => {
+    let metType: "hard" | "none" = "hard";
+    let found: string[] = [];
+    const plugin = sourceOf("memory", {
+      thresholdMet: async () => ({ ...hard, metType, observedValue: Math.random() }),
+      getTopEvictionPods: async () => ({ pods: found.map(named), gracePeriodSeconds: null }),
+    });
+    using agent = new TestAgent(directory, new FakePods("a"), [plugin]);
+    const recorded = () => [...agent.records.rounds()].length;
+    for (let count = 0; count < 10; count++) await agent.round();
+    expect(recorded()).toBe(1);
+    metType = "none";
+    await agent.round();
+    metType = "hard";
+    await agent.round();
+    expect(recorded()).toBe(2);
+    found = ["a"];
+    await agent.round();
+    expect(recorded()).toBe(3);
+    // Its victim holds the pressure back: once more, however long that lasts.
+    for (let count = 0; count < 10; count++) await agent.round();
+    expect(recorded()).toBe(4);
+  });
+
+  it("never overlaps another, though its steps take longer than the period", async () => {
+    let running = 0;
+    let most = 0;
+    let asked = 0;
+    const slowly = async () => {
+      most = Math.max(most, ++running);
+      asked++;
+      await agent.clock.sleep(4_000);
+      running--;
+    };
+    const slow = sourceOf("slow", {
+      thresholdMet: async () => {
+        await slowly();
+        return hard;
+      },
+      getTopEvictionPods: async () => {
+        await slowly();
+        return { pods: [], gracePeriodSeconds: null };
+      },
+    });
+    using agent = new TestAgent(directory, new FakePods("a"), [slow]);
+    await agent.round();
+    for (let count = 0; count < 8; count++) await agent.round();
+    expect(asked).toBe(11);
+    expect(most).toBe(1);
+  });
+
+  it("goes on when the state can't be written, and turns its health check", async () => {
+    using agent = new TestAgent(directory, new FakePods("a"), [forcing("a")]);
+    agent.database.connection.exec("DROP TABLE eviction_state");
+    await agent.round();
+    expect(namesOf(agent.evictor.begun)).toEqual(["a"]);
+    expect(agent.manager.healthCheck().check().message).toMatch(/can't be written down: no such table/);
+  });
+
+  it("tells pods that want to know, once in a while", async () => {
+    const pods = new FakePods();
+    const annotations = { "katalyst.kubewharf.io/pod_soft_evict_notify": "true" };
+    pods.pods.set("a", observeJson(jsonPod("a", { metadata: { annotations } })));
+    const plugin = sourceOf("soft", {
+      getEvictPods: async () => ({ pods: [evictPod("a")], condition: null }),
+    });
+    using agent = new TestAgent(directory, pods, [plugin]);
+    await agent.round();
+    await agent.round();
+    expect(agent.events).toHaveLength(1);
+    expect(agent.events[0]).toMatchObject({ reason: "SoftEvictionNotice", regarding: { uid: "a" } });
+    for (let count = 0; count < 60; count++) await agent.round();
+    expect(agent.events).toHaveLength(2);
+  });
+});
+
+describe("an agent that is stopped", () => {
+  it("writes down the last steps of evictions", async () => {
+    const pods = new FakePods("a");
+    const agent = new TestAgent(directory, pods, [forcing("a")]);
+    await agent.round();
+    agent.evictor.steps.push({ uid: "a", at: agent.clock.now(), message: "POST eviction: 201" });
+    await agent.stop();
+    using next = new TestAgent(directory, pods);
+    expect(next.records.steps("a")).toMatchObject([{ message: "POST eviction: 201" }]);
+  });
+});
+
+describe("an agent that is killed", () => {
+  it("between decision and eviction leaves the decision to the first round of the next", async () => {
+    const pods = new FakePods("a", "b", "c");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      agent.evictor.onBegin = () => agent.kill();
+      await agent.round();
+    }
+    using next = new TestAgent(directory, pods, [forcing("b")]);
+    await next.round();
+    expect(next.evictor.resumed).toEqual([]);
+    expect(namesOf(next.evictor.begun)).toEqual(["b"]);
+  });
+
+  it("between decision and eviction: what no plugin asks for any more is not evicted, and that is recorded", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      await agent.round();
+    }
+    using next = new TestAgent(directory, pods, [forcing()]);
+    await next.round();
+    await next.round();
+    expect(next.evictor.begun).toEqual([]);
+    expect(next.manager.state).toMatchObject({ pending: [], interrupted: [], recent: [] });
+    expect([...next.records.rounds()].at(-1)?.decision.withdrawals).toMatchObject([
+      { name: "b", reason: expect.stringContaining("not sent before the agent restarted") },
+    ]);
+  });
+
+  it("after the API server accepted it, before that was written down, only follows the terminating pod", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      await agent.round();
+    }
+    pods.pods.set(
+      "b",
+      observeJson(jsonPod("b", { metadata: { deletionTimestamp: "2023-11-14T22:13:20Z" } })),
+    );
+    using next = new TestAgent(directory, pods, [forcing("b")]);
+    await next.round();
+    expect(next.evictor.begun).toEqual([]);
+    expect(namesOf(next.evictor.resumed)).toEqual(["b"]);
+    expect(next.manager.state.pending).toMatchObject([{ name: "b", acceptedAt: next.clock.now() }]);
+    expect(next.manager.state.recent).toMatchObject([{ uid: "b", releasedAt: null }]);
+  });
+
+  it("after it was accepted, before its end was written down, follows it and starts it no second time", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      await agent.round();
+      const at = agent.clock.monotonic();
+      agent.evictor.accept({ uid: "b", at, deadline: at + 60_000 });
+    }
+    using next = new TestAgent(directory, pods, [forcing("b")]);
+    await next.round();
+    expect(next.evictor.resumed).toMatchObject([{ name: "b", deadline: next.clock.now() + 60_000 }]);
+    next.evictor.outcomes.push({ uid: "b", result: "gone", message: "gone" });
+    pods.pods.delete("b");
+    await next.round();
+    expect(next.evictor.begun).toEqual([]);
+    expect(next.manager.state.pending).toEqual([]);
+  });
+
+  it("for days: what it had sent is past its deadline, and nothing of it is evicted", async () => {
+    const pods = new FakePods("a", "b");
+    const days = 3 * 86_400_000;
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      agent.bootTime = { id: "one", uptimeMs: 1_000_000 };
+      await agent.round();
+      agent.evictor.accept({ uid: "b", at: 0, deadline: 60_000 });
+    }
+    using next = new TestAgent(directory, pods, [forcing()]);
+    next.clock.jump(days);
+    next.bootTime = { id: "one", uptimeMs: 1_000_000 + days };
+    await next.round();
+    expect(next.evictor.begun).toEqual([]);
+    expect(next.evictor.resumed).toMatchObject([{ name: "b", deadline: next.clock.now() - days + 60_000 }]);
+    expect(next.manager.state.pending).toEqual([]);
+  });
+
+  it("before a decision has done nothing", async () => {
+    const pods = new FakePods("a");
+    const dying = sourceOf("forcing", {
+      getEvictPods: async () => {
+        agent.kill();
+        return { pods: [evictPod("a", { force: true })], condition: null };
+      },
+    });
+    const agent = new TestAgent(directory, pods, [dying]);
+    await agent.round();
+    expect(agent.evictor.begun).toEqual([]);
+    using next = new TestAgent(directory, pods, [forcing("a")]);
+    await next.round();
+    expect(next.evictor.resumed).toEqual([]);
+    expect(namesOf(next.evictor.begun)).toEqual(["a"]);
+  });
+});
+
+describe("taints", () => {
+  const pressing = sourceOf("pressing", {
+    thresholdMet: async () => ({ ...hard, condition: nodeCondition("MemoryPressure") }),
+  });
+
+  it("are removed after a restart only once the plugins that asked for them have answered", async () => {
+    const pods = new FakePods("a");
+    {
+      using agent = new TestAgent(directory, pods, [pressing]);
+      await agent.round();
+      // Added at once, and nothing is removed yet.
+      expect(agent.tainter.wanted.at(-1)).toMatchObject({
+        node: [{ key: "nodekeeper.dev/MemoryPressure" }],
+        isComplete: false,
+      });
+      for (let count = 0; count < 12; count++) await agent.round();
+      expect(agent.tainter.wanted.at(-1)).toMatchObject({ node: [{}], isComplete: true });
+    }
+    let isUp = false;
+    const late = sourceOf("pressing", {
+      thresholdMet: async () => {
+        if (!isUp) throw new Error("not yet");
+        return testThreshold();
+      },
+    });
+    using next = new TestAgent(directory, pods, [late]);
+    await next.round();
+    expect(next.tainter.wanted.at(-1)).toMatchObject({ node: [{}], isComplete: false });
+    isUp = true;
+    await next.round();
+    expect(next.tainter.wanted.at(-1)).toMatchObject({ node: [{}], isComplete: true });
+    for (let count = 0; count < 60; count++) await next.round();
+    expect(next.tainter.wanted.at(-1)?.node).toEqual([]);
+  });
+});
+
+describe("rounds out of turn", () => {
+  const request = { plugin: "memory", reason: "crossed" };
+
+  /** An agent whose plugin notes when it is asked. */
+  async function started() {
+    const askedAt: number[] = [];
+    const plugin = sourceOf("memory", {
+      thresholdMet: async () => {
+        askedAt.push(agent.clock.monotonic());
+        return testThreshold();
+      },
+    });
+    const agent = new TestAgent(directory, new FakePods("a"), [plugin]);
+    await agent.round();
+    return { agent, askedAt };
+  }
+
+  it("start at once, and the next regular round a period later", async () => {
+    const { agent, askedAt } = await started();
+    using _ = agent;
+    await agent.clock.step(1_234);
+    agent.manager.requestRound(request);
+    await agent.clock.step(5_000);
+    expect(askedAt).toEqual([0, 1_234, 6_234]);
+    const count = 'nodekeeper_eviction_rounds_out_of_turn_total{plugin="memory"} 1';
+    expect(await agent.registry.metrics()).toContain(count);
+  });
+
+  it("of a signal that flaps ten times a second start once a second", async () => {
+    const { agent, askedAt } = await started();
+    using _ = agent;
+    for (let flap = 0; flap < 100; flap++) {
+      agent.manager.requestRound(request);
+      await agent.clock.step(100);
+    }
+    expect(askedAt).toEqual([0, ...Array.from({ length: 11 }, (_, second) => second * 1_000)]);
+  });
+
+  it("are not started where they are off", async () => {
+    const { agent, askedAt } = await started();
+    using _ = agent;
+    agent.settings = { ...agent.settings, outOfTurnRounds: false };
+    agent.manager.requestRound(request);
+    await agent.clock.step(4_999);
+    expect(askedAt).toEqual([0]);
+  });
+
+  it("have the machine read again", async () => {
+    using agent = new TestAgent(directory, new FakePods("a"), [sourceOf("memory")]);
+    await agent.round();
+    agent.manager.requestRound(request);
+    await agent.clock.step(0);
+    expect(agent.refreshes).toBe(2);
+  });
+});

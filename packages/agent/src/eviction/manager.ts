@@ -1,0 +1,356 @@
+import type { EventRecorder } from "@nodekeeper/core/kube";
+import {
+  type BootTime,
+  type Clock,
+  type HealthCheck,
+  type HealthResult,
+  type Logger,
+  messageOf,
+  type Runnable,
+} from "@nodekeeper/core/lib";
+import type { HostPathNotifier } from "./act/host-path-notifier.ts";
+import { Notifier } from "./act/notifier.ts";
+import { TaintGate } from "./act/taint-gate.ts";
+import type { EvictionPlugins } from "./ask/plugins.ts";
+import { PodOffer } from "./ask/pod-offer.ts";
+import { selectCandidates } from "./decide/candidates.ts";
+import { conditionChanges, conditionChangeText } from "./decide/condition-changes.ts";
+import { decide } from "./decide/decide.ts";
+import type { Decision } from "./decide/decision.ts";
+import type { EvictionPolicy } from "./decide/policy.ts";
+import { type PreparedRound, prepareRound } from "./decide/prepare.ts";
+import type { DecideInput, EvictionOutcome, RoundInput } from "./decide/round.ts";
+import {
+  type Acceptance,
+  type EvictionState,
+  elapsedSince,
+  emptyEvictionState,
+  resumeState,
+  stateAt,
+  withAcceptances,
+} from "./decide/state.ts";
+import type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
+import { DecisionLog } from "./records/decision-log.ts";
+import { HeldLog } from "./records/held-log.ts";
+import type { EvictionRecords } from "./records/records.ts";
+import type { EvictionRoundMetrics, RoundStep } from "./round-metrics.ts";
+import { RoundPacing, type RoundRequest } from "./round-pacing.ts";
+import type { EvictionSettings } from "./round-settings.ts";
+
+export interface EvictionManagerOptions {
+  nodeName: string;
+  pods: NodePods;
+  plugins: EvictionPlugins;
+  evictor: Evictor;
+  tainter: Tainter;
+  records: EvictionRecords;
+  events: Pick<EventRecorder, "record">;
+  /** Notifies pods of soft evictions besides the Events; undefined where the operator set no path. */
+  hostPathNotifier?: Pick<HostPathNotifier, "notify"> | undefined;
+  /** Is called with each condition that is set or cleared, in words. */
+  onNodeEvent: (message: string) => void;
+  settings: () => EvictionSettings;
+  policy: () => EvictionPolicy;
+  /** Called as a round starts: what in-tree plugins read of the machine before is too old for it. */
+  refreshReadings?: () => void;
+  /** The machine's own time, a witness for how long the agent was not running. */
+  bootTime: () => BootTime | undefined;
+  clock: Clock;
+  log: Logger;
+  metrics: EvictionRoundMetrics;
+}
+
+/**
+ * Runs eviction's rounds, one at a time: observe, ask, decide, write down, act.
+ *
+ * 1. What is decided is in the state database before anything is done about it, and so is what was accepted. After a kill
+ *    at any point no pod is evicted twice, and what was not sent is decided again.
+ * 2. Time is monotonic: a step of the wall clock moves the times of the state with it.
+ */
+export class EvictionManager implements Runnable {
+  readonly name = "eviction";
+  readonly #options: EvictionManagerOptions;
+  readonly #notifier: Notifier;
+  readonly #gate: TaintGate;
+  readonly #pacing: RoundPacing;
+  readonly #held: HeldLog;
+  #state: EvictionState = emptyEvictionState();
+  /** Monotonic: what the time of the state is. */
+  #stateAt = 0;
+  // Taken from the evictor and not yet written down.
+  #outcomes: EvictionOutcome[] = [];
+  /** Evictions that were accepted since the round was prepared; monotonic times. */
+  #acceptances: Acceptance[] = [];
+  #steps: EvictionStep[] = [];
+  /** Monotonic: the end of the last round, or the start. */
+  #lastDone = 0;
+  readonly #decisionLog: DecisionLog;
+  #isRunning = false;
+  #hasDone = false;
+  #trouble: string | undefined;
+  #recordError: string | undefined;
+
+  constructor(options: EvictionManagerOptions) {
+    this.#options = options;
+    this.#notifier = new Notifier(options.events, options.clock);
+    this.#gate = new TaintGate(options.clock);
+    this.#decisionLog = new DecisionLog(options.log);
+    this.#pacing = new RoundPacing(options.clock);
+    this.#held = new HeldLog(options.log);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, plugins, settings, evictor } = this.#options;
+    const stopListening = evictor.onAccepted((acceptance) => this.#accepted(acceptance));
+    this.#restore();
+    this.#lastDone = clock.monotonic();
+    this.#isRunning = true;
+    while (!signal.aborted) {
+      const startedAt = clock.monotonic();
+      await this.#contained(signal);
+      if (signal.aborted) break;
+      // The first list of pods is there in a moment: its round need not wait for a whole period.
+      const periodMs = this.#hasDone ? settings().syncPeriodMs : FIRST_LOOK_MS;
+      const request = await this.#pacing.next(startedAt + periodMs, signal).catch(() => undefined);
+      if (request) this.#startsOutOfTurn(request);
+    }
+    this.#isRunning = false;
+    stopListening();
+    plugins.close();
+    this.#saveLastSteps();
+  }
+
+  /**
+   * Asks for a round before its time, because a threshold was crossed: it starts at once, but within a second at most
+   * one such round does. It decides by the same rules as any other.
+   */
+  requestRound(request: RoundRequest): void {
+    if (this.#options.settings().outOfTurnRounds) this.#pacing.request(request);
+  }
+
+  #startsOutOfTurn({ plugin, reason }: RoundRequest): void {
+    const { log, metrics } = this.#options;
+    metrics.outOfTurnRounds.inc({ plugin });
+    log.debug({ plugin, reason }, "round starts out of turn");
+  }
+
+  // Outcomes are left: the evictions they belong to are resumed, and end at once.
+  #saveLastSteps(): void {
+    const { evictor, records, log } = this.#options;
+    const steps = [...this.#steps, ...evictor.takeSteps()];
+    try {
+      records.saveState(this.#state, steps);
+    } catch (error) {
+      log.warn({ err: error, steps: steps.length }, "last steps of evictions can't be written down");
+    }
+  }
+
+  /** Fails while rounds do not come to an end, are skipped, fail, or can't be written down. */
+  healthCheck(): HealthCheck {
+    return { name: "EvictionRoundsReady", kind: "ready", check: () => this.#check() };
+  }
+
+  /** What the last round left for the next. */
+  get state(): EvictionState {
+    return this.#state;
+  }
+
+  #restore(): void {
+    const { records, evictor, clock, log, bootTime } = this.#options;
+    let stored: EvictionState | undefined;
+    try {
+      stored = records.loadState();
+    } catch (error) {
+      log.error({ err: error }, "state of eviction can't be loaded, starting from nothing");
+    }
+    const [now, state] = [clock.now(), stored ?? emptyEvictionState()];
+    this.#state = resumeState(state, now, elapsedSince(state, now, bootTime()));
+    this.#stateAt = clock.monotonic();
+    this.#gate.start(stored);
+    const { pending, interrupted } = this.#state;
+    if (pending.length + interrupted.length === 0) return;
+    log.info(
+      { sent: pending.length, notSent: interrupted.length },
+      "evictions of the agent before this one: those sent are followed, the others decided again",
+    );
+    evictor.resume(pending);
+  }
+
+  // Written down at once: after a kill it must not be sent again.
+  #accepted(acceptance: Acceptance): void {
+    const { records, log, metrics } = this.#options;
+    this.#acceptances.push(acceptance);
+    this.#state = this.#withAcceptances(this.#state, this.#stateAt);
+    try {
+      records.saveState(this.#state, []);
+    } catch (error) {
+      metrics.recordFailures.inc();
+      log.warn({ err: error, uid: acceptance.uid }, "that an eviction was accepted can't be written down");
+    }
+  }
+
+  /** @param stateAt the state's own time, monotonic */
+  #withAcceptances(state: EvictionState, monotonic: number): EvictionState {
+    const by = (state.at ?? 0) - monotonic;
+    const acceptances = this.#acceptances.map(({ uid, at, deadline }) => ({
+      uid,
+      at: at + by,
+      deadline: deadline + by,
+    }));
+    return withAcceptances(state, acceptances);
+  }
+
+  async #contained(signal: AbortSignal): Promise<void> {
+    const { log, metrics, clock } = this.#options;
+    try {
+      const skipped = await this.#round(signal);
+      metrics.rounds.inc({ result: skipped === undefined ? "done" : "skipped" });
+      if (skipped === undefined) this.#hasDone = true;
+      else if (this.#trouble !== skipped && this.#hasDone) log.warn({ reason: skipped }, "round skipped");
+      this.#trouble = skipped;
+      this.#lastDone = clock.monotonic();
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#hasDone = true;
+      metrics.rounds.inc({ result: "failed" });
+      this.#trouble = `the last round failed: ${messageOf(error)}`;
+      log.error({ err: error }, "round failed");
+    }
+  }
+
+  /** Gives the reason where the round is skipped. */
+  async #round(signal: AbortSignal): Promise<string | undefined> {
+    const { pods: nodePods, plugins, policy: currentPolicy, nodeName, metrics } = this.#options;
+    this.#options.refreshReadings?.();
+    if (!nodePods.isSynced) return "the API server has not listed the pods of this node yet";
+
+    const observed = nodePods.list();
+    const pods = observed.map(({ pod }) => pod);
+    const policy = structuredClone(currentPolicy());
+    const selection = selectCandidates(pods, nodeName, policy.skip);
+    const { candidates } = selection;
+    metrics.candidates.set(candidates.length);
+    const byUid = new Map(observed.map((one) => [one.pod.uid, one]));
+    const offer = new PodOffer(candidates.map(({ uid }) => byUid.get(uid)!));
+
+    const answers = await this.#timed("ask", () => plugins.ask(offer, signal));
+    const input = this.#input({ nodeName, pods, plugins: answers, policy });
+    const prepared = this.#timedNow("prepare", () => prepareRound(input, selection));
+    const { questions } = prepared;
+    const tops = await this.#timed("ask_top", () => plugins.askTop(offer, questions, signal));
+    signal.throwIfAborted();
+    this.#finish({ ...input, tops }, prepared);
+    return undefined;
+  }
+
+  #input(observed: Pick<RoundInput, "nodeName" | "pods" | "plugins" | "policy">): RoundInput {
+    const { evictor, clock, bootTime } = this.#options;
+    const [now, monotonic] = [clock.now(), clock.monotonic()];
+    this.#outcomes.push(...evictor.takeOutcomes());
+    this.#state = { ...stateAt(this.#state, now, monotonic - this.#stateAt), boot: bootTime() ?? null };
+    this.#stateAt = monotonic;
+    this.#acceptances = [];
+    return { ...observed, now, outcomes: [...this.#outcomes], state: this.#state };
+  }
+
+  // In one go, without waiting: between deciding and acting nothing else happens.
+  #finish(input: DecideInput, prepared: PreparedRound): void {
+    const { evictor, clock, onNodeEvent } = this.#options;
+    this.#steps.push(...evictor.takeSteps());
+    const decision = this.#timedNow("decide", () => decide(input, prepared));
+    decision.state = this.#withAcceptances(decision.state, this.#stateAt);
+    const id = this.#timedNow("record", () => this.#record(input, decision));
+    this.#decisionLog.write(id, decision);
+    const changes = conditionChanges(input.state.conditions, decision.state.conditions);
+    this.#decisionLog.writeConditions(id, changes);
+    for (const change of changes) onNodeEvent(conditionChangeText(change));
+    this.#state = decision.state;
+    this.#outcomes = this.#outcomes.slice(input.outcomes.length);
+    this.#count(decision);
+    this.#options.plugins.endRound(decision.conditionProblems);
+    this.#held.note(decision.thresholds, clock.now());
+    this.#timedNow("act", () => this.#act(input, decision, id));
+  }
+
+  // A full disk must not keep pods from being evicted: it may be what they have to go for. The round is written when
+  // there is room again; what is lost by a kill before that is in the log.
+  #record(input: DecideInput, decision: Decision): number {
+    const { records, log, metrics } = this.#options;
+    let id = 0;
+    try {
+      id = records.nextId;
+      records.save({ id, input, decision }, this.#steps);
+      this.#steps = [];
+      this.#recordError = undefined;
+    } catch (error) {
+      metrics.recordFailures.inc();
+      // Those of a day without a disk are too many to keep.
+      this.#steps = this.#steps.slice(-MOST_WAITING_STEPS);
+      if (this.#recordError === undefined)
+        log.error({ err: error }, "round can't be written down, going on without");
+      this.#recordError = messageOf(error);
+    }
+    return id;
+  }
+
+  #act(input: DecideInput, decision: Decision, roundId: number): void {
+    const { evictor, tainter } = this.#options;
+    const begun = decision.withdrawals.filter(({ stage }) => stage === "begun");
+    if (begun.length > 0) evictor.withdraw(begun);
+    if (decision.resumed.length > 0) evictor.resume(decision.resumed);
+    if (decision.victims.length > 0) evictor.begin(decision.victims, roundId);
+    tainter.want(decision.taints, this.#gate.isOpen(input));
+    this.#notifier.tell(decision.notifications);
+    this.#options.hostPathNotifier?.notify(decision.notifications);
+  }
+
+  #count({ victims, dryRunVictims, refusalCounts, conditionProblems, thresholds }: Decision): void {
+    const { metrics } = this.#options;
+    for (const { plugin, kind } of victims) metrics.victims.inc({ plugin, kind });
+    for (const { plugin, kind } of dryRunVictims) metrics.dryRunVictims.inc({ plugin, kind });
+    for (const { held } of thresholds) if (held) metrics.heldRounds.inc({ reason: held.reason });
+    for (const [reason, count] of Object.entries(refusalCounts)) metrics.refusals.inc({ reason }, count);
+    for (const { reason } of conditionProblems) metrics.conditionRefusals.inc({ reason });
+  }
+
+  #check(): HealthResult {
+    const { clock, settings } = this.#options;
+    if (!this.#isRunning) return { ok: false, message: "eviction does not run" };
+    const { syncPeriodMs } = settings();
+    const silence = clock.monotonic() - this.#lastDone;
+    // Two steps of asking, each as long as the period at most, and the wait between.
+    if (silence > 4 * syncPeriodMs)
+      return { ok: false, message: `no round for ${Math.round(silence / 1000)} s` };
+    if (this.#trouble !== undefined) return { ok: false, message: this.#trouble };
+    if (this.#recordError !== undefined) {
+      return { ok: false, message: `rounds can't be written down: ${this.#recordError}` };
+    }
+    return { ok: true, message: "rounds come to their end" };
+  }
+
+  async #timed<T>(step: RoundStep, work: () => Promise<T>): Promise<T> {
+    const startedAt = this.#options.clock.monotonic();
+    try {
+      return await work();
+    } finally {
+      this.#observe(step, startedAt);
+    }
+  }
+
+  #timedNow<T>(step: RoundStep, work: () => T): T {
+    const startedAt = this.#options.clock.monotonic();
+    try {
+      return work();
+    } finally {
+      this.#observe(step, startedAt);
+    }
+  }
+
+  #observe(step: RoundStep, startedAt: number): void {
+    const { clock, metrics } = this.#options;
+    metrics.roundDuration.observe({ step }, (clock.monotonic() - startedAt) / 1000);
+  }
+}
+
+const FIRST_LOOK_MS = 50;
+const MOST_WAITING_STEPS = 1_000;

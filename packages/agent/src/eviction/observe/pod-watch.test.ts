@@ -1,0 +1,109 @@
+import { createKubeClient, createKubeMetrics, type KubeApiClient } from "@nodekeeper/core/kube";
+import { type Logger, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { createDevApiServer, type DevApiServer } from "@nodekeeper/testing";
+import { until } from "@nodekeeper/testing/until";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createEvictionRoundMetrics } from "../round-metrics.ts";
+import { jsonPod } from "../testing/round-parts.ts";
+import { testNode } from "../testing/rounds.ts";
+import { PodWatch } from "./pod-watch.ts";
+
+let server: DevApiServer;
+let client: KubeApiClient;
+let watch: PodWatch;
+let stop: AbortController;
+let running: Promise<void>;
+const errors: unknown[] = [];
+const log: Logger = { ...silentLogger, error: (fields: unknown) => void errors.push(fields) } as Logger;
+
+beforeEach(async () => {
+  errors.length = 0;
+  server = createDevApiServer({ clock: systemClock, log: silentLogger });
+  const { url } = await server.start();
+  const registry = new Registry();
+  const kubeMetrics = createKubeMetrics(registry);
+  const common = { clock: systemClock, log };
+  client = createKubeClient({
+    access: { source: "test", server: new URL(url) },
+    version: "1.2.3",
+    metrics: kubeMetrics,
+    ...common,
+  });
+  const metrics = createEvictionRoundMetrics(registry);
+  watch = new PodWatch({ client, nodeName: testNode, kubeMetrics, metrics, ...common });
+  stop = new AbortController();
+});
+afterEach(async () => {
+  stop.abort();
+  await running;
+  client.close();
+  await server.stop();
+});
+
+const start = async () => {
+  running = watch.run(stop.signal);
+  await until("the pods are listed", () => watch.isSynced);
+};
+const names = () =>
+  watch
+    .list()
+    .map(({ pod }) => pod.name)
+    .sort();
+
+describe("the pods of a node", () => {
+  it("are those of this node alone, and follow the API server", async () => {
+    server.store.put(jsonPod("a"));
+    server.store.put(jsonPod("foreign", { spec: { nodeName: "other" } }));
+    expect(watch.isSynced).toBe(false);
+    running = Promise.resolve();
+    expect(watch.healthCheck().check().ok).toBe(false);
+    await start();
+    expect(names()).toEqual(["a"]);
+    await until("the watch is healthy", () => watch.healthCheck().check().ok);
+    server.store.put(jsonPod("b", { status: { phase: "Succeeded" } }));
+    await until("two pods are seen", () => watch.list().length === 2);
+    const b = watch.list().find(({ pod }) => pod.name === "b");
+    expect(b?.pod.phase).toBe("Succeeded");
+    expect(b?.encoded().length).toBeGreaterThan(10);
+    expect(Object.keys(b ?? {}).sort()).toEqual(["details", "encoded", "pod", "resourceVersion"]);
+    server.store.delete("pods", "a", "default");
+    await until("one pod is left", () => watch.list().length === 1);
+    expect(names()).toEqual(["b"]);
+  });
+
+  it("tell who is gone: deleted, replaced by another of the name, or missing after the watch broke", async () => {
+    for (const name of ["a", "b", "c"]) server.store.put(jsonPod(name));
+    await start();
+    const uidOf = (name: string) => watch.list().find(({ pod }) => pod.name === name)?.pod.uid;
+    const expected = ["a", "b", "c"].map(uidOf);
+    const gone: string[] = [];
+    const stopListening = watch.onGone((uid) => gone.push(uid));
+    server.store.delete("pods", "a", "default");
+    await until("the first deletion is seen", () => gone.length === 1);
+    server.store.delete("pods", "b", "default");
+    server.store.put(jsonPod("b", { metadata: { uid: undefined, resourceVersion: undefined } }));
+    await until("the second deletion is seen", () => gone.length === 2);
+    server.cutWatches();
+    server.store.delete("pods", "c", "default");
+    server.store.compact();
+    await until("the third deletion is seen", () => gone.length === 3);
+    expect(gone).toEqual(expected);
+    stopListening();
+    server.store.delete("pods", "b", "default");
+    await until("no pod is left", () => watch.list().length === 0);
+    expect(gone).toHaveLength(3);
+  });
+
+  it("leave out what is no pod, name it once, and keep what was known of it", async () => {
+    server.store.put(jsonPod("a"));
+    await start();
+    await until("the watch is healthy", () => watch.healthCheck().check().ok);
+    const bad = jsonPod("a", { spec: { containers: "many" } });
+    server.store.put(bad as never);
+    server.store.put({ ...bad, extra: 1 } as never);
+    server.store.put(jsonPod("b"));
+    await until("the new pod is seen", () => names().includes("b"));
+    expect(names()).toEqual(["a", "b"]);
+    expect(errors).toMatchObject([{ pod: { namespace: "default", name: "a" } }]);
+  });
+});

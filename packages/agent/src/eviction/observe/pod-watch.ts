@@ -1,0 +1,162 @@
+import {
+  type ApiResource,
+  type KubeApiClient,
+  type KubeMetrics,
+  type KubeObject,
+  Watcher,
+} from "@nodekeeper/core/kube";
+import type { Clock, HealthCheck, Logger, Runnable } from "@nodekeeper/core/lib";
+import type { NodePods } from "../parts.ts";
+import type { PodObserver } from "../records/pod-history.ts";
+import type { EvictionRoundMetrics } from "../round-metrics.ts";
+import { type EncodablePod, observeJson } from "./observed-pod.ts";
+
+export interface PodWatchOptions {
+  client: KubeApiClient;
+  nodeName: string;
+  clock: Clock;
+  log: Logger;
+  metrics: EvictionRoundMetrics;
+  kubeMetrics: KubeMetrics;
+  /** Is notified of every pod that comes, changes or is deleted. */
+  observer?: PodObserver;
+  /** The health check fails when there was no watch for longer, milliseconds. Default 60,000. */
+  lostContactMs?: number;
+}
+
+/** A pod with the version it was read from, so that one that did not change is not read again. */
+interface KnownPod extends EncodablePod {
+  resourceVersion: string | undefined;
+}
+
+const PODS: ApiResource = {
+  group: "",
+  version: "v1",
+  kind: "Pod",
+  plural: "pods",
+  namespaced: true,
+  verbs: ["list", "watch"],
+  subresources: [],
+};
+// Pods are large, and memory once used for a page is not all given back.
+const PAGE_SIZE = 100;
+const MOST_NAMED = 1_000;
+
+/**
+ * The pods of one node by a watch on the API server. Of each it keeps what eviction reads and the stripped message,
+ * encoded once a plugin behind a socket needs it; never the object. An object that is no pod is counted, named once in
+ * the log, and left out; what was known of it before stays, for a pod that can't be read is not deleted.
+ */
+export class PodWatch implements NodePods, Runnable {
+  readonly name = "eviction-pods";
+  readonly #options: PodWatchOptions;
+  readonly #watcher: Watcher;
+  readonly #pods = new Map<string, KnownPod>();
+  readonly #uidByName = new Map<string, string>();
+  readonly #listeners = new Set<(uid: string) => void>();
+  readonly #malformed = new Set<string>();
+
+  constructor(options: PodWatchOptions) {
+    this.#options = options;
+    const { client, nodeName, clock, log, kubeMetrics, lostContactMs } = options;
+    this.#watcher = new Watcher({
+      client,
+      resource: PODS,
+      pageSize: PAGE_SIZE,
+      fieldSelector: `spec.nodeName=${nodeName}`,
+      handler: {
+        onReplace: (objects) => this.#replace(objects),
+        onUpsert: (object) => this.#upsert(object),
+        onDelete: (object) => this.#delete(object.metadata.uid, object),
+      },
+      clock,
+      log,
+      metrics: kubeMetrics,
+      ...(lostContactMs === undefined ? {} : { lostContactMs }),
+    });
+  }
+
+  get isSynced(): boolean {
+    return this.#watcher.isSynced;
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#watcher.run(signal);
+  }
+
+  list(): readonly EncodablePod[] {
+    return [...this.#pods.values()];
+  }
+
+  get(uid: string): EncodablePod | undefined {
+    return this.#pods.get(uid);
+  }
+
+  onGone(listener: (uid: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Fails until the first list, and while the watch is forbidden or away for long. */
+  healthCheck(): HealthCheck {
+    return { ...this.#watcher.healthCheck(), name: "EvictionPodsKnown" };
+  }
+
+  // The list is emptied on the way, so that the objects, ten times what is kept of them, can go as they are read.
+  #replace(objects: KubeObject[]): void {
+    const listed = new Set<string>();
+    for (let object = objects.pop(); object !== undefined; object = objects.pop()) {
+      listed.add(object.metadata.uid ?? "");
+      this.#upsert(object);
+    }
+    for (const uid of [...this.#pods.keys()]) if (!listed.has(uid)) this.#delete(uid);
+    this.#options.observer?.listed(listed);
+  }
+
+  #upsert(object: KubeObject): void {
+    const { uid = "", resourceVersion } = object.metadata;
+    const known = this.#pods.get(uid);
+    if (known && resourceVersion !== undefined && known.resourceVersion === resourceVersion) return;
+    let observed: EncodablePod;
+    try {
+      observed = observeJson(object);
+    } catch (error) {
+      this.#complain(object, error);
+      return;
+    }
+    const name = nameOf(observed);
+    const before = this.#uidByName.get(name);
+    if (before !== undefined && before !== uid) this.#delete(before);
+    this.#pods.set(uid, { ...observed, resourceVersion });
+    this.#uidByName.set(name, uid);
+    this.#options.metrics.nodePods.set(this.#pods.size);
+    this.#options.observer?.seen(object, observed.pod);
+  }
+
+  /** @param last the object as it was; undefined where its deletion was not watched */
+  #delete(uid: string | undefined, last?: KubeObject): void {
+    const known = uid === undefined ? undefined : this.#pods.get(uid);
+    if (uid === undefined || known === undefined) return;
+    this.#pods.delete(uid);
+    const name = nameOf(known);
+    if (this.#uidByName.get(name) === uid) this.#uidByName.delete(name);
+    this.#options.metrics.nodePods.set(this.#pods.size);
+    this.#options.observer?.left(uid, last);
+    for (const listener of [...this.#listeners]) listener(uid);
+  }
+
+  #complain(object: KubeObject, error: unknown): void {
+    const { log, metrics } = this.#options;
+    metrics.malformedPods.inc();
+    const { namespace, name, uid } = object.metadata;
+    const key = `${namespace}/${name}/${uid}`;
+    if (this.#malformed.has(key)) return;
+    if (this.#malformed.size >= MOST_NAMED) this.#malformed.clear();
+    this.#malformed.add(key);
+    log.error({ err: error, pod: { namespace, name } }, "pod can't be read, eviction leaves it alone");
+  }
+}
+
+function nameOf({ pod }: EncodablePod): string {
+  return `${pod.namespace}/${pod.name}`;
+}

@@ -1,0 +1,49 @@
+import type { Pod, ResourceRequirements } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
+import { isQuantity, parseQuantity } from "@nodekeeper/core/lib";
+import type { QosClass } from "../decide/pods.ts";
+
+const computeResources = ["cpu", "memory"] as const;
+
+/** A positive amount in nanos, by "cpu" and "memory"; what is not stated is absent. */
+type Amounts = Map<string, bigint>;
+
+/**
+ * The QoS class of a pod: the one in its status, else computed as Kubernetes does from the requests and limits of CPU
+ * and memory: those of the pod as a whole where it has any, else those of its containers and init containers.
+ * https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/
+ */
+export function qosClassOf(pod: Pod): QosClass {
+  const stated = pod.status?.qosClass;
+  if (stated === "BestEffort" || stated === "Burstable" || stated === "Guaranteed") return stated;
+  const { containers = [], initContainers = [], resources } = pod.spec ?? {};
+  if (resources !== undefined) return classOf([resources]);
+  return classOf([...containers, ...initContainers].map((container) => container.resources));
+}
+
+function classOf(all: readonly (ResourceRequirements | undefined)[]): QosClass {
+  const requests: Amounts = new Map();
+  const limits: Amounts = new Map();
+  let allLimited = true;
+  for (const resources of all) {
+    addAmounts(requests, resources?.requests);
+    const limited = addAmounts(limits, resources?.limits);
+    allLimited &&= limited === computeResources.length;
+  }
+  if (requests.size === 0 && limits.size === 0) return "BestEffort";
+  const isEqual =
+    requests.size === limits.size && [...requests].every(([name, amount]) => limits.get(name) === amount);
+  return allLimited && isEqual ? "Guaranteed" : "Burstable";
+}
+
+// Returns how many compute resources the list states.
+function addAmounts(total: Amounts, list: ResourceRequirements["requests"] = {}): number {
+  let stated = 0;
+  for (const name of computeResources) {
+    const text = list[name]?.string;
+    const amount = isQuantity(text) ? parseQuantity(text).nano : 0n;
+    if (amount <= 0n) continue;
+    total.set(name, (total.get(name) ?? 0n) + amount);
+    stated++;
+  }
+  return stated;
+}

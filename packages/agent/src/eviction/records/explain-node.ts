@@ -1,0 +1,54 @@
+import { mergeConditions } from "../decide/conditions.ts";
+import type { EvictionPolicy } from "../decide/policy.ts";
+import type { EvictionState, PluginCondition } from "../decide/state.ts";
+import { taintsOf } from "../decide/taints.ts";
+import type { EvictionStep } from "../parts.ts";
+
+/** A condition that a plugin has, and what it leads to. Times are wall milliseconds. */
+export interface ExplainedCondition extends Omit<PluginCondition, "lastSeen"> {
+  /** "nodekeeper.dev/DiskHot:NoSchedule"; none where the effects are malformed or not allowed. */
+  taints: string[];
+  /** When the plugin reported it last. */
+  lastMet: number;
+  /** Whether the last round had it reported. */
+  isMet: boolean;
+  /** When it is cleared unless it is reported again; null while it is met. */
+  until: number | null;
+}
+
+/** What eviction does to the node itself. Plain JSON. */
+export interface NodeExplanation {
+  /** Null where no round is recorded. */
+  nodeName: string | null;
+  /** When the last round was; null before the first. */
+  at: number | null;
+  /** How long a condition stays after it was last met, milliseconds; null where no round is recorded. */
+  transitionMs: number | null;
+  conditions: ExplainedCondition[];
+  /** Conditions set and cleared, taints added and removed; oldest first. */
+  events: EvictionStep[];
+  /** Wall milliseconds of the oldest record of all; null where there is none. */
+  recordsSince: number | null;
+}
+
+/** The conditions of a state, under the policy of its round. */
+export function explainConditions(
+  { at, conditions }: Pick<EvictionState, "at" | "conditions">,
+  policy: EvictionPolicy,
+): ExplainedCondition[] {
+  return conditions.map(({ lastSeen, ...condition }) => {
+    const alone = [{ ...condition, lastSeen }];
+    const { taints } = taintsOf({ conditions: alone, merged: mergeConditions(alone) }, policy);
+    const isMet = at !== null && lastSeen >= at;
+    return {
+      ...condition,
+      taints: [
+        ...taints.node.map(({ key, effect }) => `${key}:${effect}`),
+        ...taints.customNodeResource.map(({ qosLevel, key, effect }) => `${key}:${effect} (${qosLevel})`),
+      ],
+      lastMet: lastSeen,
+      isMet,
+      until: isMet ? null : lastSeen + policy.conditionTransitionMs,
+    };
+  });
+}

@@ -1,0 +1,109 @@
+import { deflateSync, inflateSync } from "node:zlib";
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import type { Decision, RankedCandidate } from "../decide/decision.ts";
+import { type EvictionPod, referenceTo } from "../decide/pods.ts";
+import { compareImportance } from "../decide/rank.ts";
+import type { DecideInput } from "../decide/round.ts";
+import { completeInput, type RoundRecord } from "./round-record.ts";
+
+// Fast over small: this runs between deciding and acting.
+const COMPRESSION = { level: 3 };
+const NOT_ASKED = "no plugin requested it";
+/** A base is not followed by rounds that share less than this of it. */
+const LEAST_SHARED = 0.8;
+const LARGEST_UNPACKED = 256 * 1024 * 1024;
+
+/** The pods that rounds have in common, and their id in the store. */
+export interface PodBase {
+  id: number;
+  pods: ReadonlyMap<string, EvictionPod>;
+}
+
+/** What a round's own bytes hold: of its pods, those that differ from the base; of the ranking, those somebody asked for. */
+interface PackedRound {
+  input: Omit<DecideInput, "pods">;
+  decision: Decision;
+  changed: EvictionPod[];
+  removed: string[];
+}
+
+/** The pods as bytes for a base. */
+export function packBase(pods: readonly EvictionPod[]): Uint8Array {
+  return pack(pods);
+}
+
+/** Throws `corrupt` for bytes that are no base. */
+export function unpackBase(bytes: Uint8Array): EvictionPod[] {
+  const pods = unpack(bytes, "the pods");
+  if (Array.isArray(pods)) return pods as EvictionPod[];
+  throw new NodekeeperError("corrupt", "the pods are no list");
+}
+
+/** Whether a round's pods have enough in common with a base to refer to it. Unchanged pods are the same objects. */
+export function sharesEnough(base: PodBase, pods: readonly EvictionPod[]): boolean {
+  const same = pods.filter((pod) => base.pods.get(pod.uid) === pod).length;
+  return same >= Math.max(base.pods.size, pods.length) * LEAST_SHARED;
+}
+
+/** A round as bytes, beside the base it refers to. */
+export function packRound({ input, decision }: RoundRecord, base: PodBase["pods"]): Uint8Array {
+  const { pods, ...rest } = input;
+  const present = new Set(pods.map((pod) => pod.uid));
+  const packed: PackedRound = {
+    input: rest,
+    decision: { ...decision, ranking: decision.ranking.filter((one) => !isOrdinary(one)) },
+    changed: pods.filter((pod) => base.get(pod.uid) !== pod),
+    removed: [...base.keys()].filter((uid) => !present.has(uid)),
+  };
+  return pack(packed);
+}
+
+/** Throws `corrupt` for bytes that are no round. */
+export function unpackRound(id: number, bytes: Uint8Array, base: readonly EvictionPod[]): RoundRecord {
+  const packed = unpack(bytes, `round ${id}`) as PackedRound;
+  if (!Array.isArray(packed?.changed) || !Array.isArray(packed.decision?.ranking)) {
+    throw new NodekeeperError("corrupt", `round ${id} lacks its parts`);
+  }
+  const { input, decision, changed, removed } = packed;
+  const left = new Map(base.map((pod) => [pod.uid, pod]));
+  for (const uid of removed) left.delete(uid);
+  for (const pod of changed) left.set(pod.uid, pod);
+  const pods = [...left.values()];
+  const whole = { ...completeInput(input), pods };
+  return { id, input: whole, decision: { ...decision, ranking: wholeRanking(decision, pods) } };
+}
+
+function isOrdinary({ outcome, why }: RankedCandidate): boolean {
+  return outcome === "notAsked" && why === NOT_ASKED;
+}
+
+// Those nobody asked for take the ranks the others leave, in their order.
+function wholeRanking({ ranking, exclusions }: Decision, pods: readonly EvictionPod[]): RankedCandidate[] {
+  const told = new Set([...ranking, ...exclusions].map(({ uid }) => uid));
+  const rest = pods
+    .filter((pod) => !told.has(pod.uid))
+    .map((pod) => ({ pod, scope: null }))
+    .sort(compareImportance);
+  const whole = new Map(ranking.map((one) => [one.rank, one]));
+  let rank = 0;
+  for (const { pod } of rest) {
+    do rank++;
+    while (whole.has(rank));
+    const { qosLevel, qosClass, priority } = pod;
+    const place = { rank, qosLevel, qosClass, priority, scope: null, kind: null };
+    whole.set(rank, { ...referenceTo(pod), ...place, outcome: "notAsked", why: NOT_ASKED });
+  }
+  return [...whole.values()].sort((a, b) => a.rank - b.rank);
+}
+
+function pack(value: unknown): Uint8Array {
+  return deflateSync(JSON.stringify(value), COMPRESSION);
+}
+
+function unpack(bytes: Uint8Array, what: string): unknown {
+  try {
+    return JSON.parse(inflateSync(bytes, { maxOutputLength: LARGEST_UNPACKED }).toString());
+  } catch (error) {
+    throw new NodekeeperError("corrupt", `${what} can't be read`, { cause: error });
+  }
+}

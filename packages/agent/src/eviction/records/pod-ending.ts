@@ -1,0 +1,125 @@
+import { isRecord, type KubeObject } from "@nodekeeper/core/kube";
+
+/** A container that exited. */
+export interface ContainerExit {
+  /** The runtime's id, without its scheme; empty where it is not known. */
+  id: string;
+  name: string;
+  exitCode: number | null;
+  /** The runtime's or the kubelet's word: "OOMKilled", "Error", "Completed"; empty where there is none. */
+  reason: string;
+  /** Wall milliseconds; null where it is not known. */
+  at: number | null;
+  /** Of a container that was killed for lack of memory: its limit as the pod spec writes it. Absent where it had none. */
+  memoryLimit?: string;
+}
+
+/** What the API server says of how a pod ends, or ended. Plain JSON. */
+export interface PodEnding {
+  /** When the deletion was requested (wall milliseconds) and with which grace period (seconds). */
+  deletion: { requestedAt: number; gracePeriodSeconds: number | null } | null;
+  /**
+   * The condition `DisruptionTarget`, which whoever disrupts a pod sets before: the scheduler, the eviction API, the
+   * taint manager, the pod garbage collector, the kubelet (KEP-3329).
+   */
+  disruption: { reason: string; message: string; at: number | null } | null;
+  phase: string;
+  /** `status.reason`, as the kubelet sets it: "Evicted", "Terminated" at node shutdown, "OutOfcpu" where it rejects. */
+  reason: string;
+  message: string;
+}
+
+/** Memory limits of a pod's containers, in bytes as the pod spec writes them: "64Mi". */
+export type MemoryLimits = Readonly<Record<string, string>>;
+
+const LONGEST_TEXT = 1_024;
+const MOST_CONTAINERS = 50;
+
+/** What a Pod of the API server says of how it ends. Never throws: what is malformed counts as absent. */
+export function endingOf({ metadata, status: given }: KubeObject): PodEnding {
+  const status = recordOf(given);
+  const graceSeconds = numberOf(metadata.deletionGracePeriodSeconds);
+  const deleteBy = timeOf(metadata.deletionTimestamp);
+  return {
+    deletion:
+      deleteBy === null
+        ? null
+        : { requestedAt: deleteBy - (graceSeconds ?? 0) * 1000, gracePeriodSeconds: graceSeconds },
+    disruption: disruptionOf(status),
+    phase: textOf(status.phase),
+    reason: textOf(status.reason),
+    message: textOf(status.message),
+  };
+}
+
+/** Containers that exited, init containers first; of each the exit before the last one, and the last. Never throws. */
+export function exitsOf({ status: given }: KubeObject): ContainerExit[] {
+  const status = recordOf(given);
+  return [status.initContainerStatuses, status.containerStatuses].flatMap(exitsIn);
+}
+
+/** The memory limits of a Pod's containers that have one. Never throws. */
+export function memoryLimitsOf({ spec: given }: KubeObject): MemoryLimits {
+  const spec = recordOf(given);
+  const limits: Record<string, string> = {};
+  for (const container of [...listOf(spec.initContainers), ...listOf(spec.containers)]) {
+    const limit = textOf(recordOf(recordOf(container.resources).limits).memory);
+    const name = textOf(container.name);
+    if (name !== "" && limit !== "") limits[name] = limit;
+  }
+  return limits;
+}
+
+function disruptionOf(status: Record<string, unknown>): PodEnding["disruption"] {
+  const target = listOf(status.conditions).find(
+    ({ type, status: value }) => type === "DisruptionTarget" && value === "True",
+  );
+  if (target === undefined) return null;
+  return {
+    reason: textOf(target.reason),
+    message: textOf(target.message),
+    at: timeOf(target.lastTransitionTime),
+  };
+}
+
+function exitsIn(statuses: unknown): ContainerExit[] {
+  return listOf(statuses)
+    .slice(0, MOST_CONTAINERS)
+    .flatMap((status) => {
+      const name = textOf(status.name);
+      const states = [recordOf(status.lastState), recordOf(status.state)];
+      return states.flatMap(({ terminated }) => (isRecord(terminated) ? [exitOf(name, terminated)] : []));
+    });
+}
+
+function exitOf(name: string, terminated: Record<string, unknown>): ContainerExit {
+  return {
+    id: textOf(terminated.containerID).replace(/^[^:]*:\/\//, ""),
+    name,
+    exitCode: numberOf(terminated.exitCode),
+    reason: textOf(terminated.reason),
+    at: timeOf(terminated.finishedAt),
+  };
+}
+
+function recordOf(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {};
+}
+
+function listOf(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value.slice(0, LONGEST_TEXT) : "";
+}
+
+function numberOf(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
+// The zero time of Go's, "0001-01-01T00:00:00Z", is no time.
+function timeOf(value: unknown): number | null {
+  const at = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  return at > 0 ? at : null;
+}

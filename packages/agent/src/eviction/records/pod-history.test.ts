@@ -1,0 +1,212 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { FakeClock, silentLogger } from "@nodekeeper/core/lib";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { LogItem, PodLifecycleEvent } from "../../lifecycle/index.ts";
+import { HistoryStore, StateDatabase } from "../../state/index.ts";
+import { observeJson } from "../observe/observed-pod.ts";
+import { jsonPod } from "../testing/round-parts.ts";
+import { type OomKill, PodHistory, readNodePod } from "./pod-history.ts";
+
+let directory: string;
+let database: StateDatabase;
+let store: HistoryStore;
+let clock: FakeClock;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nkh-"));
+  clock = new FakeClock();
+  database = StateDatabase.open({ directory, clock, log: silentLogger });
+  store = new HistoryStore(database);
+});
+afterEach(() => {
+  database.close();
+  rmSync(directory, { recursive: true });
+});
+
+/** One life of the history, with a lifecycle log that a test writes. */
+class Life {
+  readonly kills: OomKill[] = [];
+  readonly history: PodHistory;
+  readonly #stop = new AbortController();
+  readonly #items: LogItem[] = [];
+  #wake = () => {};
+  readonly #running: Promise<void>;
+  /** Where it was asked to go on. */
+  after: unknown;
+
+  constructor() {
+    this.history = new PodHistory({
+      store,
+      events: {
+        position: { log: "log", sequence: 0 },
+        read: ({ after }, signal) => {
+          this.after = after;
+          return this.#read(signal);
+        },
+      },
+      settings: () => ({ maxAgeMs: 3_600_000 }),
+      memoryUsageOf: () => 61 * 1024 * 1024,
+      onOomKill: (kill) => void this.kills.push(kill),
+      clock,
+      log: silentLogger,
+    });
+    this.#running = this.history.run(this.#stop.signal);
+  }
+
+  async *#read(signal: AbortSignal): AsyncIterableIterator<LogItem> {
+    signal.addEventListener("abort", () => this.#wake());
+    while (!signal.aborted) {
+      const item = this.#items.shift();
+      if (item) yield item;
+      else
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+    }
+  }
+
+  see(name: string, status: object = {}, metadata: object = {}): this {
+    const object = jsonPod(name, { status, metadata });
+    this.history.seen(object, observeJson(object).pod);
+    return this;
+  }
+
+  async event(uid: string, event: Partial<PodLifecycleEvent>): Promise<void> {
+    const sequence = this.#items.length + 1;
+    const whole = { type: "ContainerDied", reason: "", exitCode: undefined, at: clock.now(), ...event };
+    const pod = { uid, namespace: "default", name: uid };
+    this.#items.push({
+      kind: "event",
+      position: { log: "log", sequence },
+      event: { ...whole, pod, sequence } as PodLifecycleEvent,
+    });
+    this.#wake();
+    await clock.step(300);
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    expect(clock.timers).toBe(0);
+  }
+}
+
+const read = (uid: string) => readNodePod(store.pod(uid)!)!;
+const app = { id: "c1", name: "app", kind: "container" } as const;
+const terminated = (at: number, reason: string, exitCode = 137) => ({
+  containerStatuses: [
+    {
+      name: "app",
+      lastState: {
+        terminated: {
+          ...{ containerID: "containerd://c1", reason, exitCode },
+          finishedAt: new Date(at).toISOString(),
+        },
+      },
+    },
+  ],
+});
+
+describe("the history of a node's pods", () => {
+  it("has one exit of a container that both the runtime and the API server report, and one kill", async () => {
+    const life = new Life();
+    life.see("web");
+    await life.event("web", { container: app, exitCode: 137, reason: "OOMKilled" });
+    life.see("web", terminated(clock.now(), "OOMKilled"));
+    await clock.step(300);
+    expect(read("web").exits).toMatchObject([{ id: "c1", name: "app", exitCode: 137, reason: "OOMKilled" }]);
+    expect(life.kills).toMatchObject([{ pod: { name: "web" }, usageBytes: 61 * 1024 * 1024 }]);
+    await life.stop();
+  });
+
+  it("learns of a kill from the API server where the runtime had no reason", async () => {
+    const life = new Life();
+    life.see("web");
+    await life.event("web", { container: app, exitCode: 137 });
+    expect(life.kills).toEqual([]);
+    life.see("web", terminated(clock.now(), "OOMKilled"));
+    expect(life.kills).toHaveLength(1);
+    await life.stop();
+  });
+
+  it("reports no kill of the time before the agent was first on the node, and each later one once", async () => {
+    const first = new Life();
+    first.see("web", terminated(clock.now() - 60_000, "OOMKilled"));
+    await first.stop();
+    await clock.step(60_000);
+    const second = new Life();
+    second.see("web", terminated(clock.now() - 120_000, "OOMKilled"));
+    expect([...first.kills, ...second.kills]).toEqual([]);
+    await second.stop();
+  });
+
+  it("goes on in the lifecycle log where an earlier agent was", async () => {
+    const first = new Life();
+    first.see("web");
+    await first.event("web", { container: app, type: "ContainerStarted" });
+    await first.stop();
+    const second = new Life();
+    expect(second.after).toEqual({ log: "log", sequence: 1 });
+    await second.stop();
+    expect(store.events("web")).toMatchObject([{ message: "container app started" }]);
+  });
+
+  it("adds what containers do after their pod was deleted by force", async () => {
+    const life = new Life();
+    life.see("web");
+    life.history.left("web", undefined);
+    await clock.step(300);
+    await life.event("web", { container: app, exitCode: 137 });
+    await life.event("web", { container: { id: "s", name: "", kind: "sandbox" } });
+    expect(read("web")).toMatchObject({ leftAt: expect.any(Number), exits: [{ exitCode: 137 }] });
+    expect(store.events("web")).toMatchObject([{ message: "sandbox stopped" }]);
+    await life.stop();
+  });
+
+  it("knows a static pod by both its UIDs", async () => {
+    const life = new Life();
+    life.see("etcd", {}, { annotations: { "kubernetes.io/config.hash": "of-its-file" } });
+    await life.event("of-its-file", { container: app, exitCode: 1 });
+    expect(read("etcd").exits).toMatchObject([{ exitCode: 1 }]);
+    await life.stop();
+  });
+
+  it("waits in memory while the disk is full", async () => {
+    const life = new Life();
+    life.see("web");
+    await clock.step(300);
+    database.connection.exec("PRAGMA max_page_count = 1");
+    const filler = "x".repeat(1_000);
+    for (let at = 0; at < 200; at++) life.see(`pod-${at}`, { message: filler });
+    life.history.left("web", undefined);
+    await clock.step(300);
+    expect(read("web").leftAt).toBeNull();
+    database.connection.exec("PRAGMA max_page_count = 1000000");
+    await clock.step(5_000);
+    expect(read("web").leftAt).not.toBeNull();
+    expect(store.pod("pod-199")).toBeDefined();
+    await life.stop();
+  });
+
+  it("keeps what is within its bounds, and every pod that is there", async () => {
+    const life = new Life();
+    life.see("old").see("young").see("there");
+    life.history.left("old", undefined);
+    await clock.step(300);
+    await clock.step(3_600_000);
+    life.history.left("young", undefined);
+    await clock.step(300);
+    expect(["old", "young", "there"].map((uid) => store.pod(uid)?.uid)).toEqual([
+      undefined,
+      "young",
+      "there",
+    ]);
+    for (let at = 0; at < 100; at++) life.history.addNodeEvent(`event ${at}`);
+    await life.event("there", { container: app, type: "ContainerStarted" });
+    for (let at = 0; at < 50; at++) await life.event("there", { container: app, type: "ContainerStarted" });
+    expect(store.events("there")).toHaveLength(40);
+    expect(store.events("")).toHaveLength(100);
+    await life.stop();
+  });
+});

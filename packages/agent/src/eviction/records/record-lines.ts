@@ -1,0 +1,58 @@
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import type { EvictionStore, HistoryStore } from "../../state/index.ts";
+import { type EvictionState, emptyEvictionState } from "../decide/state.ts";
+import type { EvictionStep } from "../parts.ts";
+import { type NodePod, storedOf } from "./pod-history.ts";
+import type { EvictionRecords } from "./records.ts";
+import type { RoundRecord } from "./round-record.ts";
+
+/** A pod of the history in an exported file, beside whole rounds. */
+export interface PodLine {
+  kind: "pod";
+  pod: NodePod;
+  events: EvictionStep[];
+  steps: EvictionStep[];
+}
+
+/** The node itself in an exported file. */
+export interface NodeLine {
+  kind: "node";
+  state: Pick<EvictionState, "at" | "conditions">;
+  events: EvictionStep[];
+}
+
+export type HistoryLine = PodLine | NodeLine;
+
+/** Stores that an exported file is read into. */
+export interface ImportTarget {
+  records: EvictionRecords;
+  evictions: EvictionStore;
+  history: HistoryStore;
+}
+
+const EVERYTHING = { notBefore: 0, maxBytes: Number.MAX_SAFE_INTEGER };
+
+/** Takes one line of an exported file into empty stores. Throws `invalid` for a line that an agent never wrote. */
+export function importLine(line: RoundRecord | HistoryLine, target: ImportTarget): void {
+  try {
+    if (!("kind" in line)) target.records.save(line, []);
+    else if (line.kind === "pod") importPod(line, target);
+    else importNode(line, target);
+  } catch (error) {
+    const what = "kind" in line ? `the line of a ${line.kind}` : `round ${line.id}`;
+    throw new NodekeeperError("invalid", `${what} is no whole record`, { cause: error });
+  }
+}
+
+function importPod({ pod, events, steps }: PodLine, { records, history }: ImportTarget): void {
+  const change = { pods: [storedOf(pod)], events, watchedAt: pod.leftAt ?? pod.seenAt, cursor: null };
+  history.save(change, { notBefore: 0, mostLeft: Number.MAX_SAFE_INTEGER });
+  records.saveState(records.loadState() ?? emptyEvictionState(), steps);
+}
+
+function importNode({ state, events }: NodeLine, { evictions, history }: ImportTarget): void {
+  const change = { pods: [], events, watchedAt: state.at ?? 0, cursor: null };
+  history.save(change, { notBefore: 0, mostLeft: Number.MAX_SAFE_INTEGER });
+  const whole = { ...emptyEvictionState(), at: state.at, conditions: state.conditions };
+  evictions.save({ state: JSON.stringify(whole), steps: [] }, EVERYTHING);
+}

@@ -1,0 +1,358 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { FakeClock, type Logger, silentLogger } from "@nodekeeper/core/lib";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { EvictionStore, HistoryStore, StateDatabase } from "../../state/index.ts";
+import { decide } from "../decide/decide.ts";
+import { evictPod, type TestPlugin, TestRounds, testPod, testPolicy } from "../testing/rounds.ts";
+import { RecordQueries } from "./record-queries.ts";
+import { EvictionRecords } from "./records.ts";
+import { replay } from "./replay.ts";
+import type { RoundRecord } from "./round-record.ts";
+
+const { signal } = new AbortController();
+let directory: string;
+let database: StateDatabase;
+let store: EvictionStore;
+let records: EvictionRecords;
+let clock: FakeClock;
+let bounds: { maxAgeMs: number; maxBytes: number };
+const errors: unknown[] = [];
+
+beforeEach(() => {
+  errors.length = 0;
+  directory = mkdtempSync(join(tmpdir(), "nke-"));
+  bounds = { maxAgeMs: 3_600_000, maxBytes: 64 * 1024 * 1024 };
+  open();
+});
+afterEach(() => {
+  database.close();
+  rmSync(directory, { recursive: true });
+});
+
+function open(): void {
+  clock = new FakeClock();
+  const log = { ...silentLogger, error: (fields: unknown) => void errors.push(fields) } as Logger;
+  database = StateDatabase.open({ directory, clock, log });
+  store = new EvictionStore(database);
+  records = new EvictionRecords({ store, settings: () => bounds, clock, log });
+}
+
+/** Plays a round at the clock's time and writes it down. */
+function play(rounds: TestRounds, plugins: Record<string, TestPlugin>): RoundRecord {
+  rounds.now = clock.now();
+  const input = structuredClone(rounds.input(plugins));
+  // As the watch gives them: a pod that did not change is the same object.
+  input.pods = rounds.pods;
+  const record = { id: records.nextId, input, decision: decide(input) };
+  rounds.state = record.decision.state;
+  records.save(record, []);
+  return record;
+}
+
+const forcing = (...names: string[]) => ({
+  forcing: { pods: names.map((name) => evictPod(name, { force: true })) },
+});
+const manyPods = (count: number) =>
+  Array.from({ length: count }, (_, at) =>
+    testPod(`pod-${at}`, { labels: { noise: randomBytes(50).toString("hex") } }),
+  );
+
+describe("records", () => {
+  it("find a pod by how its eviction ended, also where it was deleted while no agent ran and is in no list", () => {
+    const rounds = new TestRounds([testPod("b")]);
+    rounds.outcomes = [
+      { uid: "a", namespace: "default", name: "a", result: "gone", sent: true, message: "no such pod" },
+    ];
+    play(rounds, {});
+    expect(records.findPods("a")).toEqual([{ uid: "a", namespace: "default", name: "a" }]);
+    expect(records.findPods("default/a")).toHaveLength(1);
+  });
+
+  it("give back each round as it was", () => {
+    const plugin = fc.record(
+      {
+        pods: fc.array(
+          fc.record({
+            pod: fc.constantFrom("a", "b", "c", "x").map((uid) => ({ uid, namespace: "", name: "" })),
+            reason: fc.string(),
+            force: fc.boolean(),
+            gracePeriodSeconds: fc.constantFrom(null, 0, 10),
+          }),
+        ),
+        threshold: fc.record({ metType: fc.constantFrom("none", "soft", "hard") }),
+        top: fc.constantFrom(["a"], ["b", "c"], "failed"),
+      },
+      { requiredKeys: [] },
+    ) as fc.Arbitrary<TestPlugin>;
+    const pod = (name: string) =>
+      fc
+        .record({
+          priority: fc.constantFrom(0, 5, 2_000_000_000),
+          isMirror: fc.boolean(),
+          qosClass: fc.constantFrom("BestEffort", "Guaranteed"),
+        })
+        .map((changes) => testPod(name, changes as never));
+    const pods = fc.tuple(pod("a"), pod("b"), pod("c"), pod("d"));
+    const round = fc.tuple(pods, fc.dictionary(fc.constantFrom("p", "q"), plugin), fc.boolean());
+    fc.assert(
+      fc.property(fc.array(round, { minLength: 1, maxLength: 4 }), (all) => {
+        const rounds = new TestRounds([], { dryRunPlugins: ["q"] });
+        const from = records.nextId - 1;
+        const played: RoundRecord[] = [];
+        for (const [changed, plugins, isSame] of all) {
+          if (!isSame || rounds.pods.length === 0) rounds.pods = changed;
+          else rounds.pods = [changed[0], ...rounds.pods.slice(1)];
+          const before = records.nextId;
+          const record = play(rounds, plugins);
+          if (records.nextId > before) played.push(record);
+        }
+        const read = [...records.rounds({ after: from })];
+        const sorted = (list: RoundRecord[]) =>
+          list.map(({ input, ...rest }) => ({
+            ...rest,
+            input: { ...input, pods: [...input.pods].sort((a, b) => (a.uid < b.uid ? -1 : 1)) },
+          }));
+        expect(sorted(read)).toEqual(sorted(played));
+        expect(replay(read, rounds.policy).differing).toEqual([]);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("share the pods that do not change", () => {
+    const rounds = new TestRounds(manyPods(1_000));
+    play(rounds, forcing("pod-1"));
+    const first = store.recordBytes();
+    for (let count = 0; count < 20; count++) {
+      clock.jump(5_000);
+      rounds.change(`pod-${count}`, { priority: count });
+      play(rounds, forcing(`pod-${count + 2}`));
+    }
+    expect(first).toBeGreaterThan(50_000);
+    expect((store.recordBytes() - first) / 20).toBeLessThan(8_000);
+    expect([...records.rounds()]).toHaveLength(21);
+  });
+
+  it("stay within their size, and keep the newest", () => {
+    bounds.maxBytes = 100_000;
+    const rounds = new TestRounds(manyPods(50));
+    for (let count = 0; count < 200; count++) {
+      rounds.pods = manyPods(50);
+      play(rounds, forcing("pod-1"));
+    }
+    expect(store.recordBytes()).toBeLessThanOrEqual(100_000);
+    const ids = [...records.rounds()].map(({ id }) => id);
+    expect(ids.length).toBeGreaterThan(2);
+    expect(ids.at(-1)).toBe(200);
+    // What was counted on the way is what is there.
+    const counted = store.recordBytes();
+    expect(new EvictionStore(database).recordBytes()).toBe(counted);
+  });
+
+  it("keep the round at hand even where it alone is too large", () => {
+    bounds.maxBytes = 10;
+    play(new TestRounds(manyPods(10)), forcing("pod-1"));
+    expect([...records.rounds()]).toHaveLength(1);
+  });
+
+  it("are forgotten with age, with all that belongs to them; their ids are not used again", () => {
+    const rounds = new TestRounds(manyPods(5));
+    play(rounds, forcing("pod-1"));
+    records.save(quiet(rounds), [{ uid: "pod-1", at: clock.now(), message: "POST eviction: 201" }]);
+    expect(records.steps("pod-1")).toHaveLength(1);
+    clock.jump(bounds.maxAgeMs + 1_000);
+    play(rounds, forcing("pod-2"));
+    clock.jump(bounds.maxAgeMs + 1_000);
+    play(rounds, forcing("pod-3"));
+    expect([...records.rounds()].map(({ id }) => id)).toEqual([3]);
+    expect(records.steps("pod-1")).toEqual([]);
+    const left = database.connection.prepare("SELECT count(*) AS n FROM eviction_base").get();
+    expect(left?.n).toBe(1);
+    database.connection.exec("DELETE FROM eviction_round");
+    database.close();
+    open();
+    expect(records.nextId).toBe(4);
+  });
+
+  it.each([
+    ["a round", "UPDATE eviction_round SET body = x'00' WHERE id = 2"],
+    ["the pods of a round", "UPDATE eviction_base SET body = x'00' WHERE id = 2"],
+  ])("of which %s can't be read are told, and the rest is read", (_, damage) => {
+    const rounds = new TestRounds([]);
+    for (let count = 0; count < 3; count++) {
+      rounds.pods = manyPods(5);
+      play(rounds, forcing("pod-1"));
+    }
+    database.connection.exec(damage);
+    expect([...records.rounds()].map(({ id }) => id)).toEqual([1, 3]);
+    expect(errors).toMatchObject([{ round: 2, err: { code: "corrupt" } }]);
+  });
+
+  it.each(["{", '{"pending":7}', '{"recent":[7]}', "[]", "null"])(
+    "begin from nothing where the state is %s",
+    (text) => {
+      store.save({ state: text, steps: [] }, { notBefore: 0, maxBytes: 1e9 });
+      expect(records.loadState() ?? { pending: [] }).toMatchObject({ pending: [] });
+    },
+  );
+
+  it("bound the steps of one pod", () => {
+    const rounds = new TestRounds(manyPods(2));
+    play(rounds, forcing("pod-1"));
+    const steps = Array.from({ length: 1_000 }, (_, step) => ({
+      uid: "pod-1",
+      at: clock.now(),
+      message: `step ${step}`,
+    }));
+    records.save(quiet(rounds), steps);
+    expect(records.steps("pod-1")).toHaveLength(200);
+    expect(records.steps("pod-1").at(-1)?.message).toBe("step 999");
+  });
+});
+
+function quiet(rounds: TestRounds): RoundRecord {
+  const input = rounds.input({});
+  return { id: records.nextId, input, decision: decide(input) };
+}
+
+describe("queries", () => {
+  it("explain a pod: what was met, who ranked where, why this one, and what followed", async () => {
+    const rounds = new TestRounds([testPod("low"), testPod("high", { priority: 100 })]);
+    const plugins = {
+      memory: { threshold: { metType: "hard" as const, observedValue: 0.97 }, top: ["low"] },
+    };
+    play(rounds, plugins);
+    const at = clock.now();
+    records.save(quiet(rounds), [{ uid: "low", at, message: "POST eviction: 201" }]);
+    const page = await new RecordQueries(records, new HistoryStore(database)).explainPod(
+      "default/low",
+      signal,
+    );
+    expect(page).toMatchObject({
+      uid: "low",
+      rounds: [
+        {
+          thresholds: [{ plugin: "memory", observedValue: 0.97, confirmed: true, named: 1 }],
+          victim: { plugin: "memory", reason: expect.stringContaining("0.97") },
+          place: { rank: 1, outcome: "victim" },
+          candidates: 2,
+        },
+      ],
+      steps: [{ at, message: "POST eviction: 201" }],
+    });
+    expect((await new RecordQueries(records, new HistoryStore(database)).explainPod("low", signal)).uid).toBe(
+      "low",
+    );
+    await expect(
+      new RecordQueries(records, new HistoryStore(database)).explainPod("default/nobody", signal),
+    ).rejects.toThrow(/default\/nobody on this node; the records go back to 20/);
+  });
+
+  it("explain why a pod stays, once for many rounds of the same", async () => {
+    const rounds = new TestRounds([testPod("a"), testPod("critical", { priority: 2_000_000_001 })]);
+    for (let count = 0; count < 10; count++) play(rounds, forcing("critical"));
+    const queries = new RecordQueries(records, new HistoryStore(database));
+    const { rounds: told } = await queries.explainPod("default/critical", signal);
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatchObject({
+      times: 10,
+      exclusion: { reason: "critical" },
+      refusals: [{ plugin: "forcing", reason: "critical" }],
+    });
+  });
+
+  it("keep a page short where a pod's fate changes all the time, and keep what had consequences", async () => {
+    const rounds = new TestRounds([testPod("a"), testPod("b", { priority: 1 })]);
+    const soft = (...names: string[]) => ({ soft: { pods: names.map((name) => evictPod(name)) } });
+    play(rounds, soft("b"));
+    rounds.outcomes = [{ uid: "b", result: "failed", message: "the budget allows none" }];
+    rounds.policy.dryRunPlugins = ["soft"];
+    for (let count = 0; count < 70; count++) {
+      clock.jump(5_000);
+      const metType = count % 2 === 0 ? "none" : "hard";
+      play(rounds, { ...soft("b"), flapping: { threshold: { metType } } });
+      rounds.outcomes = [];
+    }
+    const told = await new RecordQueries(records, new HistoryStore(database)).explainPod("b", signal);
+    expect(told.rounds).toHaveLength(50);
+    expect(told.omitted).toBe(71 - 50);
+    expect(told.rounds[0]).toMatchObject({ id: 1, victim: { name: "b" } });
+    expect(told.rounds[1]).toMatchObject({ id: 2, outcome: { result: "failed" } });
+    expect(told.rounds.at(-1)).toMatchObject({ id: 71 });
+  });
+
+  it("find the newest pod of a name, and tell of the others", async () => {
+    play(new TestRounds([testPod("web-1-old", { name: "web-1" })]), {
+      forcing: {
+        pods: [
+          evictPod("web-1", { pod: { uid: "web-1-old", namespace: "default", name: "web-1" }, force: true }),
+        ],
+      },
+    });
+    play(new TestRounds([testPod("web-1-new", { name: "web-1" })]), {
+      forcing: {
+        pods: [
+          evictPod("web-1", { pod: { uid: "web-1-new", namespace: "default", name: "web-1" }, force: true }),
+        ],
+      },
+    });
+    const queries = new RecordQueries(records, new HistoryStore(database));
+    expect(await queries.explainPod("default/web-1", signal)).toMatchObject({
+      uid: "web-1-new",
+      otherUids: ["web-1-old"],
+    });
+    expect(await queries.explainPod("web-1-old", signal)).toMatchObject({ uid: "web-1-old", otherUids: [] });
+  });
+
+  it("go on with what is left where rounds are written and trimmed meanwhile", async () => {
+    const rounds = new TestRounds(manyPods(30));
+    for (let count = 0; count < 10; count++) play(rounds, forcing(`pod-${count}`));
+    const told: number[] = [];
+    for await (const { id } of new RecordQueries(records, new HistoryStore(database)).records(0, 0, signal)) {
+      told.push(id);
+      if (id !== 4) continue;
+      clock.jump(2 * bounds.maxAgeMs);
+      play(rounds, forcing("pod-20"));
+    }
+    expect(told).toEqual([1, 2, 3, 4, 11]);
+  });
+
+  it("stop explaining when nobody waits any more", async () => {
+    const rounds = new TestRounds([testPod("critical", { priority: 2_000_000_001 })]);
+    for (let count = 0; count < 20; count++) play(rounds, forcing("critical"));
+    const stop = AbortSignal.abort(new Error("gone away"));
+    await expect(
+      new RecordQueries(records, new HistoryStore(database)).explainPod("critical", stop),
+    ).rejects.toThrow();
+  });
+
+  it("tell what another policy would have done", async () => {
+    const rounds = new TestRounds([testPod("a"), testPod("b", { namespace: "other" })]);
+    play(rounds, { soft: { pods: [evictPod("a")] } });
+    const queries = new RecordQueries(records, new HistoryStore(database));
+    const policy = testPolicy({ dryRunPlugins: ["soft"] });
+    const { differing, ...rest } = await queries.replay(0, policy, signal);
+    expect(rest).toEqual({ rounds: 1, uncertain: 0, victimsBefore: 1, victimsAfter: 0 });
+    expect(differing).toMatchObject([
+      { id: 1, spared: [{ name: "a", why: "the plugin is in dry run" }], refusals: { dryRun: [0, 1] } },
+    ]);
+    expect((await queries.replay(0, testPolicy(), signal)).differing).toEqual([]);
+  });
+
+  it("list rounds after a time and an id", async () => {
+    const rounds = new TestRounds(manyPods(30));
+    for (let count = 0; count < 25; count++) {
+      play(rounds, forcing(`pod-${count}`));
+      clock.jump(5_000);
+    }
+    const queries = new RecordQueries(records, new HistoryStore(database));
+    const all = await queries.rounds(0, 0, signal);
+    expect(all.map(({ id }) => id)).toEqual(Array.from({ length: 25 }, (_, at) => at + 1));
+    expect(all[3]).toMatchObject({ victims: [{ name: "pod-3" }], candidates: 30 });
+    expect((await queries.rounds(all[20]!.at, 22, signal)).map(({ id }) => id)).toEqual([23, 24, 25]);
+  });
+});

@@ -1,0 +1,82 @@
+import { describe, expect, it } from "vitest";
+import { decide } from "../decide/decide.ts";
+import type { EvictionPolicy } from "../decide/policy.ts";
+import { evictPod, type TestPlugin, TestRounds, testPod, testPolicy } from "../testing/rounds.ts";
+import { replay } from "./replay.ts";
+import type { RoundRecord } from "./round-record.ts";
+import { summaryOf } from "./round-summary.ts";
+
+const daemon = testPod("daemon", { owner: { kind: "DaemonSet", name: "ds", uid: "ds" } });
+const skipDaemons = testPolicy().skip;
+const takeDaemons = { skip: { ...skipDaemons, evictDaemonSetPods: true } };
+const hard = (top: string[], candidateUids: string[] = []): TestPlugin => ({
+  threshold: { metType: "hard", candidateUids },
+  top,
+});
+
+function recorded(rounds: TestRounds, plugins: Record<string, TestPlugin>, id = 1): RoundRecord {
+  const input = structuredClone(rounds.input(plugins));
+  const decision = decide(input);
+  rounds.state = decision.state;
+  return { id, input, decision };
+}
+
+const under = (record: RoundRecord, changes: Partial<EvictionPolicy>) =>
+  replay([record], testPolicy(changes));
+
+describe("replay", () => {
+  it("tells that a plugin would have been asked which then had nobody to name", () => {
+    const record = recorded(new TestRounds([daemon]), { pressure: hard(["daemon"]) });
+    expect(record.input.tops).toEqual([]);
+    expect(under(record, takeDaemons)).toMatchObject({ rounds: 1, differing: [], uncertain: 1 });
+    expect(under(record, {})).toMatchObject({ rounds: 1, differing: [], uncertain: 0 });
+  });
+
+  it("tells that a plugin would have had other pods to choose from", () => {
+    const record = recorded(new TestRounds([daemon, testPod("web")]), { pressure: hard(["web"]) });
+    expect(under(record, takeDaemons)).toMatchObject({ differing: [], uncertain: 1, victimsAfter: 1 });
+    expect(under(record, { dryRunPlugins: ["pressure"] }).differing).toMatchObject([
+      { spared: [{ name: "web" }], unasked: [], otherOffer: [] },
+    ]);
+    const { differing } = under(record, { ...takeDaemons, dryRunPlugins: ["*"] });
+    expect(differing).toMatchObject([{ otherOffer: ["pressure"] }]);
+  });
+
+  it("leaves no question open about a plugin that named its candidates, and these are the same", () => {
+    const rounds = new TestRounds([daemon, testPod("web")]);
+    const record = recorded(rounds, { pressure: hard(["web"], ["web"]), other: hard([], ["gone"]) });
+    expect(under(record, takeDaemons)).toMatchObject({ differing: [], uncertain: 0 });
+    expect(under(record, {})).toMatchObject({ differing: [], uncertain: 0 });
+  });
+
+  it("finds another grace period", () => {
+    const record = recorded(new TestRounds([testPod("web")]), {
+      force: { pods: [evictPod("web", { force: true, gracePeriodSeconds: 600 })] },
+    });
+    const { differing } = under(record, {
+      grace: { shortestSeconds: 0, longestSeconds: 60, allowZero: false },
+    });
+    expect(differing).toMatchObject([{ graceChanged: [{ name: "web", before: 600, after: 60 }] }]);
+  });
+});
+
+describe("a round in a line", () => {
+  it("names what was met with its values, and whose eviction ended", () => {
+    const rounds = new TestRounds([testPod("web")]);
+    const pressure = hard(["web"]);
+    pressure.threshold = { metType: "hard", observedValue: 5, thresholdValue: 10, operator: "lessThan" };
+    expect(summaryOf(recorded(rounds, { pressure }))).toMatchObject({
+      met: ["pressure (hard): memory 5 < threshold 10"],
+      victims: [{ name: "web" }],
+    });
+    rounds.remove("web");
+    rounds.outcomes = [
+      { uid: "web", result: "gone", message: "gone" },
+      { uid: "stranger", result: "gone", message: "gone" },
+    ];
+    expect(summaryOf(recorded(rounds, {})).outcomes).toEqual([
+      { uid: "web", namespace: "default", name: "web", result: "gone", message: "gone" },
+      { uid: "stranger", namespace: "", name: "", result: "gone", message: "gone" },
+    ]);
+  });
+});

@@ -1,0 +1,140 @@
+import { decide } from "../decide/decide.ts";
+import type { Decision, Victim } from "../decide/decision.ts";
+import type { PodReference } from "../decide/pods.ts";
+import type { EvictionPolicy } from "../decide/policy.ts";
+import type { RefusalReason } from "../decide/refusals.ts";
+import { type OpenQuestions, openQuestions } from "./replay-questions.ts";
+import { completeInput, type RoundRecord } from "./round-record.ts";
+
+/** A victim as a comparison shows it. */
+export type ReplayedVictim = PodReference & Pick<Victim, "plugin" | "reason" | "gracePeriodSeconds">;
+
+/** What one recorded round would have decided under another policy. */
+export interface ReplayedRound extends OpenQuestions {
+  id: number;
+  /** Wall milliseconds. */
+  at: number;
+  before: ReplayedVictim[];
+  after: ReplayedVictim[];
+  /** Who would have been spared, and why; and who would have gone instead or besides, and why. */
+  spared: (PodReference & { why: string })[];
+  added: (PodReference & { why: string })[];
+  /** Victims of both whose grace period differs. */
+  graceChanged: (PodReference & { before: number | null; after: number | null })[];
+  /** Counts of refusals that differ: [recorded, replayed]. */
+  refusals: Partial<Record<RefusalReason, [number, number]>>;
+  /** Keys and effects of taints: those that would not have been, and those that would have been besides. */
+  taints: { missing: string[]; added: string[] };
+}
+
+/** What all recorded rounds together would have been. */
+export interface Replay {
+  rounds: number;
+  /** Rounds that differ in anything. */
+  differing: ReplayedRound[];
+  /** Rounds that don't, but in which a plugin would have been asked what it was not: whether they would is not known. */
+  uncertain: number;
+  victimsBefore: number;
+  victimsAfter: number;
+}
+
+/**
+ * Runs `decide` over recorded inputs under another policy. Each round is replayed on its own recorded state: what an
+ * earlier difference would have led to is not known, for the plugins would have seen another node. Pure.
+ */
+export function replay(records: Iterable<RoundRecord>, policy: EvictionPolicy): Replay {
+  const result = emptyReplay();
+  for (const record of records) addToReplay(result, record, policy);
+  return result;
+}
+
+export function emptyReplay(): Replay {
+  return { rounds: 0, differing: [], uncertain: 0, victimsBefore: 0, victimsAfter: 0 };
+}
+
+/** Replays one more round into a result. */
+export function addToReplay(result: Replay, record: RoundRecord, policy: EvictionPolicy): void {
+  const input = completeInput(record.input);
+  const after = decide({ ...input, policy });
+  result.rounds++;
+  result.victimsBefore += record.decision.victims.length;
+  result.victimsAfter += after.victims.length;
+  const round = { ...compare(record, after), ...openQuestions(input, policy) };
+  if (differs(round)) result.differing.push(round);
+  else if (round.unasked.length + round.otherOffer.length > 0) result.uncertain++;
+}
+
+type Comparison = Omit<ReplayedRound, keyof OpenQuestions>;
+
+function compare({ id, input, decision }: RoundRecord, after: Decision): Comparison {
+  const before = new Map(decision.victims.map((victim) => [victim.uid, victim]));
+  const now = new Map(after.victims.map((victim) => [victim.uid, victim]));
+  const why = whyIn(after);
+  const place = (victim: Victim) => ({ ...referenceOf(victim), why: why(victim.uid) });
+  return {
+    id,
+    at: input.now,
+    before: decision.victims.map(shown),
+    after: after.victims.map(shown),
+    spared: decision.victims.filter(({ uid }) => !now.has(uid)).map(place),
+    added: after.victims.filter(({ uid }) => !before.has(uid)).map(place),
+    graceChanged: after.victims.flatMap((victim) => {
+      const old = before.get(victim.uid);
+      if (old === undefined || old.gracePeriodSeconds === victim.gracePeriodSeconds) return [];
+      return { ...referenceOf(victim), before: old.gracePeriodSeconds, after: victim.gracePeriodSeconds };
+    }),
+    refusals: differentCounts(decision.refusalCounts, after.refusalCounts),
+    taints: compareTaints(decision, after),
+  };
+}
+
+function differs(round: Comparison): boolean {
+  const { spared, added, graceChanged, refusals, taints } = round;
+  const lists = [spared, added, graceChanged, Object.keys(refusals), taints.missing, taints.added];
+  return lists.some((list) => list.length > 0) || orderOf(round.before) !== orderOf(round.after);
+}
+
+function orderOf(victims: readonly PodReference[]): string {
+  return victims.map((victim) => victim.uid).join(" ");
+}
+
+function whyIn({ ranking, exclusions }: Decision): (uid: string) => string {
+  const reasons = new Map(ranking.map(({ uid, why }) => [uid, why]));
+  for (const { uid, detail } of exclusions) reasons.set(uid, `no candidate: ${detail}`);
+  return (uid) => reasons.get(uid) ?? "it is not there";
+}
+
+function differentCounts(
+  before: Decision["refusalCounts"],
+  after: Decision["refusalCounts"],
+): ReplayedRound["refusals"] {
+  const reasons = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<RefusalReason>;
+  const counts: ReplayedRound["refusals"] = {};
+  for (const reason of [...reasons].sort()) {
+    const pair: [number, number] = [before[reason] ?? 0, after[reason] ?? 0];
+    if (pair[0] !== pair[1]) counts[reason] = pair;
+  }
+  return counts;
+}
+
+function compareTaints(before: Decision, after: Decision): ReplayedRound["taints"] {
+  const [old, fresh] = [taintNames(before), taintNames(after)];
+  return {
+    missing: [...old].filter((name) => !fresh.has(name)),
+    added: [...fresh].filter((name) => !old.has(name)),
+  };
+}
+
+function taintNames({ taints }: Decision): Set<string> {
+  const node = taints.node.map(({ key, effect }) => `${key}:${effect}`);
+  const custom = taints.customNodeResource.map(({ qosLevel, key, effect }) => `${qosLevel} ${key}:${effect}`);
+  return new Set([...node, ...custom]);
+}
+
+function shown({ uid, namespace, name, plugin, reason, gracePeriodSeconds }: Victim): ReplayedVictim {
+  return { uid, namespace, name, plugin, reason, gracePeriodSeconds };
+}
+
+function referenceOf({ uid, namespace, name }: PodReference): PodReference {
+  return { uid, namespace, name };
+}

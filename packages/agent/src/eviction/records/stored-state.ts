@@ -1,0 +1,164 @@
+import { type Logger, NodekeeperError } from "@nodekeeper/core/lib";
+import { type EvictionState, emptyEvictionState, STATE_VERSION } from "../decide/state.ts";
+
+type Check = (value: unknown) => boolean;
+/** What each item of a list has to hold. */
+type Fields<T> = { readonly [Name in keyof T]-?: Check };
+type Lists = Omit<EvictionState, "version" | "at" | "boot">;
+type ItemOf<Name extends keyof Lists> = Lists[Name][number];
+
+const text: Check = (value) => typeof value === "string";
+// As a date can show it, whatever is added.
+const LATEST = 8e15;
+const time: Check = (value) => typeof value === "number" && Math.abs(value) <= LATEST;
+const oneOf =
+  (...values: readonly string[]): Check =>
+  (value) =>
+    typeof value === "string" && values.includes(value);
+const orNull =
+  (check: Check): Check =>
+  (value) =>
+    value === null || check(value);
+const orAbsent =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+const texts: Check = (value) => Array.isArray(value) && value.every(text);
+const object: Check = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+const pressures: Check = (value) =>
+  Array.isArray(value) &&
+  value.every((one) => problemOf(one, { plugin: text, scope: text, source: askSource }) === undefined);
+const askSource = oneOf("threshold", "evictPods");
+const pod = { uid: text, namespace: text, name: text };
+const eviction: Fields<ItemOf<"pending">> = {
+  ...pod,
+  plugin: text,
+  scope: text,
+  kind: oneOf("soft", "forced"),
+  source: askSource,
+  others: orAbsent(pressures),
+  reason: text,
+  gracePeriodSeconds: orNull(time),
+  since: time,
+  acceptedAt: orNull(time),
+  deadline: orNull(time),
+};
+
+// A field that is added to the state has to be added here.
+const required: { readonly [Name in keyof Lists]: Fields<ItemOf<Name>> } = {
+  thresholds: {
+    plugin: text,
+    scope: text,
+    metType: oneOf("soft", "hard"),
+    since: time,
+    reportedAt: time,
+    lastSeen: time,
+  },
+  conditions: {
+    plugin: text,
+    target: oneOf("node", "customNodeResource"),
+    name: text,
+    effects: texts,
+    since: time,
+    lastSeen: time,
+    cause: orAbsent(text),
+  },
+  queue: { ...pod, since: time },
+  pending: eviction,
+  interrupted: eviction,
+  recent: {
+    uid: text,
+    namespace: text,
+    ownerUid: orNull(text),
+    plugin: text,
+    scope: text,
+    others: orAbsent(pressures),
+    at: time,
+    releasedAt: orNull(time),
+  },
+  paused: { uid: text, until: time, reason: text, budget: orNull(object) },
+  unusable: { plugin: text, rounds: time },
+};
+
+/**
+ * Reads a stored state. Throws `corrupt` for what is no state at all. An item that lacks a field, or holds a wrong one,
+ * is left out and logged; the rest is kept, whatever version wrote it.
+ */
+export function readStoredState(stored: string, log: Logger): EvictionState {
+  const state = parsed(stored);
+  const version = typeof state.version === "number" ? state.version : 0;
+  const result: EvictionState = {
+    ...emptyEvictionState(),
+    at: time(state.at) ? (state.at as number) : null,
+    boot: bootOf(state.boot),
+  };
+  const dropped: { list: string; problem: string; item: string }[] = [];
+  const lists = result as unknown as Record<string, unknown[]>;
+  for (const [list, fields] of Object.entries(required)) {
+    const items = state[list] ?? [];
+    if (!Array.isArray(items)) {
+      dropped.push({ list, problem: "it is no list", item: shown(items) });
+      continue;
+    }
+    for (const item of items.map((one) => (version === 0 ? upgraded(list, one) : one))) {
+      const problem = problemOf(item, fields);
+      if (problem === undefined) lists[list]!.push(item);
+      else dropped.push({ list, problem, item: shown(item) });
+    }
+  }
+  if (dropped.length > 0) {
+    log.error(
+      {
+        version,
+        expectedVersion: STATE_VERSION,
+        count: dropped.length,
+        dropped: dropped.slice(0, MOST_SHOWN),
+      },
+      "parts of the stored state of eviction can't be read and are left out",
+    );
+  }
+  return result;
+}
+
+const MOST_SHOWN = 10;
+const LONGEST_SHOWN = 200;
+
+function parsed(stored: string): Record<string, unknown> {
+  let state: unknown;
+  try {
+    state = JSON.parse(stored);
+  } catch (error) {
+    throw new NodekeeperError("corrupt", "the stored state of eviction is no JSON", { cause: error });
+  }
+  if (object(state)) return state as Record<string, unknown>;
+  throw new NodekeeperError("corrupt", "the stored state of eviction is no object");
+}
+
+function bootOf(value: unknown): EvictionState["boot"] {
+  const boot = object(value) ? (value as Partial<NonNullable<EvictionState["boot"]>>) : {};
+  return typeof boot.id === "string" && time(boot.uptimeMs)
+    ? { id: boot.id, uptimeMs: boot.uptimeMs! }
+    : null;
+}
+
+// Version 0 did not know what had been accepted: its pods are looked at by the first round.
+function upgraded(list: string, item: unknown): unknown {
+  if (!object(item)) return item;
+  if (list === "pending") return { ...(item as object), acceptedAt: null, deadline: null };
+  if (list === "thresholds")
+    return { reportedAt: (item as { lastSeen?: unknown }).lastSeen, ...(item as object) };
+  return list === "paused" ? { budget: null, ...(item as object) } : item;
+}
+
+function problemOf(item: unknown, fields: Readonly<Record<string, Check>>): string | undefined {
+  if (!object(item)) return "it is no object";
+  const wrong = Object.entries(fields).find(
+    ([name, check]) => !check((item as Record<string, unknown>)[name]),
+  );
+  return wrong && `${wrong[0]} is missing or wrong`;
+}
+
+function shown(item: unknown): string {
+  return JSON.stringify(item).slice(0, LONGEST_SHOWN);
+}

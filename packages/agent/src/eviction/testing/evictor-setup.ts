@@ -1,0 +1,207 @@
+import { ApiStatusError, type EventInput, type KubeObject } from "@nodekeeper/core/kube";
+import {
+  createWorkQueueMetrics,
+  FakeClock,
+  NodekeeperError,
+  Registry,
+  silentLogger,
+} from "@nodekeeper/core/lib";
+import { EvictionSender } from "../act/eviction-sender.ts";
+import { PodEvictor } from "../act/evictor.ts";
+import { createEvictorMetrics } from "../act/evictor-metrics.ts";
+import type { Killer, KillerName, KillRequest, KillResult } from "../act/killer.ts";
+import type { Victim } from "../decide/decision.ts";
+import type { EvictionOutcome } from "../decide/round.ts";
+import type { PendingEviction } from "../decide/state.ts";
+import { type EncodablePod, observeJson } from "../observe/observed-pod.ts";
+import type { NodePods } from "../parts.ts";
+import { jsonPod } from "./round-parts.ts";
+import { testNode, testPolicy } from "./rounds.ts";
+
+/** An API server's own "no such pod". */
+export function noSuchPod(name: string, kind = "pods"): ApiStatusError {
+  return statusError(404, "notFound", { kind, name });
+}
+
+/** A refusal as the API server words it. */
+export function statusError(
+  httpStatus: number,
+  code: NodekeeperError["code"],
+  summary: Partial<ApiStatusError["summary"]> = {},
+  retryAfterMs?: number,
+): ApiStatusError {
+  const whole = { reason: "", kind: "", name: "", causes: [], ...summary };
+  return new ApiStatusError(code, `${httpStatus}`, { httpStatus, summary: whole }, retryAfterMs);
+}
+
+export const unavailable = new NodekeeperError("unavailable", "connection refused");
+
+export function victim(name: string, changes: Partial<Victim> = {}): Victim {
+  return {
+    uid: name,
+    namespace: "default",
+    name,
+    order: 1,
+    kind: "forced",
+    plugin: "pressure",
+    scope: "memory",
+    reason: "memory 0.9 > threshold 0.8",
+    gracePeriodSeconds: null,
+    asks: [],
+    ...changes,
+  };
+}
+
+export function pending(name: string, changes: Partial<PendingEviction> = {}): PendingEviction {
+  const { order: _order, asks: _asks, ...rest } = victim(name);
+  return { ...rest, source: "threshold", since: 0, acceptedAt: 0, deadline: 60_000, ...changes };
+}
+
+/** A node's pods at an API server that does what a test tells it, and the evictor in front of it. */
+export class TestEvictor implements NodePods {
+  readonly clock = new FakeClock();
+  readonly registry = new Registry();
+  readonly pods = new Map<string, KubeObject>();
+  readonly events: EventInput[] = [];
+  /** What was evicted, in order: every call that reached a killer. */
+  readonly kills: KillRequest[] = [];
+  /** Names that were read. */
+  readonly reads: string[] = [];
+  readonly evictor: PodEvictor;
+  isSynced = true;
+  /** Names of containers that run, of every pod; undefined where no runtime is asked. */
+  running: string[] | undefined;
+  table = { default: "evictionApi" as KillerName, byQosLevel: {}, byQosClass: {} };
+  policy = testPolicy();
+  /** What a reading does instead of answering; undefined lets it answer. */
+  onRead: (name: string) => Promise<KubeObject> | undefined = () => undefined;
+  /** What a killer answers. */
+  onKill: (request: KillRequest, signal: AbortSignal) => Promise<KillResult> = async () => ({
+    kind: "accepted",
+    message: "POST eviction: accepted",
+  });
+  readonly #listeners = new Set<(uid: string) => void>();
+  readonly #stop = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(names: readonly string[], running?: string[]) {
+    this.running = running;
+    for (const name of names) this.put(name);
+    const { clock, registry } = this;
+    const metrics = createEvictorMetrics(registry);
+    const events = { record: (event: EventInput) => void this.events.push(event) };
+    const killer: Killer = {
+      name: "evictionApi",
+      kill: async (request, signal) => {
+        this.kills.push(request);
+        return await this.onKill(request, signal);
+      },
+    };
+    const sender = new EvictionSender({
+      client: { get: async (_resource, name) => await (this.onRead(name) ?? this.#read(name)) },
+      nodeName: testNode,
+      killers: [killer],
+      killerTable: () => this.table,
+      skip: () => this.policy.skip,
+      events,
+      clock,
+      metrics,
+    });
+    this.evictor = new PodEvictor({
+      sender,
+      pods: this,
+      containers: running && {
+        run: async () => {},
+        follow: () => {},
+        leave: () => {},
+        podGone: () => {},
+        running: () => this.running ?? [],
+        takeSteps: () => [],
+      },
+      policy: () => this.policy,
+      events,
+      clock,
+      log: silentLogger,
+      metrics,
+      queueMetrics: createWorkQueueMetrics(registry),
+    });
+  }
+
+  put(name: string, changes: Parameters<typeof jsonPod>[1] = {}): void {
+    this.pods.set(name, jsonPod(name, changes) as KubeObject);
+  }
+
+  /** The API server marks the pod, as it does when it takes an eviction. */
+  terminate(name: string): void {
+    this.put(name, { metadata: { deletionTimestamp: "2023-11-14T22:13:20Z" } });
+  }
+
+  /** The pod goes, and the watch tells. */
+  remove(name: string): void {
+    this.pods.delete(name);
+    this.tellGone(name);
+  }
+
+  /** The watch tells that the pod with this UID is gone. */
+  tellGone(uid: string): void {
+    for (const listener of this.#listeners) listener(uid);
+  }
+
+  start(): void {
+    this.#running = this.evictor.run(this.#stop.signal);
+  }
+
+  /** Begins evictions and lets them come as far as they can without time passing. */
+  async begin(...victims: Victim[]): Promise<void> {
+    if (!this.#running) this.start();
+    this.evictor.begin(victims);
+    await this.clock.step(0);
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  /** Outcomes since the last call, as "name result". */
+  outcomes(): string[] {
+    return this.evictor.takeOutcomes().map(({ uid, result }) => `${uid} ${result}`);
+  }
+
+  outcome(): EvictionOutcome | undefined {
+    return this.evictor.takeOutcomes()[0];
+  }
+
+  steps(): string[] {
+    return this.evictor.takeSteps().map(({ message }) => message);
+  }
+
+  killed(): string[] {
+    return this.kills.map(({ pod }) => pod.name);
+  }
+
+  list(): EncodablePod[] {
+    return [...this.pods.values()].map(observeJson);
+  }
+
+  get(uid: string): EncodablePod | undefined {
+    const object = [...this.pods.values()].find(({ metadata }) => metadata.uid === uid);
+    return object && observeJson(object);
+  }
+
+  onGone(listener: (uid: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+
+  async #read(name: string): Promise<KubeObject> {
+    this.reads.push(name);
+    const object = this.pods.get(name);
+    if (object === undefined) throw noSuchPod(name);
+    return object;
+  }
+}

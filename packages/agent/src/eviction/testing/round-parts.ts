@@ -1,0 +1,86 @@
+import type { Victim, Withdrawal } from "../decide/decision.ts";
+import type { EvictionOutcome } from "../decide/round.ts";
+import type { Acceptance, PendingEviction } from "../decide/state.ts";
+import type { WantedTaints } from "../decide/taints.ts";
+import { type EncodablePod, observeJson } from "../observe/observed-pod.ts";
+import type { EvictionStep, Evictor, NodePods, Tainter } from "../parts.ts";
+import { testNode } from "./rounds.ts";
+
+/** A pod as the API server's JSON has it; its UID is its name. */
+export function jsonPod(name: string, changes: { spec?: object; metadata?: object; status?: object } = {}) {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { uid: name, name, namespace: "default", resourceVersion: "1", ...changes.metadata },
+    spec: { nodeName: testNode, containers: [{ name: "app", image: "app" }], ...changes.spec },
+    status: { phase: "Running", ...changes.status },
+  };
+}
+
+export class FakePods implements NodePods {
+  isSynced = true;
+  readonly pods = new Map<string, EncodablePod>();
+
+  constructor(...names: string[]) {
+    for (const name of names) this.pods.set(name, observeJson(jsonPod(name)));
+  }
+
+  list(): EncodablePod[] {
+    return [...this.pods.values()];
+  }
+
+  get(uid: string): EncodablePod | undefined {
+    return this.pods.get(uid);
+  }
+
+  onGone(): () => void {
+    return () => {};
+  }
+}
+
+/** Writes down what it is told; dies in `begin` where a test says so. */
+export class FakeEvictor implements Evictor {
+  readonly begun: Victim[] = [];
+  readonly resumed: PendingEviction[] = [];
+  readonly withdrawn: Withdrawal[] = [];
+  outcomes: EvictionOutcome[] = [];
+  steps: EvictionStep[] = [];
+  /** Reports that an eviction was accepted. */
+  accept: (acceptance: Acceptance) => void = () => {};
+  /** What happens when evictions start. */
+  onBegin: (victims: readonly Victim[], roundId: number) => void = () => {};
+
+  begin(victims: readonly Victim[], roundId: number): void {
+    this.onBegin(victims, roundId);
+    this.begun.push(...victims);
+  }
+
+  onAccepted(listener: (acceptance: Acceptance) => void): () => void {
+    this.accept = listener;
+    return () => {};
+  }
+
+  withdraw(withdrawals: readonly Withdrawal[]): void {
+    this.withdrawn.push(...withdrawals);
+  }
+
+  resume(pending: readonly PendingEviction[]): void {
+    this.resumed.push(...pending);
+  }
+
+  takeOutcomes(): EvictionOutcome[] {
+    return this.outcomes.splice(0);
+  }
+
+  takeSteps(): EvictionStep[] {
+    return this.steps.splice(0);
+  }
+}
+
+export class FakeTainter implements Tainter {
+  readonly wanted: (WantedTaints & { isComplete: boolean })[] = [];
+
+  want(taints: WantedTaints, isComplete: boolean): void {
+    this.wanted.push({ ...taints, isComplete });
+  }
+}

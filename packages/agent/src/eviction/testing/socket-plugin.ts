@@ -1,0 +1,45 @@
+import {
+  type Condition,
+  type DeepPartial,
+  EvictionPluginDefinition,
+  type EvictionPluginServiceImplementation,
+  type GetEvictPodsRequest,
+} from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
+import { Pod } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
+import { createServer, type Server } from "nice-grpc";
+import type { PluginRegistration } from "../../plugins/index.ts";
+
+export type PluginService = Partial<EvictionPluginServiceImplementation>;
+
+/** A pod as a plugin names it. */
+export function podBytes(uid: string, name = uid, namespace = "default"): Uint8Array {
+  return Pod.encode(Pod.fromPartial({ metadata: { uid, name, namespace } })).finish();
+}
+
+/** The names of the pods a plugin was offered. */
+export function offeredNames({ activePods }: GetEvictPodsRequest): string[] {
+  return activePods.map((bytes) => Pod.decode(bytes).metadata?.name ?? "");
+}
+
+export function metCondition(conditionName: string): DeepPartial<Condition> {
+  return { conditionName, effects: ["NoSchedule"], metCondition: true };
+}
+
+/** Serves an eviction plugin on a socket; what it is not told to do it answers with nothing. */
+export async function servePlugin(socket: string, service: PluginService = {}): Promise<Server> {
+  const server = createServer({ "grpc.max_receive_message_length": -1 });
+  server.add(EvictionPluginDefinition, {
+    getToken: async () => ({}),
+    thresholdMet: async () => ({}),
+    getTopEvictionPods: async () => ({}),
+    getEvictPods: async () => ({}),
+    ...service,
+  });
+  await server.listen(`unix:${socket}`);
+  return server;
+}
+
+export function registrationOf(name: string, endpoint: string, generation = 1): PluginRegistration {
+  const registrationSocket = `${endpoint}.registration`;
+  return { type: "EvictionPlugin", name, endpoint, registrationSocket, versions: ["v1alpha1"], generation };
+}

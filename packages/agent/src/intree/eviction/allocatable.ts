@@ -1,0 +1,53 @@
+import type { KubeClient, KubeObject } from "@nodekeeper/core/kube";
+import { type Clock, codeOf, toNodekeeperError } from "@nodekeeper/core/lib";
+import { type Reading, SharedReading } from "../../host/index.ts";
+import { customNodeResource } from "../../reporting/index.ts";
+import type { ResourceListReader } from "./parts.ts";
+
+export interface AllocatableOptions {
+  client: Pick<KubeClient, "resolve" | "get">;
+  nodeName: string;
+  clock: Clock;
+  /** How old the answer may be that is given again, milliseconds. Default 10000. */
+  maxAgeMs?: number;
+  /** Milliseconds. Default 3000. */
+  deadlineMs?: number;
+}
+
+/** What the API server's CustomNodeResource of this node has under status.resources.allocatable. */
+export function customNodeResourceAllocatable(options: AllocatableOptions): ResourceListReader {
+  const { clock, maxAgeMs = 10_000 } = options;
+  const shared = new SharedReading(
+    clock,
+    () => maxAgeMs,
+    () => readAllocatable(options),
+  );
+  return (signal) => shared.get(signal);
+}
+
+async function readAllocatable(options: AllocatableOptions): Promise<Reading<Record<string, string>>> {
+  const { client, nodeName, clock, deadlineMs = 3_000 } = options;
+  const at = clock.monotonic();
+  try {
+    const resource = await client.resolve(customNodeResource, { deadlineMs });
+    if (!resource) return { state: "missing", at, message: "the API server has no CustomNodeResources" };
+    const allocatable = allocatableOf(await client.get(resource, nodeName, { deadlineMs }));
+    if (allocatable) return { state: "read", at, value: allocatable, problems: [] };
+    return { state: "missing", at, message: `CustomNodeResource ${nodeName} tells nothing allocatable` };
+  } catch (error) {
+    if (codeOf(error) === "notFound") {
+      return { state: "missing", at, message: `there is no CustomNodeResource ${nodeName}` };
+    }
+    return { state: "failed", at, error: toNodekeeperError(error) };
+  }
+}
+
+// An empty list is none: a node that lends nothing out says 0.
+function allocatableOf({ status }: KubeObject): Record<string, string> | undefined {
+  const list = (status as { resources?: { allocatable?: unknown } } | undefined)?.resources?.allocatable;
+  if (typeof list !== "object" || list === null) return undefined;
+  const texts = Object.entries(list).flatMap(([name, amount]) =>
+    typeof amount === "string" || typeof amount === "number" ? [[name, String(amount)] as const] : [],
+  );
+  return texts.length === 0 ? undefined : Object.fromEntries(texts);
+}

@@ -1,0 +1,128 @@
+import { messageOf } from "@nodekeeper/core/lib";
+import {
+  noTopPods,
+  notMet,
+  type ObservedPod,
+  type ThresholdAnswer,
+  type TopAnswer,
+  type TopQuestion,
+} from "../../eviction/index.ts";
+import type { FilesystemState } from "../../host/index.ts";
+import type { PodDisk } from "../../pod-usage/index.ts";
+import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
+import { isReclaimed } from "./severity.ts";
+import { victimOrder } from "./victim-order.ts";
+
+/** When the file system of writable layers is short, and which pods are evicted then. */
+export interface RootfsPressureSettings {
+  /** Less of the file system available is pressure, percent; 0: space is not looked at. */
+  minimumFreePercent: number;
+  /** Fewer inodes free is pressure, percent; 0: inodes are not looked at. */
+  minimumInodesFreePercent: number;
+  /** A smaller file system is left alone, bytes: on a small one a percentage is little. */
+  minimumCapacityBytes: number;
+  /** A pod with less in its writable layers is not evicted for space, bytes. */
+  podMinimumUsedBytes: number;
+  /** A pod with fewer inodes is not evicted for inodes. */
+  podMinimumInodes: number;
+  /** Seconds; null is each pod's own. */
+  gracePeriodSeconds: number | null;
+}
+
+export const defaultRootfsPressureSettings: Readonly<RootfsPressureSettings> = {
+  minimumFreePercent: 10,
+  minimumInodesFreePercent: 5,
+  minimumCapacityBytes: 10 * 2 ** 30,
+  podMinimumUsedBytes: 0,
+  podMinimumInodes: 0,
+  gracePeriodSeconds: null,
+};
+
+/** What of the file system is short, in bytes or inodes. */
+export interface RootfsShortage {
+  of: "space" | "inodes";
+  observed: number;
+  threshold: number;
+}
+
+/** Space before inodes; undefined where neither is short. A file system that creates inodes as needed is never short of them. */
+export function rootfsShortage(
+  { sizeBytes, availableBytes, inodes, inodesFree }: FilesystemState,
+  settings: RootfsPressureSettings,
+): RootfsShortage | undefined {
+  if (sizeBytes < settings.minimumCapacityBytes) return undefined;
+  const space = (settings.minimumFreePercent / 100) * sizeBytes;
+  if (availableBytes < space) return { of: "space", observed: availableBytes, threshold: space };
+  const free = (settings.minimumInodesFreePercent / 100) * inodes;
+  return inodesFree < free ? { of: "inodes", observed: inodesFree, threshold: free } : undefined;
+}
+
+/**
+ * Evicts pods with large writable layers when the file system that holds these is short: reclaimed pods first, then
+ * those that have most. After katalyst's plugin/rootfs/rootfs_pressure.go; without figures of pods no pod is named.
+ */
+export const rootfsPressure: InTreePlugin<RootfsPressureSettings> = {
+  name: "rootfs-pressure-eviction-plugin",
+  onByDefault: false,
+  defaults: defaultRootfsPressureSettings,
+  answers: (context) => new RootfsPressure(context),
+};
+
+class RootfsPressure implements InTreeAnswers {
+  readonly #context: InTreePluginContext<RootfsPressureSettings>;
+  #shortage: RootfsShortage | undefined;
+
+  constructor(context: InTreePluginContext<RootfsPressureSettings>) {
+    this.#context = context;
+  }
+
+  async thresholdMet(_pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer> {
+    const state = this.#context.missing.valueOf("rootfs", await this.#filesystem(signal));
+    this.#shortage = state && rootfsShortage(state, this.#context.settings());
+    if (!this.#shortage) return notMet;
+    const { of, threshold, observed } = this.#shortage;
+    return {
+      ...notMet,
+      metType: "hard",
+      scope: "SystemRootfs",
+      thresholdValue: threshold,
+      observedValue: observed,
+      operator: "lessThan",
+      unit: of === "space" ? "bytes" : "inodes",
+      condition: { target: "node", name: "SystemRootfs", effects: ["NoSchedule"], met: true },
+    };
+  }
+
+  async getTopEvictionPods(
+    pods: readonly ObservedPod[],
+    { topN }: TopQuestion,
+    signal: AbortSignal,
+  ): Promise<TopAnswer> {
+    const { parts, missing } = this.#context;
+    const { podMinimumUsedBytes, podMinimumInodes, gracePeriodSeconds } = this.#context.settings();
+    if (!this.#shortage) return noTopPods;
+    const isOfSpace = this.#shortage.of === "space";
+    const disks = missing.valueOf("podDisk", await parts.disks.all(signal));
+    if (!disks) return noTopPods;
+    const usedBy = ({ pod }: ObservedPod) => usedOf(disks.get(pod.uid), isOfSpace);
+    const minimum = isOfSpace ? podMinimumUsedBytes : podMinimumInodes;
+    // A pod that has nothing there helps nothing by its end.
+    const helpful = pods.filter((pod) => (usedBy(pod) ?? 0) >= Math.max(minimum, 1));
+    const ranked = victimOrder(helpful, (pod) => [isReclaimed(pod) ? 1 : 0, usedBy(pod)]);
+    return { pods: ranked.slice(0, topN).map(({ pod }) => pod), gracePeriodSeconds };
+  }
+
+  async #filesystem(signal: AbortSignal) {
+    const { rootfsPath, readings, clock } = this.#context.parts;
+    try {
+      return await readings.filesystem(await rootfsPath(signal), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      return { state: "missing", at: clock.now(), message: messageOf(error) } as const;
+    }
+  }
+}
+
+function usedOf(disk: PodDisk | undefined, isOfSpace: boolean): number | undefined {
+  return isOfSpace ? disk?.bytes : disk?.inodes;
+}

@@ -1,0 +1,113 @@
+import { quote } from "@nodekeeper/core/lib";
+import type { Devices, KubeletAnswer } from "./answer.ts";
+import type { Problems } from "./problems.ts";
+import { add, ZoneLedger } from "./zones.ts";
+
+/** A pod that holds something, under the name it has in zones; undefined where its UID is not known. */
+export interface DeviceHolder {
+  readonly consumer: string | undefined;
+  readonly devices: readonly Devices[];
+}
+
+/** A device plugin that offers thousands of shares of one device would fill the object: they are counted, not listed. */
+export const MOST_ZONES_OF_A_RESOURCE = 1_024;
+
+interface Device {
+  readonly resource: string;
+  readonly id: string;
+  readonly nodes: Set<number>;
+  isAllocatable: boolean;
+  readonly holders: Set<string>;
+}
+
+/**
+ * Counts devices on the NUMA nodes they are near to, and makes a zone of each device whose resource has a zone type.
+ * The capacity is what is healthy or held: the kubelet does not tell of sick devices that nobody holds. A device near
+ * to several nodes counts on each, as with katalyst; one near to none has its zone beside the sockets.
+ * @param zoneTypes by resource name
+ * @returns the zones of devices that are near to no node
+ */
+export function enterDevices(
+  nodes: ReadonlyMap<number, ZoneLedger>,
+  allocatable: KubeletAnswer["allocatable"],
+  holders: readonly DeviceHolder[],
+  zoneTypes: ReadonlyMap<string, string>,
+  problems: Problems,
+): ZoneLedger[] {
+  const byResource = collect(nodes, allocatable, holders, problems);
+  const zones = new Map<string, { ledger: ZoneLedger; nodes: Set<number> }>();
+  for (const [resource, devices] of byResource) {
+    for (const device of devices.values()) {
+      for (const node of device.nodes) enter(nodes.get(node)!, device);
+    }
+    const type = zoneTypes.get(resource);
+    if (type === undefined) continue;
+    if (devices.size > MOST_ZONES_OF_A_RESOURCE) {
+      problems.add(
+        `${quote(resource)} has ${devices.size} devices, zones are made of at most ${MOST_ZONES_OF_A_RESOURCE}`,
+      );
+      continue;
+    }
+    for (const device of devices.values()) {
+      const key = JSON.stringify([type, device.id]);
+      const zone = zones.get(key) ?? { ledger: new ZoneLedger(type, device.id), nodes: new Set() };
+      zones.set(key, zone);
+      enter(zone.ledger, device);
+      for (const node of device.nodes) zone.nodes.add(node);
+    }
+  }
+  const apart: ZoneLedger[] = [];
+  for (const { ledger, nodes: near } of zones.values()) {
+    for (const node of near) nodes.get(node)!.children.push(ledger);
+    if (near.size === 0) apart.push(ledger);
+  }
+  return apart;
+}
+
+function enter(ledger: ZoneLedger, { resource, isAllocatable, holders }: Device): void {
+  add(ledger.capacity, resource, 1n);
+  add(ledger.allocatable, resource, isAllocatable ? 1n : 0n);
+  for (const consumer of holders) ledger.hold(consumer, resource, 1n);
+}
+
+function collect(
+  nodes: ReadonlyMap<number, ZoneLedger>,
+  allocatable: KubeletAnswer["allocatable"],
+  holders: readonly DeviceHolder[],
+  problems: Problems,
+): Map<string, Map<string, Device>> {
+  const byResource = new Map<string, Map<string, Device>>();
+  const visit = ({ resource, ids, nodes: near }: Devices, onDevice: (device: Device) => void) => {
+    if (resource === "") return problems.add("devices of a resource without a name");
+    const devices = byResource.get(resource) ?? new Map<string, Device>();
+    byResource.set(resource, devices);
+    for (const id of ids) {
+      const device = devices.get(id) ?? {
+        resource,
+        id,
+        nodes: new Set(),
+        isAllocatable: false,
+        holders: new Set(),
+      };
+      devices.set(id, device);
+      for (const node of near) {
+        if (nodes.has(node)) device.nodes.add(node);
+        else problems.add(`${quote(resource)} on NUMA node ${node} that the machine does not have`);
+      }
+      onDevice(device);
+    }
+  };
+  for (const devices of allocatable.devices) {
+    visit(devices, (device) => {
+      device.isAllocatable = true;
+    });
+  }
+  for (const { consumer, devices: held } of holders) {
+    for (const devices of held) {
+      visit(devices, (device) => {
+        if (consumer !== undefined) device.holders.add(consumer);
+      });
+    }
+  }
+  return byResource;
+}

@@ -1,0 +1,45 @@
+import type { Clock } from "@nodekeeper/core/lib";
+import type { Host } from "../../host/index.ts";
+import type { TopologyManager } from "./topology-policy.ts";
+
+// Looking through all processes of a machine takes milliseconds, and a kubelet is seldom restarted.
+const SEARCH_INTERVAL_MS = 60_000;
+
+const flags: Readonly<Record<string, keyof TopologyManager>> = {
+  "--topology-manager-policy": "policy",
+  "--topology-manager-scope": "scope",
+};
+
+/** Reads from the running kubelet's command line which settings of its file are overridden. */
+export class KubeletFlags {
+  readonly #host: Host;
+  readonly #clock: Clock;
+  #pid: number | undefined;
+  #notBefore = Number.NEGATIVE_INFINITY;
+
+  constructor(host: Host, clock: Clock) {
+    this.#host = host;
+    this.#clock = clock;
+  }
+
+  /** What the kubelet's flags say of the topology manager; empty where it has none, or its process can't be seen. */
+  async read(signal: AbortSignal): Promise<Partial<TopologyManager>> {
+    const now = this.#clock.monotonic();
+    if (this.#pid === undefined && now < this.#notBefore) return {};
+    this.#notBefore = now + SEARCH_INTERVAL_MS;
+    const reading = await this.#host.findProcess("kubelet", this.#pid, signal);
+    this.#pid = reading.state === "read" ? reading.value.pid : undefined;
+    return reading.state === "read" ? topologyFlags(reading.value.arguments) : {};
+  }
+}
+
+/** The flags of a command line, as `--name=value` or `--name value`; the last one counts. */
+export function topologyFlags(line: readonly string[]): Partial<TopologyManager> {
+  const found: Partial<TopologyManager> = {};
+  for (const [at, argument] of line.entries()) {
+    const [name = "", value = line[at + 1]] = argument.split(/=(.*)/s);
+    const setting = Object.hasOwn(flags, name) ? flags[name] : undefined;
+    if (setting && value) found[setting] = value;
+  }
+  return found;
+}

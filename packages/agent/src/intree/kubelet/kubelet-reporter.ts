@@ -1,0 +1,163 @@
+import {
+  FieldType,
+  type GetReportContentResponse,
+} from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
+import {
+  childScope,
+  codeOf,
+  type Logger,
+  SharedWork,
+  WakeableSleep,
+  withDeadline,
+} from "@nodekeeper/core/lib";
+import { customNodeResource, type ReporterSource } from "../../reporting/index.ts";
+import { KubeletReader, type KubeletReaderOptions, type KubeletReading } from "./kubelet-reader.ts";
+import type { KubeletReporterMetrics } from "./metrics.ts";
+
+/** The name under which katalyst's kubelet reporter is known, and ours beside it. */
+export const KUBELET_REPORTER_NAME = "kubelet-reporter-plugin";
+
+export interface KubeletReporterOptions extends KubeletReaderOptions {
+  log: Logger;
+  metrics: KubeletReporterMetrics;
+}
+
+interface Content {
+  readonly zones: string;
+  readonly policy: string | undefined;
+}
+
+/**
+ * Reports the machine's sockets, NUMA nodes and devices, who holds what of them, and the kubelet's topology policy, as
+ * status of the CustomNodeResource. While the kubelet is away nothing is reported, so that the last content stays.
+ */
+export class KubeletReporter implements ReporterSource {
+  readonly name = KUBELET_REPORTER_NAME;
+  readonly #options: KubeletReporterOptions;
+  readonly #reader: KubeletReader;
+  readonly #readings = new SharedWork((signal) => this.#read(signal));
+  readonly #encoder = new TextEncoder();
+  #watches = 0;
+  #isAway = false;
+  #last: { content: Content; at: number } | undefined;
+  #lastGiven: Content | undefined;
+  #lastProblems = "";
+
+  constructor(options: KubeletReporterOptions) {
+    this.#options = options;
+    this.#reader = new KubeletReader(options);
+  }
+
+  /**
+   * What the kubelet says; while the content is watched, what it said at the last reading. Throws `unavailable`,
+   * `deadline`, `exhausted` or `corrupt` when it can't be read.
+   */
+  async getReportContent(signal: AbortSignal): Promise<GetReportContentResponse> {
+    const { clock, settings } = this.#options;
+    const isRecent = this.#last && clock.monotonic() - this.#last.at < settings.resyncIntervalMs;
+    // A watch reads after each event: asking the kubelet again in between finds nothing new.
+    if (this.#last && isRecent && this.#watches > 0 && !this.#isAway) {
+      signal.throwIfAborted();
+      return this.#response(this.#last.content);
+    }
+    return this.#response(await this.#readings.join(signal));
+  }
+
+  /**
+   * The content now, and again whenever a reading finds it changed. The kubelet is read a little after something
+   * happened to a pod or devices of a driver became known, and from time to time. Ends when the signal aborts, by throwing its reason.
+   */
+  async *listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse> {
+    const { clock, settings } = this.#options;
+    using scope = childScope(signal);
+    const change = new WakeableSleep();
+    const following = this.#follow(change, scope.signal);
+    const stopListening = this.#options.devices.onKnown(() => change.wake());
+    this.#watches++;
+    try {
+      let last: Content | undefined;
+      for (;;) {
+        change.clear();
+        const content = await this.#readings.fresh(signal).catch(() => undefined);
+        signal.throwIfAborted();
+        // Polls too bring contents: what is no news here may be news after one of them.
+        if (content && !(sameContent(content, last) && sameContent(content, this.#lastGiven))) {
+          last = content;
+          yield this.#response(content);
+        }
+        const waitMs = content ? settings.resyncIntervalMs : settings.retryIntervalMs;
+        // What happens to one pod comes as several events.
+        if (await change.wait(clock, waitMs, signal)) await clock.sleep(settings.debounceMs, signal);
+      }
+    } finally {
+      this.#watches--;
+      stopListening();
+      scope.abort();
+      await following;
+    }
+  }
+
+  async #follow(change: WakeableSleep, signal: AbortSignal): Promise<void> {
+    try {
+      for await (const _ of this.#options.pods.changes(signal)) change.wake();
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#options.log.warn({ err: error }, "Pods can't be followed; asking by time alone");
+    }
+  }
+
+  async #read(signal: AbortSignal): Promise<Content> {
+    const { clock, log, metrics, pods, settings } = this.#options;
+    const what = `kubelet at ${settings.podResourcesSocket}`;
+    try {
+      await withDeadline(clock, settings.timeoutMs, "first list of the runtime's pods", signal, (each) =>
+        pods.listed(each),
+      );
+      const reading = await withDeadline(clock, settings.timeoutMs, what, signal, (each) =>
+        this.#reader.read(each),
+      );
+      metrics.readings.inc({ result: "ok" });
+      metrics.unknownPods.set(reading.unknownPods.length);
+      if (this.#isAway) log.info({}, "Kubelet's resources are reported again");
+      this.#isAway = false;
+      this.#logChange(reading);
+      const content = { zones: JSON.stringify(reading.zones), policy: reading.policy };
+      this.#last = { content, at: clock.monotonic() };
+      return content;
+    } catch (error) {
+      // Nobody waits for it any more: that says nothing of the kubelet.
+      if (signal.aborted) throw error;
+      metrics.readings.inc({ result: codeOf(error) });
+      if (!this.#isAway)
+        log.warn({ err: error }, "Kubelet's resources can't be reported; the last content stays");
+      this.#isAway = true;
+      throw error;
+    }
+  }
+
+  // Problems last for many readings: one line when they begin, change or end.
+  #logChange({ problems }: KubeletReading): void {
+    const current = problems.join("; ");
+    if (current === this.#lastProblems) return;
+    this.#lastProblems = current;
+    const { log } = this.#options;
+    if (current === "") log.info({}, "Everything the kubelet says is reported again");
+    else log.warn({ problems }, "Part of what the kubelet says can't be reported");
+  }
+
+  #response(content: Content): GetReportContentResponse {
+    const { zones, policy } = content;
+    this.#lastGiven = content;
+    const field = [this.#field("TopologyZone", zones)];
+    if (policy !== undefined) field.push(this.#field("TopologyPolicy", JSON.stringify(policy)));
+    return { content: [{ groupVersionKind: { ...customNodeResource }, field }] };
+  }
+
+  #field(fieldName: string, json: string) {
+    return { fieldType: FieldType.Status, fieldName, value: this.#encoder.encode(json) };
+  }
+}
+
+function sameContent(a: Content, b: Content | undefined): boolean {
+  return a.zones === b?.zones && a.policy === b.policy;
+}

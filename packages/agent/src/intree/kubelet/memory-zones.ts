@@ -1,0 +1,101 @@
+import { quote } from "@nodekeeper/core/lib";
+import type { KubeletAnswer, MemoryBlock } from "./answer.ts";
+import type { Problems } from "./problems.ts";
+import { add, type ZoneLedger } from "./zones.ts";
+
+/** A pod that holds something, under the name it has in zones. */
+export interface Consumer {
+  readonly consumer: string;
+  readonly memory: readonly MemoryBlock[];
+}
+
+/**
+ * Enters memory and huge pages into the zones of NUMA nodes. The capacity of "memory" is the machine's and is entered
+ * already; that of huge pages is what the kubelet could give, for it takes them all.
+ */
+export function enterMemory(
+  nodes: ReadonlyMap<number, ZoneLedger>,
+  allocatable: KubeletAnswer["allocatable"],
+  consumers: readonly Consumer[],
+  problems: Problems,
+): void {
+  for (const block of allocatable.memory) {
+    const whole = onKnownNodes(nodes, block, problems);
+    const [first] = whole.nodes;
+    if (first === undefined) continue;
+    const { allocatable: amounts, capacity } = nodes.get(first)!;
+    add(amounts, block.type, block.bytes);
+    if (block.type !== "memory") add(capacity, block.type, block.bytes);
+  }
+  const room = new Room(nodes);
+  // Blocks of one node first: of those it is told where they are. The rest in an order that does not hang on the list's.
+  const blocks = consumers
+    .flatMap(({ consumer, memory }) =>
+      memory.map((block) => ({ consumer, ...onKnownNodes(nodes, block, problems) })),
+    )
+    .sort(byPlaceAndSize);
+  for (const { consumer, type, bytes, nodes: on } of blocks) {
+    for (const [node, part] of room.take(type, bytes, on)) nodes.get(node)!.hold(consumer, type, part);
+  }
+}
+
+type PlacedBlock = MemoryBlock & { consumer: string };
+
+function byPlaceAndSize(a: PlacedBlock, b: PlacedBlock): number {
+  if (a.nodes.length !== b.nodes.length) return a.nodes.length - b.nodes.length;
+  if (a.consumer !== b.consumer) return a.consumer < b.consumer ? -1 : 1;
+  if (a.bytes !== b.bytes) return a.bytes < b.bytes ? -1 : 1;
+  const [left, right] = [a.nodes.join(), b.nodes.join()];
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
+}
+
+function onKnownNodes(
+  nodes: ReadonlyMap<number, ZoneLedger>,
+  block: MemoryBlock,
+  problems: Problems,
+): MemoryBlock {
+  const known = block.nodes.filter((id) => nodes.has(id));
+  if (known.length < block.nodes.length || known.length === 0) {
+    const where =
+      block.nodes.length > 0
+        ? `on NUMA nodes ${block.nodes.join(", ")}, not all of which the machine has`
+        : "on no NUMA node";
+    problems.add(`${quote(block.type)} ${where}`);
+  }
+  return { ...block, nodes: known };
+}
+
+/** What is left on each node while blocks are dealt out. */
+class Room {
+  readonly #nodes: ReadonlyMap<number, ZoneLedger>;
+  readonly #taken = new Map<string, bigint>();
+
+  constructor(nodes: ReadonlyMap<number, ZoneLedger>) {
+    this.#nodes = nodes;
+  }
+
+  /**
+   * Where a block is. The kubelet's static policy fills the nodes of a block by their numbers, each until it is full:
+   * https://kubernetes.io/docs/tasks/administer-cluster/memory-manager/ What exceeds all of them is put on the last.
+   */
+  take(type: string, bytes: bigint, on: readonly number[]): [node: number, part: bigint][] {
+    const parts: [number, bigint][] = [];
+    let rest = bytes;
+    for (const [at, node] of on.entries()) {
+      const free = this.#free(type, node);
+      const part = at === on.length - 1 || rest <= free ? rest : free;
+      if (part <= 0n) continue;
+      this.#taken.set(`${node} ${type}`, (this.#taken.get(`${node} ${type}`) ?? 0n) + part);
+      parts.push([node, part]);
+      rest -= part;
+    }
+    return parts;
+  }
+
+  #free(type: string, node: number): bigint {
+    const all = this.#nodes.get(node)?.allocatable.get(type) ?? 0n;
+    const free = all - (this.#taken.get(`${node} ${type}`) ?? 0n);
+    return free > 0n ? free : 0n;
+  }
+}

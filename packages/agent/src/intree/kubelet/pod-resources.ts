@@ -1,0 +1,68 @@
+import {
+  AllocatableResourcesRequest,
+  AllocatableResourcesResponse,
+  ListPodResourcesRequest,
+  ListPodResourcesResponse,
+  type MessageFns,
+  PodResourcesListerDefinition,
+} from "@nodekeeper/core/gen/podresources/v1/api.ts";
+import { UnaryChannel } from "@nodekeeper/core/grpc";
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import { type KubeletAnswer, kubeletAnswer } from "./answer.ts";
+
+const { fullName, methods } = PodResourcesListerDefinition;
+
+/**
+ * The kubelet's PodResources API on its socket. It connects at the first call, and anew after the kubelet was away:
+ * https://kubernetes.io/docs/concepts/extend-kubernetes/compute-storage-net/device-plugins/#monitoring-device-plugin-resources
+ */
+export class PodResources {
+  readonly #path: string;
+  readonly #channel: UnaryChannel;
+
+  /**
+   * @param path of the socket, absolute, at most 107 bytes; otherwise throws `invalid`
+   * @param maxAnswerBytes larger answers fail with `exhausted`
+   */
+  constructor(path: string, maxAnswerBytes: number) {
+    this.#path = path;
+    this.#channel = new UnaryChannel(path, { maxReceiveBytes: maxAnswerBytes });
+  }
+
+  /** Reads everything. The caller sets a deadline by the signal. What can't be decoded fails with `corrupt`. */
+  async read(signal: AbortSignal): Promise<KubeletAnswer> {
+    const allocatable = await this.#call(
+      methods.getAllocatableResources.name,
+      AllocatableResourcesRequest.encode({}).finish(),
+      AllocatableResourcesResponse,
+      signal,
+    );
+    const list = await this.#call(
+      methods.list.name,
+      ListPodResourcesRequest.encode({}).finish(),
+      ListPodResourcesResponse,
+      signal,
+    );
+    return kubeletAnswer(allocatable, list);
+  }
+
+  close(): void {
+    this.#channel.close();
+  }
+
+  async #call<T>(
+    method: string,
+    request: Uint8Array,
+    response: MessageFns<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const bytes = await this.#channel.call(`${fullName}/${method}`, [request], signal);
+    try {
+      return response.decode(bytes);
+    } catch (error) {
+      throw new NodekeeperError("corrupt", `${method} of ${this.#path}: the answer is no ${method} answer`, {
+        cause: error,
+      });
+    }
+  }
+}

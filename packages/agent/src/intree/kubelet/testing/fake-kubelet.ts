@@ -1,0 +1,83 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  AllocatableResourcesResponse,
+  ListPodResourcesResponse,
+  PodResourcesListerDefinition,
+} from "@nodekeeper/core/gen/podresources/v1/api.ts";
+import { createServer, type Server } from "nice-grpc";
+
+/** A PodResources server on a socket of its own, as good or bad as a test wants it. */
+export class FakeKubelet implements AsyncDisposable {
+  allocatable: Parameters<typeof AllocatableResourcesResponse.fromPartial>[0] = {};
+  pods: Parameters<typeof ListPodResourcesResponse.fromPartial>[0]["podResources"] = [];
+  /** How often List was called. */
+  lists = 0;
+  /** Stands in for the encoded answer of List. */
+  answerList: ((signal: AbortSignal) => Promise<Uint8Array>) | undefined;
+  readonly folder: string;
+  readonly socket: string;
+  #server: Server | undefined;
+
+  private constructor(folder: string) {
+    this.folder = folder;
+    this.socket = join(folder, "kubelet.sock");
+  }
+
+  /** One that is not served yet. */
+  static async make(): Promise<FakeKubelet> {
+    return new FakeKubelet(await mkdtemp(join(tmpdir(), "nodekeeper-kubelet-")));
+  }
+
+  async start(): Promise<void> {
+    const server = createServer();
+    server.add(rawPodResources, {
+      getAllocatableResources: async () =>
+        AllocatableResourcesResponse.encode(
+          AllocatableResourcesResponse.fromPartial(this.allocatable),
+        ).finish(),
+      list: async (_: Uint8Array, { signal }: { signal: AbortSignal }) => {
+        this.lists++;
+        if (this.answerList) return await this.answerList(signal);
+        const list = ListPodResourcesResponse.fromPartial({ podResources: this.pods ?? [] });
+        return ListPodResourcesResponse.encode(list).finish();
+      },
+    });
+    await server.listen(`unix:${this.socket}`);
+    this.#server = server;
+  }
+
+  /** Ends the server at once, and with it its socket. */
+  async stop(): Promise<void> {
+    this.#server?.forceShutdown();
+    this.#server = undefined;
+    await rm(this.socket, { force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+const passThrough = (bytes: Uint8Array) => bytes;
+
+function rawMethod(name: string) {
+  return {
+    path: `/${PodResourcesListerDefinition.fullName}/${name}`,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: passThrough,
+    requestDeserialize: passThrough,
+    responseSerialize: passThrough,
+    responseDeserialize: passThrough,
+    options: {},
+  };
+}
+
+// With its messages left as bytes, so that a test can answer with any.
+const rawPodResources = {
+  list: rawMethod("List"),
+  getAllocatableResources: rawMethod("GetAllocatableResources"),
+} as const;

@@ -1,0 +1,103 @@
+import { open } from "node:fs/promises";
+import { NodekeeperError, quote } from "@nodekeeper/core/lib";
+import { parse } from "yaml";
+
+/** Names of the kubelet's topology manager policies, with katalyst's word for each. */
+const policyWords: Readonly<Record<string, string>> = {
+  "best-effort": "BestEffort",
+  restricted: "Restricted",
+  "single-numa-node": "SingleNUMANode",
+};
+
+const scopeWords: Readonly<Record<string, string>> = { container: "ContainerLevel", pod: "PodLevel" };
+
+/** What the kubelet aligns, in its own words. */
+export interface TopologyManager {
+  /** "none", "best-effort", "restricted" or "single-numa-node". */
+  policy: string;
+  /** "container" or "pod". */
+  scope: string;
+}
+
+/**
+ * The policy as the CustomNodeResource has it: "None", "RestrictedPodLevel" and the like. Throws `invalid` for words
+ * that the kubelet does not have.
+ */
+export function topologyPolicy({ policy, scope }: TopologyManager): string {
+  if (policy === "none") return "None";
+  const [policyWord, scopeWord] = [own(policyWords, policy), own(scopeWords, scope)];
+  if (policyWord === undefined) {
+    throw new NodekeeperError("invalid", `${quote(policy)} is no policy of the topology manager`);
+  }
+  if (scopeWord === undefined) {
+    throw new NodekeeperError("invalid", `${quote(scope)} is no scope of the topology manager`);
+  }
+  return `${policyWord}${scopeWord}`;
+}
+
+/**
+ * What a KubeletConfiguration (YAML or JSON) says of the topology manager; what it does not say is the kubelet's
+ * default. Throws `invalid` for what is no KubeletConfiguration:
+ * https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/
+ */
+export function topologyManagerOf(text: string): TopologyManager {
+  const parsed = parsedYaml(text);
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
+    throw new NodekeeperError("invalid", "no map of settings");
+  }
+  const { kind, topologyManagerPolicy, topologyManagerScope } = parsed as Record<string, unknown>;
+  if (kind !== "KubeletConfiguration") {
+    throw new NodekeeperError("invalid", `kind is ${quote(String(kind))}, not KubeletConfiguration`);
+  }
+  return {
+    policy: word(topologyManagerPolicy, "topologyManagerPolicy", "none"),
+    scope: word(topologyManagerScope, "topologyManagerScope", "container"),
+  };
+}
+
+/** Reads the kubelet's configuration file. Throws `notFound`, `exhausted`, `unavailable` or `invalid`, naming it. */
+export async function readTopologyManager(path: string): Promise<TopologyManager> {
+  const text = await readBounded(path);
+  try {
+    return topologyManagerOf(text);
+  } catch (error) {
+    throw new NodekeeperError("invalid", `kubelet configuration ${path}`, { cause: error });
+  }
+}
+
+function own(words: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(words, name) ? words[name] : undefined;
+}
+
+function word(value: unknown, name: string, otherwise: string): string {
+  // The kubelet takes an empty text for a setting that is not there.
+  if (value === undefined || value === null || value === "") return otherwise;
+  if (typeof value !== "string") throw new NodekeeperError("invalid", `${name} is no text`);
+  return value;
+}
+
+function parsedYaml(text: string): unknown {
+  try {
+    return parse(text, { maxAliasCount: 100, logLevel: "error" });
+  } catch (error) {
+    throw new NodekeeperError("invalid", "no YAML", { cause: error });
+  }
+}
+
+const LARGEST_FILE = 1024 * 1024;
+
+async function readBounded(path: string): Promise<string> {
+  try {
+    const file = await open(path);
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(LARGEST_FILE + 1), 0, LARGEST_FILE + 1, 0);
+      if (bytesRead <= LARGEST_FILE) return buffer.toString("utf8", 0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code === "ENOENT" ? "notFound" : "unavailable";
+    throw new NodekeeperError(code, `kubelet configuration ${path} can't be read`, { cause: error });
+  }
+  throw new NodekeeperError("exhausted", `kubelet configuration ${path} is larger than 1 MiB`);
+}

@@ -1,0 +1,82 @@
+import type { NodekeeperError } from "@nodekeeper/core/lib";
+import type {
+  CpuInfo,
+  Host,
+  InterfaceAddresses,
+  NetworkInterface,
+  NumaNode,
+  Reading,
+  Virtualization,
+} from "../host/index.ts";
+
+/** What the system reporter knows of the machine; what is not known is absent. */
+export interface SystemFacts {
+  cpu?: CpuInfo;
+  onlineCpus?: readonly number[];
+  numaNodes?: readonly NumaNode[];
+  /** Bytes. */
+  memoryTotal?: number;
+  interfaces?: readonly NetworkInterface[];
+  addresses?: ReadonlyMap<string, InterfaceAddresses>;
+  virtualization?: Virtualization;
+}
+
+/** Reads the facts again and again: what can't change while the machine runs once, the rest each time. */
+export class SystemFactsReader {
+  readonly #host: Host;
+  #known: SystemFacts = {};
+
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  /**
+   * Reads what may have changed. A fact whose reading fails keeps its last value and is named in `problems`;
+   * one that the machine no longer has is dropped.
+   */
+  async read(signal?: AbortSignal): Promise<{ facts: SystemFacts; problems: NodekeeperError[] }> {
+    const host = this.#host;
+    const before = this.#known;
+    const problems: NodekeeperError[] = [];
+    const take = async <T>(reading: Promise<Reading<T>>, last: T | undefined): Promise<T | undefined> => {
+      const read = await reading;
+      if (read.state === "read") {
+        problems.push(...read.problems);
+        return read.value;
+      }
+      if (read.state !== "failed") return undefined;
+      problems.push(read.error);
+      return last;
+    };
+
+    const [cpu, virtualization, onlineCpus, memoryTotal, interfaces] = await Promise.all([
+      before.cpu ?? take(host.cpuInfo(signal), undefined),
+      before.virtualization ?? take(host.virtualization(signal), undefined),
+      take(host.onlineCpus(signal), before.onlineCpus),
+      take(host.memoryTotal(signal), before.memoryTotal),
+      take(host.networkInterfaces({}, signal), before.interfaces),
+    ]);
+    const sameMachine =
+      before.numaNodes && sameNumbers(onlineCpus, before.onlineCpus) && memoryTotal === before.memoryTotal;
+    // NUMA nodes change only with hotplug of CPUs or memory, and those two are cheap to ask for.
+    const numaNodes = sameMachine ? before.numaNodes : await take(host.numaNodes(signal), before.numaNodes);
+    this.#known = withoutAbsent({
+      cpu,
+      virtualization,
+      onlineCpus,
+      memoryTotal,
+      interfaces,
+      numaNodes,
+      addresses: host.addresses(),
+    });
+    return { facts: this.#known, problems };
+  }
+}
+
+function sameNumbers(a: readonly number[] | undefined, b: readonly number[] | undefined): boolean {
+  return a?.length === b?.length && (a ?? []).every((value, at) => value === b?.[at]);
+}
+
+function withoutAbsent(facts: { [name in keyof SystemFacts]: SystemFacts[name] | undefined }): SystemFacts {
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as SystemFacts;
+}

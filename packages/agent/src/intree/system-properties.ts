@@ -1,0 +1,103 @@
+import { formatQuantity, quantityOf } from "@nodekeeper/core/lib";
+import type { CpuInfo, InterfaceAddresses, NetworkInterface } from "../host/index.ts";
+import { instructionSets } from "./instruction-sets.ts";
+import type { SystemFacts } from "./system-facts.ts";
+
+/** An entry of a CustomNodeResource's spec.nodeResourceProperties. */
+export interface Property {
+  propertyName: string;
+  propertyValues?: string[];
+  /** A Kubernetes quantity. */
+  propertyQuantity?: string;
+}
+
+export interface PropertyOptions {
+  /** Report every CPU flag: some 1.5 KB per node. */
+  cpuFlags?: boolean;
+}
+
+/**
+ * The properties of the machine under the names and in the forms of katalyst's system reporter, in its order.
+ * What is not known is left out; katalyst sends an empty property or -1 for it.
+ */
+export function systemProperties(facts: SystemFacts, options: PropertyOptions = {}): Property[] {
+  const interfaces = facts.interfaces ?? [];
+  const flags = facts.cpu?.flags ?? [];
+  const codeName = facts.cpu && reportedCodeName(facts.cpu);
+  const properties = [
+    quantity("numa", facts.numaNodes?.filter((node) => node.cpus.length > 0).length),
+    quantity("nbw", highestSpeed(interfaces)),
+    quantity("cpu", facts.onlineCpus?.length),
+    facts.memoryTotal === undefined
+      ? undefined
+      : {
+          propertyName: "memory",
+          propertyQuantity: formatQuantity(quantityOf(facts.memoryTotal, "BinarySI")),
+        },
+    values("cis", instructionSets(flags)),
+    values("cpu_flags", options.cpuFlags && flags.length > 0 ? [flags.join(",")] : []),
+    values(
+      "topology",
+      interfaces.map((each) => JSON.stringify(interfaceInfo(each, facts.addresses?.get(each.name)))),
+    ),
+    values("cpu_codename", codeName ? [codeName] : []),
+    values("is_vm", facts.virtualization ? [String(facts.virtualization.virtualMachine)] : []),
+  ];
+  return properties.filter((property) => property !== undefined);
+}
+
+/** The code name in the form that katalyst's configuration is keyed by: "AMD_K19Zen4", "Intel_IceLake". */
+export function reportedCodeName(cpu: CpuInfo): string | undefined {
+  if (!cpu.codeName) return undefined;
+  if (cpu.vendor === "GenuineIntel") return `Intel_${cpu.codeName}`;
+  if (cpu.vendor === "AuthenticAMD") {
+    return `AMD_K${(cpu.family ?? 0).toString(16).toUpperCase()}${cpu.microarchitecture}`;
+  }
+  return `${cpu.vendor}_${cpu.codeName}`;
+}
+
+function quantity(propertyName: string, value: number | undefined): Property | undefined {
+  return value === undefined
+    ? undefined
+    : { propertyName, propertyQuantity: formatQuantity(quantityOf(value)) };
+}
+
+function values(propertyName: string, propertyValues: string[]): Property | undefined {
+  return propertyValues.length === 0 ? undefined : { propertyName, propertyValues };
+}
+
+function highestSpeed(interfaces: readonly NetworkInterface[]): number | undefined {
+  const speeds = interfaces
+    .filter(isEnabled)
+    .map((each) => each.speedMbps)
+    .filter((speed) => speed !== undefined);
+  return speeds.length === 0 ? undefined : Math.max(...speeds);
+}
+
+function isEnabled(each: NetworkInterface): boolean {
+  return each.operationalState === "up";
+}
+
+// The field names and order of katalyst's machine.InterfaceInfo as Go marshals it. Its integers have no way to be
+// absent, so that unknown is -1 there.
+function interfaceInfo(
+  each: NetworkInterface,
+  addresses: InterfaceAddresses | undefined,
+): Record<string, unknown> {
+  return {
+    NSName: "",
+    NSInode: 0,
+    NSAbsDir: "",
+    Name: each.name,
+    IfIndex: each.index ?? 0,
+    Speed: each.speedMbps ?? -1,
+    NumaNode: each.numaNode ?? -1,
+    Enable: isEnabled(each),
+    Addr: addresses ? { IPV4: addressList(addresses.ipv4), IPV6: addressList(addresses.ipv6) } : null,
+    PCIAddr: each.pciAddress ?? "",
+  };
+}
+
+function addressList(addresses: readonly string[]): readonly string[] | null {
+  return addresses.length === 0 ? null : addresses;
+}

@@ -1,0 +1,298 @@
+import { type Clock, type Logger, NodekeeperError, toError, withDeadline } from "@nodekeeper/core/lib";
+import type { Pod, PodStatus, Runtime } from "../runtime/index.ts";
+import type { PodStatusCache } from "./cache.ts";
+import { diffPods, samePods, vanishedRunning } from "./diff.ts";
+import type { HintedExits } from "./hinted-exits.ts";
+import type { Journal } from "./journal.ts";
+import type { InspectionLimiter } from "./limiter.ts";
+import type { LifecycleMetrics } from "./metrics.ts";
+import { podEvents } from "./pod-events.ts";
+import { missingIn, reconcile, withKnownIps } from "./reconcile.ts";
+import type { PodRecords } from "./records.ts";
+
+export interface PodTrackerOptions {
+  runtime: Runtime;
+  records: PodRecords;
+  cache: PodStatusCache;
+  journal: Journal;
+  limiter: InspectionLimiter;
+  metrics: LifecycleMetrics;
+  /** How long one call to the runtime may take at the very most, milliseconds. */
+  callDeadlineMs: number;
+  /** Exits that the runtime's events carried. */
+  hintedExits: Pick<HintedExits, "get">;
+  /** A pod that was read is as it was. Lists of all pods do not call it for those that they show unchanged. */
+  onUnchanged: (podUid: string) => void;
+  /** A reading of a pod that began then, monotonic milliseconds, found something new. */
+  onChanged: (podUid: string, startedAt: number) => void;
+  clock: Clock;
+  log: Logger;
+}
+
+const MOST_NAMED = 3;
+
+/** A reading of a pod that the runtime takes long to answer. */
+export interface SlowReading {
+  /** Such as "status of pod default/web". */
+  what: string;
+  /** Monotonic milliseconds. */
+  startedAt: number;
+}
+
+/** One reading of one pod. */
+interface Reading {
+  uid: string;
+  /** Monotonic milliseconds, before the runtime was asked. */
+  startedAt: number;
+  /** Nothing is told: this is how the node was found. */
+  silent: boolean;
+  signal: AbortSignal;
+  /** The runtime is slow with it: those who wait for the reading go on without it. */
+  onOverdue: (slow: SlowReading) => void;
+}
+
+/**
+ * Turns readings of pods into cache entries and events. Whoever had a pod read, and in whatever order: a pod is read
+ * once at a time, and a reading counts only if it began after the last one that counted had ended.
+ */
+export class PodTracker {
+  readonly #options: PodTrackerOptions;
+  readonly #busy = new Map<string, Promise<void>>();
+  readonly #next = new Map<string, Promise<void>>();
+  /** By UID: since when each has been read, and what is waited for. */
+  readonly #overdue = new Map<string, SlowReading>();
+  // Pods that were read while the list in flight was under way: the list may be older than what is known.
+  readonly #readSinceList = new Set<string>();
+
+  constructor(options: PodTrackerOptions) {
+    this.#options = options;
+  }
+
+  /** A list of all pods is asked for now. */
+  listBegins(): void {
+    this.#readSinceList.clear();
+  }
+
+  /**
+   * Takes what a list shows of a pod; undefined when it is not in it. Gives nothing when there is nothing to do, else
+   * resolves when the pod is done with, or turned out to take long.
+   */
+  take(uid: string, listed: Pod | undefined, startedAt: number, silent: boolean, signal: AbortSignal) {
+    if (this.#busy.has(uid) || this.#readSinceList.has(uid)) return this.read(uid, signal);
+    if (this.#isUnchanged(uid, listed)) return undefined;
+    return this.#start(uid, (onOverdue) =>
+      this.#process({ uid, startedAt, silent, signal, onOverdue }, listed),
+    );
+  }
+
+  /** Reads a pod alone, after the reading of it that is under way. Resolves like `take`; never rejects. */
+  read(uid: string, signal: AbortSignal): Promise<void> {
+    const busy = this.#busy.get(uid);
+    if (!busy) return this.#start(uid, (onOverdue) => this.#readAlone(uid, signal, onOverdue));
+    let next = this.#next.get(uid);
+    if (!next) {
+      next = busy.then(() => {
+        this.#next.delete(uid);
+        return signal.aborted ? undefined : this.read(uid, signal);
+      });
+      this.#next.set(uid, next);
+    }
+    return this.#overdue.has(uid) ? Promise.resolve() : next;
+  }
+
+  /** Resolves when no reading is under way. */
+  async idle(): Promise<void> {
+    while (this.#busy.size + this.#next.size > 0)
+      await Promise.all([...this.#busy.values(), ...this.#next.values()]);
+  }
+
+  /** Readings that take long, those of the longest first. */
+  slow(): SlowReading[] {
+    return [...this.#overdue.values()].sort((one, other) => one.startedAt - other.startedAt);
+  }
+
+  #start(uid: string, work: (onOverdue: Reading["onOverdue"]) => Promise<void>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const onOverdue = (slow: SlowReading) => {
+      this.#overdue.set(uid, slow);
+      resolve();
+    };
+    const done = work(onOverdue)
+      .catch((error) => this.#options.log.error({ podUid: uid, err: error }, "reading of a pod broke"))
+      .finally(() => {
+        this.#busy.delete(uid);
+        this.#overdue.delete(uid);
+        this.#readSinceList.add(uid);
+        resolve();
+      });
+    this.#busy.set(uid, done);
+    return promise;
+  }
+
+  async #readAlone(uid: string, signal: AbortSignal, onOverdue: Reading["onOverdue"]): Promise<void> {
+    const { cache, clock, metrics, onUnchanged } = this.#options;
+    const reading: Reading = { uid, startedAt: clock.monotonic(), silent: false, signal, onOverdue };
+    let listed: Pod | undefined;
+    try {
+      listed = await this.#list(reading);
+    } catch (error) {
+      this.#fail(reading, error);
+      return;
+    }
+    if (this.#isUnchanged(uid, listed)) {
+      cache.observe(uid, reading.startedAt);
+      onUnchanged(uid);
+    } else await this.#process(reading, listed);
+    metrics.podRelistDuration.observe((clock.monotonic() - reading.startedAt) / 1000);
+  }
+
+  // A record that an earlier run of the agent left says nothing of the cache, which starts empty.
+  #isUnchanged(uid: string, listed: Pod | undefined): boolean {
+    const { records, cache } = this.#options;
+    if (records.markOf(uid) || !samePods(records.get(uid)?.told, listed)) return false;
+    return listed === undefined || cache.has(uid);
+  }
+
+  async #process(reading: Reading, listed: Pod | undefined): Promise<void> {
+    const { records } = this.#options;
+    const { uid } = reading;
+    let current = listed;
+    let status: PodStatus | undefined;
+    try {
+      // Lists of a runtime that has just come up can miss what runs: an exit nobody saw is looked at twice.
+      if (vanishedRunning(records.get(uid)?.told, current)) current = await this.#list(reading);
+      if (current) status = await this.#inspect(reading, current);
+      const missing = current && status ? missingIn(current, status) : undefined;
+      if (missing?.size) current = await this.#confirmMissing(reading, missing);
+    } catch (error) {
+      this.#fail(reading, error, current ?? listed);
+      return;
+    }
+    if (current && status) this.#commit(reading, current, status);
+    else this.#commitGone(reading);
+  }
+
+  // What the inspection did not find was removed meanwhile if the next list does not have it either.
+  async #confirmMissing(reading: Reading, missing: ReadonlySet<string>): Promise<Pod | undefined> {
+    const again = await this.#list(reading);
+    const contradicted = [...(again?.containers ?? []), ...(again?.sandboxes ?? [])].find(({ id }) =>
+      missing.has(id),
+    );
+    if (!contradicted) return again;
+    throw new NodekeeperError(
+      "unavailable",
+      `${contradicted.kind} ${contradicted.id} is listed, and the runtime has no status of it`,
+    );
+  }
+
+  // Without a break between the cache, the records and the log: whoever looks finds them agreed.
+  #commit({ uid, startedAt, silent }: Reading, listed: Pod, read: PodStatus): void {
+    const { records, cache, journal, hintedExits, onUnchanged, onChanged } = this.#options;
+    const { pod, listed: before, status: inspected, isDoubted } = reconcile(listed, read);
+    const record = records.open(pod);
+    const status = withKnownIps(inspected, record.ips);
+    cache.set(uid, status, startedAt);
+    const transitions = [...diffPods(record.told, before), ...diffPods(before, pod)];
+    const events = podEvents(record, transitions, status, hintedExits);
+    if (events.length === 0 && records.markOf(uid) === "failed") {
+      events.push({
+        type: "PodSync",
+        pod: record.identity,
+        container: undefined,
+        exitCode: undefined,
+        reason: "",
+      });
+    }
+    records.unmark(uid);
+    if (isDoubted) records.mark(uid, "doubted");
+    const isSaved = transitions.length === 0 && samePods(record.told, pod) && sameIps(record.ips, status.ips);
+    record.told = pod;
+    record.ips = status.ips;
+    if (isSaved && events.length === 0) {
+      onUnchanged(uid);
+      return;
+    }
+    journal.commit(record, silent ? [] : events);
+    onChanged(uid, startedAt);
+  }
+
+  #commitGone({ uid, startedAt }: Reading): void {
+    const { records, cache, journal, hintedExits } = this.#options;
+    const record = records.get(uid);
+    records.forget(uid);
+    if (record) {
+      const events = podEvents(record, diffPods(record.told, undefined), undefined, hintedExits);
+      record.told = undefined;
+      journal.commit(record, events);
+    }
+    cache.delete(uid, startedAt);
+    this.#options.onChanged(uid, startedAt);
+  }
+
+  #fail({ uid, startedAt, signal }: Reading, failure: unknown, listed?: Pod): void {
+    if (signal.aborted) return;
+    const { records, cache, log, metrics } = this.#options;
+    const error = toError(failure);
+    metrics.inspectionFailures.inc();
+    const identity = records.get(uid)?.identity ?? listed;
+    if (!records.markOf(uid)) {
+      const pod = identity && { namespace: identity.namespace, name: identity.name };
+      log.warn({ podUid: uid, pod, err: error }, "pod can't be read");
+    }
+    records.mark(uid, "failed");
+    cache.fail({ name: "", namespace: "", ...identity, uid }, error, startedAt);
+  }
+
+  // " (ContainerStatus of 3f2a...)": the calls about a pod that have no answer yet.
+  #callsFor(pod: Pod | undefined): string {
+    if (!pod) return "";
+    const ids = new Set([...pod.containers, ...pod.sandboxes].map(({ id }) => id));
+    const calls = this.#options.runtime
+      .callsInFlight()
+      .flatMap(({ method, id }) => (id !== undefined && ids.has(id) ? [`${method} of ${id}`] : []));
+    return calls.length > 0 ? ` (${calls.slice(0, MOST_NAMED).join(", ")})` : "";
+  }
+
+  #list(reading: Reading): Promise<Pod | undefined> {
+    const { runtime } = this.#options;
+    const { uid } = reading;
+    return this.#call(reading, `list of pod ${uid}`, undefined, (signal) => runtime.listPod(uid, signal));
+  }
+
+  #inspect(reading: Reading, pod: Pod): Promise<PodStatus> {
+    this.#options.metrics.inspections.inc();
+    const what = `status of pod ${pod.namespace}/${pod.name}`;
+    return this.#call(reading, what, pod, (signal) => this.#options.runtime.podStatus(pod, signal));
+  }
+
+  #call<T>(
+    reading: Reading,
+    what: string,
+    pod: Pod | undefined,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { limiter, clock, callDeadlineMs } = this.#options;
+    let startedAt = 0;
+    const onOverdue = () => {
+      const waited = Math.round(clock.monotonic() - startedAt);
+      this.#fail(
+        reading,
+        new NodekeeperError(
+          "deadline",
+          `${what}: no answer from the runtime for ${waited} ms${this.#callsFor(pod)}`,
+        ),
+        pod,
+      );
+      reading.onOverdue({ what, startedAt });
+    };
+    const call = () => {
+      startedAt = clock.monotonic();
+      return withDeadline(clock, callDeadlineMs, what, reading.signal, work);
+    };
+    return limiter.run(call, reading.signal, onOverdue);
+  }
+}
+
+function sameIps(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((ip, at) => ip === other[at]);
+}

@@ -1,0 +1,94 @@
+import { type Channel, connectivityState } from "@grpc/grpc-js";
+import { type PluginInfo, RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
+import { dialUnix, fromGrpcError } from "@nodekeeper/core/grpc";
+import { type Clock, NodekeeperError, withDeadline } from "@nodekeeper/core/lib";
+import { createClient } from "nice-grpc";
+
+/** Deadlines of the registration handshake, milliseconds. */
+export interface HandshakeTimeouts {
+  dialMs: number;
+  /** The kubelet gives 1 s, too short for a slow plugin (kubernetes/kubernetes#127457). */
+  infoMs: number;
+  noticeMs: number;
+}
+
+// PluginInfo is a few hundred bytes in practice.
+const maxReceiveBytes = 64 * 1024;
+
+/** One connection to a plugin's registration socket. Close it when the handshake is over. */
+export class RegistrationClient implements Disposable {
+  readonly #clock: Clock;
+  readonly #timeouts: HandshakeTimeouts;
+  readonly #channel: Channel;
+
+  /** Throws `invalid` where the path can't be dialled at all. */
+  constructor(path: string, timeouts: HandshakeTimeouts, clock: Clock) {
+    this.#clock = clock;
+    this.#timeouts = timeouts;
+    this.#channel = dialUnix(path, { maxReceiveBytes });
+  }
+
+  /** Connects and asks what the plugin is. Throws `deadline`, `unavailable`, `unsupported` or `exhausted`. */
+  async getInfo(signal: AbortSignal): Promise<PluginInfo> {
+    await this.#connect(signal);
+    return await this.#call("GetInfo", this.#timeouts.infoMs, signal, (client, callSignal) =>
+      client.getInfo({}, { signal: callSignal }),
+    );
+  }
+
+  /** Tells the plugin how its registration went; `refusal` is the reason, absent when it is registered. */
+  async notify(refusal: string | undefined, signal: AbortSignal): Promise<void> {
+    const status = { pluginRegistered: refusal === undefined, error: refusal ?? "" };
+    await this.#connect(signal);
+    await this.#call("NotifyRegistrationStatus", this.#timeouts.noticeMs, signal, (client, callSignal) =>
+      client.notifyRegistrationStatus(status, { signal: callSignal }),
+    );
+  }
+
+  close(): void {
+    this.#channel.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  async #connect(signal: AbortSignal): Promise<void> {
+    await withDeadline(this.#clock, this.#timeouts.dialMs, "HTTP/2 connection", signal, () =>
+      this.#settled(),
+    );
+  }
+
+  // Resolves when connected, and when connecting failed: the call made next then carries the reason.
+  #settled(): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => {
+        const state = this.#channel.getConnectivityState(true);
+        if (state !== connectivityState.IDLE && state !== connectivityState.CONNECTING) return resolve();
+        this.#channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, look);
+      };
+      look();
+    });
+  }
+
+  async #call<T>(
+    what: string,
+    deadlineMs: number,
+    signal: AbortSignal,
+    call: (client: ReturnType<typeof registrationClientOn>, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await withDeadline(this.#clock, deadlineMs, what, signal, (callSignal) =>
+        call(registrationClientOn(this.#channel), callSignal),
+      );
+    } catch (error) {
+      const failure = fromGrpcError(error);
+      if (failure === error || !(failure instanceof NodekeeperError)) throw error;
+      throw new NodekeeperError(failure.code, `${what}: ${failure.message}`);
+    }
+  }
+}
+
+function registrationClientOn(channel: Channel) {
+  return createClient(RegistrationDefinition, channel);
+}

@@ -1,0 +1,386 @@
+import {
+  Backoff,
+  type Clock,
+  checkSocketPath,
+  codeOf,
+  type Logger,
+  messageOf,
+  NodekeeperError,
+  quote,
+  retryPolicies,
+  type Semaphore,
+  WakeableSleep,
+  withDeadline,
+} from "@nodekeeper/core/lib";
+import type { Liveness } from "./liveness.ts";
+import type { PluginMetrics } from "./metrics.ts";
+import { checkPluginInfo, type PluginCandidate } from "./plugin-info.ts";
+import type { Claimant, RegisteredPlugins } from "./registered-plugins.ts";
+import { type HandshakeTimeouts, RegistrationClient } from "./registration-client.ts";
+import type { FoundSocket } from "./socket-scan.ts";
+import type { SocketTrust } from "./socket-trust.ts";
+import type { PluginState, PluginStatus } from "./status.ts";
+import type { PluginHandler, PluginRegistration } from "./types.ts";
+
+/** What all sessions of a manager share. */
+export interface SessionContext {
+  clock: Clock;
+  log: Logger;
+  metrics: PluginMetrics;
+  handlers: ReadonlyMap<string, PluginHandler>;
+  registered: RegisteredPlugins;
+  handshakes: Handshakes;
+  trust: SocketTrust;
+  timeouts: HandshakeTimeouts & { handlerMs: number };
+  liveness: Liveness;
+  livenessIntervalMs: number;
+}
+
+/** Bounds on handshakes at once. Sockets that have failed have their own: silent ones can't keep newcomers waiting. */
+export interface Handshakes {
+  first: Semaphore;
+  retries: Semaphore;
+}
+
+/** The session of an earlier file at the same path; its registration is kept until the new file's first attempt is over. */
+export interface Predecessor {
+  session: PluginSession;
+  finished: Promise<void>;
+}
+
+const longestShown = 253;
+// Where sockets wait for their first handshake, none of them holds up the others for longer than this.
+const crowdedDeadlineMs = 1_000;
+const refusalCodes = new Set(["invalid", "unsupported", "conflict", "forbidden", "exhausted"]);
+
+/** The life of one socket file: its handshake, the watch over its process, and the end. One operation at a time. */
+export class PluginSession implements Claimant {
+  readonly path: string;
+  readonly identity: string;
+  readonly sequence: number;
+  readonly #context: SessionContext;
+  readonly #log: Logger;
+  readonly #failures = new Backoff(retryPolicies.registration);
+  readonly #refusals = new Backoff(retryPolicies.refusedRegistration);
+  #predecessor: Predecessor | undefined;
+  /** What the predecessor left when it had finished. */
+  #inherited: readonly PluginRegistration[] = [];
+  #state: PluginState = "registering";
+  #since: number;
+  #reason: string | undefined;
+  #attempts = 0;
+  /** Since it was last registered. */
+  #failedAttempts = 0;
+  /** What it said of itself, cut to a length that can be shown, also when it is refused for that. */
+  #presented: { type: string; name: string } | undefined;
+  #candidate: PluginCandidate | undefined;
+  #registration: PluginRegistration | undefined;
+  #noticePending = false;
+  #noticeDue = 0;
+  #waitsForVacancy = false;
+  readonly #sleep = new WakeableSleep();
+
+  constructor(
+    socket: FoundSocket,
+    sequence: number,
+    predecessor: Predecessor | undefined,
+    context: SessionContext,
+  ) {
+    this.path = socket.path;
+    this.identity = socket.identity;
+    this.sequence = sequence;
+    this.#predecessor = predecessor;
+    this.#context = context;
+    this.#log = context.log.child({ socket: socket.path });
+    this.#since = context.clock.now();
+  }
+
+  /** What this path is served under when the session has finished: its own registration, and other names of earlier files. */
+  get held(): readonly PluginRegistration[] {
+    const own = this.#registration;
+    if (!own) return this.#inherited;
+    return [own, ...this.#inherited.filter(({ type, name }) => type !== own.type || name !== own.name)];
+  }
+
+  /** Lives until the signal aborts. With reason code `gone` it deregisters; with others it leaves the plugin served. */
+  async run(signal: AbortSignal): Promise<void> {
+    try {
+      while (!signal.aborted) await this.#step(signal);
+    } catch (error) {
+      if (!signal.aborted) this.#log.error({ err: error }, "plugin session ended by a defect");
+    }
+    await this.#inherit();
+    if (codeOf(signal.reason) !== "gone") return;
+    const reason = messageOf(signal.reason);
+    await this.#releasePredecessor(reason);
+    await this.#release(reason);
+  }
+
+  accepted(registration: PluginRegistration): void {
+    this.#registration = registration;
+    this.#noticePending = true;
+    this.#noticeDue = 0;
+    this.#failedAttempts = 0;
+    this.#failures.reset();
+    this.#refusals.reset();
+    this.#count("registered");
+    this.#enter("registered", undefined);
+    const { type, name, endpoint, generation } = registration;
+    this.#log.info({ type, plugin: name, endpoint, generation }, "plugin registered");
+  }
+
+  superseded(by: PluginRegistration): void {
+    this.#registration = undefined;
+    this.#noticePending = false;
+    this.#waitsForVacancy = true;
+    this.#enter("superseded", `${by.registrationSocket} is newer and took the name over`);
+    this.#sleep.wake();
+  }
+
+  /** A name or a place became free: those who wait for one try again. */
+  vacancy(): void {
+    if (!this.#waitsForVacancy) return;
+    this.#waitsForVacancy = false;
+    this.#refusals.reset();
+    this.#enter("registering", undefined);
+    this.#sleep.wake();
+  }
+
+  status(): PluginStatus {
+    return {
+      ...this.#presented,
+      ...(this.#candidate && {
+        endpoint: this.#candidate.endpoint,
+        versions: [...this.#candidate.versions],
+      }),
+      registrationSocket: this.path,
+      state: this.#state,
+      since: this.#since,
+      ...(this.#reason !== undefined && { reason: this.#reason }),
+      attempts: this.#attempts,
+      ...(this.#registration && { generation: this.#registration.generation }),
+    };
+  }
+
+  // Each step does what the state asks for and then waits for its next moment.
+  async #step(signal: AbortSignal): Promise<void> {
+    switch (this.#state) {
+      case "registering":
+        return await this.#attempt(signal);
+      case "registered":
+        return await this.#watchOver(signal);
+      case "superseded":
+        return await this.#wait(this.#context.livenessIntervalMs, signal);
+      case "gone":
+        return await this.#awaitProcess(signal);
+      case "refused":
+        await this.#wait(this.#refusals.next(), signal);
+        return this.#retry("refused");
+      case "failed":
+        await this.#wait(this.#failures.next(), signal);
+        return this.#retry("failed");
+    }
+  }
+
+  // A wake-up is for the wait that is under way alone: what came before it has been acted on.
+  async #wait(ms: number, signal: AbortSignal): Promise<void> {
+    this.#sleep.clear();
+    await this.#sleep.wait(this.#context.clock, ms, signal);
+  }
+
+  #retry(from: PluginState): void {
+    if (this.#state === from) this.#enter("registering", this.#reason);
+  }
+
+  async #attempt(signal: AbortSignal): Promise<void> {
+    await this.#inherit();
+    this.#waitsForVacancy = false;
+    try {
+      await this.#handshake(signal, (timeouts) => this.#register(timeouts, signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#failedAttempts++;
+      this.#count("failed");
+      this.#enter("failed", messageOf(error));
+      this.#log.warn({ err: error, attempts: this.#attempts }, "plugin registration failed, will be retried");
+    }
+    await this.#releasePredecessor("its socket was re-created");
+  }
+
+  async #handshake(signal: AbortSignal, work: (timeouts: HandshakeTimeouts) => Promise<void>): Promise<void> {
+    const { handshakes, timeouts } = this.#context;
+    if (this.#failedAttempts > 0)
+      return await handshakes.retries.run(signal, () => work(timeouts), this.#failedAttempts);
+    await handshakes.first.run(signal, () =>
+      work(handshakes.first.waiting > 0 ? crowded(timeouts) : timeouts),
+    );
+  }
+
+  async #register(timeouts: HandshakeTimeouts, signal: AbortSignal): Promise<void> {
+    this.#attempts++;
+    checkSocketPath(this.path);
+    const found = await this.#context.liveness.probe(this.path);
+    if (found === "refused") return this.#enter("gone", "no process listens on the socket");
+    using client = new RegistrationClient(this.path, timeouts, this.#context.clock);
+    const { trust } = this.#context;
+    const isTrusted = await this.#unlessRefused(client, signal, () => trust.checkRegistration(this.path));
+    if (!isTrusted) return;
+    const info = await client.getInfo(signal);
+    this.#presented = { type: info.type.slice(0, longestShown), name: info.name.slice(0, longestShown) };
+    const isAccepted = await this.#unlessRefused(client, signal, async () => {
+      const handler = this.#handlerFor(info.type);
+      this.#candidate = checkPluginInfo(info, this.path);
+      handler.validate(this.#candidate);
+      if (this.#candidate.endpoint !== this.path) await trust.checkEndpoint(this.#candidate.endpoint);
+      await this.#accept(handler, this.#candidate, signal);
+    });
+    if (isAccepted) await this.#notifySuccess(client, signal);
+  }
+
+  /** Runs a step of the registration; false where it refused the plugin, which is notified. */
+  async #unlessRefused(
+    client: RegistrationClient,
+    signal: AbortSignal,
+    step: () => Promise<void>,
+  ): Promise<boolean> {
+    try {
+      await step();
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof NodekeeperError && refusalCodes.has(error.code)) {
+        await this.#refuse(client, error, signal);
+        return false;
+      }
+      // As the kubelet does: a plugin learns of each registration that failed, also of one that is tried again.
+      await this.#notifyFailure(client, error, signal);
+      throw error;
+    }
+  }
+
+  #handlerFor(type: string): PluginHandler {
+    const handler = this.#context.handlers.get(type);
+    if (handler) return handler;
+    const known = [...this.#context.handlers.keys()].sort().join(", ");
+    throw new NodekeeperError(
+      "unsupported",
+      `plugin type ${quote(type)} is not known; accepted: ${known || "none"}`,
+    );
+  }
+
+  async #accept(handler: PluginHandler, candidate: PluginCandidate, signal: AbortSignal): Promise<void> {
+    const { clock, registered, timeouts } = this.#context;
+    await withDeadline(clock, timeouts.handlerMs, "handler", signal, (workSignal) =>
+      registered.register(this, candidate, handler, workSignal),
+    );
+  }
+
+  async #refuse(client: RegistrationClient, refusal: NodekeeperError, signal: AbortSignal): Promise<void> {
+    this.#count("refused");
+    this.#waitsForVacancy = refusal.code === "conflict" || refusal.code === "exhausted";
+    this.#enter("refused", refusal.message);
+    this.#log.warn({ err: refusal }, "plugin refused");
+    await this.#notifyFailure(client, refusal, signal);
+  }
+
+  async #notifyFailure(client: RegistrationClient, failure: unknown, signal: AbortSignal): Promise<void> {
+    try {
+      await client.notify(messageOf(failure), signal);
+    } catch (error) {
+      this.#log.debug({ err: error }, "the plugin could not be notified that its registration failed");
+    }
+  }
+
+  async #notifySuccess(client: RegistrationClient, signal: AbortSignal): Promise<void> {
+    if (!this.#noticePending) return;
+    try {
+      await client.notify(undefined, signal);
+      this.#noticePending = false;
+      this.#failures.reset();
+      if (this.#state === "registered") this.#reason = undefined;
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#noticeDue = this.#context.clock.monotonic() + this.#failures.next();
+      if (this.#state === "registered")
+        this.#reason = `it is served, and could not be notified of that: ${messageOf(error)}`;
+      this.#log.warn({ err: error }, "success notice failed, will be retried");
+    }
+  }
+
+  // Registered: repeats a failed notice, and looks whether the process still listens.
+  async #watchOver(signal: AbortSignal): Promise<void> {
+    const { livenessIntervalMs, clock } = this.#context;
+    const untilNotice = this.#noticePending ? this.#noticeDue - clock.monotonic() : livenessIntervalMs;
+    await this.#wait(Math.min(Math.max(untilNotice, 0), livenessIntervalMs), signal);
+    if (this.#noticePending && clock.monotonic() >= this.#noticeDue) await this.#repeatNotice(signal);
+    if (!(await this.#loss())) return;
+    await this.#wait(Math.min(livenessIntervalMs, 1_000), signal);
+    const reason = await this.#loss();
+    if (!reason) return;
+    await this.#release(reason);
+    this.#enter("gone", reason);
+  }
+
+  async #repeatNotice(signal: AbortSignal): Promise<void> {
+    await this.#handshake(signal, async (timeouts) => {
+      using client = new RegistrationClient(this.path, timeouts, this.#context.clock);
+      await this.#notifySuccess(client, signal);
+    });
+  }
+
+  async #awaitProcess(signal: AbortSignal): Promise<void> {
+    await this.#wait(Math.min(this.#failures.next(), this.#context.livenessIntervalMs), signal);
+    const { path } = this;
+    const listening = await this.#context.liveness.listening(path, this.#candidate?.endpoint ?? path);
+    if (!listening || this.#state !== "gone") return;
+    this.#enter("registering", this.#reason);
+  }
+
+  async #loss(): Promise<string | undefined> {
+    const registration = this.#registration;
+    const reason = registration && (await this.#context.liveness.loss(registration));
+    // The name may have been taken over meanwhile.
+    return this.#registration === registration ? reason : undefined;
+  }
+
+  async #release(reason: string): Promise<void> {
+    const registration = this.#registration;
+    this.#registration = undefined;
+    this.#noticePending = false;
+    if (registration) await this.#context.registered.release(registration, reason);
+  }
+
+  // Lets go of the predecessor: a socket that is re-created over and over would keep all that were before it.
+  async #inherit(): Promise<void> {
+    if (!this.#predecessor) return;
+    const { session, finished } = this.#predecessor;
+    await finished;
+    this.#inherited = session.held;
+    this.#predecessor = undefined;
+  }
+
+  async #releasePredecessor(reason: string): Promise<void> {
+    const left = this.#inherited;
+    this.#inherited = [];
+    for (const registration of left) await this.#context.registered.release(registration, reason);
+  }
+
+  #count(result: "registered" | "refused" | "failed"): void {
+    const type = this.#candidate?.type ?? "unknown";
+    this.#context.metrics.registrations.inc({ type, result });
+  }
+
+  #enter(state: PluginState, reason: string | undefined): void {
+    if (this.#state !== state) this.#since = this.#context.clock.now();
+    this.#state = state;
+    this.#reason = reason;
+  }
+}
+
+function crowded({ dialMs, infoMs, noticeMs }: HandshakeTimeouts): HandshakeTimeouts {
+  return {
+    dialMs: Math.min(dialMs, crowdedDeadlineMs),
+    infoMs: Math.min(infoMs, crowdedDeadlineMs),
+    noticeMs: Math.min(noticeMs, crowdedDeadlineMs),
+  };
+}

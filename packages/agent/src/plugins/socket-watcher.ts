@@ -1,0 +1,105 @@
+import {
+  type Clock,
+  type HealthResult,
+  type Histogram,
+  type Logger,
+  WakeableSleep,
+} from "@nodekeeper/core/lib";
+import { DirectoryWatches } from "./directory-watches.ts";
+import { type ScanLimits, type ScanResult, scanForSockets } from "./socket-scan.ts";
+
+export interface SocketWatcherOptions {
+  directories: readonly string[];
+  limits: ScanLimits;
+  rescanIntervalMs: number;
+  clock: Clock;
+  /** CPU time that this process has used so far, milliseconds. */
+  cpuMs(): number;
+  log: Logger;
+  scanSeconds: Histogram;
+  isKnown(path: string): boolean;
+  /** Called after every scan with all that it found; `signal` is the one given to `run`. */
+  onScan(result: ScanResult, signal: AbortSignal): void;
+}
+
+// A flood of events costs at most about a tenth of a core, and no more than 20 scans a second. Measured in CPU time, since
+// a scan that waited for a disk or a busy machine cost nothing; bounded, since a new plugin waits for the gap to end.
+const shortestGapMs = 50;
+const longestGapMs = 500;
+const gapPerCpuTime = 10;
+
+/** Scans when a directory changes, and every `rescanInterval` whether or not an event came. */
+export class SocketWatcher {
+  readonly #options: SocketWatcherOptions;
+  readonly #changes = new WakeableSleep();
+  #lastGood: number | undefined;
+  #began = 0;
+  #failures: ReadonlyMap<string, string> = new Map();
+  #leftOut = "";
+  #watchTrouble: string | undefined;
+
+  constructor(options: SocketWatcherOptions) {
+    this.#options = options;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, rescanIntervalMs } = this.#options;
+    using watches = new DirectoryWatches(this.#options.log, () => this.#changes.wake());
+    this.#began = clock.monotonic();
+    while (!signal.aborted) {
+      this.#changes.clear();
+      const cpuBefore = this.#options.cpuMs();
+      await this.#scan(watches, signal);
+      const usedMs = this.#options.cpuMs() - cpuBefore;
+      const gapMs = Math.min(Math.max(usedMs * gapPerCpuTime, shortestGapMs), longestGapMs);
+      await clock.sleep(gapMs, signal).catch(() => {});
+      await this.#changes.wait(clock, Math.max(rescanIntervalMs - gapMs, 0), signal).catch(() => {});
+    }
+  }
+
+  health(): HealthResult {
+    const { clock, rescanIntervalMs } = this.#options;
+    const [failure] = this.#failures;
+    if (failure) return { ok: false, message: `${failure[0]}: ${failure[1]}` };
+    const quietMs = clock.monotonic() - (this.#lastGood ?? this.#began);
+    if (quietMs > 3 * rescanIntervalMs) {
+      return { ok: false, message: `no successful scan for ${Math.round(quietMs / 1000)} s` };
+    }
+    if (this.#lastGood === undefined) return { ok: false, message: "no scan has been made yet" };
+    if (this.#watchTrouble) return { ok: true, message: this.#watchTrouble };
+    return { ok: true, message: `${this.#options.directories.length} directories watched` };
+  }
+
+  async #scan(watches: DirectoryWatches, signal: AbortSignal): Promise<void> {
+    const { clock, log, scanSeconds } = this.#options;
+    const began = clock.monotonic();
+    const result = await scanForSockets({
+      directories: this.#options.directories,
+      limits: this.#options.limits,
+      onDirectory: (path, identity) => watches.keep(path, identity),
+      isKnown: (path) => this.#options.isKnown(path),
+    });
+    watches.forgetOthers();
+    const tookMs = clock.monotonic() - began;
+    scanSeconds.observe(tookMs / 1000);
+    this.#watchTrouble = watches.trouble;
+    this.#report(result);
+    if (result.failures.size === 0) this.#lastGood = clock.monotonic();
+    if (!signal.aborted) this.#options.onScan(result, signal);
+    log.debug({ sockets: result.sockets.size, tookMs }, "plugin directories scanned");
+  }
+
+  // Says a trouble when it begins or changes, not at every scan.
+  #report({ failures, unread, overflows }: ScanResult): void {
+    const { log } = this.#options;
+    for (const [directory, reason] of failures) {
+      if (this.#failures.get(directory) !== reason)
+        log.error({ directory, reason }, "plugin directory can't be read");
+    }
+    this.#failures = failures;
+    const left = [...overflows, ...unread.values()].slice(0, 10).join("; ");
+    if (left !== "" && left !== this.#leftOut)
+      log.warn({ leftOut: left }, "parts of plugin directories are left out");
+    this.#leftOut = left;
+  }
+}

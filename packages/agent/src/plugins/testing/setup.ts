@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type PluginInfo, RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
+import { NodekeeperError, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { createServer, type Server, ServerError, Status } from "nice-grpc";
+import { PluginManager, type PluginManagerOptions } from "../manager.ts";
+import type { PluginStatus } from "../status.ts";
+import type { PluginHandler, PluginRegistration } from "../types.ts";
+
+/** A folder of its own in the temp directory, and the way to remove it. */
+export function temporaryFolder(): { path: string; remove: () => void } {
+  const path = mkdtempSync(join(tmpdir(), "nkp-"));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** A handler that records its calls and does what a test tells it to. */
+export class RecordingHandler implements PluginHandler {
+  readonly type: string;
+  readonly calls: string[] = [];
+  readonly serving = new Map<string, PluginRegistration>();
+  /** Awaited by every register call. */
+  onRegister: (registration: PluginRegistration) => Promise<void> | void = () => {};
+
+  constructor(type = "ReporterPlugin") {
+    this.type = type;
+  }
+
+  validate({ versions }: { versions: string[] }): void {
+    if (versions.includes("v1alpha1")) return;
+    throw new NodekeeperError(
+      "unsupported",
+      `versions ${versions.join(", ")} are not supported; accepted: v1alpha1`,
+    );
+  }
+
+  async register(registration: PluginRegistration): Promise<void> {
+    this.calls.push(`register ${registration.name} ${registration.generation}`);
+    await this.onRegister(registration);
+    this.serving.set(registration.name, registration);
+  }
+
+  deregister(registration: PluginRegistration, reason: string): void {
+    this.calls.push(`deregister ${registration.name} ${registration.generation}: ${reason}`);
+    if (this.serving.get(registration.name)?.generation === registration.generation) {
+      this.serving.delete(registration.name);
+    }
+  }
+}
+
+/** A plugin's registration service on a real socket. */
+export interface ServedPlugin {
+  path: string;
+  notices: { pluginRegistered: boolean; error: string }[];
+  infoCalls: number;
+  /** While above zero, a notice fails and lowers it. */
+  failNotices: number;
+  close(): void;
+}
+
+export async function servePlugin(
+  path: string,
+  info: Partial<PluginInfo> = {},
+  beforeInfo: () => Promise<void> | void = () => {},
+): Promise<ServedPlugin> {
+  const server: Server = createServer();
+  const served: ServedPlugin = {
+    path,
+    notices: [],
+    infoCalls: 0,
+    failNotices: 0,
+    close: () => server.forceShutdown(),
+  };
+  server.add(RegistrationDefinition, {
+    async getInfo() {
+      served.infoCalls++;
+      await beforeInfo();
+      return {
+        type: "ReporterPlugin",
+        name: "plugin",
+        endpoint: "",
+        supportedVersions: ["v1alpha1"],
+        ...info,
+      };
+    },
+    async notifyRegistrationStatus(status) {
+      if (served.failNotices-- > 0) throw new ServerError(Status.UNAVAILABLE, "not now");
+      served.notices.push(status);
+      return {};
+    },
+  });
+  await server.listen(`unix:${path}`);
+  return served;
+}
+
+/** A manager that runs, and what a test looks at. */
+export interface RunningManager {
+  manager: PluginManager;
+  handler: RecordingHandler;
+  registry: Registry;
+  at(path: string): PluginStatus | undefined;
+  stop(): Promise<void>;
+}
+
+export function startManager(directory: string, options: Partial<PluginManagerOptions> = {}): RunningManager {
+  const handler = new RecordingHandler();
+  const registry = new Registry();
+  const manager = new PluginManager({
+    directories: [directory],
+    handlers: [handler],
+    clock: systemClock,
+    log: silentLogger,
+    registry,
+    rescanIntervalMs: 500,
+    livenessIntervalMs: 100,
+    ...options,
+  });
+  const controller = new AbortController();
+  const running = manager.run(controller.signal);
+  return {
+    manager,
+    handler,
+    registry,
+    at: (path) => manager.list().find((status) => status.registrationSocket === path),
+    stop: async () => {
+      controller.abort(new NodekeeperError("stopped", "test is over"));
+      await running;
+    },
+  };
+}

@@ -1,0 +1,213 @@
+import { messageOf } from "@nodekeeper/core/lib";
+import {
+  type AllocatableMemory,
+  type CpuUse,
+  type FilesystemState,
+  type HostReadings,
+  type HostSample,
+  type MemoryState,
+  type PidState,
+  type PodActivity,
+  type Pressure,
+  type PressureResource,
+  type Reading,
+  readingProblem,
+} from "../host/index.ts";
+import type { PodDisk, PodDisks, PodMemories, PodMemory } from "../pod-usage/index.ts";
+import type {
+  AllocatableMemoryPart,
+  ContainerFilesystemPart,
+  CpuPart,
+  FilesystemPart,
+  MemoryPart,
+  NodeReadings,
+  NodeSnapshot,
+  Part,
+  PidsPart,
+  PressurePart,
+} from "./node-snapshot.ts";
+import type { PodUsage, PodUsageReader } from "./pod-variable.ts";
+
+export interface HostNodeReadingsOptions {
+  readings: Pick<HostReadings, "memory" | "cpu" | "pids" | "pressure" | "filesystem" | "allocatableMemory">;
+  /** Where the kubelet keeps what is not images: "/var/lib/kubelet". */
+  nodefsPath: string;
+  /** Where the runtime keeps images. Rejects with why that is not known: it is missing then. */
+  imagefsPath: (signal: AbortSignal) => Promise<string>;
+  /** Where the runtime keeps writable layers; the same. */
+  containerfsPath: (signal: AbortSignal) => Promise<string>;
+}
+
+/** The machine's readings as policies see them; the policies of a round share them. */
+export class HostNodeReadings implements NodeReadings {
+  readonly #options: HostNodeReadingsOptions;
+
+  constructor(options: HostNodeReadingsOptions) {
+    this.#options = options;
+  }
+
+  async read(reads: readonly string[], signal: AbortSignal): Promise<NodeSnapshot> {
+    const { readings, nodefsPath, imagefsPath } = this.#options;
+    const wanted = <T>(group: string, part: () => Promise<Part<T>>): Promise<Part<T>> =>
+      reads.some((path) => path.startsWith(`node.${group}.`)) ? part() : Promise.resolve(notRead);
+    const pressure = (resource: PressureResource) =>
+      wanted(`psi.${resource}`, async () => partOf(await readings.pressure(resource, signal), pressurePart));
+    const [memory, cpu, pids, allocatableMemory, memoryPressure, cpuPressure, ioPressure] = await Promise.all(
+      [
+        wanted("memory", async () => partOf(await readings.memory(signal), memoryPart)),
+        wanted("cpu", async () => partOf(await readings.cpu(signal), cpuPart)),
+        wanted("pids", async () => partOf(await readings.pids(signal), pidsPart)),
+        wanted("allocatableMemory", async () =>
+          partOf(await readings.allocatableMemory(signal), allocatableMemoryPart),
+        ),
+        pressure("memory"),
+        pressure("cpu"),
+        pressure("io"),
+      ],
+    );
+    // One after another, for one thread alone waits for file systems.
+    const nodefs = await wanted("nodefs", () => this.#filesystem(async () => nodefsPath, signal));
+    const imagefs = await wanted("imagefs", () => this.#filesystem(imagefsPath, signal));
+    const containerfs = await wanted("containerfs", () => this.#containerfs(signal));
+    const psi = { memory: memoryPressure, cpu: cpuPressure, io: ioPressure };
+    return { memory, psi, cpu, pids, allocatableMemory, nodefs, imagefs, containerfs };
+  }
+
+  async #filesystem(
+    path: (signal: AbortSignal) => Promise<string>,
+    signal: AbortSignal,
+  ): Promise<Part<FilesystemPart>> {
+    try {
+      return partOf(await this.#options.readings.filesystem(await path(signal), signal), filesystemPart);
+    } catch (error) {
+      signal.throwIfAborted();
+      return { missing: messageOf(error) };
+    }
+  }
+
+  async #containerfs(signal: AbortSignal): Promise<Part<ContainerFilesystemPart>> {
+    const { imagefsPath, containerfsPath } = this.#options;
+    const part = await this.#filesystem(containerfsPath, signal);
+    if (!("value" in part)) return part;
+    try {
+      const isSeparate = (await imagefsPath(signal)) === (await containerfsPath(signal)) ? 0 : 1;
+      return { ...part, value: { ...part.value, isSeparate } };
+    } catch (error) {
+      signal.throwIfAborted();
+      return { missing: messageOf(error) };
+    }
+  }
+}
+
+const notRead = { missing: "is not read" };
+
+/** What is sampled between rounds; the other parts are missing. */
+export const sampledParts: readonly string[] = ["memory", "psi", "pids"];
+
+/** The node as policies see it in a sample. @param reads the fields that a policy reads; the others' files are not read */
+export function sampledNode(sample: HostSample, reads: readonly string[]): NodeSnapshot {
+  const part = <T, U>(prefix: string, read: () => T | undefined, turn: (value: T) => U): Part<U> => {
+    const value = reads.some((path) => path.startsWith(prefix)) ? read() : undefined;
+    return value === undefined ? notSampled : { value: turn(value), at: sample.at };
+  };
+  const pressure = (resource: PressureResource) =>
+    part(`node.psi.${resource}.`, () => sample.pressure(resource), pressurePart);
+  return {
+    memory: part("node.memory.", () => sample.memory(), memoryPart),
+    psi: { memory: pressure("memory"), cpu: pressure("cpu"), io: pressure("io") },
+    pids: part("node.pids.", () => sample.pids(), pidsPart),
+    cpu: notSampled,
+    nodefs: notSampled,
+    imagefs: notSampled,
+    containerfs: notSampled,
+    allocatableMemory: notSampled,
+  };
+}
+
+const notSampled = { missing: "is not sampled" };
+
+/** Where what pods use is read; the in-tree plugins use the same. */
+export interface PodUsageSources {
+  memories: Pick<PodMemories, "of">;
+  disks: Pick<PodDisks, "all">;
+  readings: Pick<HostReadings, "podActivity">;
+}
+
+/** What pods use, of which nothing is read that is not wanted. The time is that of the oldest reading. */
+export function podUsageOf({ memories, disks, readings }: PodUsageSources): PodUsageReader {
+  return async (pods, reads, signal) => {
+    const wants = (...fields: string[]) => reads.some((path) => fields.includes(path.slice(USAGE.length)));
+    const parts: Part<ReadonlyMap<string, PodUsage>>[] = await Promise.all([
+      ...(wants("memory", "workingSet", "rss")
+        ? [memories.of(pods, signal).then(usagePart(memoryUsage))]
+        : []),
+      ...(wants("cpu", "pids") ? [readings.podActivity(signal).then(usagePart(activityUsage))] : []),
+      ...(wants("disk", "inodes") ? [disks.all(signal).then(usagePart(diskUsage))] : []),
+    ]);
+    return merged(parts);
+  };
+}
+
+const USAGE = "pod.usage.";
+
+function usagePart<T>(usageOf: (value: T) => PodUsage) {
+  return (reading: Reading<ReadonlyMap<string, T>>): Part<ReadonlyMap<string, PodUsage>> =>
+    partOf(reading, (found) => new Map([...found].map(([uid, value]) => [uid, usageOf(value)])));
+}
+
+// A source that has nothing leaves its fields unknown, which excludes the pods of policies that read them.
+function merged(parts: readonly Part<ReadonlyMap<string, PodUsage>>[]): Part<ReadonlyMap<string, PodUsage>> {
+  const read = parts.filter((part) => "value" in part);
+  if (read.length === 0) return parts[0] ?? notRead;
+  const usages = new Map<string, PodUsage>();
+  for (const { value } of read) {
+    for (const [uid, usage] of value) usages.set(uid, { ...usages.get(uid), ...usage });
+  }
+  return { value: usages, at: Math.min(...read.map(({ at }) => at)) };
+}
+
+function memoryUsage({ usageBytes, workingSetBytes, rssBytes }: PodMemory): PodUsage {
+  return { memory: usageBytes, workingSet: workingSetBytes, rss: rssBytes };
+}
+
+function activityUsage({ cpu, pids }: PodActivity): PodUsage {
+  return { cpu, pids };
+}
+
+function diskUsage({ bytes, inodes }: PodDisk): PodUsage {
+  return { disk: bytes, inodes };
+}
+
+function partOf<T, U>(reading: Reading<T>, turn: (value: T) => U): Part<U> {
+  if (reading.state === "read") return { value: turn(reading.value), at: reading.at };
+  return { missing: readingProblem(reading) ?? "is not read" };
+}
+
+// As the kubelet counts: what is in use, less the page cache that was not used lately.
+function memoryPart(state: MemoryState): MemoryPart {
+  const { totalBytes: total, freeBytes: free, availableBytes: available, inactiveFileBytes } = state;
+  if (inactiveFileBytes === undefined) return { total, free, available };
+  return { total, free, available, workingSet: Math.max(total - free - inactiveFileBytes, 0) };
+}
+
+function allocatableMemoryPart({ limitBytes, workingSetBytes }: AllocatableMemory): AllocatableMemoryPart {
+  return { capacity: limitBytes, workingSet: workingSetBytes };
+}
+
+function pressurePart({ some, full }: Pressure): PressurePart {
+  return { some, full };
+}
+
+function cpuPart({ share, cpus }: CpuUse): CpuPart {
+  return { usage: share, cores: cpus };
+}
+
+// A file system that makes inodes as it needs them says 0 of them.
+function filesystemPart(state: FilesystemState): FilesystemPart {
+  const space = { capacity: state.sizeBytes, available: state.availableBytes };
+  return state.inodes > 0 ? { ...space, inodes: state.inodes, inodesFree: state.inodesFree } : space;
+}
+
+function pidsPart({ max, current }: PidState): PidsPart {
+  return { max, current };
+}

@@ -1,0 +1,175 @@
+import type { ASTNode } from "@marcbachmann/cel-js";
+import { isQuantity, quote } from "@nodekeeper/core/lib";
+import { ExpressionError } from "./expression-error.ts";
+import type { FieldTree, FieldType } from "./fields.ts";
+
+/** What an expression reads. */
+export interface Inspection {
+  /** Each place that reads a field, with the field's type. */
+  leaves: ReadonlyMap<ASTNode, FieldType>;
+  /** The fields, sorted: "node.memory.total". */
+  reads: readonly string[];
+}
+
+/** Fields that are not a value of their own: `node.memory`. */
+interface Group {
+  path: string;
+  fields: FieldTree;
+}
+
+const functions: readonly string[] = [
+  "has",
+  "size",
+  "double",
+  "int",
+  "string",
+  "quantity",
+  "percent",
+  "min",
+  "max",
+];
+const methods: readonly string[] = [
+  "all",
+  "exists",
+  "exists_one",
+  "filter",
+  "map",
+  "size",
+  "startsWith",
+  "endsWith",
+  "contains",
+  "glob",
+];
+
+/**
+ * Finds the fields that an expression reads, all of them before it ever runs: so a missing reading is known whatever
+ * the others are. Throws ExpressionError for a field that does not exist, and for functions that are not offered.
+ */
+export function inspect(ast: ASTNode, variables: FieldTree): Inspection {
+  const inspector = new Inspector(variables);
+  inspector.value(ast);
+  return { leaves: inspector.leaves, reads: [...inspector.reads].sort() };
+}
+
+class Inspector {
+  readonly leaves = new Map<ASTNode, FieldType>();
+  readonly reads = new Set<string>();
+  readonly #variables: FieldTree;
+
+  constructor(variables: FieldTree) {
+    this.#variables = variables;
+  }
+
+  /** Looks at a part that must have a value of its own. */
+  value(ast: ASTNode): void {
+    const group = this.#visit(ast);
+    if (!group) return;
+    throw new ExpressionError(`${group.path} has no value of its own: ${fieldsOf(group)}`, ast.pos);
+  }
+
+  #visit(ast: ASTNode): Group | undefined {
+    switch (ast.op) {
+      case "value":
+        return undefined;
+      case "id":
+        return this.#variable(ast.args);
+      case ".":
+        return this.#field(ast, ast.args[0], ast.args[1]);
+      case "[]":
+        return this.#index(ast, ast.args[0], ast.args[1]);
+      case "call":
+        this.#call(ast, ast.args[0], ast.args[1]);
+        return undefined;
+      case "rcall":
+        this.#method(ast, ast.args[0], ast.args[1]);
+        this.#all([ast.args[1], ...ast.args[2]]);
+        return undefined;
+      case "list":
+        this.#all(ast.args);
+        return undefined;
+      case "map":
+        this.#all(ast.args.flat());
+        return undefined;
+      case "!_":
+      case "-_":
+        this.value(ast.args);
+        return undefined;
+      case ".?":
+      case "[?]":
+        throw new ExpressionError("optional values are not offered", ast.pos);
+      default:
+        this.#all(ast.args);
+        return undefined;
+    }
+  }
+
+  #all(parts: readonly ASTNode[]): void {
+    for (const part of parts) this.value(part);
+  }
+
+  #variable(name: string): Group | undefined {
+    const fields = Object.hasOwn(this.#variables, name) ? this.#variables[name] : undefined;
+    return typeof fields === "object" ? { path: name, fields } : undefined;
+  }
+
+  #field(ast: ASTNode, owner: ASTNode, name: string): Group | undefined {
+    const group = this.#visit(owner);
+    if (!group) return undefined;
+    const path = `${group.path}.${name}`;
+    const field = Object.hasOwn(group.fields, name) ? group.fields[name] : undefined;
+    if (field === undefined) {
+      throw new ExpressionError(`there is no ${path}; ${fieldsOf(group)}`, ast.pos);
+    }
+    if (typeof field === "object") return { path, fields: field };
+    this.leaves.set(ast, field);
+    this.reads.add(path);
+    return undefined;
+  }
+
+  #index(ast: ASTNode, owner: ASTNode, index: ASTNode): Group | undefined {
+    const isName = index.op === "value" && typeof index.args === "string";
+    const group = isName ? undefined : this.#visit(owner);
+    if (group) {
+      throw new ExpressionError(`${group.path}[...] must name a field: ${fieldsOf(group)}`, index.start);
+    }
+    if (isName) return this.#field(ast, owner, index.args as string);
+    this.value(index);
+    return undefined;
+  }
+
+  #call(ast: ASTNode, name: string, parts: readonly ASTNode[]): void {
+    if (!functions.includes(name)) throw notOffered(`${name}()`, ast.pos);
+    this.#all(parts);
+    if (name === "quantity") checkQuantity(ast, parts);
+  }
+
+  #method(ast: ASTNode, name: string, owner: ASTNode): void {
+    if (methods.includes(name)) return;
+    const at = Math.max(ast.input.indexOf(name, owner.end), ast.start);
+    if (name !== "matches") throw notOffered(`.${name}()`, at);
+    const why = "the time that a regular expression takes has no bound";
+    throw new ExpressionError(`matches() is not offered, for ${why}; glob("web-*") is`, at);
+  }
+}
+
+// Only then is a wrong quantity found before anything depends on it.
+function checkQuantity(ast: ASTNode, [text]: readonly ASTNode[]): void {
+  const literal = text?.op === "value" && typeof text.args === "string" ? text.args : undefined;
+  if (text === undefined || literal === undefined) {
+    throw new ExpressionError('quantity() takes one text in quotes: quantity("100Mi")', ast.pos);
+  }
+  if (isQuantity(literal)) return;
+  throw new ExpressionError(
+    `${quote(literal)} is not a quantity such as "500m", "1.5Gi" or "12e6"`,
+    text.pos,
+  );
+}
+
+function notOffered(what: string, at: number): ExpressionError {
+  const offered = [...functions.map((name) => `${name}()`), ...methods.map((name) => `.${name}()`)];
+  return new ExpressionError(`${what} is not offered; there are: ${offered.join(", ")}`, at);
+}
+
+function fieldsOf({ fields }: Group): string {
+  return `its fields are: ${Object.keys(fields).join(", ")}`;
+}

@@ -1,0 +1,44 @@
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import type { EvictionPod, RoundRecord } from "../eviction/index.ts";
+import type { PodUsage } from "./pod-variable.ts";
+import { type Scene, ScenePods, type SceneRequests } from "./scene.ts";
+import { type SceneFile, snapshotOf } from "./scene-file.ts";
+
+/**
+ * The pods of a recorded round. Records hold no readings: those of the node, and what pods use and ask for, are those of
+ * the scene file, taken for read in that round; its pods are found by namespace and name. Throws `invalid`.
+ */
+export function sceneOfRecord({ id, input, decision }: RoundRecord, readings: SceneFile | undefined): Scene {
+  const described = new Map(readings?.pods.map((pod) => [`${pod.namespace}/${pod.name}`, pod]));
+  const usages = new Map<string, PodUsage>();
+  const requests = new Map<string, SceneRequests>();
+  for (const pod of input.pods) {
+    if (!isPod(pod)) throw new NodekeeperError("invalid", `round ${id} has a pod that is none`);
+    const known = described.get(`${pod.namespace}/${pod.name}`);
+    if (known?.usage) usages.set(pod.uid, known.usage);
+    if (known?.requests) requests.set(pod.uid, known.requests);
+  }
+  const exclusions = new Map((decision.exclusions ?? []).map((exclusion) => [exclusion.uid, exclusion]));
+  return {
+    at: input.now,
+    node: snapshotOf(readings?.node ?? {}, input.now),
+    pods: input.pods.filter(({ uid }) => !exclusions.has(uid)).map((pod) => ({ pod, details: {} })),
+    others: [...exclusions.values()].map((exclusion) => {
+      const { reason, detail } = exclusion;
+      return { pod: exclusion, why: `no candidate: ${reason}${detail ? `, ${detail}` : ""}` };
+    }),
+    usages,
+    wholePods: new ScenePods(requests),
+  };
+}
+
+function isPod(pod: Partial<EvictionPod> | null): boolean {
+  return (
+    typeof pod?.uid === "string" &&
+    typeof pod.namespace === "string" &&
+    typeof pod.name === "string" &&
+    typeof pod.labels === "object" &&
+    pod.labels !== null &&
+    Array.isArray(pod.annotationKeys)
+  );
+}

@@ -1,0 +1,51 @@
+import { Pod } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import type { ObservedPod, PodReference } from "../eviction/index.ts";
+import type { WholePods } from "../pod-usage/index.ts";
+import type { NodeSnapshot } from "./node-snapshot.ts";
+import type { PodUsage } from "./pod-variable.ts";
+
+/** A node and its pods at one time, for trying policies. */
+export interface Scene {
+  /** Milliseconds since the epoch. */
+  at: number;
+  node: NodeSnapshot;
+  /** The candidates. */
+  pods: readonly ObservedPod[];
+  /** Pods that are no candidates. */
+  others: readonly { pod: PodReference; why: string }[];
+  /** By UID. */
+  usages: ReadonlyMap<string, PodUsage>;
+  wholePods: Pick<WholePods, "of">;
+}
+
+/** What a pod requests: CPUs, bytes. */
+export interface SceneRequests {
+  cpu?: number | undefined;
+  memory?: number | undefined;
+  ephemeralStorage?: number | undefined;
+}
+
+/** Pods of which requests alone are known, by UID. */
+export class ScenePods {
+  readonly #requests: ReadonlyMap<string, SceneRequests>;
+
+  constructor(requests: ReadonlyMap<string, SceneRequests>) {
+    this.#requests = requests;
+  }
+
+  /** Throws `notFound` for a pod of which nobody said what it asks for. */
+  of({ pod }: ObservedPod): Pod {
+    const requests = this.#requests.get(pod.uid);
+    if (!requests) throw new NodekeeperError("notFound", "no file tells them");
+    const amounts = Object.entries(requests)
+      .filter(([, amount]) => amount !== undefined)
+      .map(([name, amount]) => [
+        name === "ephemeralStorage" ? "ephemeral-storage" : name,
+        { string: String(amount) },
+      ]);
+    return Pod.fromPartial({
+      spec: { containers: [{ name: "all", resources: { requests: Object.fromEntries(amounts) } }] },
+    });
+  }
+}

@@ -1,0 +1,87 @@
+import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
+import type { ObservedPod } from "../../eviction/index.ts";
+import { observedDetails } from "../../pod-usage/index.ts";
+import type { NodeReadings, NodeSnapshot, Part } from "../node-snapshot.ts";
+import type { PodUsage } from "../pod-variable.ts";
+import type { Policy } from "../policy.ts";
+import { createPolicyMetrics } from "../policy-metrics.ts";
+import { describeProblem } from "../policy-problem.ts";
+import { PolicySource, type PolicySourceOptions } from "../policy-source.ts";
+import type { PolicyParts } from "../policy-sources.ts";
+import { readPolicies } from "../read-policies.ts";
+
+export const Mi = 2 ** 20;
+export const Gi = 2 ** 30;
+
+/** The only policy of a YAML text; its fields are given without the list around it. */
+export function policyOf(fields: string): Policy {
+  const text = `policies:\n  - ${fields.trim().replaceAll("\n", "\n    ")}\n`;
+  const { policies, problems } = readPolicies("test.yaml", text);
+  if (problems.length > 0) throw new Error(problems.map(describeProblem).join("\n"));
+  return policies[0]!;
+}
+
+/** A node at ease, all of it read now. */
+export function snapshotAt(at: number): NodeSnapshot {
+  const read = <T>(value: T): Part<T> => ({ value, at });
+  const calm = { avg10: 0, avg60: 0, avg300: 0 };
+  const pressure = () => read({ some: { ...calm }, full: { ...calm } });
+  const space = { capacity: 100 * Gi, available: 60 * Gi, inodes: 1_000_000, inodesFree: 900_000 };
+  const filesystem = () => read({ ...space });
+  return {
+    memory: read({ total: 16 * Gi, available: 8 * Gi, free: 2 * Gi, workingSet: 7 * Gi }),
+    psi: { memory: pressure(), cpu: pressure(), io: pressure() },
+    cpu: read({ usage: 0.25, cores: 8 }),
+    allocatableMemory: read({ capacity: 15 * Gi, workingSet: 6 * Gi }),
+    containerfs: read({ ...space, isSeparate: 0 }),
+    nodefs: filesystem(),
+    imagefs: filesystem(),
+    pids: read({ max: 32_768, current: 500 }),
+  };
+}
+
+/** A node of which a test says what is read, and the policies on it. */
+export class TestNode implements NodeReadings {
+  readonly clock = new FakeClock();
+  readonly registry = new Registry();
+  readonly logged: { level: string; message: string; fields: Record<string, unknown> }[] = [];
+  snapshot: NodeSnapshot = snapshotAt(this.clock.monotonic());
+  usages: Record<string, PodUsage> = {};
+  usageReads = 0;
+  /** The fields that were asked for. */
+  usageFields: string[] = [];
+  readonly #metrics = createPolicyMetrics(this.registry);
+
+  async read(): Promise<NodeSnapshot> {
+    return this.snapshot;
+  }
+
+  /** Memory in bytes that is available, read now. */
+  setAvailable(available: number | undefined): void {
+    this.snapshot.memory = { value: { total: 16 * Gi, available }, at: this.clock.monotonic() };
+  }
+
+  source(
+    policy: Policy,
+    others: Partial<Pick<PolicySourceOptions, "readings" | "podUsage">> = {},
+  ): PolicySource {
+    return new PolicySource({ ...this.parts, policy, wholePods: observedDetails, ...others });
+  }
+
+  get parts(): PolicyParts {
+    const log = (level: string) => (fields: Record<string, unknown>, message: string) =>
+      void this.logged.push({ level, message, fields });
+    return {
+      readings: this,
+      podUsage: async (_pods: readonly ObservedPod[], reads: readonly string[]) => {
+        this.usageReads++;
+        this.usageFields.push(...reads);
+        return { value: new Map(Object.entries(this.usages)), at: this.clock.monotonic() };
+      },
+      clock: this.clock,
+      cpuMs: () => 0,
+      log: { ...silentLogger, info: log("info"), warn: log("warn") } as typeof silentLogger,
+      metrics: this.#metrics,
+    };
+  }
+}

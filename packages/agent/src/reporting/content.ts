@@ -1,0 +1,299 @@
+import {
+  FieldType,
+  GetReportContentResponse,
+  type ReportField,
+} from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
+import type { GroupVersionKind } from "@nodekeeper/core/kube";
+import { isQuantity, messageOf, parseQuantity } from "@nodekeeper/core/lib";
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  normalize,
+  numberText,
+  parseExactly,
+  typeName,
+} from "./json.ts";
+import {
+  isExtendedResource,
+  isLabelValue,
+  type JsonShape,
+  type KindPolicy,
+  kindKey,
+  OBJECT_BUDGET_BYTES,
+  type Part,
+  refusedMetadataKey,
+} from "./kinds.ts";
+import { mergeDuplicates, mergeReports } from "./merge-values.ts";
+
+/** One field that a plugin reports, checked. */
+export interface ContentField {
+  kind: GroupVersionKind;
+  /** `kindKey(kind)`. */
+  object: string;
+  part: Part;
+  /** The JSON name. */
+  name: string;
+  /** Normalized. */
+  value: Json;
+}
+
+export const problemReasons = ["kind", "part", "name", "json", "type", "refused", "limit"] as const;
+export type ProblemReason = (typeof problemReasons)[number];
+
+/** Something in a plugin's message that is not published, for the log, a metric and `plugins list`. */
+export interface ContentProblem {
+  reason: ProblemReason;
+  /** What and where: "field Status.TopologyZone of ...: not JSON: ...". */
+  message: string;
+}
+
+/** A plugin's message as the merge takes it. */
+export interface PluginContent {
+  fields: readonly ContentField[];
+  problems: readonly ContentProblem[];
+}
+
+export const noContent: PluginContent = { fields: [], problems: [] };
+
+const WHOLE_UNIT = 1_000_000_000n;
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/: 256 KiB of all together.
+const MAX_ANNOTATION_BYTES = 256 * 1024;
+const MAX_FIELDS = 1_000;
+const MAX_PROBLEMS = 50;
+// Two bytes can stand for an object that takes two hundred when it is parsed.
+const MAX_CONTAINERS = 200_000;
+
+const parts: Readonly<Record<number, Part>> = {
+  [FieldType.Spec]: "spec",
+  [FieldType.Status]: "status",
+  [FieldType.Metadata]: "metadata",
+};
+
+/**
+ * Checks a plugin's message field by field. A bad field is left out and named among the problems; where the
+ * plugin's `previous` content had a good value for it, that value stays, so that a slip withdraws nothing.
+ */
+export function parseContent(
+  response: GetReportContentResponse,
+  policies: ReadonlyMap<string, KindPolicy>,
+  previous: PluginContent = noContent,
+): PluginContent {
+  const fields = new Map<string, ContentField>();
+  const problems: ContentProblem[] = [];
+  let seen = 0;
+  let containers = 0;
+  const report = (reason: ProblemReason, message: string) => {
+    if (problems.length < MAX_PROBLEMS) problems.push({ reason, message });
+  };
+
+  for (const [at, content] of response.content.entries()) {
+    const kind = content.groupVersionKind;
+    if (!kind?.kind || !kind.version) {
+      report("kind", `content ${at} names no kind`);
+      continue;
+    }
+    const object = kindKey(kind);
+    const policy = policies.get(object);
+    if (!policy) {
+      report("kind", `kind ${quote(object)} is neither known nor among reporting.additionalKinds`);
+      continue;
+    }
+    for (const raw of content.field) {
+      if (++seen > MAX_FIELDS) {
+        report("limit", `more than ${MAX_FIELDS} fields`);
+        break;
+      }
+      const part = parts[raw.fieldType];
+      const name = jsonName(raw.fieldName);
+      const where = `field ${part ?? raw.fieldType}.${quote(raw.fieldName)} of ${object}`;
+      if (!part) {
+        report("part", `${where}: unknown field type ${raw.fieldType} (0 Spec, 1 Status, 2 Metadata)`);
+        continue;
+      }
+      if (!name) {
+        report("name", `${where}: a field name is letters and digits, at most 253, and begins with a letter`);
+        continue;
+      }
+      const id = `${object} ${part}.${name}`;
+      try {
+        if (raw.value.length > OBJECT_BUDGET_BYTES) {
+          const limit = `${OBJECT_BUDGET_BYTES / 1024} KiB`;
+          throw new FieldError(
+            "limit",
+            `${raw.value.length} bytes, more than an object has room for (${limit})`,
+          );
+        }
+        containers += countContainers(raw.value);
+        if (containers > MAX_CONTAINERS)
+          throw new FieldError("limit", `with it there are more than ${MAX_CONTAINERS} objects and lists`);
+        const value = parseField(raw, part, name, policy, (reason, message) =>
+          report(reason, `${where}: ${message}`),
+        );
+        if (value === undefined) continue;
+        const path = `${part}.${name}`;
+        const onConflict = (place: string) =>
+          report("name", `${where}: reported twice with different values at ${place}; the last one counts`);
+        const single = mergeDuplicates(value, path, name, onConflict);
+        const earlier = fields.get(id);
+        const merged = earlier ? mergeReports(earlier.value, single, path, name, onConflict) : single;
+        fields.set(id, { kind: policy.kind, object, part, name, value: merged });
+      } catch (error) {
+        report(error instanceof FieldError ? error.reason : "json", `${where}: ${messageOf(error)}`);
+        const last = previous.fields.find((field) => `${field.object} ${field.part}.${field.name}` === id);
+        if (last) fields.set(id, last);
+      }
+    }
+  }
+  return { fields: [...fields.values()], problems };
+}
+
+const fieldTypes = { spec: FieldType.Spec, status: FieldType.Status, metadata: FieldType.Metadata } as const;
+
+/** The bytes of a message that says what was taken of another one, and nothing else. */
+export function encodeContent({ fields }: PluginContent): Uint8Array {
+  const encoder = new TextEncoder();
+  const content = [...Map.groupBy(fields, ({ object }) => object).values()].map((ofOne) => ({
+    groupVersionKind: ofOne[0]!.kind,
+    field: ofOne.map(({ part, name, value }) => ({
+      fieldType: fieldTypes[part],
+      fieldName: name,
+      value: encoder.encode(JSON.stringify(value)),
+    })),
+  }));
+  return GetReportContentResponse.encode({ content }).finish();
+}
+
+class FieldError extends Error {
+  readonly reason: ProblemReason;
+  constructor(reason: ProblemReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+type Report = (reason: ProblemReason, message: string) => void;
+
+// undefined: the plugin says it has nothing (a nil slice or map of Go arrives as null).
+function parseField(
+  raw: ReportField,
+  part: Part,
+  name: string,
+  policy: KindPolicy,
+  report: Report,
+): Json | undefined {
+  if (!(part in policy.fields)) {
+    throw new FieldError("refused", `plugins may not report the ${part} of this kind`);
+  }
+  const allowed = policy.fields[part];
+  if (allowed && !allowed.includes(name)) {
+    throw new FieldError("refused", `plugins may report only ${allowed.join(", ")} here`);
+  }
+  const value = parseJson(raw.value);
+  if (value === null) return undefined;
+  const shape = policy.shapes[`${part}.${name}`];
+  if (shape) checkShape(value, shape);
+  if (part === "metadata") {
+    if (name === "annotations") checkAnnotationSize(value as JsonObject);
+    return keepMembers(value as JsonObject, report, (key, text) => metadataProblem(name, key, text));
+  }
+  if (shape === "quantities") {
+    return keepMembers(value as JsonObject, report, (key, quantity) =>
+      quantityProblem(key, quantity, policy),
+    );
+  }
+  return value;
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+function parseJson(bytes: Uint8Array): Json {
+  if (bytes.length === 0) return null;
+  let value: Json;
+  try {
+    value = parseExactly(decoder.decode(bytes));
+  } catch (error) {
+    throw new FieldError("json", `not JSON: ${messageOf(error).slice(0, 200)}`);
+  }
+  return normalize(value);
+}
+
+// Brackets in texts count too: the limit is far above what a report needs.
+function countContainers(bytes: Uint8Array): number {
+  let count = 0;
+  for (const byte of bytes) if (byte === 0x5b || byte === 0x7b) count++;
+  return count;
+}
+
+function checkShape(value: Json, shape: JsonShape): void {
+  const wanted = shape === "strings" || shape === "quantities" ? "object" : shape;
+  const found = typeName(value);
+  if (found !== wanted) throw new FieldError("type", `must be ${wanted}, is ${found}`);
+  if (shape !== "array") return;
+  const bad = (value as Json[]).findIndex((item) => !isObject(item));
+  if (bad >= 0)
+    throw new FieldError("type", `item ${bad} must be object, is ${typeName((value as Json[])[bad]!)}`);
+}
+
+// One bad label would make the server refuse the whole object: leave it out, keep the others.
+function keepMembers(
+  value: JsonObject,
+  report: Report,
+  problemOf: (key: string, member: Json) => string | undefined,
+): JsonObject {
+  const kept: JsonObject = {};
+  for (const [key, member] of Object.entries(value)) {
+    const problem = problemOf(key, member);
+    if (problem) report("refused", `${quote(key)} ${problem}`);
+    else kept[key] = member;
+  }
+  return kept;
+}
+
+function checkAnnotationSize(annotations: JsonObject): void {
+  let bytes = 0;
+  for (const [key, text] of Object.entries(annotations))
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(String(text));
+  if (bytes > MAX_ANNOTATION_BYTES) {
+    throw new FieldError("limit", `annotations of ${bytes} bytes, more than ${MAX_ANNOTATION_BYTES}`);
+  }
+}
+
+function metadataProblem(field: string, key: string, value: Json): string | undefined {
+  const refused = refusedMetadataKey(key);
+  if (refused) return refused;
+  if (typeof value !== "string") return `must be a string, is ${typeName(value)}`;
+  if (field === "labels" && !isLabelValue(value))
+    return `has the value ${quote(value)}, which is no label value`;
+  return undefined;
+}
+
+function quantityProblem(key: string, value: Json, policy: KindPolicy): string | undefined {
+  if (policy.extendedResourcesOnly && !isExtendedResource(key)) return "is not an extended resource";
+  const text = typeof value === "string" ? value : numberText(value);
+  if (!isQuantity(text)) return `is no quantity: ${quote(JSON.stringify(value))}`;
+  const { nano } = parseQuantity(text);
+  if (nano < 0n) return `is negative: ${quote(text)}`;
+  // Kubernetes' validation of Nodes: an extended resource is counted, and a part of one is none.
+  if (nano % WHOLE_UNIT !== 0n) return `must be a whole number, is ${quote(text)}`;
+  return undefined;
+}
+
+/**
+ * The JSON name of a field given by its Go or JSON name: leading capitals become small, the last of several
+ * stays where a small letter follows ("TopologyZone" to "topologyZone", "UID" to "uid", "CPUInfo" to "cpuInfo").
+ * Undefined where it can't be a field's name.
+ */
+export function jsonName(name: string): string | undefined {
+  if (name.length > 253 || !/^[A-Za-z][A-Za-z0-9]*$/.test(name)) return undefined;
+  const capitals = /^[A-Z]+/.exec(name)?.[0].length ?? 0;
+  const small =
+    capitals > 1 && capitals < name.length && /[a-z]/.test(name[capitals]!) ? capitals - 1 : capitals;
+  const result = name.slice(0, small).toLowerCase() + name.slice(small);
+  // Names that every JavaScript object has could be mistaken for members.
+  return result in Object.prototype ? undefined : result;
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}...` : text);
+}

@@ -1,0 +1,407 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { GetReportContentResponse } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
+import { FakeClock, NodekeeperError, Registry, silentLogger } from "@nodekeeper/core/lib";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { ReporterStore, StateDatabase } from "../state/index.ts";
+import { customNodeResource, kindKey, kindPolicies } from "./kinds.ts";
+import { ReporterManager } from "./manager.ts";
+import { createReportingMetrics } from "./metrics.ts";
+import type { ReporterSource } from "./source.ts";
+import { field, message, RawText } from "./testing/contents.ts";
+
+const cnr = kindKey(customNodeResource);
+const GRACE_MS = 300_000;
+let directory: string;
+let clock: FakeClock;
+let database: StateDatabase;
+const stops: (() => Promise<void>)[] = [];
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nodekeeper-manager-"));
+  clock = new FakeClock();
+  database = StateDatabase.open({ directory, clock, log: silentLogger });
+});
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+  database.close();
+  rmSync(directory, { recursive: true });
+});
+
+/** An in-tree plugin whose answers a test gives. */
+class Scripted implements ReporterSource {
+  readonly name: string;
+  answer: () => Promise<GetReportContentResponse>;
+  polls = 0;
+  #push: ((value: GetReportContentResponse | Error) => void) | undefined;
+  #pending: (GetReportContentResponse | Error)[] = [];
+
+  constructor(name: string, answer: () => Promise<GetReportContentResponse>) {
+    this.name = name;
+    this.answer = answer;
+  }
+
+  getReportContent(): Promise<GetReportContentResponse> {
+    this.polls++;
+    return this.answer();
+  }
+
+  push(value: GetReportContentResponse | Error): void {
+    const waiting = this.#push;
+    this.#push = undefined;
+    if (waiting) waiting(value);
+    else this.#pending.push(value);
+  }
+
+  async *listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse> {
+    while (!signal.aborted) {
+      const next =
+        this.#pending.shift() ??
+        (await new Promise<GetReportContentResponse | Error>((resolve, reject) => {
+          this.#push = resolve;
+          signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        }));
+      if (next instanceof Error) throw next;
+      yield next;
+    }
+  }
+}
+
+const says = (value: string) => message([field("status", "topologyPolicy", value)]);
+const never = () => new Promise<GetReportContentResponse>(() => {});
+
+function start(inTree: ReporterSource[], settings = { pluginGracePeriod: GRACE_MS }) {
+  const changes: string[][] = [];
+  const notices: string[] = [];
+  const registry = new Registry();
+  const metrics = createReportingMetrics(registry);
+  const policies = new Map(kindPolicies([]));
+  const manager = new ReporterManager({
+    returnMs: 10_000,
+    store: new ReporterStore(database),
+    policies,
+    inTree,
+    settings: () => ({ collectInterval: 5_000, callTimeout: 10_000, ...settings }),
+    maxLost: 3,
+    maxContentBytes: 1 << 20,
+    onChange: (objects) => void changes.push([...objects]),
+    notify: (reason) => void notices.push(reason),
+    clock,
+    log: silentLogger,
+    metrics,
+  });
+  manager.restore();
+  const controller = new AbortController();
+  const running = manager.run(controller.signal);
+  stops.push(async () => {
+    controller.abort();
+    await running;
+  });
+  const value = (plugin: string) => manager.contents().get(plugin)?.fields[0]?.value;
+  return { manager, changes, notices, settings, value, registry, metrics, policies };
+}
+
+function store(...plugins: { plugin: string; stoppedAt?: number }[]): void {
+  const content = GetReportContentResponse.encode(says("kept")).finish();
+  new ReporterStore(database).saveContents(
+    plugins.map(({ plugin, stoppedAt }) => ({ plugin, content, updatedAt: clock.now(), stoppedAt })),
+    [],
+  );
+}
+
+describe("ReporterManager", () => {
+  it("asks every plugin each interval, and a hung one delays nobody", async () => {
+    const hung = new Scripted("hung", never);
+    const good = new Scripted("good", () => Promise.resolve(says(`v${good.polls}`)));
+    const { value, changes } = start([hung, good]);
+    await clock.step(19_999);
+    expect(good.polls).toBe(4);
+    expect(value("good")).toBe("v4");
+    // Its deadline is 10 s: the second call began when the first was given up.
+    expect(hung.polls).toBe(2);
+    expect(changes.flat()).toContain(cnr);
+  });
+
+  it("shows how old each content is, also of a plugin that is lost or fails", async () => {
+    store({ plugin: "lost" });
+    await clock.step(1_000);
+    const failing = new Scripted("failing", () => Promise.resolve(says("good")));
+    const { metrics } = start([failing, new Scripted("silent", never)]);
+    await clock.step(100);
+    failing.answer = () => Promise.reject(new NodekeeperError("unavailable", "boom"));
+    await clock.step(7_000);
+    const { values } = await metrics.age.get();
+    const ages = Object.fromEntries(values.map(({ labels, value }) => [labels.plugin, value]));
+    expect(ages).toEqual({ lost: 8.1, failing: expect.closeTo(7.1, 0) });
+  });
+
+  it("keeps the content of a plugin that fails", async () => {
+    const plugin = new Scripted("p", () => Promise.resolve(says("good")));
+    const { value, manager } = start([plugin]);
+    await clock.step(100);
+    plugin.answer = () => Promise.reject(new NodekeeperError("unavailable", "boom"));
+    await clock.step(60_000);
+    expect(value("p")).toBe("good");
+    expect(manager.status()[0]?.lastError).toMatch(/GetReportContent: boom/);
+    expect(manager.fetcherHealth()).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(/p \(.*boom/),
+    });
+    plugin.answer = () => Promise.resolve(says("better"));
+    await clock.step(6_000);
+    expect(value("p")).toBe("better");
+    expect(manager.fetcherHealth().ok).toBe(true);
+  });
+
+  it("takes what the stream says at once, and opens it again when it ends", async () => {
+    const plugin = new Scripted("p", never);
+    const { value } = start([plugin]);
+    plugin.push(says("one"));
+    await clock.step(50);
+    expect(value("p")).toBe("one");
+    plugin.push(new Error("cut"));
+    plugin.push(says("two"));
+    await clock.step(1_000);
+    expect(value("p")).toBe("two");
+  });
+
+  it("does not let a slow poll overwrite what the stream said meanwhile", async () => {
+    const slow = Promise.withResolvers<GetReportContentResponse>();
+    const plugin = new Scripted("p", () => slow.promise);
+    const { value } = start([plugin]);
+    await clock.step(10);
+    plugin.push(says("newer"));
+    await clock.step(50);
+    slow.resolve(says("older"));
+    await clock.step(50);
+    expect(value("p")).toBe("newer");
+  });
+
+  it("does not tell of messages that repeat the last one", async () => {
+    const plugin = new Scripted("p", () => Promise.resolve(says("same")));
+    const { changes } = start([plugin]);
+    await clock.step(100);
+    const before = changes.length;
+    await clock.step(30_000);
+    expect(changes).toHaveLength(before);
+  });
+
+  it("tells of the objects that content was about, and of those it is about now", async () => {
+    const plugin = new Scripted("p", () => Promise.resolve(says("x")));
+    const { changes } = start([plugin]);
+    await clock.step(100);
+    const label = message([field("metadata", "labels", { a: "1" })], {
+      group: "",
+      version: "v1",
+      kind: "Node",
+    });
+    plugin.answer = () => Promise.resolve(label);
+    await clock.step(5_000);
+    expect(changes.at(-1)?.sort()).toEqual([cnr, "v1/Node"].sort());
+  });
+
+  it("holds back a stream that floods, and still takes its last word", async () => {
+    const plugin = new Scripted("p", never);
+    const { value } = start([plugin]);
+    for (let at = 0; at <= 1_000; at++) plugin.push(says(`v${at}`));
+    await clock.step(50);
+    expect(value("p")).not.toBe("v1000");
+    await clock.step(1_000);
+    expect(value("p")).toBe("v1000");
+  });
+
+  it("holds back a stream that floods with large messages", async () => {
+    const plugin = new Scripted("p", never);
+    const { value } = start([plugin]);
+    const large = (at: number) => says(`v${at}${" ".repeat(1_000_000)}`);
+    for (let at = 0; at < 40; at++) plugin.push(large(at));
+    await clock.step(500);
+    const last = () => Number(/^v(\d+) /.exec(String(value("p")))?.[1]);
+    expect(last()).toBeLessThan(15);
+    await clock.step(2_000);
+    expect(last()).toBe(39);
+  });
+
+  it("reads a plugin seldom whose messages are costly, and others as before", async () => {
+    const costly = new Scripted("costly", never);
+    const cheap = new Scripted("cheap", never);
+    let spent = 0;
+    const monotonic = clock.monotonic.bind(clock);
+    clock.monotonic = () => monotonic() + spent;
+    const { policies } = start([costly, cheap]);
+    let reads = 0;
+    policies.get = (key) => {
+      reads++;
+      spent += 50;
+      return Map.prototype.get.call(policies, key);
+    };
+    for (let at = 0; at < 100; at++) {
+      costly.push(says(`v${at}`));
+      await clock.step(20);
+    }
+    expect(reads).toBeLessThan(8);
+    reads = 0;
+    cheap.push(says("now"));
+    await clock.step(20);
+    expect(reads).toBeGreaterThan(0);
+  });
+
+  it("shows the error of a stream that always breaks until one lasts, polls or not", async () => {
+    const plugin = new Scripted("p", () => Promise.resolve(says("polled")));
+    let opened = 0;
+    const breaking = vi.spyOn(plugin, "listAndWatch").mockImplementation(async function* () {
+      yield says(`v${opened++}`);
+      throw new NodekeeperError("unavailable", "broken");
+    });
+    const { manager } = start([plugin]);
+    const error = () => manager.status()[0]?.lastError;
+    for (let at = 0; at < 30; at++) {
+      await clock.step(1_000);
+      expect(error()).toBe("ListAndWatchReportContent: broken");
+    }
+    // It is not opened twice a second for ever, though each time it says something.
+    expect(opened).toBeLessThan(8);
+    breaking.mockRestore();
+    await clock.step(60_000);
+    expect(error()).toBeUndefined();
+  });
+
+  it("forgets what it counted of a plugin that was dropped", async () => {
+    store({ plugin: "lost" });
+    const { registry, metrics } = start([]);
+    metrics.messages.inc({ plugin: "lost" });
+    metrics.failures.inc({ plugin: "lost", method: "GetReportContent", code: "deadline" });
+    metrics.problems.inc({ plugin: "lost", reason: "json" });
+    await clock.step(GRACE_MS);
+    expect(await registry.metrics()).not.toContain('plugin="lost"');
+  });
+
+  it("keeps the last good content of a message that can't be decoded", async () => {
+    const plugin = new Scripted("p", () => Promise.resolve(says("good")));
+    const { value, manager } = start([plugin]);
+    await clock.step(100);
+    plugin.answer = () => Promise.resolve(message([field("status", "topologyPolicy", new RawText("{"))]));
+    await clock.step(5_000);
+    expect(value("p")).toBe("good");
+    expect(manager.status()[0]?.problems[0]).toMatch(/not JSON/);
+  });
+
+  describe("after a restart", () => {
+    it("keeps what plugins said through the grace period, then drops it", async () => {
+      store({ plugin: "lost" });
+      const { value, changes, notices, manager } = start([]);
+      await clock.step(GRACE_MS - 1);
+      expect(value("lost")).toBe("kept");
+      expect(manager.status()[0]).toMatchObject({ name: "lost", state: "stopped" });
+      const before = changes.length;
+      await clock.step(1);
+      expect(value("lost")).toBeUndefined();
+      expect(changes.slice(before)).toEqual([[cnr]]);
+      expect(notices).toEqual(["ReporterPluginDropped"]);
+      manager.flush();
+      expect(new ReporterStore(database).contents()).toEqual([]);
+    });
+
+    it("counts the grace that had gone by before", async () => {
+      store({ plugin: "lost", stoppedAt: clock.now() - GRACE_MS + 20_000 });
+      const { value } = start([]);
+      await clock.step(19_999);
+      expect(value("lost")).toBe("kept");
+      await clock.step(1);
+      expect(value("lost")).toBeUndefined();
+    });
+
+    it("gives the whole grace where the clock jumped back", async () => {
+      store({ plugin: "lost", stoppedAt: clock.now() + 86_400_000 });
+      const { value } = start([]);
+      await clock.step(GRACE_MS - 1);
+      expect(value("lost")).toBe("kept");
+      await clock.step(1);
+      expect(value("lost")).toBeUndefined();
+    });
+
+    it("lets every plugin come back: while it was away, it could not see which had", async () => {
+      store({ plugin: "served" }, { plugin: "stopped", stoppedAt: clock.now() - 2 * GRACE_MS });
+      const { value } = start([], { pluginGracePeriod: 0 });
+      await clock.step(9_999);
+      expect(value("served")).toBe("kept");
+      expect(value("stopped")).toBe("kept");
+      await clock.step(1);
+      expect(value("served")).toBeUndefined();
+      expect(value("stopped")).toBeUndefined();
+    });
+
+    it("follows a grace period that changes while it runs", async () => {
+      store({ plugin: "lost" });
+      const { value, manager, settings } = start([]);
+      await clock.step(10_000);
+      settings.pluginGracePeriod = 20_000;
+      manager.settingsChanged();
+      await clock.step(10_000);
+      expect(value("lost")).toBeUndefined();
+    });
+
+    it("keeps what an in-tree plugin said until it answers anew", async () => {
+      store({ plugin: "p" });
+      const answer = Promise.withResolvers<GetReportContentResponse>();
+      const { value } = start([new Scripted("p", () => answer.promise)]);
+      await clock.step(100);
+      expect(value("p")).toBe("kept");
+      answer.resolve(says("new"));
+      await clock.step(100);
+      expect(value("p")).toBe("new");
+      await clock.step(2 * GRACE_MS);
+      expect(value("p")).toBe("new");
+    });
+  });
+
+  it("refuses versions it does not know, saying which it does", () => {
+    const { manager } = start([]);
+    const candidate = {
+      type: "ReporterPlugin",
+      name: "p",
+      endpoint: "/x",
+      registrationSocket: "/x",
+      versions: ["v9"],
+    };
+    expect(() => manager.validate(candidate)).toThrow(/supported versions.*v1alpha1.*offers v9/);
+    expect(() => manager.validate({ ...candidate, versions: [] })).toThrow(/offers none/);
+    manager.validate({ ...candidate, versions: ["v9", "v1alpha1"] });
+  });
+
+  it("takes no new name while too many lost plugins are remembered, but the names it knows", async () => {
+    store({ plugin: "a" }, { plugin: "b" }, { plugin: "c" });
+    const { manager } = start([]);
+    const register = (name: string) =>
+      manager.register({
+        type: "ReporterPlugin",
+        name,
+        endpoint: "/x",
+        registrationSocket: "/x",
+        versions: ["v1alpha1"],
+        generation: 1,
+      });
+    await expect(register("d")).rejects.toMatchObject({ code: "exhausted" });
+    await register("a");
+    await register("d");
+    expect(manager.status().map(({ name, state }) => `${name} ${state}`)).toEqual([
+      "a running",
+      "b stopped",
+      "c stopped",
+      "d running",
+    ]);
+  });
+
+  it("goes on, and says so, when the checkpoint can't be written", async () => {
+    store({ plugin: "lost" });
+    const { manager, value } = start([]);
+    database.connection.exec("DROP TABLE reporter_content");
+    manager.flush();
+    expect(manager.fetcherHealth()).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(/^checkpoint: /),
+    });
+    expect(value("lost")).toBe("kept");
+  });
+});

@@ -1,0 +1,318 @@
+import {
+  childScope,
+  codeOf,
+  type HealthResult,
+  messageOf,
+  NodekeeperError,
+  type Runnable,
+  type ScopedSignal,
+  stopped,
+  untilAborted,
+} from "@nodekeeper/core/lib";
+import type { PluginHandler, PluginRegistration } from "../plugins/index.ts";
+import { Checkpoint } from "./checkpoint.ts";
+import { type CollectMethod, collect } from "./collect.ts";
+import { encodeContent, type PluginContent } from "./content.ts";
+import { type Endpoint, endpointStatus, newEndpoint, objectsOf, type ReporterStatus } from "./endpoint.ts";
+import { fetcherHealth } from "./fetcher-health.ts";
+import { Grace } from "./grace.ts";
+import type { ReporterManagerOptions } from "./manager-options.ts";
+import { forgetPlugin } from "./metrics.ts";
+import { readMessage } from "./read-message.ts";
+import { Refresh } from "./refresh.ts";
+import { encoded, isSameMessage, kept, type ReportMessage } from "./report-message.ts";
+import { type ContentSource, inTreeSource, socketSource } from "./source.ts";
+
+const REPORTER_VERSIONS = ["v1alpha1"];
+
+/**
+ * Keeps the content of every reporter plugin: reads those that are registered, keeps what lost ones said for the
+ * grace period, checkpoints, and tells which objects change. A plugin behind a socket is a PluginHandler's business.
+ */
+export class ReporterManager implements Runnable, PluginHandler {
+  readonly name = "reporter-manager";
+  readonly type = "ReporterPlugin";
+  readonly #options: ReporterManagerOptions;
+  readonly #endpoints = new Map<string, Endpoint>();
+  readonly #checkpoint: Checkpoint;
+  readonly #refresh: Refresh;
+  readonly #grace: Grace;
+  #running: ScopedSignal | undefined;
+  #startedAt = 0;
+  readonly #collecting = new Set<Promise<void>>();
+
+  constructor(options: ReporterManagerOptions) {
+    this.#options = options;
+    this.#checkpoint = new Checkpoint(options.store, options.clock, options.log, options.metrics);
+    this.#grace = new Grace(
+      options.clock,
+      () => options.settings().pluginGracePeriod,
+      (endpoint) => this.#drop(endpoint),
+    );
+    const age = options.metrics.age as typeof options.metrics.age & { collect?: () => void };
+    age.collect = () => this.#collectAges();
+    this.#refresh = new Refresh({
+      clock: options.clock,
+      read: (endpoint) => {
+        readMessage(endpoint, options);
+        this.#checkpointed(endpoint);
+      },
+      around: (endpoints) => {
+        const touched = objectsOf(endpoints);
+        return () => options.onChange(new Set([...touched, ...objectsOf(endpoints)]));
+      },
+    });
+  }
+
+  /** The names that no plugin behind a socket may take. */
+  get inTreeNames(): ReadonlySet<string> {
+    return new Set(this.#options.inTree.map((reporter) => reporter.name));
+  }
+
+  /** Brings back what all plugins last said. Call once, before `run`, and before anything is published. */
+  restore(): void {
+    const { clock, log } = this.#options;
+    for (const stored of this.#checkpoint.load()) {
+      const inTree = this.inTreeNames.has(stored.plugin);
+      const endpoint = this.#endpoint(stored.plugin, inTree);
+      endpoint.message = stored.content;
+      endpoint.updatedAt = stored.updatedAt;
+      readMessage(endpoint, this.#options);
+      // An in-tree plugin answers anew in a moment; until then, too, nothing of it may be withdrawn.
+      if (inTree) continue;
+      // One that was served until the end gets its whole grace. And each may have come back unseen meanwhile.
+      const stoppedFor = Math.max(clock.now() - (stored.stoppedAt ?? clock.now()), 0);
+      this.#stop(
+        endpoint,
+        "it has not registered since the agent started",
+        stoppedFor,
+        this.#options.returnMs,
+      );
+    }
+    if (this.#endpoints.size > 0)
+      log.info({ plugins: [...this.#endpoints.keys()] }, "restored reporter contents");
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const scope = childScope(signal);
+    this.#running = scope;
+    this.#startedAt = this.#options.clock.monotonic();
+    for (const reporter of this.#options.inTree) {
+      this.#start(this.#endpoint(reporter.name, true), inTreeSource(reporter));
+    }
+    this.#options.onChange(objectsOf(this.#endpoints.values()));
+    await untilAborted(signal);
+    for (const endpoint of this.#endpoints.values()) {
+      endpoint.grace?.cancel();
+      endpoint.scope?.abort(signal.reason);
+    }
+    await Promise.allSettled(this.#collecting);
+    this.#refresh.close();
+    this.#checkpoint.close();
+    this.#running = undefined;
+    scope.release();
+  }
+
+  validate(candidate: Omit<PluginRegistration, "generation">): void {
+    if (!candidate.versions.some((version) => REPORTER_VERSIONS.includes(version))) {
+      const offered = candidate.versions.join(", ").slice(0, 200) || "none";
+      throw new NodekeeperError(
+        "unsupported",
+        `supported versions of ReporterPlugin: ${REPORTER_VERSIONS.join(", ")}; the plugin offers ${offered}`,
+      );
+    }
+  }
+
+  async register(registration: PluginRegistration): Promise<void> {
+    if (!this.#running || this.#running.signal.aborted)
+      throw new NodekeeperError("unavailable", "reporting is not running");
+    this.#refuseTooMany(registration.name);
+    const source = socketSource(registration.endpoint, this.#options.maxContentBytes);
+    const endpoint = this.#endpoint(registration.name, false);
+    endpoint.registration = registration;
+    this.#start(endpoint, source);
+    this.#options.log.info(
+      { plugin: registration.name, endpoint: registration.endpoint },
+      "reporter plugin registered",
+    );
+  }
+
+  // Names that come and go without end would each leave a report behind for the grace period.
+  #refuseTooMany(name: string): void {
+    if (this.#endpoints.has(name)) return;
+    const lost = [...this.#endpoints.values()].filter(({ stoppedAt }) => stoppedAt !== undefined).length;
+    if (lost < this.#options.maxLost) return;
+    throw new NodekeeperError(
+      "exhausted",
+      `${lost} lost reporter plugins wait for the end of their grace period, the limit; no new name is taken till then`,
+    );
+  }
+
+  deregister(registration: PluginRegistration, reason: string): void {
+    const endpoint = this.#endpoints.get(registration.name);
+    if (endpoint?.registration?.generation !== registration.generation) return;
+    this.#options.log.warn(
+      { plugin: registration.name, reason },
+      "reporter plugin lost, its content stays for the grace period",
+    );
+    endpoint.registration = undefined;
+    this.#stop(endpoint, reason, 0);
+  }
+
+  /** What each plugin last said, by name. The contents are immutable: a changed one is another object. */
+  contents(): ReadonlyMap<string, PluginContent> {
+    this.#refresh.now();
+    return new Map([...this.#endpoints.values()].map((endpoint) => [endpoint.name, endpoint.content]));
+  }
+
+  /** Writes the checkpoint of all that changed. Call before a write that publishes it. Never throws. */
+  flush(): void {
+    this.#checkpoint.flush();
+  }
+
+  /** Applies a changed grace period to plugins that are already lost. */
+  settingsChanged(): void {
+    for (const endpoint of this.#endpoints.values())
+      if (endpoint.stoppedAt !== undefined) this.#grace.arm(endpoint);
+  }
+
+  status(): ReporterStatus[] {
+    return [...this.#endpoints.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).map(endpointStatus);
+  }
+
+  /** Fails while reporting does not run, an in-tree plugin does not answer, or the checkpoint can't be written. */
+  fetcherHealth(): HealthResult {
+    const { clock, settings } = this.#options;
+    if (!this.#running) return { ok: false, message: "reporting has not started" };
+    const { collectInterval, callTimeout } = settings();
+    return fetcherHealth({
+      endpoints: [...this.#endpoints.values()],
+      now: clock.monotonic(),
+      startedAt: this.#startedAt,
+      patienceMs: 2 * collectInterval + callTimeout,
+      checkpointError: this.#checkpoint.lastError,
+    });
+  }
+
+  #endpoint(name: string, inTree: boolean): Endpoint {
+    const known = this.#endpoints.get(name);
+    if (known) return known;
+    const endpoint = newEndpoint(name, inTree);
+    this.#endpoints.set(name, endpoint);
+    return endpoint;
+  }
+
+  #start(endpoint: Endpoint, source: ContentSource): void {
+    const { clock, settings, metrics } = this.#options;
+    endpoint.scope?.abort(stopped("replaced by a newer registration"));
+    this.#grace.cancel(endpoint);
+    endpoint.errors.clear();
+    endpoint.lastSuccess = clock.monotonic();
+    this.#checkpointed(endpoint);
+    const scope = childScope(this.#running!.signal);
+    endpoint.scope = scope;
+    const plugin = endpoint.name;
+    const collecting = collect(
+      {
+        source,
+        clock,
+        settings,
+        onContent: (message) => this.#receive(endpoint, scope.signal, message),
+        onWorking: (method) => void endpoint.errors.delete(method),
+        onFailure: (method, error) => this.#failed(endpoint, scope.signal, method, error),
+        onThrottled: () => metrics.throttled.inc({ plugin }),
+      },
+      scope.signal,
+    ).finally(() => {
+      source.close();
+      scope.release();
+      this.#collecting.delete(collecting);
+    });
+    this.#collecting.add(collecting);
+    this.#countStates();
+  }
+
+  #receive(endpoint: Endpoint, signal: AbortSignal, message: ReportMessage): void {
+    if (signal.aborted) return;
+    const { clock, metrics } = this.#options;
+    metrics.messages.inc({ plugin: endpoint.name });
+    endpoint.receivedAt = clock.monotonic();
+    endpoint.lastSuccess = clock.monotonic();
+    if (endpoint.message && isSameMessage(endpoint.message, message)) return;
+    endpoint.message = kept(message);
+    endpoint.updatedAt = clock.now();
+    this.#refresh.add(endpoint);
+  }
+
+  #failed(endpoint: Endpoint, signal: AbortSignal, method: CollectMethod, error: unknown): void {
+    if (signal.aborted) return;
+    const { log, metrics } = this.#options;
+    const code = codeOf(error);
+    metrics.failures.inc({ plugin: endpoint.name, method, code });
+    const text = messageOf(error);
+    // What comes over a socket names the call already.
+    const message = text.startsWith(method) ? text : `${method}: ${text}`;
+    if (method === "ListAndWatchReportContent" && code === "unsupported") return;
+    const again = endpoint.errors.get(method) === message;
+    endpoint.errors.set(method, message);
+    log[again ? "debug" : "warn"](
+      { err: error, plugin: endpoint.name, method },
+      "reporter plugin failed, its last content stays",
+    );
+  }
+
+  /** The times are those of Grace.begin. */
+  #stop(endpoint: Endpoint, reason: string, stoppedFor: number, atLeast = 0): void {
+    endpoint.lostReason = reason;
+    endpoint.scope?.abort(stopped("plugin is gone"));
+    endpoint.scope = undefined;
+    this.#grace.begin(endpoint, stoppedFor, atLeast);
+    this.#checkpointed(endpoint);
+    this.#countStates();
+  }
+
+  #drop(endpoint: Endpoint): void {
+    const { log, metrics, notify, onChange } = this.#options;
+    this.#endpoints.delete(endpoint.name);
+    this.#refresh.forget(endpoint);
+    this.#checkpoint.drop(endpoint.name);
+    metrics.dropped.inc();
+    forgetPlugin(metrics, endpoint.name);
+    log.warn(
+      { plugin: endpoint.name, reason: endpoint.lostReason },
+      "grace period of a lost reporter plugin ended, its content is dropped",
+    );
+    notify(
+      "ReporterPluginDropped",
+      `Plugin ${endpoint.name} did not come back in its grace period: its report is withdrawn`,
+    );
+    this.#countStates();
+    onChange(objectsOf([endpoint]));
+  }
+
+  #checkpointed({ name, message, content, updatedAt, stoppedAt }: Endpoint): void {
+    if (!message) return;
+    // Of a message with faults, what is published: the good values of earlier ones that stand in for bad fields too.
+    const stored = content.problems.length > 0 ? encodeContent(content) : encoded(message);
+    this.#checkpoint.save({ plugin: name, content: stored, updatedAt: updatedAt ?? 0, stoppedAt });
+  }
+
+  #collectAges(): void {
+    const { clock, metrics } = this.#options;
+    metrics.age.reset();
+    for (const { name: plugin, message, receivedAt, updatedAt } of this.#endpoints.values()) {
+      if (!message) continue;
+      // What an earlier agent received has its wall time only.
+      const ageMs =
+        receivedAt === undefined ? clock.now() - (updatedAt ?? 0) : clock.monotonic() - receivedAt;
+      metrics.age.set({ plugin }, Math.max(ageMs, 0) / 1000);
+    }
+  }
+
+  #countStates(): void {
+    const { endpoints } = this.#options.metrics;
+    const running = [...this.#endpoints.values()].filter(({ stoppedAt }) => stoppedAt === undefined).length;
+    endpoints.set({ state: "running" }, running);
+    endpoints.set({ state: "stopped" }, this.#endpoints.size - running);
+  }
+}

@@ -1,0 +1,228 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type {
+  ApplyOptions,
+  GroupVersionKind,
+  KubeClient,
+  KubeObject,
+  WatchHandler,
+} from "@nodekeeper/core/kube";
+import { FakeClock, NodekeeperError, Registry, silentLogger } from "@nodekeeper/core/lib";
+import { afterEach, expect, it } from "vitest";
+import { ReporterStore, StateDatabase } from "../state/index.ts";
+import type { PluginContent } from "./content.ts";
+import { customNodeResource, kindKey, kindPolicies, node } from "./kinds.ts";
+import { createReportingMetrics } from "./metrics.ts";
+import { Publisher } from "./publisher.ts";
+import { contentOf, field, message } from "./testing/contents.ts";
+
+const ends: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+interface Apply {
+  body: string;
+  dryRun: boolean;
+  at: number;
+}
+
+/** A publisher before a server made of two functions; time stands still until it is stepped. */
+async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | undefined } = {}) {
+  const clock = new FakeClock();
+  const directory = mkdtempSync(join(tmpdir(), "nodekeeper-writer-"));
+  const database = StateDatabase.open({ directory, clock, log: silentLogger });
+  const contents = new Map<string, PluginContent>();
+  const watches: { kind: string; handler: WatchHandler }[] = [];
+  const applies: Apply[] = [];
+  const server = {
+    /** What is thrown at an apply. */
+    fault: (_body: string): Error | undefined => undefined,
+    live,
+  };
+  const client: Partial<KubeClient> = {
+    resolve: async (kind: GroupVersionKind) => ({
+      ...kind,
+      plural: kind.kind.toLowerCase(),
+      namespaced: false,
+      verbs: [],
+      subresources: ["status"],
+    }),
+    async get() {
+      if (!server.live) throw new NodekeeperError("notFound", "not there");
+      return server.live;
+    },
+    async apply(_, object: KubeObject, { dryRun = false }: ApplyOptions = {}) {
+      const body = JSON.stringify(object);
+      applies.push({ body, dryRun, at: clock.monotonic() });
+      const fault = server.fault(body);
+      if (fault) throw fault;
+      return object;
+    },
+  };
+  const publisher = new Publisher({
+    client: client as KubeClient,
+    fieldManager: "nodekeeper",
+    watch: ({ kind }, _, handler) => {
+      watches.push({ kind, handler });
+      return {
+        name: "watch",
+        run: (signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())),
+        healthCheck: () => ({ name: "watch", kind: "ready", check: () => ({ ok: true, message: "" }) }),
+      };
+    },
+    store: new ReporterStore(database),
+    nodeName: "n1",
+    policies: kindPolicies([]),
+    contents: () => new Map(contents),
+    returnMs: 0,
+    beforeWrite: () => {},
+    notify: () => {},
+    managedTaintPrefixes: [],
+    settings: () => ({ minWriteInterval: 20, resyncInterval: 3_600_000, pluginGracePeriod }),
+    clock,
+    log: silentLogger,
+    metrics: createReportingMetrics(new Registry()),
+  });
+  const controller = new AbortController();
+  const running = publisher.run(controller.signal);
+  ends.push(async () => {
+    controller.abort();
+    await running;
+    database.close();
+    rmSync(directory, { recursive: true });
+  });
+  const say = async (plugin: string, value: string, kind = customNodeResource) => {
+    const fields =
+      kind === node ? [field("metadata", "labels", { l: value })] : [field("status", plugin, value)];
+    contents.set(plugin, contentOf(message(fields, kind)));
+    publisher.touch([kindKey(kind)]);
+    await clock.step(100);
+  };
+  return { clock, server, applies, watches, publisher, say };
+}
+
+const away = () => new NodekeeperError("unavailable", "connection refused");
+const refusePoison = (body: string) =>
+  body.includes("poison") ? new NodekeeperError("invalid", "poison: Invalid value") : undefined;
+const last = (applies: readonly Apply[]) => applies.filter(({ dryRun }) => !dryRun).at(-1)!.body;
+
+it("writes at once when the watch is open again after an outage", async () => {
+  const { clock, server, applies, watches, say, publisher } = await setUp();
+  await say("p", "old");
+  server.fault = away;
+  await say("p", "new");
+  await clock.step(120_000);
+  const tries = applies.length;
+  server.fault = () => undefined;
+  watches[0]!.handler.onOpen?.();
+  await clock.step(100);
+  expect(applies.length).toBe(tries + 1);
+  expect(publisher.status()[0]).toMatchObject({ pending: false, lastError: undefined });
+});
+
+it("keeps away as long as the server asked, though its watch is open", async () => {
+  const { clock, server, applies, watches, say } = await setUp();
+  await say("p", "old");
+  server.fault = () => new NodekeeperError("throttled", "too much", { retryAfterMs: 200_000 });
+  await say("p", "new");
+  const tries = applies.length;
+  watches[0]!.handler.onOpen?.();
+  await clock.step(199_000);
+  expect(applies.length).toBe(tries);
+});
+
+it("watches a Node that is missing at the start, and writes as it comes", async () => {
+  const { clock, server, applies, watches, say } = await setUp();
+  await say("p", "x", node);
+  await clock.step(120_000);
+  expect(applies).toEqual([]);
+  expect(watches.map(({ kind }) => kind)).toEqual(["Node"]);
+  server.live = { metadata: { name: "n1", uid: "u" } };
+  watches[0]!.handler.onUpsert(server.live);
+  await clock.step(100);
+  expect(applies).toHaveLength(1);
+});
+
+it("asks seldom about a plugin whose ever new content is always refused, and publishes the others meanwhile", async () => {
+  const { clock, server, applies, say } = await setUp();
+  server.fault = refusePoison;
+  await say("bad", "good");
+  await say("neighbour", "n0");
+  const before = applies.length;
+  for (let at = 0; at < 300; at++) {
+    await say("bad", `poison-${at}`);
+    await clock.step(900);
+  }
+  // Five minutes, three to four requests for each try.
+  expect(applies.length - before).toBeLessThan(60);
+  await say("neighbour", "n1");
+  expect(last(applies)).toContain("n1");
+  await say("bad", "mended");
+  await clock.step(60_000);
+  expect(applies.filter(({ body, dryRun }) => !dryRun && body.includes("mended"))).not.toEqual([]);
+});
+
+it("asks again some time about content that does not change: the server's rules may have", async () => {
+  const { clock, server, applies, say, publisher } = await setUp();
+  server.fault = refusePoison;
+  await say("bad", "poison");
+  expect(publisher.status()[0]?.quarantined).toHaveProperty("bad");
+  server.fault = () => undefined;
+  await clock.step(601_000);
+  expect(last(applies)).toContain("poison");
+  expect(publisher.status()[0]?.quarantined).toEqual({});
+});
+
+const predecessor: KubeObject = {
+  metadata: {
+    name: "n1",
+    uid: "u",
+    managedFields: [
+      {
+        manager: "nodekeeper",
+        operation: "Apply",
+        subresource: "status",
+        fieldsV1: { "f:status": { "f:q": {}, "f:zones": { "f:a": {}, "f:b": {} } } },
+      },
+    ],
+  },
+  status: { q: "1", zones: { a: "1", b: "1", theirs: "1" }, theirs: "1" },
+};
+const statusOf = (applies: readonly Apply[]) => JSON.parse(last(applies)).status;
+
+it("keeps what an earlier agent published until a plugin reports it, or for the grace period", async () => {
+  const { clock, server, applies, say, publisher } = await setUp({ pluginGracePeriod: 300_000 });
+  server.live = predecessor;
+  await say("p", "x");
+  expect(statusOf(applies)).toEqual({ p: "x", q: "1", zones: { a: "1", b: "1" } });
+  expect(publisher.status()[0]?.unclaimed).toEqual(["status.q", "status.zones.a", "status.zones.b"]);
+  await say("q", "2");
+  expect(statusOf(applies)).toEqual({ p: "x", q: "2", zones: { a: "1", b: "1" } });
+  await clock.step(290_000);
+  expect(statusOf(applies)).toHaveProperty("zones");
+  await clock.step(20_000);
+  expect(statusOf(applies)).toEqual({ p: "x", q: "2" });
+  expect(publisher.status()[0]?.unclaimed).toEqual([]);
+});
+
+it("finds and releases what an earlier agent published where no plugin reports anything", async () => {
+  const { clock, server, applies } = await setUp({ live: predecessor });
+  await clock.step(1_000);
+  expect(server.live).toBe(predecessor);
+  expect(applies.filter(({ body }) => body.includes("CustomNodeResource"))).toHaveLength(1);
+  expect(statusOf(applies)).toBeUndefined();
+});
+
+it("applies a part again each resync interval, though the other one changes all the time", async () => {
+  const { clock, applies, say } = await setUp();
+  await say("labels", "x", customNodeResource);
+  for (let minute = 0; minute < 130; minute++) {
+    await say("p", `v${minute}`);
+    await clock.step(59_900);
+  }
+  const main = applies.filter(({ body }) => !body.includes('"status"'));
+  // At the start, after an hour, and after two.
+  expect(main).toHaveLength(3);
+});

@@ -1,0 +1,68 @@
+import type { KubeObject, ManagedFieldsEntry } from "@nodekeeper/core/kube";
+import { type ApplyPart, applyParts } from "./bodies.ts";
+import { isObject, type Json, type JsonObject, sameJson } from "./json.ts";
+
+/** The field set that `manager` has applied in one part of a live object, as fieldsV1; undefined where it owns nothing. */
+export function appliedFields(object: KubeObject, manager: string, part: ApplyPart): JsonObject | undefined {
+  const subresource = part === "status" ? "status" : undefined;
+  const isOurs = (entry: ManagedFieldsEntry) =>
+    entry.manager === manager &&
+    entry.operation === "Apply" &&
+    (entry.subresource || undefined) === subresource;
+  const fields = object.metadata.managedFields?.find(isOurs)?.fieldsV1 as Json | undefined;
+  return isObject(fields) ? fields : undefined;
+}
+
+/** The same as text: equal when the sets are; empty where it owns nothing. */
+export function ownedFields(object: KubeObject, manager: string, part: ApplyPart): string {
+  const fields = appliedFields(object, manager, part);
+  return fields ? JSON.stringify(fields) : "";
+}
+
+/** The values of all fields that `manager` has applied, in the shape of the object. */
+export function ownedValues(object: KubeObject, manager: string): JsonObject {
+  const values: JsonObject = {};
+  for (const part of applyParts) {
+    const fields = appliedFields(object, manager, part);
+    const selected = fields && select(object as unknown as Json, fields);
+    if (isObject(selected)) Object.assign(values, selected);
+  }
+  return values;
+}
+
+/**
+ * What a field set of managedFields picks out of a value. `f:` names a member, `k:` an item by its keys, `v:` an item
+ * of a set, and `.` the container itself: https://kubernetes.io/docs/reference/using-api/server-side-apply/
+ */
+function select(value: Json, fields: JsonObject): Json | undefined {
+  const elements = Object.keys(fields).filter((element) => element !== ".");
+  if (Object.keys(fields).length === 0) return value;
+  if (Array.isArray(value)) {
+    return elements.flatMap((element) => {
+      const item = value.find((each) => isItem(each, element));
+      const picked = item === undefined ? undefined : select(item, below(fields, element));
+      return picked === undefined ? [] : [picked];
+    });
+  }
+  if (!isObject(value)) return undefined;
+  const picked: JsonObject = {};
+  for (const element of elements) {
+    const name = element.slice(2);
+    const member = Object.hasOwn(value, name) ? value[name] : undefined;
+    const chosen = member === undefined ? undefined : select(member, below(fields, element));
+    if (chosen !== undefined) picked[name] = chosen;
+  }
+  return picked;
+}
+
+function below(fields: JsonObject, element: string): JsonObject {
+  const child = fields[element];
+  return isObject(child) ? child : {};
+}
+
+function isItem(item: Json, element: string): boolean {
+  const named = JSON.parse(element.slice(2)) as Json;
+  if (element.startsWith("v:")) return sameJson(item, named);
+  if (!element.startsWith("k:") || !isObject(named) || !isObject(item)) return false;
+  return Object.entries(named).every(([key, value]) => sameJson(item[key], value));
+}

@@ -1,0 +1,374 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { GetReportContentResponse } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
+import {
+  createKubeClient,
+  createKubeMetrics,
+  type KubeObject,
+  loadClusterAccess,
+  Watcher,
+} from "@nodekeeper/core/kube";
+import { FakeClock, NodekeeperError, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import {
+  createDevApiServer,
+  type DevApiServer,
+  type Fault,
+  type ReceivedRequest,
+  type RequestInfo,
+} from "@nodekeeper/testing";
+import { eventually } from "@nodekeeper/testing/until";
+import { afterEach, describe, expect, it } from "vitest";
+import { ReporterStore, StateDatabase } from "../state/index.ts";
+import type { PluginContent } from "./content.ts";
+import { customNodeResource, kindKey, kindPolicies, node } from "./kinds.ts";
+import { createReportingMetrics } from "./metrics.ts";
+import { Publisher } from "./publisher.ts";
+import { contentOf, field, message } from "./testing/contents.ts";
+
+const cnr = kindKey(customNodeResource);
+const absent = { group: "absent.io", version: "v1", kind: "Absent" };
+const ends: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+interface Setup {
+  directory?: string;
+  server?: DevApiServer;
+  faults?: (request: RequestInfo) => Fault | undefined;
+  minWriteInterval?: number;
+  /** Applies whose body this accepts get 422, as from a schema that the embedded server does not have. */
+  refuse?: (body: string) => boolean;
+  /** Applies reach the server, their answers never arrive. */
+  losesAnswers?: boolean;
+}
+
+/** A publisher before a real API server in memory; `say` is a plugin's mouth. */
+async function setUp(setup: Setup = {}) {
+  const patches: ReceivedRequest[] = [];
+  const notices: string[] = [];
+  let faults = setup.faults;
+  const directory = setup.directory ?? mkdtempSync(join(tmpdir(), "nodekeeper-publisher-"));
+  if (!setup.directory) ends.push(() => rmSync(directory, { recursive: true, force: true }));
+  const server =
+    setup.server ??
+    createDevApiServer({
+      clock: systemClock,
+      log: silentLogger,
+      faults: (request) => faults?.(request),
+      onRequest: (request) => void (request.method === "PATCH" && patches.push(request)),
+    });
+  if (!setup.server) {
+    await server.start();
+    ends.push(() => server.stop());
+  }
+  const kubeconfig = join(directory, "kubeconfig");
+  await server.writeKubeconfig(kubeconfig);
+  const access = await loadClusterAccess({ kubeconfig, environment: {} });
+  const registry = new Registry();
+  const metrics = createKubeMetrics(registry);
+  const common = { clock: systemClock, log: silentLogger, metrics };
+  const client = createKubeClient({ ...common, access, version: "test", qps: 1_000, burst: 1_000 });
+  if (setup.losesAnswers) {
+    const apply = client.apply.bind(client);
+    client.apply = async (resource, object, options) => {
+      await apply(resource, object, options);
+      throw new NodekeeperError("unavailable", "connection lost");
+    };
+  }
+  const { refuse } = setup;
+  if (refuse) {
+    const apply = client.apply.bind(client);
+    client.apply = async (resource, object, options) => {
+      const body = JSON.stringify(object);
+      if (refuse(body)) throw new NodekeeperError("invalid", `refused: ${body}`);
+      return await apply(resource, object, options);
+    };
+  }
+  const database = StateDatabase.open({ directory, clock: new FakeClock(), log: silentLogger });
+  const contents = new Map<string, PluginContent>();
+  const publisher = new Publisher({
+    client,
+    fieldManager: "nodekeeper",
+    watch: (resource, name, handler) =>
+      new Watcher({ ...common, client, resource, fieldSelector: `metadata.name=${name}`, handler }),
+    store: new ReporterStore(database),
+    nodeName: "n1",
+    policies: kindPolicies([absent]),
+    contents: () => new Map(contents),
+
+    returnMs: 0,
+    beforeWrite: () => {},
+    notify: (reason) => void notices.push(reason),
+    managedTaintPrefixes: ["node.katalyst.kubewharf.io/"],
+    settings: () => ({
+      minWriteInterval: setup.minWriteInterval ?? 20,
+      resyncInterval: 600_000,
+      pluginGracePeriod: 0,
+    }),
+    clock: systemClock,
+    log: silentLogger,
+    metrics: createReportingMetrics(registry),
+  });
+  const controller = new AbortController();
+  const running = publisher.run(controller.signal);
+  const stop = async () => {
+    controller.abort();
+    await running;
+    client.close();
+    database.close();
+  };
+  ends.push(stop);
+  return {
+    server,
+    publisher,
+    notices,
+    patches,
+    directory,
+    stop,
+    setFaults: (next: typeof faults) => {
+      faults = next;
+    },
+    say(plugin: string, response: GetReportContentResponse | undefined) {
+      const before = contents.get(plugin);
+      if (response) contents.set(plugin, contentOf(response, before, [absent]));
+      else contents.delete(plugin);
+      const after = contents.get(plugin);
+      publisher.touch(
+        new Set([...(before?.fields ?? []), ...(after?.fields ?? [])].map(({ object }) => object)),
+      );
+    },
+    object: () => server.store.get("customnoderesources.node.katalyst.kubewharf.io", "n1"),
+    eventually,
+  };
+}
+
+const properties = (...names: string[]) =>
+  field(
+    "spec",
+    "NodeResourceProperties",
+    names.map((propertyName) => ({ propertyName })),
+  );
+const resources = (name: string, value: string) =>
+  field("status", "Resources", { capacity: { [name]: value } });
+
+function specOf(object: KubeObject | undefined): Record<string, unknown> {
+  return (object?.spec ?? {}) as Record<string, unknown>;
+}
+
+describe("Publisher", () => {
+  it("creates, changes and empties the CNR, under one field manager", async () => {
+    const { say, object, eventually } = await setUp();
+    say("a", message([properties("cpu"), resources("x.io/a", "1"), field("metadata", "labels", { l: "1" })]));
+    await eventually(() => expect(object()?.status).toEqual({ resources: { capacity: { "x.io/a": "1" } } }));
+    expect(specOf(object())).toEqual({ nodeResourceProperties: [{ propertyName: "cpu" }] });
+    expect(object()?.metadata.labels).toEqual({ l: "1" });
+    expect(object()?.metadata.managedFields?.map(({ manager }) => manager)).toEqual([
+      "nodekeeper",
+      "nodekeeper",
+    ]);
+
+    say("b", message([resources("x.io/b", "2")]));
+    await eventually(() =>
+      expect(object()?.status).toEqual({ resources: { capacity: { "x.io/a": "1", "x.io/b": "2" } } }),
+    );
+    say("a", undefined);
+    await eventually(() => expect(object()?.status).toEqual({ resources: { capacity: { "x.io/b": "2" } } }));
+    await eventually(() => expect(object()?.metadata.labels).toBeUndefined());
+    expect(specOf(object())).toEqual({});
+    say("b", undefined);
+    await eventually(() => expect(object()?.status ?? {}).toEqual({}));
+  });
+
+  it("writes nothing when nothing changes", async () => {
+    const { say, object, patches, eventually, publisher } = await setUp();
+    say("a", message([resources("x.io/a", "1")]));
+    await eventually(() => expect(publisher.status()[0]).toMatchObject({ pending: false, writes: 2 }));
+    const { resourceVersion } = object()!.metadata;
+    say("a", message([resources("x.io/a", "1")]));
+    say("b", message([field("status", "resources", null)]));
+    await eventually(() => expect(publisher.status()[0]?.pending).toBe(false));
+    expect(patches).toHaveLength(2);
+    expect(object()?.metadata.resourceVersion).toBe(resourceVersion);
+  });
+
+  it("writes bursts together, and the last value always", async () => {
+    const { say, object, patches, eventually } = await setUp({ minWriteInterval: 100 });
+    for (let value = 0; value <= 200; value++) {
+      say("a", message([resources("x.io/a", String(value))]));
+      if (value % 20 === 0) await systemClock.sleep(10);
+    }
+    await eventually(() =>
+      expect(object()?.status).toEqual({ resources: { capacity: { "x.io/a": "200" } } }),
+    );
+    expect(patches.length).toBeLessThan(12);
+  });
+
+  it("keeps fields of others, and takes its own back from them", async () => {
+    const { say, object, server, eventually } = await setUp();
+    say("a", message([resources("x.io/a", "1")]));
+    await eventually(() => expect(object()?.status).toBeDefined());
+    const foreign = structuredClone(object()!);
+    foreign.metadata.labels = { theirs: "1" };
+    await put(server, foreign);
+    const taken = structuredClone(object()!);
+    taken.status = { resources: { capacity: { "x.io/a": "666" } } };
+    await put(server, taken, "/status");
+    await eventually(() => expect(object()?.status).toEqual({ resources: { capacity: { "x.io/a": "1" } } }));
+    expect(object()?.metadata.labels).toEqual({ theirs: "1" });
+  });
+
+  it("makes the CNR again when somebody deletes it", async () => {
+    const { say, object, server, eventually } = await setUp();
+    say("a", message([properties("cpu"), resources("x.io/a", "1")]));
+    await eventually(() => expect(object()?.status).toBeDefined());
+    const { uid } = object()!.metadata;
+    server.store.delete("customnoderesources.node.katalyst.kubewharf.io", "n1");
+    await eventually(() => expect(object()?.status).toEqual({ resources: { capacity: { "x.io/a": "1" } } }));
+    expect(object()?.metadata.uid).not.toBe(uid);
+    expect(specOf(object())).toEqual({ nodeResourceProperties: [{ propertyName: "cpu" }] });
+  });
+
+  it("keeps taints that others set, and removes its own alone", async () => {
+    const { say, object, server, eventually } = await setUp();
+    const taint = (key: string) => ({ key, effect: "NoSchedule", qosLevel: "shared_cores" });
+    server.store.put({
+      apiVersion: "node.katalyst.kubewharf.io/v1alpha1",
+      kind: "CustomNodeResource",
+      metadata: { name: "n1" },
+      spec: { taints: [taint("theirs"), taint("node.katalyst.kubewharf.io/stale")] },
+    });
+    say("a", message([field("spec", "Taints", [taint("ours")])]));
+    await eventually(() => expect(specOf(object()).taints).toEqual([taint("theirs"), taint("ours")]));
+    say("a", message([field("spec", "Taints", [taint("ours-2")])]));
+    await eventually(() => expect(specOf(object()).taints).toEqual([taint("theirs"), taint("ours-2")]));
+    // The list stays ours, with others' taints in it: later writes must not give it up.
+    for (const property of ["cpu", "memory"]) {
+      say("a", message([properties(property)]));
+      await eventually(() =>
+        expect(specOf(object()).nodeResourceProperties).toEqual([{ propertyName: property }]),
+      );
+      expect(specOf(object()).taints).toEqual([taint("theirs")]);
+    }
+  });
+
+  it("waits for a Node instead of making one, then writes what a Node may have", async () => {
+    const { say, server, publisher, eventually } = await setUp();
+    const capacity = field("status", "Capacity", { "x.io/a": "1", cpu: "99" });
+    say("a", message([field("metadata", "labels", { "x.io/l": "1" }), capacity], node));
+    await eventually(() => expect(publisher.status()[0]?.lastError).toMatch(/Node n1 does not exist/));
+    expect(server.store.list("nodes")).toEqual([]);
+    server.seedNode("n1");
+    const written = () => server.store.get("nodes", "n1");
+    await eventually(() =>
+      expect(written()?.status).toMatchObject({ capacity: { "x.io/a": "1", cpu: "4" } }),
+    );
+    expect(written()?.metadata.labels).toMatchObject({ "x.io/l": "1", "kubernetes.io/hostname": "n1" });
+  });
+
+  it("leaves out a plugin whose content the server refuses, and publishes the others", async () => {
+    const { say, object, publisher, notices, eventually } = await setUp({
+      refuse: (body) => body.includes("poison"),
+    });
+    say("bad", message([resources("x.io/bad", "1")]));
+    await eventually(() => expect(object()?.status).toBeDefined());
+    say("bad", message([resources("x.io/poison", "1")]));
+    say("good", message([resources("x.io/good", "1")]));
+    await eventually(() =>
+      expect(publisher.status()[0]?.quarantined).toEqual({ bad: expect.stringMatching(/poison/) }),
+    );
+    await eventually(() =>
+      expect(object()?.status).toEqual({ resources: { capacity: { "x.io/bad": "1", "x.io/good": "1" } } }),
+    );
+    expect(notices).toEqual(["ReportRefused"]);
+    say("bad", message([resources("x.io/mended", "1")]));
+    await eventually(() =>
+      expect(object()?.status).toEqual({ resources: { capacity: { "x.io/mended": "1", "x.io/good": "1" } } }),
+    );
+    await eventually(() => expect(publisher.status()[0]?.quarantined).toEqual({}));
+  });
+
+  it("says which kind is not served, publishes the others, and fails its health check", async () => {
+    const { say, object, publisher, eventually } = await setUp();
+    say("a", message([field("spec", "x", 1)], absent));
+    say("b", message([resources("x.io/a", "1")]));
+    await eventually(() => expect(object()?.status).toBeDefined());
+    await eventually(() => expect(publisher.health().ok).toBe(false));
+    expect(publisher.health().message).toMatch(
+      /does not serve absent\.io\/v1\/Absent .*CustomResourceDefinition/,
+    );
+    expect(publisher.status().find(({ object: name }) => name === cnr)).toMatchObject({
+      lastError: undefined,
+    });
+  });
+
+  it("gets the newest content through once the server is well again", async () => {
+    const { say, object, publisher, setFaults, patches, eventually } = await setUp();
+    const answers: Fault[] = [
+      { status: 500, body: { message: "boom" } },
+      { status: 429, headers: { "Retry-After": "1" }, body: {} },
+      { status: 200, headers: { "Content-Type": "text/html" }, body: "<html>captive portal</html>" },
+      "cut",
+    ];
+    setFaults(({ method }) => (method === "PATCH" ? answers.shift() : undefined));
+    say("a", message([resources("x.io/a", "1")]));
+    await eventually(() => expect(publisher.status()[0]?.lastError).toBeDefined());
+    say("a", message([resources("x.io/a", "2")]));
+    await eventually(() => expect(object()?.status).toEqual({ resources: { capacity: { "x.io/a": "2" } } }));
+    expect(answers).toEqual([]);
+    await eventually(() =>
+      expect(publisher.status()[0]).toMatchObject({ pending: false, lastError: undefined }),
+    );
+    expect(patches).toHaveLength(2);
+  });
+
+  it("fails its health check at once where a right is missing, and names it", async () => {
+    const { say, publisher, eventually } = await setUp({
+      faults: ({ method }) =>
+        method === "PATCH"
+          ? { status: 403, body: { kind: "Status", message: 'cannot patch "customnoderesources"' } }
+          : undefined,
+    });
+    say("a", message([resources("x.io/a", "1")]));
+    await eventually(() =>
+      expect(publisher.health()).toEqual({
+        ok: false,
+        message: expect.stringMatching(/CustomNodeResource not written.*cannot patch "customnoderesources"/),
+      }),
+    );
+  });
+
+  it("removes after a restart what a predecessor published and nobody says any more", async () => {
+    const first = await setUp();
+    first.say("a", message([properties("cpu"), resources("x.io/a", "1")]));
+    await first.eventually(() => expect(first.object()?.status).toBeDefined());
+    await first.stop();
+    const second = await setUp({ directory: first.directory, server: first.server });
+    await second.eventually(() => expect(second.object()?.status ?? {}).toEqual({}));
+    await second.eventually(() => expect(specOf(second.object())).toEqual({}));
+  });
+
+  it("removes also what a predecessor wrote without learning that it had", async () => {
+    const first = await setUp({ losesAnswers: true });
+    first.say("a", message([properties("cpu")]));
+    await first.eventually(() => expect(specOf(first.object())).not.toEqual({}));
+    await first.stop();
+    const second = await setUp({ directory: first.directory, server: first.server });
+    await second.eventually(() => expect(specOf(second.object())).toEqual({}));
+  });
+});
+
+/** A write by somebody else, through the API. */
+async function put(server: DevApiServer, object: KubeObject, subresource = ""): Promise<void> {
+  const { server: base } = (/server: (?<server>\S+)/.exec(server.kubeconfig())?.groups ?? {}) as {
+    server: string;
+  };
+  const url = `${base}/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/n1${subresource}`;
+  const answer = await fetch(url, {
+    method: "PUT",
+    headers: { "Content-Type": "application/json", "User-Agent": "somebody/1" },
+    body: JSON.stringify(object),
+  });
+  expect(answer.status).toBe(200);
+}

@@ -1,0 +1,122 @@
+import { codeOf, type HealthResult, isNonRetryable, type Runnable, WorkQueue } from "@nodekeeper/core/lib";
+import { type ObjectStatus, ObjectWriter } from "./object-writer.ts";
+import type { PublisherOptions } from "./publish-options.ts";
+
+// An object that can't be written for longer makes the agent not ready.
+const PATIENCE_MS = 60_000;
+const WORKERS = 4;
+
+/**
+ * Keeps the API server in step with what plugins say: one object for each kind, written by server-side apply when
+ * something changed, at most once per `minWriteInterval`, newest content first, tried again until it is there.
+ */
+export class Publisher implements Runnable {
+  readonly name = "reporting-publisher";
+  readonly #options: PublisherOptions;
+  readonly #queue: WorkQueue;
+  readonly #writers = new Map<string, ObjectWriter>();
+  #signal: AbortSignal | undefined;
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+    const { clock, log, queueMetrics } = options;
+    this.#queue = new WorkQueue({
+      name: "publisher",
+      clock,
+      log,
+      ...(queueMetrics ? { metrics: queueMetrics } : {}),
+    });
+  }
+
+  /** Says that the contents of these objects (`kindKey`) may have changed. */
+  touch(objects: Iterable<string>): void {
+    const { clock } = this.#options;
+    for (const object of objects) {
+      const writer = this.#writer(object);
+      if (!writer) continue;
+      writer.changedAt ??= clock.monotonic();
+      this.#queue.add(object);
+    }
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#signal = signal;
+    const { store, policies, contents } = this.#options;
+    // Every kind: what an agent before this one published is to be found also where no plugin reports anything.
+    const restored = contents();
+    for (const object of policies.keys()) this.#writer(object)?.start(restored);
+    const ofPart = Map.groupBy(store.standIns(), ({ object, part }) => `${object} ${part}`);
+    for (const standIns of ofPart.values()) {
+      const { object, part } = standIns[0]!;
+      const messages = new Map(standIns.map(({ plugin, content }) => [plugin, content]));
+      this.#writer(object)?.restoreStandIns(part, messages);
+    }
+    for (const object of this.#writers.keys()) this.#queue.add(object);
+    await this.#queue.run(signal, WORKERS, (object, scope) => this.#sync(object, scope));
+    await Promise.allSettled([...this.#writers.values()].map((writer) => writer.close()));
+  }
+
+  status(): ObjectStatus[] {
+    return this.#inUse().map((writer) => writer.status());
+  }
+
+  /** Fails while an object waits too long to be written, is refused, or is not watched. */
+  health(): HealthResult {
+    const now = this.#options.clock.monotonic();
+    const problems: string[] = [];
+    for (const { object, changedAt, lastError, lastErrorCode, watchHealth } of this.#writers.values()) {
+      const waited = changedAt === undefined ? 0 : now - changedAt;
+      if (lastError && (waited > PATIENCE_MS || isNonRetryable(lastErrorCode ?? "internal"))) {
+        problems.push(`${object} not written for ${Math.round(waited / 1000)} s: ${lastError}`);
+      }
+      const watch = watchHealth?.check();
+      if (watch && !watch.ok) problems.push(`${object} not watched: ${watch.message}`);
+    }
+    if (problems.length === 0) return { ok: true, message: `${this.#inUse().length} objects` };
+    return { ok: false, message: problems.join("; ") };
+  }
+
+  #inUse(): ObjectWriter[] {
+    return [...this.#writers.values()].filter((writer) => writer.isInUse);
+  }
+
+  #writer(object: string): ObjectWriter | undefined {
+    let writer = this.#writers.get(object);
+    if (writer) return writer;
+    const policy = this.#options.policies.get(object);
+    // A kind that is no longer configured: what was published stays until somebody removes it.
+    if (!policy) return undefined;
+    writer = new ObjectWriter(policy, this.#options, () => this.#queue.add(object));
+    this.#writers.set(object, writer);
+    return writer;
+  }
+
+  async #sync(object: string, signal: AbortSignal): Promise<void> {
+    const writer = this.#writer(object);
+    if (!writer) return;
+    const { clock, settings, log, metrics } = this.#options;
+    const earliest = Math.max(writer.lastWriteAt + settings().minWriteInterval, writer.pausedUntil);
+    const rest = earliest - clock.monotonic();
+    if (rest > 0) {
+      this.#queue.addAfter(object, rest);
+      return;
+    }
+    try {
+      const outcome = await writer.writeNext(signal, this.#signal ?? signal);
+      const { minWriteInterval, resyncInterval } = settings();
+      if (outcome === "more") this.#queue.addAfter(object, minWriteInterval);
+      else this.#queue.addAfter(object, Math.min(resyncInterval, writer.heldFor()));
+      writer.succeeded();
+    } catch (error) {
+      if (signal.aborted) return;
+      const code = codeOf(error);
+      const delayMs = writer.failed(error);
+      metrics.writes.inc({ object, part: writer.writing, result: code });
+      log.warn(
+        { err: error, object, retryInMs: Math.round(delayMs) },
+        "object can't be published, will be tried again",
+      );
+      this.#queue.addAfter(object, delayMs);
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import {
+  type GetReportContentResponse,
+  ReporterPluginDefinition,
+} from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
+import { dialUnix, fromGrpcError } from "@nodekeeper/core/grpc";
+import { createClient } from "nice-grpc";
+import type { ReportMessage } from "./report-message.ts";
+
+/** A reporter plugin that runs inside the agent. It sees the same calls as one behind a socket. */
+export interface ReporterSource {
+  readonly name: string;
+  /** All the plugin has to say now. The caller sets a deadline by the signal. */
+  getReportContent(signal: AbortSignal): Promise<GetReportContentResponse>;
+  /** The content at once, then each time it changes, until the signal aborts. */
+  listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse>;
+}
+
+/** A plugin as the collector reads it. */
+export interface ContentSource {
+  get(signal: AbortSignal): Promise<ReportMessage>;
+  watch(signal: AbortSignal): AsyncIterable<ReportMessage>;
+  close(): void;
+}
+
+/** Reads an in-tree plugin. */
+export function inTreeSource(reporter: ReporterSource): ContentSource {
+  return {
+    get: (signal) => reporter.getReportContent(signal),
+    watch: (signal) => reporter.listAndWatch(signal),
+    close: () => {},
+  };
+}
+
+/** Reads a plugin that serves reporterplugin.v1alpha1 on a unix socket. */
+export function socketSource(endpoint: string, maxContentBytes: number): ContentSource {
+  const channel = dialUnix(endpoint, { maxReceiveBytes: maxContentBytes });
+  const client = createClient(rawReporterPlugin, channel);
+  return {
+    async get(signal) {
+      try {
+        return await client.getReportContent(EMPTY, { signal });
+      } catch (error) {
+        throw fromGrpcError(error);
+      }
+    },
+    async *watch(signal) {
+      try {
+        yield* client.listAndWatchReportContent(EMPTY, { signal });
+      } catch (error) {
+        throw fromGrpcError(error);
+      }
+    },
+    close: () => channel.close(),
+  };
+}
+
+const EMPTY = new Uint8Array();
+const passThrough = (bytes: Uint8Array) => bytes;
+
+// The service with its messages left as bytes.
+const rawReporterPlugin = {
+  getReportContent: rawMethod("GetReportContent", false),
+  listAndWatchReportContent: rawMethod("ListAndWatchReportContent", true),
+} as const;
+
+function rawMethod<Stream extends boolean>(name: string, responseStream: Stream) {
+  return {
+    path: `/${ReporterPluginDefinition.fullName}/${name}`,
+    requestStream: false as const,
+    responseStream,
+    requestSerialize: passThrough,
+    requestDeserialize: passThrough,
+    responseSerialize: passThrough,
+    responseDeserialize: passThrough,
+    options: {},
+  };
+}

@@ -1,0 +1,140 @@
+import type { KubeObject } from "@nodekeeper/core/kube";
+import { describe, expect, it } from "vitest";
+import { noContent } from "./content.ts";
+import type { Json } from "./json.ts";
+import { customNodeResource, kindKey, kindPolicies, OWN_TAINTS } from "./kinds.ts";
+import { mergeObject } from "./merge.ts";
+import { contentOf, field, message } from "./testing/contents.ts";
+import { pathsOf, publishedBefore, unclaimed } from "./unclaimed.ts";
+
+const object = kindKey(customNodeResource);
+const policy = kindPolicies([]).get(object)!;
+const owner = { manager: "nodekeeper", managedPrefixes: ["nodekeeper.dev/"] };
+
+/** A live object of which the manager owns these fields. */
+function liveWith(body: object, main: object, status: object = {}, manager = "nodekeeper"): KubeObject {
+  const { metadata, ...rest } = body as { metadata?: object };
+  const entry = { manager, operation: "Apply" };
+  const managedFields = [
+    { ...entry, fieldsV1: main },
+    { ...entry, subresource: "status", fieldsV1: status },
+  ] as KubeObject["metadata"]["managedFields"];
+  return { ...rest, metadata: { name: "n1", ...metadata, managedFields } } as KubeObject;
+}
+
+const publishedIn = (live: KubeObject) =>
+  Object.fromEntries(
+    publishedBefore(live, policy, owner).fields.map(({ part, name, value }) => [`${part}.${name}`, value]),
+  );
+
+describe("what an earlier agent published", () => {
+  const leaf = {};
+  it.each<[string, object, object, object]>([
+    [
+      "members of maps that it owns",
+      { status: { resources: { capacity: { a: "1", theirs: "2" } }, topologyPolicy: "None" } },
+      { "f:status": { "f:resources": { "f:capacity": { ".": leaf, "f:a": leaf } } } },
+      { "status.resources": { capacity: { a: "1" } } },
+    ],
+    [
+      "a list that has one owner, whole",
+      { status: { topologyZone: [{ type: "Numa", name: "0" }] } },
+      { "f:status": { "f:topologyZone": leaf } },
+      { "status.topologyZone": [{ type: "Numa", name: "0" }] },
+    ],
+    [
+      "the items of a keyed list that it owns",
+      { status: { conditions: [{ type: "A", status: "True", x: 1 }, { type: "B" }] } },
+      {
+        "f:status": { "f:conditions": { 'k:{"type":"A"}': { ".": leaf, "f:type": leaf, "f:status": leaf } } },
+      },
+      { "status.conditions": [{ type: "A", status: "True" }] },
+    ],
+    [
+      "the items of a set that it owns",
+      { status: { names: ["a", "b"] } },
+      { "f:status": { "f:names": { 'v:"b"': leaf } } },
+      { "status.names": ["b"] },
+    ],
+    ["nothing that is not there any more", { status: {} }, { "f:status": { "f:gone": leaf } }, {}],
+  ])("is %s", (_, body, fields, expected) => {
+    expect(publishedIn(liveWith(body, {}, fields))).toEqual(expected);
+    expect(publishedIn(liveWith(body, {}, fields, "somebody"))).toEqual({});
+  });
+
+  const taint = (key: string) => ({ key, effect: "NoSchedule" });
+  const annotated = (value: string) => ({
+    metadata: { annotations: { [OWN_TAINTS]: value, mine: "1" } },
+    spec: { taints: [taint("theirs"), taint("ours"), taint("nodekeeper.dev/hot")] },
+  });
+  const owned = {
+    "f:spec": { "f:taints": leaf },
+    "f:metadata": { "f:annotations": { [`f:${OWN_TAINTS}`]: leaf, "f:mine": leaf } },
+  };
+  it.each<[string, string, object, string[]]>([
+    [
+      "those of its annotation and its prefixes",
+      '["ours:NoSchedule:"]',
+      owned,
+      ["ours", "nodekeeper.dev/hot"],
+    ],
+    [
+      "those of its prefixes where another client wrote the annotation",
+      '["theirs:NoSchedule:"]',
+      { "f:spec": { "f:taints": leaf } },
+      ["nodekeeper.dev/hot"],
+    ],
+    ["those of its prefixes where the annotation is no JSON", "{", owned, ["nodekeeper.dev/hot"]],
+    ["those of its prefixes where the annotation is no list", "7", owned, ["nodekeeper.dev/hot"]],
+  ])("is, of taints, %s", (_, annotation, fields, keys) => {
+    const taints = publishedIn(liveWith(annotated(annotation), fields))["spec.taints"] as { key: string }[];
+    expect(taints.map(({ key }) => key)).toEqual(keys);
+  });
+});
+
+describe("what no plugin claims", () => {
+  it.each<[string, Json, Json, Json | undefined]>([
+    ["all, where nothing is reported", { a: "1" }, null, { a: "1" }],
+    ["nothing, whatever the values", { a: "1" }, { a: "2" }, undefined],
+    [
+      "other members of maps",
+      { capacity: { a: "1", b: "1" } },
+      { capacity: { a: "1" } },
+      { capacity: { b: "1" } },
+    ],
+  ])("is %s", (_, published, reported, left) => {
+    const content = contentOf(message([field("status", "resources", published)]));
+    const merged = mergeObject(
+      object,
+      new Map([["p", contentOf(message([field("status", "resources", reported)]))]]),
+    );
+    expect(unclaimed(content, merged).fields[0]?.value).toEqual(left);
+  });
+
+  it("is other items of keyed lists, and what nobody reports within an item, with its keys", () => {
+    const zone = (name: string, ...consumers: string[]) => ({
+      type: "Numa",
+      name,
+      allocations: consumers.map((consumer) => ({ consumer, requests: { cpu: "1" } })),
+    });
+    const content = contentOf(
+      message([field("status", "topologyZone", [zone("0", "a", "b"), zone("1", "c")])]),
+    );
+    const reported = contentOf(message([field("status", "topologyZone", [zone("0", "a")])]));
+    const left = unclaimed(content, mergeObject(object, new Map([["p", reported]])));
+    expect(left.fields[0]?.value).toEqual([zone("0", "b"), zone("1", "c")]);
+    expect(pathsOf(left)).toEqual(["status.topologyZone[Numa/0]", "status.topologyZone[Numa/1]"]);
+  });
+
+  it("is the same object while nothing is claimed", () => {
+    const content = contentOf(message([field("status", "resources", { a: "1" })]));
+    expect(unclaimed(content, undefined)).toBe(content);
+    expect(
+      unclaimed(
+        content,
+        mergeObject(object, new Map([["p", contentOf(message([field("status", "x", 1)]))]])),
+      ),
+    ).toBe(content);
+    expect(unclaimed(noContent, undefined)).toBe(noContent);
+  });
+});

@@ -1,0 +1,102 @@
+import type { KubeObject } from "@nodekeeper/core/kube";
+import type { ContentField, PluginContent } from "./content.ts";
+import { isObject, type Json, type JsonObject, normalize, sameJson } from "./json.ts";
+import { type KindPolicy, kindKey, OWN_TAINTS, type Part } from "./kinds.ts";
+import type { MergedObject } from "./merge.ts";
+import { itemIdentity, listKeys } from "./merge-values.ts";
+import { ownedValues } from "./owned-values.ts";
+import { ownTaints, type TaintOwner } from "./taints.ts";
+
+const parts: readonly Part[] = ["spec", "status", "metadata"];
+
+/**
+ * The fields of a live object that this field manager has applied, as if a plugin reported them: what agents before
+ * this one published, whatever is left of their state. Of taints, those that are provably the agent's.
+ */
+export function publishedBefore(live: KubeObject, policy: KindPolicy, owner: TaintOwner): PluginContent {
+  const values = ownedValues(live, owner.manager);
+  const fields: ContentField[] = [];
+  for (const part of parts) {
+    const members = values[part];
+    if (!(part in policy.fields) || !isObject(members)) continue;
+    for (const [name, value] of Object.entries(members)) {
+      if (!(policy.fields[part]?.includes(name) ?? true)) continue;
+      const kept = ownPart(live, part, name, value, owner);
+      if (kept === undefined) continue;
+      fields.push({ kind: policy.kind, object: kindKey(policy.kind), part, name, value: normalize(kept) });
+    }
+  }
+  return { fields, problems: [] };
+}
+
+function ownPart(
+  live: KubeObject,
+  part: Part,
+  name: string,
+  value: Json,
+  owner: TaintOwner,
+): Json | undefined {
+  if (part === "spec" && name === "taints") {
+    const taints = ownTaints(live, owner);
+    return taints.length > 0 ? taints : undefined;
+  }
+  if (part === "metadata" && name === "annotations" && isObject(value)) {
+    const { [OWN_TAINTS]: _, ...others } = value;
+    return Object.keys(others).length > 0 ? others : undefined;
+  }
+  return value;
+}
+
+/**
+ * What of `content` is not in `merged`: the fields, members and list items of which no known plugin is the source.
+ * The same object where nothing is covered.
+ */
+export function unclaimed(content: PluginContent, merged: MergedObject | undefined): PluginContent {
+  if (!merged) return content;
+  let isChanged = false;
+  const fields = content.fields.flatMap((field) => {
+    const left = uncovered(field.value, merged.parts[field.part][field.name], field.name);
+    if (sameJson(left, field.value)) return [field];
+    isChanged = true;
+    return left === undefined ? [] : [{ ...field, value: left }];
+  });
+  return isChanged ? { fields, problems: [] } : content;
+}
+
+function uncovered(value: Json, by: Json | undefined, name: string): Json | undefined {
+  if (by === undefined) return value;
+  if (isObject(value) && isObject(by)) {
+    const left: JsonObject = {};
+    for (const [key, member] of Object.entries(value)) {
+      const rest = uncovered(member, Object.hasOwn(by, key) ? by[key] : undefined, key);
+      if (rest !== undefined) left[key] = rest;
+    }
+    return Object.keys(left).length > 0 ? left : undefined;
+  }
+  const keys = listKeys.get(name);
+  if (!keys || !Array.isArray(value) || !Array.isArray(by)) return undefined;
+  const items = new Map(by.map((item) => [itemIdentity(item, keys), item]));
+  const left = value.flatMap((item) => {
+    const id = itemIdentity(item, keys);
+    if (id === undefined) return by.some((other) => sameJson(other, item)) ? [] : [item];
+    const rest = uncovered(item, items.get(id), "");
+    return isObject(rest) ? [{ ...keysOf(item as JsonObject, keys), ...rest }] : [];
+  });
+  return left.length > 0 ? left : undefined;
+}
+
+function keysOf(item: JsonObject, keys: readonly string[]): JsonObject {
+  return Object.fromEntries(keys.flatMap((key) => (item[key] === undefined ? [] : [[key, item[key]]])));
+}
+
+/** Where the content has something, for people: "status.capacity.example.com/gpus", "spec.taints[a/NoSchedule/]". */
+export function pathsOf({ fields }: PluginContent): string[] {
+  return fields.flatMap(({ part, name, value }) => {
+    const path = `${part}.${name}`;
+    const keys = listKeys.get(name);
+    if (isObject(value)) return Object.keys(value).map((key) => `${path}.${key}`);
+    if (keys && Array.isArray(value))
+      return value.map((item) => `${path}[${itemIdentity(item, keys) ?? ""}]`);
+    return [path];
+  });
+}

@@ -1,0 +1,121 @@
+import { fromGrpcError } from "@nodekeeper/core/grpc";
+import { type Clock, childScope, codeOf, NodekeeperError, withDeadline } from "@nodekeeper/core/lib";
+import type { RuntimeClient, RuntimeConnection } from "./connection.ts";
+import type { RuntimeMetrics } from "./metrics.ts";
+import type { RuntimeSettings } from "./settings.ts";
+import type { CallInFlight } from "./types.ts";
+
+export interface RuntimeCallsOptions {
+  connection: RuntimeConnection;
+  clock: Clock;
+  metrics: RuntimeMetrics;
+  settings: RuntimeSettings;
+}
+
+/** One call: the method of CRI, and the ID of what it is about. */
+export interface Call {
+  method: string;
+  id?: string;
+  /** Default: the setting. */
+  deadlineMs?: number;
+  /** How long the runtime waits on purpose before it answers, milliseconds; the deadline is so much later. Default 0. */
+  waitsMs?: number;
+}
+
+// IDs have 64 characters in practice; what a broken runtime makes of them must not fill the log.
+const longestId = 128;
+
+/** Makes calls to the runtime: with a deadline, counted, and with errors of the catalogue that name the call. */
+export class RuntimeCalls {
+  readonly #options: RuntimeCallsOptions;
+  readonly #inFlight = new Set<CallInFlight>();
+
+  constructor(options: RuntimeCallsOptions) {
+    this.#options = options;
+    const { metrics, clock } = options;
+    metrics.oldestCallOf(() => {
+      const oldest = new Map<string, number>();
+      for (const { method, startedAt } of this.inFlight()) {
+        const seconds = (clock.monotonic() - startedAt) / 1000;
+        oldest.set(method, Math.max(seconds, oldest.get(method) ?? 0));
+      }
+      return oldest;
+    });
+  }
+
+  /** Calls that are due an answer and have none; streams without an end are left out. */
+  inFlight(): readonly CallInFlight[] {
+    const now = this.#options.clock.monotonic();
+    return [...this.#inFlight].filter(({ startedAt }) => startedAt <= now);
+  }
+
+  /** One question, one answer. */
+  async ask<T>(
+    call: Call,
+    signal: AbortSignal,
+    work: (client: RuntimeClient, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { connection, clock, metrics, settings } = this.#options;
+    const { method, deadlineMs = settings.callDeadlineMs, waitsMs = 0 } = call;
+    const startedAt = clock.monotonic();
+    const inFlight: CallInFlight = { method, id: call.id, startedAt: startedAt + waitsMs };
+    this.#inFlight.add(inFlight);
+    let result = "ok";
+    metrics.callsInFlight.inc({ method });
+    try {
+      return await withDeadline(clock, waitsMs + deadlineMs, nameOf(call), signal, (callSignal) =>
+        work(connection.client, callSignal),
+      );
+    } catch (error) {
+      const translated = this.#translate(call, error);
+      result = codeOf(translated);
+      throw translated;
+    } finally {
+      this.#inFlight.delete(inFlight);
+      metrics.callsInFlight.dec({ method });
+      metrics.callDuration.observe({ method, result }, (clock.monotonic() - startedAt) / 1000);
+    }
+  }
+
+  /** A stream without an end and without a deadline. No more is taken from the runtime than the consumer takes. */
+  async *follow<T>(
+    call: Call,
+    signal: AbortSignal,
+    open: (client: RuntimeClient, signal: AbortSignal) => AsyncIterable<T>,
+  ): AsyncGenerator<T> {
+    const { connection, metrics } = this.#options;
+    const { method } = call;
+    using scope = childScope(signal);
+    metrics.callsInFlight.inc({ method });
+    try {
+      yield* open(connection.client, scope.signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw this.#translate(call, error);
+    } finally {
+      metrics.callsInFlight.dec({ method });
+      scope.abort();
+    }
+  }
+
+  #translate(call: Call, failure: unknown): unknown {
+    const error = fromGrpcError(failure);
+    // What broke while the answer was read.
+    if (failure instanceof RangeError)
+      return new NodekeeperError(
+        "unavailable",
+        `${nameOf(call)}: the answer can't be read: ${failure.message}`,
+      );
+    if (!(error instanceof NodekeeperError) || error.message.startsWith(nameOf(call))) return failure;
+    if (error === failure && error.code !== "exhausted") return failure;
+    const limit = this.#options.settings.maxReceiveBytes;
+    const what = /larger than max/.test(error.message)
+      ? `the answer is over a limit of size (runtime.maxMessageSize is ${limit} bytes): ${error.message}`
+      : error.message;
+    return new NodekeeperError(error.code, `${nameOf(call)}: ${what}`);
+  }
+}
+
+function nameOf({ method, id }: Call): string {
+  return id === undefined ? method : `${method} of ${id.slice(0, longestId)}`;
+}

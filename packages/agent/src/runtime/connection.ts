@@ -1,0 +1,91 @@
+import { type Channel, connectivityState } from "@grpc/grpc-js";
+import { ImageServiceDefinition, RuntimeServiceDefinition } from "@nodekeeper/core/gen/runtime/v1/api.ts";
+import { dialUnix } from "@nodekeeper/core/grpc";
+import { type Clock, stopped, type Timer } from "@nodekeeper/core/lib";
+import { type Client, createClient } from "nice-grpc";
+
+export type RuntimeClient = Client<typeof RuntimeServiceDefinition>;
+
+export type ImageClient = Client<typeof ImageServiceDefinition>;
+
+export interface ConnectionOptions {
+  path: string;
+  maxReceiveBytes: number;
+  connectDeadlineMs: number;
+  clock: Clock;
+  onConnected: () => void;
+}
+
+/**
+ * The connection to the runtime. It comes up with the first call and again with the next one after it broke; while the
+ * runtime is away it is tried again every 2 s at the latest.
+ */
+export class RuntimeConnection implements Disposable {
+  readonly #options: ConnectionOptions;
+  #channel: Channel;
+  #client: RuntimeClient;
+  #connecting: Timer | undefined;
+  #made = 0;
+  #closed = false;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.#channel = this.#dial();
+    this.#client = createClient(RuntimeServiceDefinition, this.#channel);
+    this.#watch(this.#channel);
+  }
+
+  /** Throws `stopped` when it is closed. */
+  get client(): RuntimeClient {
+    if (this.#closed) throw stopped("the connection to the container runtime is closed");
+    return this.#client;
+  }
+
+  /** The image service on the same connection. Throws as `client` does. */
+  get images(): ImageClient {
+    if (this.#closed) throw stopped("the connection to the container runtime is closed");
+    return createClient(ImageServiceDefinition, this.#channel);
+  }
+
+  /** How many connections have come up so far. */
+  get made(): number {
+    return this.#made;
+  }
+
+  /** Calls in flight go on to their end. */
+  [Symbol.dispose](): void {
+    this.#closed = true;
+    this.#connecting?.cancel();
+    this.#channel.close();
+  }
+
+  #dial(): Channel {
+    const { path, maxReceiveBytes } = this.#options;
+    return dialUnix(path, { maxReceiveBytes });
+  }
+
+  #watch(channel: Channel): void {
+    if (this.#closed || channel !== this.#channel) return;
+    const state = channel.getConnectivityState(false);
+    this.#connecting?.cancel();
+    if (state === connectivityState.SHUTDOWN) return;
+    if (state === connectivityState.CONNECTING) this.#boundConnecting();
+    if (state === connectivityState.READY) {
+      this.#made++;
+      this.#options.onConnected();
+    }
+    channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, () => this.#watch(channel));
+  }
+
+  // A process that accepts and never speaks would hold a channel for ever.
+  #boundConnecting(): void {
+    const { clock, connectDeadlineMs } = this.#options;
+    this.#connecting = clock.after(connectDeadlineMs, () => {
+      const stuck = this.#channel;
+      this.#channel = this.#dial();
+      this.#client = createClient(RuntimeServiceDefinition, this.#channel);
+      stuck.close();
+      this.#watch(this.#channel);
+    });
+  }
+}

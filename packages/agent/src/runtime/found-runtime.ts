@@ -1,0 +1,93 @@
+import { NodekeeperError, SharedWork, stopped } from "@nodekeeper/core/lib";
+import { CriRuntime, type CriRuntimeOptions } from "./cri-runtime.ts";
+import { findRuntimeEndpoint } from "./endpoint.ts";
+import type { PodStats } from "./stats.ts";
+import type { CallInFlight, Pod, PodStatus, Runtime, RuntimeHint, RuntimeVersion } from "./types.ts";
+
+export interface FoundRuntimeOptions extends Omit<CriRuntimeOptions, "endpoint"> {
+  /** Where to look. Default: the usual places. */
+  candidates?: readonly string[];
+}
+
+/** The runtime of a node whose operator did not say where it is: looked for until it is found, then kept to. */
+export class FoundRuntime implements Runtime, Disposable {
+  readonly #options: FoundRuntimeOptions;
+  #found: CriRuntime | undefined;
+  #closed = false;
+  readonly #looking = new SharedWork(() => this.#look(), { outlivesCallers: true });
+
+  constructor(options: FoundRuntimeOptions) {
+    this.#options = options;
+  }
+
+  async version(signal: AbortSignal): Promise<RuntimeVersion> {
+    return (await this.runtime()).version(signal);
+  }
+
+  async listPods(signal: AbortSignal): Promise<Pod[]> {
+    return (await this.runtime()).listPods(signal);
+  }
+
+  async listPod(uid: string, signal: AbortSignal): Promise<Pod | undefined> {
+    return (await this.runtime()).listPod(uid, signal);
+  }
+
+  async podStatus(pod: Pod, signal: AbortSignal): Promise<PodStatus> {
+    return (await this.runtime()).podStatus(pod, signal);
+  }
+
+  /** As `CriRuntime.stopContainer`. */
+  async stopContainer(id: string, timeoutSeconds: number, signal: AbortSignal): Promise<void> {
+    await (await this.runtime()).stopContainer(id, timeoutSeconds, signal);
+  }
+
+  async *hints(signal: AbortSignal): AsyncGenerator<RuntimeHint> {
+    yield* (await this.runtime()).hints(signal);
+  }
+
+  /** As `CriRuntime.stats`, of pods alone. */
+  async podStats(signal: AbortSignal): Promise<PodStats[]> {
+    return await (await this.runtime()).stats.pods(signal);
+  }
+
+  /** As `CriRuntime.imageFilesystem`. */
+  async imageFilesystem(signal: AbortSignal): Promise<string> {
+    return await (await this.runtime()).imageFilesystem(signal);
+  }
+
+  /** As `CriRuntime.containerFilesystem`. */
+  async containerFilesystem(signal: AbortSignal): Promise<string> {
+    return await (await this.runtime()).containerFilesystem(signal);
+  }
+
+  connections(): number {
+    return this.#found?.connections() ?? 0;
+  }
+
+  callsInFlight(): readonly CallInFlight[] {
+    return this.#found?.callsInFlight() ?? [];
+  }
+
+  [Symbol.dispose](): void {
+    this.#closed = true;
+    this.#found?.[Symbol.dispose]();
+  }
+
+  /** The runtime itself. Throws `unavailable`, with what was found at each place, while there is none. */
+  async runtime(): Promise<CriRuntime> {
+    return this.#found ?? (await this.#looking.join());
+  }
+
+  async #look(): Promise<CriRuntime> {
+    const { candidates, ...options } = this.#options;
+    const { path, lookedAt } = await findRuntimeEndpoint(options.clock, candidates);
+    if (!path) {
+      const places = lookedAt.map((place) => `${place.path} (${place.found})`).join(", ");
+      throw new NodekeeperError("unavailable", `no container runtime at ${places}; see runtime.endpoint`);
+    }
+    if (this.#closed) throw stopped("the runtime is not needed any more");
+    options.log.info({ path }, "container runtime found");
+    this.#found = new CriRuntime({ ...options, endpoint: path });
+    return this.#found;
+  }
+}

@@ -1,0 +1,191 @@
+import {
+  type Container,
+  ContainerState,
+  ListContainersRequest,
+  ListPodSandboxRequest,
+  type PodSandbox,
+  PodSandboxState,
+} from "@nodekeeper/core/gen/runtime/v1/api.ts";
+import { codeOf } from "@nodekeeper/core/lib";
+import type { RuntimeCalls } from "./calls.ts";
+import { KnownItems } from "./known-items.ts";
+import type { ListCalls } from "./list-calls.ts";
+import { readContainer, readSandbox } from "./list-decoding.ts";
+import { ListItems } from "./list-items.ts";
+import type { Oddities } from "./oddities.ts";
+import { bothAtOnce, mapInParallel } from "./parallel.ts";
+import type { RuntimeSettings } from "./settings.ts";
+
+/** What to list; nothing for everything. */
+export interface ListFilter {
+  /** Of the pod, as the label with its UID has it. */
+  podUid?: string;
+  sandboxId?: string;
+}
+
+export interface Listed {
+  sandboxes: readonly PodSandbox[];
+  containers: readonly Container[];
+}
+
+// Tags of the last fields that are read: the field's number times 8.
+const CREATED_AT_OF_SANDBOX = 32;
+const CREATED_AT_OF_CONTAINER = 56;
+// In this order nothing is left out that changes its state between two parts: none goes back. It may be in both then.
+const sandboxStates = [PodSandboxState.SANDBOX_READY, PodSandboxState.SANDBOX_NOTREADY];
+const containerStates = [
+  ContainerState.CONTAINER_CREATED,
+  ContainerState.CONTAINER_RUNNING,
+  ContainerState.CONTAINER_EXITED,
+  ContainerState.CONTAINER_UNKNOWN,
+];
+const PARTS_AT_ONCE = 4;
+// Whole lists are tried again when there is so much less in them than when they became too large.
+const FEWER = 0.7;
+const podUidLabel = "io.kubernetes.pod.uid";
+
+/** Lists sandboxes and containers at once, as streams where the runtime has them. */
+export class RuntimeLists {
+  readonly #calls: RuntimeCalls;
+  readonly #connection: ListCalls;
+  readonly #settings: RuntimeSettings;
+  readonly #sandboxes = new KnownItems(readSandbox, CREATED_AT_OF_SANDBOX);
+  readonly #containers = new KnownItems(readContainer, CREATED_AT_OF_CONTAINER);
+  readonly #oddities: Oddities;
+  // The connection on which the runtime said that it has no streaming lists.
+  #withoutStreams: number | undefined;
+  // How many sandboxes and containers there were when whole lists became too large; undefined while they are not.
+  #tooMany: number | undefined;
+
+  constructor(calls: RuntimeCalls, connection: ListCalls, oddities: Oddities, settings: RuntimeSettings) {
+    this.#calls = calls;
+    this.#connection = connection;
+    this.#oddities = oddities;
+    this.#settings = settings;
+  }
+
+  /**
+   * Everything, by default, in parts where a list of everything is larger than runtime or client take. Throws as the
+   * calls do; `exhausted` where a part is too large as well.
+   */
+  async list(filter: ListFilter, signal: AbortSignal): Promise<Listed> {
+    if (this.#withoutStreams !== this.#connection.made) {
+      try {
+        return await this.#both("StreamPodSandboxes", "StreamContainers", filter, signal);
+      } catch (error) {
+        if (signal.aborted || codeOf(error) !== "unsupported") throw error;
+        this.#withoutStreams = this.#connection.made;
+      }
+    }
+    const isWhole = filter.podUid === undefined && filter.sandboxId === undefined;
+    if (isWhole && this.#tooMany !== undefined) return await this.#inParts(signal);
+    try {
+      return await this.#both("ListPodSandbox", "ListContainers", filter, signal);
+    } catch (error) {
+      if (signal.aborted || codeOf(error) !== "exhausted" || !isWhole) throw error;
+      this.#oddities.report("listTooLarge", "");
+      return await this.#inParts(signal);
+    }
+  }
+
+  // By state; containers of a state that are still too many by sandbox.
+  async #inParts(signal: AbortSignal): Promise<Listed> {
+    const sandboxes = new Map<string, PodSandbox>();
+    for (const state of sandboxStates) {
+      const request = ListPodSandboxRequest.fromPartial({ filter: { state: { state } } });
+      const bytes = ListPodSandboxRequest.encode(request).finish();
+      const part = await this.#items("ListPodSandbox", bytes, this.#sandboxes, signal);
+      for (const sandbox of part) sandboxes.set(sandbox.id, sandbox);
+    }
+    const containers = new Map<string, Container>();
+    for (const state of containerStates) {
+      const part = await this.#containersIn(state, [...sandboxes.keys()], signal);
+      for (const container of part) containers.set(container.id, container);
+    }
+    this.#sandboxes.listed();
+    this.#containers.listed();
+    const count = sandboxes.size + containers.size;
+    this.#tooMany ??= count;
+    if (count < this.#tooMany * FEWER) this.#tooMany = undefined;
+    return { sandboxes: [...sandboxes.values()], containers: [...containers.values()] };
+  }
+
+  async #containersIn(
+    state: ContainerState,
+    sandboxIds: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Container[]> {
+    const list = (podSandboxId: string, scope: AbortSignal) => {
+      const request = ListContainersRequest.fromPartial({ filter: { podSandboxId, state: { state } } });
+      const bytes = ListContainersRequest.encode(request).finish();
+      return this.#items("ListContainers", bytes, this.#containers, scope);
+    };
+    try {
+      return await list("", signal);
+    } catch (error) {
+      if (signal.aborted || codeOf(error) !== "exhausted" || sandboxIds.length === 0) throw error;
+    }
+    // A runtime removes a sandbox after its containers: every container is in one of these.
+    return (await mapInParallel(sandboxIds, PARTS_AT_ONCE, signal, list)).flat();
+  }
+
+  // Requests and answers of a list and of its stream are the same on the wire.
+  async #both(
+    sandboxMethod: string,
+    containerMethod: string,
+    filter: ListFilter,
+    signal: AbortSignal,
+  ): Promise<Listed> {
+    const { sandboxFilter, containerFilter } = requestFilters(filter);
+    const sandboxes = ListPodSandboxRequest.encode(
+      ListPodSandboxRequest.fromPartial({ filter: sandboxFilter }),
+    );
+    const containers = ListContainersRequest.encode(
+      ListContainersRequest.fromPartial({ filter: containerFilter }),
+    );
+    const [listedSandboxes, listedContainers] = await bothAtOnce(
+      signal,
+      (both) => this.#items(sandboxMethod, sandboxes.finish(), this.#sandboxes, both),
+      (both) => this.#items(containerMethod, containers.finish(), this.#containers, both),
+    );
+    if (!sandboxFilter) {
+      this.#sandboxes.listed();
+      this.#containers.listed();
+    }
+    return { sandboxes: listedSandboxes, containers: listedContainers };
+  }
+
+  #items<Item>(
+    method: string,
+    request: Uint8Array,
+    known: KnownItems<Item>,
+    signal: AbortSignal,
+  ): Promise<Item[]> {
+    const { maxReceiveBytes, maxListed } = this.#settings;
+    return this.#calls.ask({ method }, signal, (_client, callSignal) =>
+      this.#connection.call(
+        method,
+        request,
+        new ListItems({
+          maxBytes: maxReceiveBytes,
+          maxItems: maxListed,
+          read: (reader, end) => known.read(reader, end),
+        }),
+        callSignal,
+      ),
+    );
+  }
+}
+
+interface RequestFilters {
+  sandboxFilter?: { id?: string; labelSelector?: Record<string, string> };
+  containerFilter?: { podSandboxId?: string; labelSelector?: Record<string, string> };
+}
+
+function requestFilters({ podUid, sandboxId }: ListFilter): RequestFilters {
+  if (sandboxId !== undefined)
+    return { sandboxFilter: { id: sandboxId }, containerFilter: { podSandboxId: sandboxId } };
+  if (podUid === undefined) return {};
+  const labelSelector = { [podUidLabel]: podUid };
+  return { sandboxFilter: { labelSelector }, containerFilter: { labelSelector } };
+}

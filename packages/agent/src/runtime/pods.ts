@@ -1,0 +1,136 @@
+import type { Container } from "@nodekeeper/core/gen/runtime/v1/api.ts";
+import { codeOf, type Logger } from "@nodekeeper/core/lib";
+import type { Listed, RuntimeLists } from "./lists.ts";
+import type { Oddities } from "./oddities.ts";
+import type { Owners, PodIdentity } from "./owners.ts";
+import { mapInParallel } from "./parallel.ts";
+import { PodGrouping } from "./pod-grouping.ts";
+import type { RuntimeSettings } from "./settings.ts";
+import type { RuntimeStatuses } from "./statuses.ts";
+import type { Pod } from "./types.ts";
+
+export interface RuntimePodsOptions {
+  lists: RuntimeLists;
+  statuses: RuntimeStatuses;
+  owners: Owners;
+  oddities: Oddities;
+  settings: RuntimeSettings;
+  log: Logger;
+}
+
+const lookupsAtOnce = 8;
+
+/** The pods that the runtime lists, and containers whose pod only their labels tell. */
+export class RuntimePods {
+  readonly #options: RuntimePodsOptions;
+  // Containers whose labels name no pod, among those of the last list.
+  #ofNoPod = new Set<string>();
+  // Pods whose sandboxes are without the label, as those made with crictl are.
+  readonly #unlabelled = new Set<string>();
+  #last: readonly Pod[] = [];
+
+  constructor(options: RuntimePodsOptions) {
+    this.#options = options;
+  }
+
+  async all(signal: AbortSignal): Promise<Pod[]> {
+    const { lists, owners } = this.#options;
+    const listed = await lists.list({}, signal);
+    const grouping = await this.#group(listed, signal);
+    owners.listed(grouping.owners);
+    this.#last = grouping.pods();
+    this.#forgetGone(listed);
+    return [...this.#last];
+  }
+
+  /** One pod; undefined where the runtime has nothing of it. */
+  async one(podUid: string, signal: AbortSignal): Promise<Pod | undefined> {
+    const { lists, owners, oddities } = this.#options;
+    if (this.#unlabelled.has(podUid)) return pick(await this.all(signal), podUid);
+    const grouping = await this.#group(await lists.list({ podUid }, signal), signal);
+    for (const [id, owner] of grouping.owners) owners.remember(id, owner);
+    const pod = pick(grouping.pods(), podUid);
+    if (pod) return pod;
+    const sandboxId = pick(this.#last, podUid)?.sandboxes[0]?.id;
+    if (sandboxId === undefined) return undefined;
+    // It was here, and is not found by its label: it is gone, or has no label.
+    const { sandboxes } = await lists.list({ sandboxId }, signal);
+    if (!sandboxes.some(({ id }) => id === sandboxId)) return undefined;
+    oddities.report("podWithoutLabel", podUid);
+    this.#unlabelled.add(podUid);
+    return pick(await this.all(signal), podUid);
+  }
+
+  async #group({ sandboxes, containers }: Listed, signal: AbortSignal): Promise<PodGrouping> {
+    const { owners, oddities } = this.#options;
+    const grouping = new PodGrouping(oddities);
+    for (const sandbox of sandboxes) grouping.addSandbox(sandbox);
+    const unowned: Container[] = [];
+    for (const container of containers) {
+      if (grouping.addContainer(container)) continue;
+      oddities.report("containerWithoutSandbox", container.id);
+      const owner = owners.find(container.id);
+      if (owner) grouping.adopt(container, owner);
+      else if (this.#ofNoPod.has(container.id)) oddities.report("containerOfNoPod", container.id);
+      else unowned.push(container);
+    }
+    if (unowned.length > 0) await this.#adoptByLabels(unowned, grouping, signal);
+    return grouping;
+  }
+
+  async #adoptByLabels(
+    unowned: readonly Container[],
+    grouping: PodGrouping,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { ownerLookups } = this.#options.settings;
+    const { oddities } = this.#options;
+    let slow = false;
+    const found = await mapInParallel(
+      unowned.slice(0, ownerLookups),
+      lookupsAtOnce,
+      signal,
+      async (container, lookupSignal) => {
+        if (container.id === "" || slow) return { container, owner: undefined };
+        const owner = await this.#lookUp(container.id, lookupSignal, () => {
+          slow = true;
+        });
+        return { container, owner };
+      },
+    );
+    for (const { container, owner } of found) {
+      if (owner) grouping.adopt(container, owner);
+    }
+    // They are looked up with the next list.
+    for (const { id } of unowned.slice(ownerLookups)) oddities.report("containerPodUnknown", id);
+  }
+
+  // One container that can't be read must not fail the list.
+  async #lookUp(id: string, signal: AbortSignal, onSlow: () => void): Promise<PodIdentity | undefined> {
+    const { statuses, settings, oddities, log } = this.#options;
+    try {
+      const owner = await statuses.ownerOf(id, settings.ownerLookupDeadlineMs, signal);
+      if (owner) return owner;
+      oddities.report("containerOfNoPod", id);
+      this.#ofNoPod.add(id);
+    } catch (error) {
+      signal.throwIfAborted();
+      oddities.report("containerPodUnknown", id);
+      // The list waits no longer for the others than for this one.
+      if (codeOf(error) === "deadline") onSlow();
+      log.debug({ id, err: error }, "pod of a container can't be looked up");
+    }
+    return undefined;
+  }
+
+  #forgetGone({ containers }: Listed): void {
+    if (this.#ofNoPod.size > 0) {
+      this.#ofNoPod = new Set(containers.map(({ id }) => id).filter((id) => this.#ofNoPod.has(id)));
+    }
+    for (const uid of this.#unlabelled) if (!pick(this.#last, uid)) this.#unlabelled.delete(uid);
+  }
+}
+
+function pick(pods: readonly Pod[], uid: string): Pod | undefined {
+  return pods.find((pod) => pod.uid === uid);
+}

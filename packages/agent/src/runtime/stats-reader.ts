@@ -1,0 +1,71 @@
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import type { RuntimeCalls } from "./calls.ts";
+import type { Oddities } from "./oddities.ts";
+import { type ContainerStats, containerStats, type PodStats, podStats } from "./stats.ts";
+
+/**
+ * What containers and pods use. Throws as all calls do; `unsupported` for those of pods on older runtimes, `notFound`
+ * for what is gone.
+ */
+export interface RuntimeStats {
+  container(id: string, signal: AbortSignal): Promise<ContainerStats>;
+  /** Of all containers that run. */
+  containers(signal: AbortSignal): Promise<ContainerStats[]>;
+  pod(sandboxId: string, signal: AbortSignal): Promise<PodStats>;
+  /** Of all pods whose sandbox is ready. */
+  pods(signal: AbortSignal): Promise<PodStats[]>;
+}
+
+/** Reads them over CRI. */
+export class CriStats implements RuntimeStats {
+  readonly #calls: RuntimeCalls;
+  readonly #oddities: Oddities;
+
+  constructor(calls: RuntimeCalls, oddities: Oddities) {
+    this.#calls = calls;
+    this.#oddities = oddities;
+  }
+
+  async container(id: string, signal: AbortSignal): Promise<ContainerStats> {
+    const method = "ContainerStats";
+    const { stats } = await this.#calls.ask({ method, id }, signal, (client, callSignal) =>
+      client.containerStats({ containerId: id }, { signal: callSignal }),
+    );
+    return (stats && containerStats(stats)) ?? withoutStats(method, id);
+  }
+
+  async containers(signal: AbortSignal): Promise<ContainerStats[]> {
+    const { stats } = await this.#calls.ask({ method: "ListContainerStats" }, signal, (client, callSignal) =>
+      client.listContainerStats({}, { signal: callSignal }),
+    );
+    return this.#identified(stats.map(containerStats));
+  }
+
+  async pod(sandboxId: string, signal: AbortSignal): Promise<PodStats> {
+    const method = "PodSandboxStats";
+    const { stats } = await this.#calls.ask({ method, id: sandboxId }, signal, (client, callSignal) =>
+      client.podSandboxStats({ podSandboxId: sandboxId }, { signal: callSignal }),
+    );
+    return (stats && podStats(stats)) ?? withoutStats(method, sandboxId);
+  }
+
+  async pods(signal: AbortSignal): Promise<PodStats[]> {
+    const { stats } = await this.#calls.ask({ method: "ListPodSandboxStats" }, signal, (client, callSignal) =>
+      client.listPodSandboxStats({}, { signal: callSignal }),
+    );
+    return this.#identified(stats.map(podStats));
+  }
+
+  #identified<T>(all: readonly (T | undefined)[]): T[] {
+    const identified: T[] = [];
+    for (const stats of all) {
+      if (stats) identified.push(stats);
+      else this.#oddities.report("statsOfNobody", "");
+    }
+    return identified;
+  }
+}
+
+function withoutStats(method: string, id: string): never {
+  throw new NodekeeperError("unavailable", `${method} of ${id}: the answer does not say whose stats it has`);
+}

@@ -1,0 +1,132 @@
+import { isIP } from "node:net";
+import type {
+  ContainerStatus as CriContainerStatus,
+  PodSandboxStatus as CriSandboxStatus,
+} from "@nodekeeper/core/gen/runtime/v1/api.ts";
+import { codeOf, NodekeeperError } from "@nodekeeper/core/lib";
+import type { Call, RuntimeCalls } from "./calls.ts";
+import type { Oddities } from "./oddities.ts";
+import type { PodIdentity } from "./owners.ts";
+import { mapInParallel } from "./parallel.ts";
+import { newestFirst } from "./pod-grouping.ts";
+import { containerState, sandboxState } from "./states.ts";
+import type { ContainerStatus, Pod, PodStatus, SandboxStatus } from "./types.ts";
+
+/** Reads the statuses of sandboxes and containers. */
+export class RuntimeStatuses {
+  readonly #calls: RuntimeCalls;
+  readonly #oddities: Oddities;
+  readonly #concurrency: number;
+
+  /** @param concurrency how many calls one pod may have in flight */
+  constructor(calls: RuntimeCalls, oddities: Oddities, concurrency: number) {
+    this.#calls = calls;
+    this.#oddities = oddities;
+    this.#concurrency = concurrency;
+  }
+
+  /** Everything that a pod has. What is gone meanwhile is left out; any other failure is thrown. */
+  async ofPod(pod: Pod, signal: AbortSignal): Promise<PodStatus> {
+    const { uid, name, namespace } = pod;
+    const sandboxes: SandboxStatus[] = [];
+    const containers: ContainerStatus[] = [];
+    const readings = [
+      ...pod.sandboxes.map(({ id }) => async (all: AbortSignal) => {
+        const status = await unlessGone(this.#sandbox(id, all));
+        if (status) sandboxes.push(status);
+      }),
+      ...pod.containers.map(({ id }) => async (all: AbortSignal) => {
+        const status = await unlessGone(this.#container(id, all));
+        if (status) containers.push(status);
+      }),
+    ];
+    await mapInParallel(readings, this.#concurrency, signal, (read, all) => read(all));
+    sandboxes.sort(newestFirst);
+    containers.sort(newestFirst);
+    return { uid, name, namespace, ips: sandboxes[0]?.ips ?? [], sandboxes, containers };
+  }
+
+  /** The pod that a container names in its labels; undefined where it names none or is gone. */
+  async ownerOf(id: string, deadlineMs: number, signal: AbortSignal): Promise<PodIdentity | undefined> {
+    const status = await unlessGone(
+      this.#askContainer({ method: "ContainerStatus", id, deadlineMs }, id, signal),
+    );
+    const uid = status?.labels["io.kubernetes.pod.uid"];
+    if (!status || !uid) return undefined;
+    return {
+      uid,
+      name: status.labels["io.kubernetes.pod.name"] ?? "",
+      namespace: status.labels["io.kubernetes.pod.namespace"] ?? "",
+    };
+  }
+
+  async #sandbox(id: string, signal: AbortSignal): Promise<SandboxStatus> {
+    const call: Call = { method: "PodSandboxStatus", id };
+    const { status } = await this.#calls.ask(call, signal, (client, callSignal) =>
+      client.podSandboxStatus({ podSandboxId: id }, { signal: callSignal }),
+    );
+    if (!status) throw withoutStatus(call);
+    return {
+      id,
+      name: "",
+      kind: "sandbox",
+      state: sandboxState(status.state, id, this.#oddities),
+      attempt: status.metadata?.attempt ?? 0,
+      createdAt: status.createdAt,
+      ips: this.#ipsOf(status),
+    };
+  }
+
+  async #container(id: string, signal: AbortSignal): Promise<ContainerStatus> {
+    const status = await this.#askContainer({ method: "ContainerStatus", id }, id, signal);
+    return {
+      id,
+      name: status.metadata?.name ?? "",
+      kind: "container",
+      state: containerState(status.state, id, this.#oddities),
+      attempt: status.metadata?.attempt ?? 0,
+      createdAt: status.createdAt,
+      // As the pod names it, where the runtime keeps that.
+      image: status.image?.userSpecifiedImage || status.image?.image || "",
+      imageRef: status.imageRef,
+      startedAt: status.startedAt,
+      finishedAt: status.finishedAt,
+      exitCode: status.exitCode,
+      reason: status.reason,
+      message: status.message,
+    };
+  }
+
+  async #askContainer(call: Call, containerId: string, signal: AbortSignal): Promise<CriContainerStatus> {
+    const { status } = await this.#calls.ask(call, signal, (client, callSignal) =>
+      client.containerStatus({ containerId }, { signal: callSignal }),
+    );
+    if (!status) throw withoutStatus(call);
+    return status;
+  }
+
+  #ipsOf({ id, network }: CriSandboxStatus): string[] {
+    if (!network) return [];
+    const ips: string[] = [];
+    for (const ip of [network.ip, ...network.additionalIps.map((additional) => additional.ip)]) {
+      // A pod on the host's network has none of its own.
+      if (ip === "") continue;
+      if (isIP(ip) === 0) this.#oddities.report("invalidIp", id);
+      else ips.push(ip);
+    }
+    return ips;
+  }
+}
+
+async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (codeOf(error) === "notFound") return undefined;
+    throw error;
+  }
+}
+
+function withoutStatus({ method, id }: Call): NodekeeperError {
+  return new NodekeeperError("unavailable", `${method} of ${id}: the answer has no status`);
+}

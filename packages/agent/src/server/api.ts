@@ -1,0 +1,58 @@
+import { type Clock, codeOf, messageOf, NodekeeperError, withDeadline } from "@nodekeeper/core/lib";
+import { errorReply, jsonReply, type Reply } from "./reply.ts";
+
+/** A part of the JSON API, at /api/v1/<path>. */
+export interface JsonRoute {
+  /** Without a leading slash: "plugins", "reporting/conflicts". */
+  readonly path: string;
+  /** One line for the list of routes. */
+  readonly summary: string;
+  /** Gives what is sent as JSON. A NodekeeperError becomes its code's HTTP status. */
+  handle(query: URLSearchParams, signal: AbortSignal): Promise<unknown> | unknown;
+}
+
+export const API_ROOT = "/api/v1";
+/** The longest a handler may take, milliseconds. */
+export const HANDLER_DEADLINE_MS = 10_000;
+
+/** Checks that paths are plain and not taken twice, and finds routes by path. Throws `invalid`. */
+export function indexRoutes(routes: readonly JsonRoute[]): ReadonlyMap<string, JsonRoute> {
+  const found = new Map<string, JsonRoute>();
+  for (const route of routes) {
+    if (!/^[a-z0-9-]+(?:\/[a-z0-9-]+)*$/.test(route.path)) {
+      throw new NodekeeperError(
+        "invalid",
+        `route ${JSON.stringify(route.path)} is not a path of lower-case words`,
+      );
+    }
+    if (found.has(route.path)) throw new NodekeeperError("invalid", `route ${route.path} is there twice`);
+    found.set(route.path, route);
+  }
+  return found;
+}
+
+/** The answer of GET /api/v1. */
+export function routeList(routes: readonly JsonRoute[]): Reply {
+  return jsonReply(200, {
+    routes: routes.map(({ path, summary }) => ({ path: `${API_ROOT}/${path}`, summary })),
+  });
+}
+
+/** Runs a route's handler under its deadline; whatever it throws becomes an answer. */
+export async function routeReply(
+  route: JsonRoute,
+  query: URLSearchParams,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Reply> {
+  try {
+    const handle = async (scoped: AbortSignal) => route.handle(query, scoped);
+    return jsonReply(
+      200,
+      await withDeadline(clock, HANDLER_DEADLINE_MS, `route ${route.path}`, signal, handle),
+    );
+  } catch (error) {
+    const retryAfterMs = error instanceof NodekeeperError ? error.retryAfterMs : undefined;
+    return errorReply(codeOf(error), messageOf(error), retryAfterMs);
+  }
+}

@@ -1,0 +1,101 @@
+import type { KubeApiClient, PathQuestion } from "@nodekeeper/core/kube";
+import { FakeClock, NodekeeperError } from "@nodekeeper/core/lib";
+import { describe, expect, it } from "vitest";
+import { delegatedAccess } from "./delegated-access.ts";
+
+const { signal } = new AbortController();
+
+/** An API server that knows tokens "of-<name>", and lets accounts get the paths of `rights`. */
+function setUp(rights: Record<string, string[]>) {
+  const clock = new FakeClock();
+  const asked = { tokens: 0, rights: 0, fail: undefined as Error | undefined };
+  const client: Pick<KubeApiClient, "reviewToken" | "reviewAccessOf"> = {
+    async reviewToken(token) {
+      asked.tokens++;
+      if (asked.fail) throw asked.fail;
+      const [, username] = /^of-(\w+)$/.exec(token) ?? [];
+      return { user: username ? { username, uid: "", groups: [], extra: {} } : undefined, reason: "" };
+    },
+    async reviewAccessOf({ username }, question) {
+      asked.rights++;
+      const { verb, path } = question as PathQuestion;
+      return { allowed: verb === "get" && (rights[username] ?? []).includes(path), reason: "" };
+    },
+  };
+  const check = delegatedAccess({ client, clock });
+  const get = (token: string | undefined, path = "/metrics", verb = "get") =>
+    check({ token, verb, path }, signal);
+  return { clock, asked, get };
+}
+
+describe("a request from another machine", () => {
+  it.each([
+    ["without a token", undefined, "/metrics", "get", "unauthenticated"],
+    ["with an unknown token", "stolen", "/metrics", "get", "unauthenticated"],
+    ["for another path than its account may get", "of-prometheus", "/api/v1/pods", "get", "forbidden"],
+    ["with another verb", "of-prometheus", "/metrics", "post", "forbidden"],
+  ])("%s is refused", async (_, token, path, verb, code) => {
+    const { get } = setUp({ prometheus: ["/metrics"] });
+    await expect(get(token, path, verb)).rejects.toMatchObject({ code });
+  });
+
+  it("for the API needs a right of its own: Kubernetes lets every account get /api/*", async () => {
+    const { get } = setUp({ curious: ["/api/v1/pods"], operator: ["/nodekeeper/api/v1/pods"] });
+    await expect(get("of-curious", "/api/v1/pods")).rejects.toThrow(
+      "curious may not get /nodekeeper/api/v1/pods",
+    );
+    await get("of-operator", "/api/v1/pods");
+  });
+
+  it("names the account and the path that it may not get", async () => {
+    const { get } = setUp({});
+    await expect(get("of-prometheus")).rejects.toThrow("prometheus may not get /metrics");
+  });
+
+  it("is reviewed once a minute, however many come", async () => {
+    const { get, asked, clock } = setUp({ prometheus: ["/metrics"] });
+    await Promise.all(Array.from({ length: 50 }, () => get("of-prometheus")));
+    expect(asked).toMatchObject({ tokens: 1, rights: 1 });
+    await clock.step(59_999);
+    await get("of-prometheus");
+    expect(asked.tokens).toBe(1);
+    await clock.step(1);
+    await get("of-prometheus");
+    expect(asked).toMatchObject({ tokens: 2, rights: 2 });
+  });
+
+  it("is allowed ten seconds after its account was given the right, and refused a minute after it was taken", async () => {
+    const rights: Record<string, string[]> = {};
+    const { get, clock } = setUp(rights);
+    await expect(get("of-late")).rejects.toMatchObject({ code: "forbidden" });
+    rights.late = ["/metrics"];
+    await clock.step(10_000);
+    await get("of-late");
+    rights.late = [];
+    await get("of-late");
+    await clock.step(60_000);
+    await expect(get("of-late")).rejects.toMatchObject({ code: "forbidden" });
+  });
+
+  it("with a made-up token can't use up the agent's calls to the API server: two reviews a second, ten at once", async () => {
+    const { get, asked, clock } = setUp({ prometheus: ["/metrics"] });
+    await get("of-prometheus");
+    await clock.step(30_000);
+    const codes = await Promise.all(
+      Array.from({ length: 300 }, (_, at) =>
+        get(`made-up-${at}`).catch((error: NodekeeperError) => error.code),
+      ).concat(clock.step(2_000) as Promise<never>),
+    );
+    expect(asked.tokens).toBeLessThanOrEqual(1 + 10 + 4);
+    expect(codes.filter((code) => code === "throttled").length).toBeGreaterThan(280);
+    await get("of-prometheus");
+  });
+
+  it("fails while the API server can't be asked, and is decided as soon as it can", async () => {
+    const { get, asked } = setUp({ prometheus: ["/metrics"] });
+    asked.fail = new NodekeeperError("unavailable", "connection refused");
+    await expect(get("of-prometheus")).rejects.toMatchObject({ code: "unavailable" });
+    asked.fail = undefined;
+    await get("of-prometheus");
+  });
+});

@@ -1,0 +1,84 @@
+import { createHash } from "node:crypto";
+import type { KubeApiClient, TokenAnswer } from "@nodekeeper/core/kube";
+import { type Clock, ExpiringCache, NodekeeperError, TokenBucket, withDeadline } from "@nodekeeper/core/lib";
+
+/** A request that was made from beyond this machine. */
+export interface RemoteRequest {
+  /** From the header `Authorization: Bearer`; undefined where there is none. */
+  token: string | undefined;
+  /** The HTTP method in lower case, as RBAC writes verbs of nonResourceURLs. */
+  verb: string;
+  /** The path without its query: "/metrics". */
+  path: string;
+}
+
+/**
+ * Decides about a request. Throws `unauthenticated` for no or an unknown token, `forbidden` where its account may not
+ * get the path, `throttled` where too many unknown tokens come, `unavailable` or `deadline` where the API server can't
+ * be asked.
+ */
+export type AccessCheck = (request: RemoteRequest, signal: AbortSignal) => Promise<void>;
+
+export interface DelegatedAccessOptions {
+  client: Pick<KubeApiClient, "reviewToken" | "reviewAccessOf">;
+  clock: Clock;
+}
+
+// A right that is withdrawn ends within the longer, one that is granted works within the shorter.
+const ALLOWED_FOR_MS = 60_000;
+const REFUSED_FOR_MS = 10_000;
+const MAX_TOKENS = 256;
+const MAX_DECISIONS = 1_024;
+// Reviews share the agent's own budget of API calls: tokens made up by a stranger must not use it up.
+const REVIEWS = { perSecond: 2, burst: 10 };
+const LONGEST_WAIT_MS = 2_000;
+const DEADLINE_MS = 8_000;
+
+/**
+ * The path as RBAC has to grant it. Kubernetes' default role system:discovery lets every authenticated account get
+ * /api/*, so the agent's own API is asked for under a prefix. Metrics are where Prometheus expects them.
+ */
+function grantedPath(path: string): string {
+  return path === "/metrics" ? path : `/nodekeeper${path}`;
+}
+
+/**
+ * Leaves the decision to the API server, as the kubelet's and controller-runtime's servers do: a TokenReview says whose
+ * token it is, a SubjectAccessReview whether that account may get the path (RBAC: nonResourceURLs). Answers are kept:
+ * a minute where the request is allowed, ten seconds where it is not.
+ */
+export function delegatedAccess({ client, clock }: DelegatedAccessOptions): AccessCheck {
+  const tokens = new ExpiringCache<TokenAnswer>({ clock, maxEntries: MAX_TOKENS });
+  const decisions = new ExpiringCache<{ allowed: boolean; reason: string }>({
+    clock,
+    maxEntries: MAX_DECISIONS,
+  });
+  const reviews = new TokenBucket(clock, REVIEWS);
+  const ttlMs = (isGood: boolean) => (isGood ? ALLOWED_FOR_MS : REFUSED_FOR_MS);
+  // An answer serves all who asked meanwhile, so that it does not end with the one who asked first.
+  const within = <T>(what: string, ask: (signal: AbortSignal) => Promise<T>) =>
+    withDeadline(clock, DEADLINE_MS, what, undefined, async (signal) => {
+      await reviews.take(LONGEST_WAIT_MS, signal);
+      return await ask(signal);
+    });
+
+  return async ({ token, verb, path: requested }) => {
+    const path = grantedPath(requested);
+    if (!token) throw new NodekeeperError("unauthenticated", "a bearer token is needed");
+    const key = createHash("sha256").update(token).digest("base64");
+    const { user } = await tokens.get(
+      key,
+      () => within("token review", (signal) => client.reviewToken(token, { signal })),
+      (answer) => ttlMs(answer.user !== undefined),
+    );
+    if (!user) throw new NodekeeperError("unauthenticated", "the API server does not know the token");
+    const { allowed, reason } = await decisions.get(
+      `${key} ${verb} ${path}`,
+      () => within("access review", (signal) => client.reviewAccessOf(user, { verb, path }, { signal })),
+      (answer) => ttlMs(answer.allowed),
+    );
+    if (allowed) return;
+    const because = reason ? `: ${reason}` : "";
+    throw new NodekeeperError("forbidden", `${user.username} may not ${verb} ${path}${because}`);
+  };
+}

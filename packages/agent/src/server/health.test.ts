@@ -1,0 +1,97 @@
+import type { HealthCheck } from "@nodekeeper/core/lib";
+import { describe, expect, it } from "vitest";
+import { type HealthEndpoint, healthReply, singleHealthReply } from "./health.ts";
+
+function check(name: string, kind: "live" | "ready", ok: boolean, message = ""): HealthCheck {
+  return { name, kind, check: () => ({ ok, message }) };
+}
+
+const throwing: HealthCheck = {
+  name: "torn",
+  kind: "ready",
+  check() {
+    throw new Error("no\nstate");
+  },
+};
+
+function ask(checks: HealthCheck[], endpoint: HealthEndpoint, query = "") {
+  const { status, body } = healthReply(
+    { checks, endpoint, withholdReasons: false },
+    new URLSearchParams(query),
+  );
+  return [status, body];
+}
+
+const checks = [
+  check("alive", "live", true),
+  check("Fetched", "ready", false, "last fetch 90 s ago"),
+  throwing,
+];
+const failures = "[+]alive ok\n[-]Fetched failed: last fetch 90 s ago\n[-]torn failed: no state\n";
+
+describe("health", () => {
+  it("livez asks live checks alone", () => expect(ask(checks, "livez")).toEqual([200, "ok"]));
+
+  it.each(["readyz", "healthz"] as const)("%s asks all, and says what failed", (endpoint) => {
+    expect(ask(checks, endpoint)).toEqual([503, `${failures}${endpoint} check failed\n`]);
+  });
+
+  it("names each check when asked to", () => {
+    expect(ask(checks, "livez", "verbose")).toEqual([200, "[+]alive ok\nlivez check passed\n"]);
+  });
+
+  it("says only which check failed where callers are not authenticated", () => {
+    const question = { checks, endpoint: "readyz", withholdReasons: true } as const;
+    expect(healthReply(question, new URLSearchParams()).body).toBe(
+      "[+]alive ok\n[-]Fetched failed: reason withheld\n[-]torn failed: reason withheld\nreadyz check failed\n",
+    );
+    expect(singleHealthReply(question, "Fetched").body).toBe("failed: reason withheld\n");
+  });
+
+  it("leaves out excluded checks", () => {
+    expect(ask(checks, "readyz", "exclude=Fetched&exclude=torn")).toEqual([200, "ok"]);
+    expect(ask(checks, "readyz", "exclude=torn")[0]).toBe(503);
+  });
+
+  it("warns of excluded names that no check has", () => {
+    const [status, body] = ask(checks, "livez", "verbose&exclude=alive&exclude=nobody");
+    expect(status).toBe(200);
+    expect(body).toBe(
+      '[+]alive excluded: ok\nwarn: no check named "nobody" to exclude\nlivez check passed\n',
+    );
+  });
+
+  it("names what is wrong although a check passes, unless reasons are withheld", () => {
+    const slow: HealthCheck = {
+      name: "Slow",
+      kind: "ready",
+      check: () => ({ ok: true, message: "well", warning: "no answer yet\nto: ListContainers for 12s" }),
+    };
+    expect(ask([slow], "readyz")).toEqual([200, "ok"]);
+    expect(ask([slow], "readyz", "verbose")).toEqual([
+      200,
+      "[+]Slow ok, but: no answer yet to: ListContainers for 12s\nreadyz check passed\n",
+    ]);
+    const question = { checks: [slow], endpoint: "readyz", withholdReasons: true } as const;
+    expect(healthReply(question, new URLSearchParams("verbose")).body).toBe(
+      "[+]Slow ok\nreadyz check passed\n",
+    );
+  });
+
+  it("is well without any check", () => expect(ask([], "readyz")).toEqual([200, "ok"]));
+
+  it("bounds what a check says", () => {
+    const body = ask([check("long", "ready", false, "x".repeat(100_000))], "readyz")[1] as string;
+    expect(body.length).toBeLessThan(1_000);
+  });
+
+  it.each([
+    ["readyz", "alive", 200],
+    ["readyz", "Fetched", 503],
+    ["readyz", "torn", 503],
+    ["livez", "Fetched", 404],
+    ["readyz", "nobody", 404],
+  ] as const)("/%s/%s is %i", (endpoint, name, status) => {
+    expect(singleHealthReply({ checks, endpoint, withholdReasons: false }, name).status).toBe(status);
+  });
+});

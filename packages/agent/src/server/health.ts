@@ -1,0 +1,77 @@
+import { type HealthCheck, type HealthResult, messageOf } from "@nodekeeper/core/lib";
+import { type Reply, textReply } from "./reply.ts";
+
+// Without an end of line, as the kube-apiserver answers: probes compare the whole body.
+const allIsWell: Reply = { ...textReply(200, ""), body: "ok" };
+
+/** The health endpoints by name, and which checks each asks. */
+export const healthEndpoints = ["livez", "readyz", "healthz"] as const;
+export type HealthEndpoint = (typeof healthEndpoints)[number];
+
+// A check may quote what a plugin said; one line of this length says enough.
+const LONGEST_MESSAGE = 500;
+
+export interface HealthQuestion {
+  endpoint: HealthEndpoint;
+  checks: readonly HealthCheck[];
+  /** As kube-apiserver does: a caller without authentication learns which check fails, and not why. */
+  withholdReasons: boolean;
+}
+
+/**
+ * Answers /livez, /readyz and /healthz as the kube-apiserver does: "ok", or with `?verbose` or on failure a line for
+ * each check. `?exclude=name` (repeatable) leaves a check out. Status 200 or 503.
+ * livez asks checks of kind `live`; readyz and healthz ask all.
+ */
+export function healthReply(question: HealthQuestion, query: URLSearchParams): Reply {
+  const { endpoint } = question;
+  const asked = checksOf(question);
+  const excluded = new Set(query.getAll("exclude"));
+  const lines: string[] = [];
+  let failed = false;
+  for (const check of asked) {
+    if (excluded.delete(check.name)) {
+      lines.push(`[+]${check.name} excluded: ok`);
+      continue;
+    }
+    const { ok, message, warning } = resultOf(check, question);
+    failed ||= !ok;
+    if (!ok) lines.push(`[-]${check.name} failed: ${message}`);
+    else lines.push(warning ? `[+]${check.name} ok, but: ${warning}` : `[+]${check.name} ok`);
+  }
+  if (!failed && !query.has("verbose")) return allIsWell;
+  for (const name of excluded)
+    lines.push(`warn: no check named ${JSON.stringify(name.slice(0, 100))} to exclude`);
+  lines.push(`${endpoint} check ${failed ? "failed" : "passed"}`);
+  return textReply(failed ? 503 : 200, lines.join("\n"));
+}
+
+/** Answers /readyz/<name> and the like: that check alone; 404 where the endpoint does not ask it. */
+export function singleHealthReply(question: HealthQuestion, name: string): Reply {
+  const check = checksOf(question).find((each) => each.name === name);
+  if (!check) return textReply(404, `no check named ${JSON.stringify(name.slice(0, 100))}`);
+  const { ok, message } = resultOf(check, question);
+  return ok ? allIsWell : textReply(503, `failed: ${message}`);
+}
+
+function checksOf({ checks, endpoint }: HealthQuestion): readonly HealthCheck[] {
+  return endpoint === "livez" ? checks.filter((check) => check.kind === "live") : checks;
+}
+
+function resultOf(check: HealthCheck, { withholdReasons }: HealthQuestion): HealthResult {
+  const { ok, message, warning } = runCheck(check);
+  if (withholdReasons) return { ok, message: "reason withheld" };
+  return { ok, message: oneLine(message), ...(warning ? { warning: oneLine(warning) } : {}) };
+}
+
+function runCheck(check: HealthCheck): HealthResult {
+  try {
+    return check.check();
+  } catch (error) {
+    return { ok: false, message: messageOf(error) };
+  }
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").slice(0, LONGEST_MESSAGE);
+}

@@ -1,0 +1,31 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLogger, stopped, systemClock } from "@nodekeeper/core/lib";
+import { eventually } from "@nodekeeper/testing/until";
+import { expect, it, vi } from "vitest";
+import { LocalApi } from "./local-api.ts";
+
+it("says why it can't be served, from the first try on, and once", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "nk-api-"));
+  writeFileSync(join(folder, "file"), "");
+  const lines: Record<string, unknown>[] = [];
+  const log = createLogger("info", { write: (line) => void lines.push(JSON.parse(line)) });
+  const tries = vi.fn();
+  // No wait between tries is worth a test's time.
+  const clock = { ...systemClock, sleep: (_: number, signal?: AbortSignal) => systemClock.sleep(10, signal) };
+  const api = new LocalApi({ path: join(folder, "file", "agent.sock"), addServices: tries, clock, log });
+  const controller = new AbortController();
+  const running = api.run(controller.signal);
+  await eventually(() => expect(tries.mock.calls.length).toBeGreaterThan(2));
+  controller.abort(stopped("test is over"));
+  await running;
+  rmSync(folder, { recursive: true });
+  expect(lines.map(({ v, msg }) => `${v}: ${msg}`)).toEqual([
+    "warn: local API can't be served, will be tried again",
+  ]);
+  expect(api.healthCheck().check()).toMatchObject({
+    ok: false,
+    message: expect.stringContaining("local API"),
+  });
+});

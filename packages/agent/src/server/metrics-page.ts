@@ -1,0 +1,40 @@
+import { type Clock, type Registry, SharedWork, withDeadline } from "@nodekeeper/core/lib";
+import { HANDLER_DEADLINE_MS } from "./api.ts";
+import type { Reply } from "./reply.ts";
+
+/** Rendering all series takes tens of milliseconds of the only thread. */
+const RENDER_INTERVAL_MS = 1_000;
+
+/** The body of `/metrics`. It is rendered at most once a second, whatever the number of requests. */
+export class MetricsPage {
+  readonly #registry: Registry;
+  readonly #clock: Clock;
+  // A collector that hangs holds one rendering, not one for each scrape.
+  readonly #rendering = new SharedWork(() => this.#render(), { outlivesCallers: true });
+  #last: { body: string; startedAt: number } | undefined;
+
+  constructor(registry: Registry, clock: Clock) {
+    this.#registry = registry;
+    this.#clock = clock;
+  }
+
+  /** The metrics as they were at most a second ago. Throws `deadline` where a collector hangs. */
+  async reply(signal: AbortSignal): Promise<Reply> {
+    const body = await withDeadline(this.#clock, HANDLER_DEADLINE_MS, "metrics", signal, (scope) =>
+      this.#body(scope),
+    );
+    return { status: 200, contentType: this.#registry.contentType, body };
+  }
+
+  async #body(signal: AbortSignal): Promise<string> {
+    const isRecent = this.#last && this.#clock.monotonic() - this.#last.startedAt < RENDER_INTERVAL_MS;
+    return isRecent ? this.#last!.body : await this.#rendering.join(signal);
+  }
+
+  async #render(): Promise<string> {
+    const startedAt = this.#clock.monotonic();
+    const body = await this.#registry.metrics();
+    this.#last = { body, startedAt };
+    return body;
+  }
+}

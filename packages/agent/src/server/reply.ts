@@ -1,0 +1,42 @@
+import type { ErrorCode } from "@nodekeeper/core/lib";
+
+/** A whole answer, before it is written. */
+export interface Reply {
+  status: number;
+  contentType: string;
+  body: string;
+  headers?: Record<string, string>;
+}
+
+/** The HTTP status for each error code; the one place where they meet. */
+export const statusOfCode: Readonly<Record<ErrorCode, number>> = {
+  invalid: 400,
+  notFound: 404,
+  conflict: 409,
+  forbidden: 403,
+  unauthenticated: 401,
+  throttled: 429,
+  unavailable: 503,
+  deadline: 504,
+  gone: 410,
+  unsupported: 501,
+  exhausted: 413,
+  corrupt: 500,
+  stopped: 503,
+  internal: 500,
+};
+
+export function textReply(status: number, text: string): Reply {
+  return { status, contentType: "text/plain; charset=utf-8", body: text.endsWith("\n") ? text : `${text}\n` };
+}
+
+export function jsonReply(status: number, value: unknown): Reply {
+  return { status, contentType: "application/json", body: `${JSON.stringify(value ?? null)}\n` };
+}
+
+/** { "error": { "code", "message" } } with the code's status. */
+export function errorReply(code: ErrorCode, message: string, retryAfterMs?: number): Reply {
+  const reply = jsonReply(statusOfCode[code], { error: { code, message } });
+  if (retryAfterMs === undefined) return reply;
+  return { ...reply, headers: { "Retry-After": String(Math.ceil(retryAfterMs / 1000)) } };
+}

@@ -1,0 +1,117 @@
+import { setImmediate } from "node:timers/promises";
+import {
+  type Clock,
+  codeOf,
+  type HealthCheck,
+  messageOf,
+  NodekeeperError,
+  type Registry,
+  Semaphore,
+} from "@nodekeeper/core/lib";
+import { API_ROOT, indexRoutes, type JsonRoute, routeList, routeReply } from "./api.ts";
+import { type HealthEndpoint, healthEndpoints, healthReply, singleHealthReply } from "./health.ts";
+import { MetricsPage } from "./metrics-page.ts";
+import { errorReply, type Reply, textReply } from "./reply.ts";
+
+export interface RouterOptions {
+  checks: readonly HealthCheck[];
+  registry: Registry;
+  routes: readonly JsonRoute[];
+  clock: Clock;
+  /** Whether health answers leave out why a check fails, for callers that are not authenticated. */
+  withholdReasons: boolean;
+}
+
+/** Whether a path is answered without authentication also beyond loopback: health, for the kubelet's probes. */
+export function isPublic(path: string): boolean {
+  const [, first] = path.split("/");
+  return healthEndpoints.some((name) => name === first);
+}
+
+/** An answer, and under which name it is counted: a name of ours, never the client's path. */
+export interface Routed {
+  handler: string;
+  reply: Reply;
+}
+
+// Below the number of connections: there is always one for the kubelet's probes.
+const HANDLERS_AT_ONCE = 2;
+const MAX_WAITING_REQUESTS = 30;
+const RETRY_AFTER_MS = 1_000;
+
+/** Finds what a GET request asks for, and answers it. */
+export class Router {
+  readonly #options: RouterOptions;
+  readonly #routes: ReadonlyMap<string, JsonRoute>;
+  readonly #metrics: MetricsPage;
+  readonly #handlers = new Semaphore({ permits: HANDLERS_AT_ONCE, maxWaiting: MAX_WAITING_REQUESTS });
+
+  /** Throws `invalid` for routes or checks that stand in each other's way. */
+  constructor(options: RouterOptions) {
+    this.#options = options;
+    this.#routes = indexRoutes(options.routes);
+    this.#metrics = new MetricsPage(options.registry, options.clock);
+    const names = options.checks.map((check) => check.name);
+    const twice = names.find((name, at) => names.indexOf(name) !== at);
+    if (twice !== undefined) throw new NodekeeperError("invalid", `health check ${twice} is there twice`);
+  }
+
+  async answer(path: string, query: URLSearchParams, signal: AbortSignal): Promise<Routed> {
+    if (path === "/") return { handler: "/", reply: this.#index() };
+    if (path === "/metrics") return { handler: path, reply: await this.#metrics.reply(signal) };
+    const health = this.#health(path, query);
+    if (health) return health;
+    if (path === API_ROOT || path === `${API_ROOT}/`) {
+      return { handler: API_ROOT, reply: routeList(this.#options.routes) };
+    }
+    const route = path.startsWith(`${API_ROOT}/`)
+      ? this.#routes.get(path.slice(API_ROOT.length + 1))
+      : undefined;
+    if (route)
+      return { handler: `${API_ROOT}/${route.path}`, reply: await this.#route(route, query, signal) };
+    const shown = path.slice(0, 200);
+    if (!path.startsWith("/api/"))
+      return { handler: "other", reply: textReply(404, `nothing at ${shown}; see /`) };
+    return {
+      handler: "other",
+      reply: errorReply("notFound", `no route ${shown}; GET ${API_ROOT} lists them`),
+    };
+  }
+
+  // Health and metrics do not pass through here: they answer whatever waits for a handler.
+  async #route(route: JsonRoute, query: URLSearchParams, signal: AbortSignal): Promise<Reply> {
+    try {
+      return await this.#handlers.run(signal, async () => {
+        // The event loop turns between two handlers, so that no number of requests holds up the agent's other work.
+        await setImmediate();
+        return await routeReply(route, query, this.#options.clock, signal);
+      });
+    } catch (error) {
+      return errorReply(codeOf(error), messageOf(error), RETRY_AFTER_MS);
+    }
+  }
+
+  #health(path: string, query: URLSearchParams): Routed | undefined {
+    const [, first = "", ...rest] = path.split("/");
+    const endpoint = healthEndpoints.find((name): name is HealthEndpoint => name === first);
+    if (!endpoint) return undefined;
+    const name = rest.join("/");
+    const asked = { ...this.#options, endpoint };
+    const reply = name ? singleHealthReply(asked, name) : healthReply(asked, query);
+    return { handler: `/${endpoint}`, reply };
+  }
+
+  #index(): Reply {
+    const { checks, routes } = this.#options;
+    const lines = [
+      "Nodekeeper",
+      "",
+      "/livez /readyz /healthz   health; ?verbose names the checks, ?exclude=<name> leaves one out",
+      ...checks.map((check) => `  /readyz/${check.name}`),
+      "/metrics   Prometheus metrics",
+      `${API_ROOT}   the JSON API`,
+      ...routes.map((route) => `  ${API_ROOT}/${route.path}   ${route.summary}`),
+    ];
+    return textReply(200, lines.join("\n"));
+  }
+}

@@ -1,0 +1,77 @@
+import { readFile } from "node:fs/promises";
+import { createSecureContext } from "node:tls";
+import { type Clock, type Logger, messageOf, NodekeeperError, stampOf } from "@nodekeeper/core/lib";
+
+export interface ServingCertificateOptions {
+  /** PEM: the server's certificate, and those between it and its authority. */
+  certFile: string;
+  /** PEM: its private key. */
+  privateKeyFile: string;
+  clock: Clock;
+  log: Logger;
+}
+
+/** A certificate and its key, in PEM. */
+export interface CertificatePair {
+  cert: string;
+  key: string;
+}
+
+// cert-manager and the kubelet renew certificates hours before they expire.
+const RECHECK_MS = 10_000;
+
+/** The server's certificate from files that are renewed while the agent runs. */
+export class ServingCertificate {
+  readonly #options: ServingCertificateOptions;
+  #stamp = "";
+
+  constructor(options: ServingCertificateOptions) {
+    this.#options = options;
+  }
+
+  /** Reads the files. Throws `invalid`, naming them, where they can't be read or do not belong together. */
+  async read(): Promise<CertificatePair> {
+    const { certFile, privateKeyFile } = this.#options;
+    try {
+      const stamp = await this.#currentStamp();
+      const [cert, key] = await Promise.all([readFile(certFile, "utf8"), readFile(privateKeyFile, "utf8")]);
+      createSecureContext({ cert, key });
+      // Only now: what could not be read is tried again, whether the files change or not.
+      this.#stamp = stamp;
+      return { cert, key };
+    } catch (error) {
+      // OpenSSL's messages name no file.
+      const message = `server.tlsCertFile ${certFile} and server.tlsPrivateKeyFile ${privateKeyFile} can't be used`;
+      throw new NodekeeperError("invalid", `${message}: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  /** Calls back with each pair that takes the place of the one read last, until the signal aborts. A bad one is logged. */
+  async watch(signal: AbortSignal, onChange: (pair: CertificatePair) => void): Promise<void> {
+    const { clock, log, certFile } = this.#options;
+    let lastError = "";
+    while (!signal.aborted) {
+      await clock.sleep(RECHECK_MS, signal).catch(() => {});
+      if (signal.aborted) return;
+      try {
+        if ((await this.#currentStamp()) === this.#stamp) continue;
+        onChange(await this.read());
+        lastError = "";
+        log.info({ file: certFile }, "Serving certificate reloaded");
+      } catch (error) {
+        const message = messageOf(error);
+        if (message !== lastError)
+          log.warn(
+            { err: error, file: certFile },
+            "Serving certificate can't be reloaded; the last one stays",
+          );
+        lastError = message;
+      }
+    }
+  }
+
+  async #currentStamp(): Promise<string> {
+    const { certFile, privateKeyFile } = this.#options;
+    return (await Promise.all([certFile, privateKeyFile].map(stampOf))).join(" ");
+  }
+}

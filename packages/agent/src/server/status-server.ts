@@ -1,0 +1,290 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import {
+  type Clock,
+  childScope,
+  codeOf,
+  isLoopback,
+  type Logger,
+  messageOf,
+  NodekeeperError,
+  type Runnable,
+  Semaphore,
+  stopped,
+} from "@nodekeeper/core/lib";
+import { formatAddress, type ListenAddress, parseListenAddress } from "./address.ts";
+import { ConnectionLimit } from "./connection-limit.ts";
+import type { AccessCheck } from "./delegated-access.ts";
+import { isHostAllowed } from "./host-guard.ts";
+import { createServerMetrics, type ServerMetrics } from "./metrics.ts";
+import { errorReply, type Reply } from "./reply.ts";
+import { isPublic, type Routed, Router, type RouterOptions } from "./router.ts";
+import type { CertificatePair, ServingCertificate } from "./serving-certificate.ts";
+
+/** How requests from other machines are served. */
+export interface RemoteAccess {
+  certificate: ServingCertificate;
+  /** Asked for each request but those for health. */
+  check: AccessCheck;
+}
+
+export interface StatusServerOptions extends Omit<RouterOptions, "withholdReasons"> {
+  /** "127.0.0.1:10290"; port 0 lets the system choose. */
+  address: string;
+  /** Required for an address beyond loopback, and used there only: on loopback it is HTTP, open to the machine's users. */
+  remote?: RemoteAccess;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Most connections at once. Beyond them the one that was used longest ago is closed. */
+export const MAX_CONNECTIONS = 64;
+
+// Health answers at once. Everything else may wait, for the API server or a collector, and must leave connections for it.
+const REQUESTS_AT_ONCE = 48;
+
+const HEADERS_TIMEOUT_MS = 5_000;
+const REQUEST_TIMEOUT_MS = 10_000;
+// Longer than a handler may take; ends clients that do not read their answer.
+const SOCKET_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_MS = 5_000;
+const HANDSHAKE_TIMEOUT_MS = 5_000;
+const MAX_HEADER_BYTES = 16 * 1024;
+// Answers under way get this long to finish when the server stops.
+const STOP_GRACE_MS = 500;
+
+/** Makes the status server. Throws `invalid` for an address, route or check that can't or must not be served. */
+export function createStatusServer(options: StatusServerOptions): StatusServer {
+  return new StatusServer(options);
+}
+
+/** Health, metrics and the JSON API over HTTP, for reading only. */
+export class StatusServer implements Runnable {
+  readonly name = "status-server";
+  readonly #options: StatusServerOptions;
+  readonly #configured: ListenAddress;
+  /** Undefined on loopback. */
+  readonly #remote: RemoteAccess | undefined;
+  readonly #router: Router;
+  readonly #metrics: ServerMetrics;
+  readonly #connections: ConnectionLimit;
+  readonly #places = new Semaphore({ permits: REQUESTS_AT_ONCE, maxWaiting: 0 });
+  readonly #listening = Promise.withResolvers<string>();
+  #bound: AddressInfo | undefined;
+
+  constructor(options: StatusServerOptions) {
+    this.#options = options;
+    this.#configured = parseListenAddress(options.address);
+    this.#remote = remoteOf(options, this.#configured);
+    this.#router = new Router({ ...options, withholdReasons: this.#remote !== undefined });
+    this.#metrics = createServerMetrics(options.registry);
+    this.#connections = new ConnectionLimit(MAX_CONNECTIONS, () => this.#metrics.refusedConnections.inc());
+    // Whoever does not wait for it learns of a failure from run.
+    this.#listening.promise.catch(() => {});
+  }
+
+  /** The address bound, with the real port; undefined while the server does not listen. */
+  get address(): string | undefined {
+    return this.#bound && formatAddress(this.#bound.address, this.#bound.port);
+  }
+
+  /** Resolves with the bound address once `run` listens; rejects when it can't. */
+  whenListening(): Promise<string> {
+    return this.#listening.promise;
+  }
+
+  /** Serves until the signal aborts; then stops within a second. Throws when the address can't be bound. May run once. */
+  async run(signal: AbortSignal): Promise<void> {
+    using scope = childScope(signal);
+    let server: Server;
+    try {
+      signal.throwIfAborted();
+      server = await this.#createServer(scope.signal);
+      await listen(server, this.#configured);
+    } catch (error) {
+      this.#listening.reject(error);
+      if (signal.aborted) return;
+      throw error;
+    }
+    this.#bound = server.address() as AddressInfo;
+    this.#options.log.info({ address: this.address }, "Status server listens");
+    this.#listening.resolve(this.address!);
+    try {
+      await failureOrAbort(server, signal);
+    } finally {
+      scope.abort(stopped("the status server stops"));
+      await this.#close(server);
+      this.#bound = undefined;
+    }
+  }
+
+  async #createServer(signal: AbortSignal): Promise<Server> {
+    const options = {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: 1_000,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    };
+    const serve = (request: IncomingMessage, response: ServerResponse) =>
+      void this.#serve(request, response, signal);
+    const certificate = this.#remote?.certificate;
+    const server = certificate
+      ? createTlsServer(
+          { ...options, ...(await certificate.read()), handshakeTimeout: HANDSHAKE_TIMEOUT_MS },
+          serve,
+        )
+      : createServer(options, serve);
+    if (certificate)
+      void certificate.watch(signal, (pair: CertificatePair) => (server as TlsServer).setSecureContext(pair));
+    server.on("connection", (socket) => this.#connections.admit(socket));
+    server.setTimeout(SOCKET_TIMEOUT_MS);
+    return server;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
+    const begin = this.#options.clock.monotonic();
+    const { socket } = request;
+    if (!this.#connections.begin(socket)) return;
+    using scope = childScope(signal);
+    const onClose = () => scope.abort(stopped("the client closed the connection"));
+    response.once("close", onClose);
+    const { handler, reply } = await this.#answer(request, scope.signal);
+    response.off("close", onClose);
+    this.#metrics.requests.inc({ handler, code: reply.status });
+    this.#metrics.duration.observe({ handler }, (this.#options.clock.monotonic() - begin) / 1000);
+    // What is pipelined behind a request ends with its answer: RFC 9112, 9.3.2, has clients send it again.
+    send(request, response, reply, signal.aborted || this.#connections.isPipelined(socket));
+    this.#connections.end(socket);
+  }
+
+  async #answer(request: IncomingMessage, signal: AbortSignal): Promise<Routed> {
+    try {
+      const refusal = this.#refusal(request);
+      if (refusal) return { handler: "refused", reply: refusal };
+      const target = request.url ?? "/";
+      const url = URL.parse(target.startsWith("/") ? `http://localhost${target}` : target);
+      if (!url)
+        return { handler: "refused", reply: errorReply("invalid", "the request's path is not a URL path") };
+      const route = () => this.#router.answer(url.pathname, url.searchParams, signal);
+      if (isPublic(url.pathname)) return await route();
+      return await this.#places.run(signal, async () => {
+        if (this.#remote) await this.#authorize(request, url.pathname, signal);
+        return await route();
+      });
+    } catch (error) {
+      return { handler: "refused", reply: refusalReply(error) };
+    }
+  }
+
+  async #authorize(request: IncomingMessage, path: string, signal: AbortSignal): Promise<void> {
+    const token = /^bearer +(\S+) *$/i.exec(request.headers.authorization ?? "")?.[1];
+    await this.#remote?.check({ token, verb: (request.method ?? "").toLowerCase(), path }, signal);
+  }
+
+  #refusal(request: IncomingMessage): Reply | undefined {
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      const reply = errorReply("unsupported", `method ${request.method} is not served; GET and HEAD are`);
+      return { ...reply, status: 405, headers: { Allow: "GET, HEAD" } };
+    }
+    const { host } = request.headers;
+    if (isHostAllowed(host, this.#configured.host, this.#bound?.address ?? this.#configured.host))
+      return undefined;
+    const shown = JSON.stringify(host?.slice(0, 100));
+    return errorReply(
+      "forbidden",
+      `host ${shown} is not a name of this server; use localhost or its address`,
+    );
+  }
+
+  async #close(server: Server): Promise<void> {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeIdleConnections();
+    const timer = this.#options.clock.after(STOP_GRACE_MS, () => server.closeAllConnections());
+    await closed;
+    timer.cancel();
+  }
+}
+
+// Nothing of the node leaves the machine readable by all.
+function remoteOf(options: StatusServerOptions, { host }: ListenAddress): RemoteAccess | undefined {
+  if (isLoopback(host)) return undefined;
+  if (options.remote) return options.remote;
+  throw new NodekeeperError(
+    "invalid",
+    `server.address ${options.address} can be reached from other machines: it needs a certificate, and requests to be authorized`,
+  );
+}
+
+function refusalReply(error: unknown): Reply {
+  const code = codeOf(error);
+  const reply = errorReply(
+    code,
+    messageOf(error),
+    error instanceof NodekeeperError ? error.retryAfterMs : undefined,
+  );
+  if (code !== "unauthenticated") return reply;
+  return { ...reply, headers: { ...reply.headers, "WWW-Authenticate": 'Bearer realm="nodekeeper"' } };
+}
+
+function send(request: IncomingMessage, response: ServerResponse, reply: Reply, stopping: boolean): void {
+  if (response.destroyed) return;
+  const hasBody =
+    request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
+  response.writeHead(reply.status, {
+    "Content-Type": reply.contentType,
+    "Content-Length": Buffer.byteLength(reply.body),
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    // A body that is not read must not be taken for the next request.
+    ...(hasBody || stopping ? { Connection: "close" } : {}),
+    ...reply.headers,
+  });
+  response.end(request.method === "HEAD" ? undefined : reply.body);
+}
+
+function listen(server: Server, { host, port }: ListenAddress): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: NodeJS.ErrnoException) => reject(bindError(formatAddress(host, port), error));
+    server.once("error", onError);
+    server.listen({ host, port }, () => {
+      server.off("error", onError);
+      resolve();
+    });
+  });
+}
+
+function bindError(address: string, error: NodeJS.ErrnoException): NodekeeperError {
+  const cause = { cause: error };
+  switch (error.code) {
+    case "EADDRINUSE":
+      return new NodekeeperError("conflict", `status server: another process listens on ${address}`, cause);
+    case "EACCES":
+      return new NodekeeperError("forbidden", `status server: not allowed to listen on ${address}`, cause);
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+      return new NodekeeperError(
+        "invalid",
+        `status server: ${address} is not an address of this machine`,
+        cause,
+      );
+    default:
+      return new NodekeeperError("unavailable", `status server: can't listen on ${address}`, cause);
+  }
+}
+
+function failureOrAbort(server: Server, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const finish = (settle: () => void) => {
+      signal.removeEventListener("abort", onAbort);
+      server.off("error", onError);
+      settle();
+    };
+    const onAbort = () => finish(resolve);
+    const onError = (error: Error) => finish(() => reject(error));
+    if (signal.aborted) return resolve();
+    signal.addEventListener("abort", onAbort, { once: true });
+    server.on("error", onError);
+  });
+}

@@ -1,0 +1,188 @@
+import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import {
+  type Clock,
+  type HealthCheck,
+  type HealthResult,
+  type Logger,
+  messageOf,
+  NodekeeperError,
+} from "@nodekeeper/core/lib";
+import { DirectoryLock } from "./directory-lock.ts";
+import { NewerSchemaError } from "./migrations.ts";
+import { type OpenedDatabase, openFile, openInMemory, setAside } from "./open-file.ts";
+import { isCorruption, isDiskTrouble } from "./sqlite-errors.ts";
+
+const FILE_NAME = "nodekeeper.db";
+
+export interface StateDatabaseOptions {
+  /** Absolute path of the folder; made with mode 0700 where missing. */
+  directory: string;
+  clock: Clock;
+  log: Logger;
+  /** Another one for each boot of the machine. Default: the kernel's. */
+  bootId?: string;
+}
+
+/** How a database stands with its disk. */
+interface Disk {
+  /** Undefined where the directory can't be written at all. */
+  lock: DirectoryLock | undefined;
+  /** Where an unusable predecessor was set aside, if there was one. */
+  setAside: string | undefined;
+  /** Why it is kept in memory. */
+  trouble: string | undefined;
+}
+
+/**
+ * The one file in which the agent keeps what must survive it: SQLite in WAL mode, in a directory that is locked.
+ *
+ * 1. A commit survives SIGKILL of the agent at any point; the last commits before a power cut may be lost, the file not.
+ * 2. Of several agents with one directory, the first has it; the others do not start. A full disk changes nothing about
+ *    that; where not even the lock's file can be opened, they do not notice each other.
+ * 3. A file that can't be read, or that a newer agent wrote, is set aside, never changed or removed.
+ * 4. Where the disk is full, read-only or broken, the database is kept in memory and the health check fails.
+ */
+export class StateDatabase implements Disposable {
+  readonly connection: DatabaseSync;
+  /** Where an unusable predecessor was set aside, if there was one. */
+  readonly setAside: string | undefined;
+  /** Commits of an earlier agent may be missing: the machine went down with the file open, or it could not be written. */
+  readonly mayHaveLostCommits: boolean;
+  readonly #path: string;
+  readonly #log: Logger;
+  readonly #disk: Disk;
+  readonly #inode: bigint | undefined;
+  #wasRemoved = false;
+
+  private constructor(opened: OpenedDatabase, path: string, log: Logger, disk: Disk) {
+    this.connection = opened.connection;
+    this.mayHaveLostCommits = opened.mayHaveLostCommits;
+    this.setAside = disk.setAside;
+    this.#path = path;
+    this.#log = log;
+    this.#disk = disk;
+    this.#inode = disk.trouble === undefined ? inodeOf(path) : undefined;
+  }
+
+  /**
+   * Opens the database, or makes it. Throws `conflict` that names the agent which has the directory, `invalid` where the
+   * path can't be a directory's.
+   */
+  static open({ directory, clock, log, bootId = kernelBootId() }: StateDatabaseOptions): StateDatabase {
+    const path = join(directory, FILE_NAME);
+    let lock: DirectoryLock | undefined;
+    try {
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      lock = DirectoryLock.take(directory, clock.now());
+      const { opened, aside } = openUsable(path, bootId, clock.now(), log);
+      return new StateDatabase(opened, path, log, { lock, setAside: aside, trouble: undefined });
+    } catch (error) {
+      if (!isDiskTrouble(error)) {
+        lock?.[Symbol.dispose]();
+        throw openError(directory, error);
+      }
+      const trouble = messageOf(error);
+      log.error(
+        { err: error, path },
+        "state database can't be written: the agent runs on what it keeps in memory",
+      );
+      return new StateDatabase(openInMemory(path), path, log, {
+        // A full disk is no reason to have two agents evict from one node.
+        lock,
+        setAside: undefined,
+        trouble,
+      });
+    }
+  }
+
+  /** Runs `work` in one transaction: all of it is kept, or nothing. */
+  transaction<T>(work: () => T): T {
+    this.connection.exec("BEGIN IMMEDIATE");
+    try {
+      const result = work();
+      this.connection.exec("COMMIT");
+      return result;
+    } catch (error) {
+      // A full disk rolls back by itself; a second ROLLBACK would hide the first error.
+      if (this.connection.isTransaction) this.connection.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  /** Fails while what the agent writes would be lost with it: it is kept in memory, or its file was removed. */
+  healthCheck(): HealthCheck {
+    return { name: "StateDatabaseReady", kind: "ready", check: () => this.#health() };
+  }
+
+  close(): void {
+    if (this.connection.isOpen) this.connection.close();
+    this.#disk.lock?.[Symbol.dispose]();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #health(): HealthResult {
+    const { trouble } = this.#disk;
+    if (trouble !== undefined) {
+      const message = `kept in memory, ${this.#path} could not be written at the start: ${trouble}; restart the agent when it can`;
+      return { ok: false, message };
+    }
+    if (this.#inode === inodeOf(this.#path)) return { ok: true, message: this.#path };
+    if (!this.#wasRemoved) {
+      this.#log.error({ path: this.#path }, "state database was removed or replaced under the running agent");
+    }
+    this.#wasRemoved = true;
+    const message = `${this.#path} was removed or replaced under the running agent: what it writes is lost at its end; restart it`;
+    return { ok: false, message };
+  }
+}
+
+// A file that can't be used is set aside, and a new one started.
+function openUsable(path: string, bootId: string, now: number, log: Logger) {
+  try {
+    return { opened: openFile(path, bootId), aside: undefined };
+  } catch (error) {
+    if (error instanceof NewerSchemaError) {
+      const aside = setAside(path, `schema-${error.version}`, now);
+      log.warn(
+        { err: error, path, setAside: aside },
+        "state database is of a newer agent: set aside, starting a new one",
+      );
+      return { opened: openFile(path, bootId), aside };
+    }
+    if (!isCorruption(error)) throw error;
+    const aside = setAside(path, "corrupt", now);
+    log.error(
+      { err: error, path, setAside: aside },
+      "state database is corrupt: set aside, starting a new one",
+    );
+    return { opened: openFile(path, bootId), aside };
+  }
+}
+
+function inodeOf(path: string): bigint | undefined {
+  try {
+    return statSync(path, { bigint: true }).ino;
+  } catch {
+    return undefined;
+  }
+}
+
+function kernelBootId(): string {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  } catch {
+    return "unknown";
+  }
+}
+
+function openError(directory: string, error: unknown): unknown {
+  if (error instanceof NodekeeperError) return error;
+  return new NodekeeperError("invalid", `state directory ${directory} can't be made or used`, {
+    cause: error,
+  });
+}

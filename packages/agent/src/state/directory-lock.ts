@@ -1,0 +1,77 @@
+import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import { isBusy } from "./sqlite-errors.ts";
+
+const LOCK_FILE = "nodekeeper.lock";
+const HOLDER_FILE = "nodekeeper.pid";
+// A predecessor that is being stopped lets go within its stop deadline, or is killed.
+const WAIT_MS = 2_000;
+
+/** Who holds a state directory, as it wrote about itself. */
+interface Holder {
+  pid: number;
+  /** In a pod the pid says little: the name of the pod. */
+  host: string;
+  /** RFC 3339. */
+  since: string;
+}
+
+/**
+ * The right to use a state directory: one process at a time. The lock is the kernel's (SQLite takes a POSIX record
+ * lock on an empty file), so it ends with the process, however that ends.
+ */
+export class DirectoryLock implements Disposable {
+  readonly #connection: DatabaseSync;
+
+  private constructor(connection: DatabaseSync) {
+    this.#connection = connection;
+  }
+
+  /**
+   * Takes the lock, waiting at most 2 s.
+   * @param now wall milliseconds
+   * Throws `conflict` that names the holder; what SQLite throws where the directory can't be written.
+   */
+  static take(directory: string, now: number): DirectoryLock {
+    const path = join(directory, LOCK_FILE);
+    closeSync(openSync(path, "a", 0o600));
+    const connection = new DatabaseSync(path, { timeout: WAIT_MS });
+    try {
+      // Nothing is ever written to it: it needs no journal on the disk.
+      connection.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+    } catch (error) {
+      connection.close();
+      if (!isBusy(error)) throw error;
+      throw new NodekeeperError(
+        "conflict",
+        `state directory ${directory} is in use by ${holderOf(directory)}`,
+      );
+    }
+    introduce(directory, now);
+    return new DirectoryLock(connection);
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#connection.isOpen) this.#connection.close();
+  }
+}
+
+// For people: without room for it, the lock holds all the same.
+function introduce(directory: string, now: number): void {
+  const holder: Holder = { pid: process.pid, host: hostname(), since: new Date(now).toISOString() };
+  try {
+    writeFileSync(join(directory, HOLDER_FILE), `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+  } catch {}
+}
+
+function holderOf(directory: string): string {
+  try {
+    const { pid, host, since } = JSON.parse(readFileSync(join(directory, HOLDER_FILE), "utf8")) as Holder;
+    return `another agent: process ${pid} on ${host}, running since ${since}`;
+  } catch {
+    return `another agent (${join(directory, HOLDER_FILE)} does not say which)`;
+  }
+}

@@ -1,0 +1,147 @@
+import type { DatabaseSync } from "node:sqlite";
+import { NodekeeperError } from "@nodekeeper/core/lib";
+
+// Each entry takes the schema one version on. Entries are never changed after a release, only added.
+const migrations: readonly string[] = [
+  `CREATE TABLE reporter_content (
+     plugin     TEXT PRIMARY KEY,
+     content    BLOB NOT NULL,     -- GetReportContentResponse as the plugin sent it
+     updated_at INTEGER NOT NULL,  -- milliseconds since the epoch
+     stopped_at INTEGER            -- when the plugin was lost; NULL while it was served
+   ) STRICT;
+   CREATE TABLE published_part (
+     object   TEXT NOT NULL,       -- group/version/kind
+     part     TEXT NOT NULL,       -- main, status
+     body     TEXT NOT NULL,       -- what was last applied, as JSON
+     at       INTEGER NOT NULL,
+     PRIMARY KEY (object, part)
+   ) STRICT;`,
+  `CREATE TABLE lifecycle_log (
+     one  INTEGER PRIMARY KEY CHECK (one = 1),
+     id   TEXT NOT NULL,
+     last INTEGER NOT NULL         -- sequence number of the newest event
+   ) STRICT;
+   CREATE TABLE lifecycle_event (
+     sequence       INTEGER PRIMARY KEY,
+     at             INTEGER NOT NULL,  -- milliseconds since the epoch
+     type           TEXT NOT NULL,
+     pod_uid        TEXT NOT NULL,
+     namespace      TEXT NOT NULL,
+     name           TEXT NOT NULL,
+     container_id   TEXT,              -- NULL for an event of the whole pod
+     container_name TEXT,
+     container_kind TEXT,              -- container, sandbox
+     exit_code      INTEGER,
+     reason         TEXT NOT NULL
+   ) STRICT;
+   CREATE TABLE lifecycle_record (
+     pod_uid TEXT PRIMARY KEY,
+     record  TEXT NOT NULL             -- the pod as the events so far leave it, as JSON
+   ) STRICT;`,
+  `CREATE TABLE stand_in (
+     object  TEXT NOT NULL,        -- group/version/kind
+     part    TEXT NOT NULL,        -- main, status
+     plugin  TEXT NOT NULL,
+     content BLOB NOT NULL,        -- published instead of what the API server refuses, as GetReportContentResponse
+     PRIMARY KEY (object, part, plugin)
+   ) STRICT;`,
+  `CREATE TABLE boot (
+     one INTEGER PRIMARY KEY CHECK (one = 1),
+     id  TEXT NOT NULL             -- of the machine's boot in which the file was last opened
+   ) STRICT;`,
+  `CREATE TABLE eviction_state (
+     one   INTEGER PRIMARY KEY CHECK (one = 1),
+     state TEXT NOT NULL           -- what the last round left for the next, as JSON
+   ) STRICT;
+   CREATE TABLE eviction_base (
+     id   INTEGER PRIMARY KEY AUTOINCREMENT,
+     body BLOB NOT NULL            -- the pods of a round, which later ones refer to
+   ) STRICT;
+   CREATE TABLE eviction_round (
+     id   INTEGER PRIMARY KEY AUTOINCREMENT,
+     at   INTEGER NOT NULL,        -- milliseconds since the epoch
+     base INTEGER NOT NULL REFERENCES eviction_base (id),
+     body BLOB NOT NULL            -- input and decision
+   ) STRICT;
+   CREATE INDEX eviction_round_at ON eviction_round (at);
+   CREATE INDEX eviction_round_base ON eviction_round (base);
+   CREATE TABLE eviction_pod (
+     round     INTEGER NOT NULL REFERENCES eviction_round (id) ON DELETE CASCADE,
+     uid       TEXT NOT NULL,
+     namespace TEXT NOT NULL,
+     name      TEXT NOT NULL,
+     PRIMARY KEY (uid, round)
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX eviction_pod_round ON eviction_pod (round);
+   CREATE INDEX eviction_pod_name ON eviction_pod (namespace, name);
+   CREATE TABLE eviction_step (
+     id      INTEGER PRIMARY KEY,
+     uid     TEXT NOT NULL,
+     at      INTEGER NOT NULL,
+     message TEXT NOT NULL
+   ) STRICT;
+   CREATE INDEX eviction_step_uid ON eviction_step (uid);
+   CREATE INDEX eviction_step_at ON eviction_step (at);`,
+  // What is published is read from the API server: its managedFields cannot be lost or old.
+  `DROP TABLE published_part;`,
+  `CREATE TABLE node_pod (
+     uid       TEXT PRIMARY KEY,
+     namespace TEXT NOT NULL,
+     name      TEXT NOT NULL,
+     seen_at   INTEGER NOT NULL,   -- first seen, milliseconds since the epoch
+     left_at   INTEGER,            -- deleted from the API server; NULL while it is there
+     record    TEXT NOT NULL       -- the pod and how it ends, as JSON
+   ) STRICT;
+   CREATE INDEX node_pod_name ON node_pod (namespace, name);
+   CREATE INDEX node_pod_left ON node_pod (left_at);
+   CREATE TABLE node_event (
+     id      INTEGER PRIMARY KEY,
+     uid     TEXT NOT NULL,        -- of the pod; empty for an event of the node
+     at      INTEGER NOT NULL,
+     message TEXT NOT NULL
+   ) STRICT;
+   CREATE INDEX node_event_uid ON node_event (uid);
+   CREATE INDEX node_event_at ON node_event (at);
+   CREATE TABLE node_watch (
+     one        INTEGER PRIMARY KEY CHECK (one = 1),
+     watched_at INTEGER NOT NULL,  -- when the history was last known to be complete
+     cursor     TEXT               -- of the lifecycle log, read up to here; NULL where none was read
+   ) STRICT;`,
+];
+
+/** The file has a schema that this program does not know. */
+export class NewerSchemaError extends NodekeeperError {
+  /** Of the file. */
+  readonly version: number;
+
+  constructor(path: string, version: number, known: number) {
+    super(
+      "unsupported",
+      `${path} was written by a newer nodekeeper (schema ${version}; this one knows up to ${known})`,
+    );
+    this.version = version;
+  }
+}
+
+/**
+ * Brings the schema up to date in one transaction.
+ * Throws `unsupported` for a file of a newer agent.
+ */
+export function migrate(connection: DatabaseSync, path: string): void {
+  const { user_version: version } = connection.prepare("PRAGMA user_version").get() as {
+    user_version: number;
+  };
+  if (version === migrations.length) return;
+  if (version > migrations.length) {
+    throw new NewerSchemaError(path, version, migrations.length);
+  }
+  connection.exec("BEGIN IMMEDIATE");
+  try {
+    for (const migration of migrations.slice(version)) connection.exec(migration);
+    connection.exec(`PRAGMA user_version = ${migrations.length}`);
+    connection.exec("COMMIT");
+  } catch (error) {
+    if (connection.isTransaction) connection.exec("ROLLBACK");
+    throw error;
+  }
+}

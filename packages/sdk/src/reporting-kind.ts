@@ -1,0 +1,21 @@
+import { LatestValue } from "@nodekeeper/core/lib";
+import type { Server } from "nice-grpc";
+import { type Report, runReport } from "./run-report.ts";
+import type { PluginKind } from "./served-plugin.ts";
+
+/** A kind of plugin that reports: it has something to say by itself, and its service answers from the latest value. */
+export interface ReportingKind<T> extends Pick<PluginKind, "type" | "versions"> {
+  /** Everything the plugin has to say, again each time it changes. */
+  report: Report<T>;
+  addService(server: Server, latest: LatestValue<T[]>, stop: AbortSignal): void;
+}
+
+export function reportingKind<T>({ type, versions, report, addService }: ReportingKind<T>): PluginKind {
+  const latest = new LatestValue<T[]>();
+  return {
+    type,
+    versions,
+    addService: (server, { stop }) => addService(server, latest, stop),
+    work: ({ clock, log, stop }) => runReport(report, latest, clock, log, stop),
+  };
+}

@@ -1,0 +1,111 @@
+import type {
+  DeepPartial,
+  DeviceDriverServiceImplementation,
+  Pool,
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
+import type { RoundRequestsServiceImplementation } from "@nodekeeper/core/gen/nodekeeper/eviction/v1alpha1/api.ts";
+import type { RegistrationServiceImplementation } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
+import type {
+  ReportContent,
+  ReporterPluginServiceImplementation,
+} from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
+import { codeOf, type LatestValue } from "@nodekeeper/core/lib";
+import { ServerError, Status } from "nice-grpc";
+import { deltaOf } from "./device-delta.ts";
+
+/** What the agent said last. `waiting`: the agent has not answered yet. */
+export type RegistrationState =
+  | { state: "waiting" }
+  | { state: "registered" }
+  | { state: "refused"; reason: string };
+
+/** What the agent asks and tells at registration. */
+export function registrationService(
+  name: string,
+  { type, versions }: { type: string; versions: readonly string[] },
+  told: (state: RegistrationState) => void,
+): RegistrationServiceImplementation {
+  return {
+    // No endpoint: the registration socket serves everything, whatever path the agent sees it under.
+    getInfo: async () => ({ type, name, endpoint: "", supportedVersions: [...versions] }),
+    async notifyRegistrationStatus({ pluginRegistered, error }) {
+      told(pluginRegistered ? { state: "registered" } : { state: "refused", reason: error });
+      return {};
+    },
+  };
+}
+
+/** Content from the latest value. Calls wait for the first one; streams end when `stop` aborts. */
+export function reporterService(
+  latest: LatestValue<ReportContent[]>,
+  stop: AbortSignal,
+): ReporterPluginServiceImplementation {
+  return {
+    async getReportContent(_request, { signal }) {
+      const { value } = await ending(stop, latest.after(0, AbortSignal.any([signal, stop])));
+      return { content: value };
+    },
+    async *listAndWatchReportContent(_request, { signal }) {
+      const either = AbortSignal.any([signal, stop]);
+      for (let seen = 0; ; ) {
+        const { number, value } = await ending(stop, latest.after(seen, either));
+        seen = number;
+        yield { content: value };
+      }
+    },
+  };
+}
+
+/**
+ * Devices from the latest value; streams wait for the first one, and end when `stop` aborts. An agent that accepts deltas
+ * gets the whole state once, and then what has changed since the value that it got before.
+ */
+export function deviceService(
+  latest: LatestValue<DeepPartial<Pool>[]>,
+  stop: AbortSignal,
+): DeviceDriverServiceImplementation {
+  return {
+    async *listAndWatchDevices({ acceptsDeltas }, { signal }) {
+      const either = AbortSignal.any([signal, stop]);
+      let sent: { revision: bigint; value: DeepPartial<Pool>[] } | undefined;
+      for (let seen = 0; ; ) {
+        const { number, value } = await ending(stop, latest.after(seen, either));
+        seen = number;
+        const pools = acceptsDeltas && sent ? deltaOf(sent.value, value) : undefined;
+        // Where nothing has changed, the agent's state stays that of the revision before.
+        if (pools?.length === 0) continue;
+        const revision = BigInt(number);
+        yield sent && pools
+          ? { revision, delta: { baseRevision: sent.revision, pools } }
+          : { revision, pools: value };
+        sent = { revision, value };
+      }
+    },
+  };
+}
+
+/** A plugin's requests for rounds: the newest one that no call has taken yet. */
+export function roundRequestService(
+  latest: LatestValue<string>,
+  stop: AbortSignal,
+): RoundRequestsServiceImplementation {
+  return {
+    async waitForRequest(_request, { signal }) {
+      const reason = await ending(stop, latest.take(AbortSignal.any([signal, stop])));
+      return { reason };
+    },
+  };
+}
+
+async function ending<T>(stop: AbortSignal, value: Promise<T>): Promise<T> {
+  try {
+    return await value;
+  } catch (error) {
+    if (stop.aborted || codeOf(error) === "stopped") throw stopping();
+    throw error;
+  }
+}
+
+export function stopping(): ServerError {
+  return new ServerError(Status.UNAVAILABLE, "the plugin is stopping");
+}

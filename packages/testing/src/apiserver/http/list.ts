@@ -1,0 +1,83 @@
+import { randomUUID } from "node:crypto";
+import type { KubeObject } from "@nodekeeper/core/kube";
+import { badRequest, expired, StatusError } from "../status.ts";
+import type { ListMeta } from "./representation.ts";
+
+/** Snapshots are arrays of shared objects, so keeping some costs little. */
+const MAX_SNAPSHOTS = 64;
+
+interface Snapshot {
+  storage: string;
+  objects: KubeObject[];
+  revision: number;
+}
+
+/** Pages of lists. All pages of one list show the same revision: the rest of it is kept until it is asked for. */
+export class ListPager {
+  readonly #snapshots = new Map<string, Snapshot>();
+
+  /** The first page of a list, or all of it where `limit` is 0. */
+  first(
+    storage: string,
+    objects: KubeObject[],
+    revision: number,
+    limit: number,
+  ): { items: KubeObject[]; metadata: ListMeta } {
+    return this.#page({ storage, objects, revision }, 0, limit);
+  }
+
+  /** The page that a continue token names; 410 when its list is no longer kept. */
+  next(storage: string, token: string, limit: number): { items: KubeObject[]; metadata: ListMeta } {
+    const [id, position] = Buffer.from(token, "base64url").toString("utf8").split("/");
+    const start = Number(position);
+    if (!id || !Number.isInteger(start) || start < 0) throw badRequest("continue key is not valid");
+    const snapshot = this.#snapshots.get(id);
+    if (!snapshot || snapshot.storage !== storage) {
+      throw expired(
+        "The provided continue parameter is too old to display a consistent list result. You must start a new list without the continue parameter.",
+      );
+    }
+    return this.#page(snapshot, start, limit, id);
+  }
+
+  #page(
+    snapshot: Snapshot,
+    start: number,
+    limit: number,
+    known?: string,
+  ): { items: KubeObject[]; metadata: ListMeta } {
+    const { objects, revision } = snapshot;
+    const resourceVersion = String(revision);
+    const end = limit > 0 ? start + limit : objects.length;
+    const items = start === 0 && end >= objects.length ? objects : objects.slice(start, end);
+    if (end >= objects.length) return { items, metadata: { resourceVersion } };
+    const id = known ?? this.#keep(snapshot);
+    const token = Buffer.from(`${id}/${end}`).toString("base64url");
+    return {
+      items,
+      metadata: { resourceVersion, continue: token, remainingItemCount: objects.length - end },
+    };
+  }
+
+  #keep(snapshot: Snapshot): string {
+    const id = randomUUID();
+    this.#snapshots.set(id, snapshot);
+    const [oldest] = this.#snapshots.keys();
+    if (this.#snapshots.size > MAX_SNAPSHOTS && oldest) this.#snapshots.delete(oldest);
+    return id;
+  }
+}
+
+/** Reads `resourceVersion`; a 504 for one of the future, as the API server answers it. */
+export function readRevision(text: string | null, current: number): number | undefined {
+  if (text === null || text === "") return undefined;
+  if (!/^\d{1,15}$/.test(text))
+    throw badRequest(`Invalid value: ${JSON.stringify(text)}: resourceVersion must be a number`);
+  const revision = Number(text);
+  if (revision <= current) return revision;
+  const message = `Timeout: Too large resource version: ${revision}, current: ${current}`;
+  throw new StatusError(504, "Timeout", message, {
+    causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
+    retryAfterSeconds: 1,
+  });
+}

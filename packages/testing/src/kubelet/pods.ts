@@ -1,0 +1,72 @@
+import type { ApiResource, KubeObject, ObjectMeta } from "@nodekeeper/core/kube";
+
+/** A Pod in the API server's JSON: what a kubelet reads and writes of it. */
+export interface JsonPod extends KubeObject {
+  metadata: ObjectMeta & { deletionGracePeriodSeconds?: number };
+  spec?: {
+    containers?: JsonContainer[];
+    restartPolicy?: "Always" | "OnFailure" | "Never";
+  };
+  status?: JsonPodStatus;
+}
+
+export interface JsonContainer {
+  name: string;
+  image?: string;
+  resources?: { requests?: Record<string, string> };
+}
+
+export interface JsonPodStatus {
+  phase?: string;
+  hostIP?: string;
+  podIP?: string;
+  podIPs?: { ip: string }[];
+  startTime?: string;
+  conditions?: JsonCondition[];
+  containerStatuses?: JsonContainerStatus[];
+}
+
+export interface JsonCondition {
+  type: string;
+  status: string;
+  lastTransitionTime?: string;
+}
+
+export interface JsonContainerStatus {
+  name: string;
+  image: string;
+  imageID: string;
+  containerID: string;
+  ready: boolean;
+  started: boolean;
+  restartCount: number;
+  state: JsonContainerState;
+}
+
+export type JsonContainerState =
+  | { waiting: { reason: string } }
+  | { running: { startedAt: string } }
+  | {
+      terminated: {
+        exitCode: number;
+        reason: string;
+        startedAt: string;
+        finishedAt: string;
+        containerID: string;
+      };
+    };
+
+export const PODS: ApiResource = {
+  group: "",
+  version: "v1",
+  kind: "Pod",
+  plural: "pods",
+  namespaced: true,
+  verbs: ["create", "delete", "list", "patch", "watch"],
+  subresources: ["status"],
+};
+
+/** Whether a pod has ended for good. */
+export function isFinished({ status }: JsonPod): boolean {
+  return status?.phase === "Succeeded" || status?.phase === "Failed";
+}

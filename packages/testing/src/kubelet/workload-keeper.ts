@@ -1,0 +1,135 @@
+import { type KubeApiClient, type KubeMetrics, type KubeObject, Watcher } from "@nodekeeper/core/kube";
+import { type Clock, type Logger, type Runnable, WorkQueue } from "@nodekeeper/core/lib";
+import { isFinished, type JsonPod, PODS } from "./pods.ts";
+
+/** Pods of one kind that are to be there, whatever happens to one of them. */
+export interface Workload {
+  /** Unique among the workloads; the first part of its pods' names. */
+  name: string;
+  namespace: string;
+  /** What its pods name as their controller. Nothing of that kind is made. */
+  owner: "ReplicaSet" | "DaemonSet";
+  replicas: number;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  /** As in a Pod; the node is filled in. */
+  spec: Record<string, unknown>;
+}
+
+export interface WorkloadKeeperOptions {
+  client: KubeApiClient;
+  nodeName: string;
+  workloads: readonly Workload[];
+  clock: Clock;
+  log: Logger;
+  kubeMetrics: KubeMetrics;
+}
+
+// Which workload a pod belongs to.
+const WORKLOAD_LABEL = "dev.nodekeeper.dev/workload";
+const RETRY = { baseMs: 500, maxMs: 10_000 };
+
+/**
+ * Keeps the pods of some workloads on one node: whatever went, or is on its way out, has a successor made at once, of
+ * a new name, as a ReplicaSet's controller does it. Surplus pods are left alone.
+ */
+export class WorkloadKeeper implements Runnable {
+  readonly name = "workload keeper";
+  readonly #options: WorkloadKeeperOptions;
+  readonly #workloads: ReadonlyMap<string, Workload>;
+  readonly #watcher: Watcher;
+  readonly #queue: WorkQueue;
+  /** By UID. */
+  readonly #pods = new Map<string, JsonPod>();
+  /** UIDs of which the watch told since the last create began. */
+  readonly #told = new Set<string>();
+
+  constructor(options: WorkloadKeeperOptions) {
+    const { client, clock, log, kubeMetrics, workloads } = options;
+    this.#options = options;
+    this.#workloads = new Map(workloads.map((workload) => [workload.name, workload]));
+    this.#queue = new WorkQueue({ name: this.name, clock, log, backoff: RETRY });
+    this.#watcher = new Watcher({
+      client,
+      resource: PODS,
+      labelSelector: WORKLOAD_LABEL,
+      handler: {
+        onReplace: (pods) => this.#replace(pods),
+        onUpsert: (pod) => this.#upsert(pod),
+        onDelete: (pod) => this.#delete(pod),
+      },
+      clock,
+      log,
+      metrics: kubeMetrics,
+    });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([
+      this.#watcher.run(signal),
+      this.#queue.run(signal, 1, (name) => this.#fill(name, signal)),
+    ]);
+  }
+
+  #replace(pods: KubeObject[]): void {
+    this.#pods.clear();
+    for (const pod of pods) this.#pods.set(pod.metadata.uid!, pod);
+    for (const name of this.#workloads.keys()) this.#queue.add(name);
+  }
+
+  #upsert(pod: KubeObject): void {
+    this.#told.add(pod.metadata.uid!);
+    this.#pods.set(pod.metadata.uid!, pod);
+    this.#changed(pod);
+  }
+
+  #delete(pod: KubeObject): void {
+    this.#told.add(pod.metadata.uid!);
+    this.#pods.delete(pod.metadata.uid!);
+    this.#changed(pod);
+  }
+
+  #changed(pod: KubeObject): void {
+    const name = workloadOf(pod);
+    if (this.#workloads.has(name)) this.#queue.add(name);
+  }
+
+  async #fill(name: string, signal: AbortSignal): Promise<void> {
+    const workload = this.#workloads.get(name)!;
+    const { client, nodeName } = this.#options;
+    while (this.#alive(name) < workload.replicas) {
+      this.#told.clear();
+      const made = await client.create(PODS, podOf(workload, nodeName), { signal });
+      // Known before the watch tells, so that nobody makes it twice; what the watch has told already is newer.
+      if (!this.#told.has(made.metadata.uid!)) this.#pods.set(made.metadata.uid!, made);
+    }
+  }
+
+  #alive(name: string): number {
+    const alive = [...this.#pods.values()].filter(
+      (pod) => workloadOf(pod) === name && pod.metadata.deletionTimestamp === undefined && !isFinished(pod),
+    );
+    return alive.length;
+  }
+}
+
+function workloadOf({ metadata }: KubeObject): string {
+  return metadata.labels?.[WORKLOAD_LABEL] ?? "";
+}
+
+function podOf(
+  { name, namespace, owner, labels, annotations, spec }: Workload,
+  nodeName: string,
+): KubeObject {
+  const metadata = {
+    generateName: `${name}-`,
+    namespace,
+    labels: { app: name, ...labels, [WORKLOAD_LABEL]: name },
+    ...(annotations ? { annotations } : {}),
+    // The UID stands for an owner that nothing here needs.
+    ownerReferences: [
+      { apiVersion: "apps/v1", kind: owner, name, uid: `workload-${namespace}-${name}`, controller: true },
+    ],
+  };
+  return { metadata, spec: { ...spec, nodeName } };
+}

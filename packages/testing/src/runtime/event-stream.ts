@@ -1,0 +1,137 @@
+import type { ContainerEventResponse, DeepPartial } from "@nodekeeper/core/gen/runtime/v1/api.ts";
+import { type Clock, type Timer, WakeableSleep } from "@nodekeeper/core/lib";
+import type { SimulatedEvent } from "./model.ts";
+import { containerStatus, sandboxStatus } from "./statuses.ts";
+
+/**
+ * What GetContainerEvents does: `on`; `unimplemented`, as runtimes before 1.7 of containerd; `disabled`: the stream
+ * ends at once, as CRI-O's with enable_pod_events off.
+ */
+export type EventMode = "on" | "unimplemented" | "disabled";
+
+/** What goes wrong between the runtime and those who listen. Shares of events, 0 to 1. */
+export interface EventFaults {
+  lost?: number;
+  doubled?: number;
+  /** Sent after the one that follows, or after 50 ms where none does: late, but not lost. */
+  reordered?: number;
+  /** Each event comes so much later than it happened. They keep their distances. */
+  delayMs?: number;
+  /** So many old events are sent to each new listener again, as containerd 2 does for five minutes. */
+  replayed?: number;
+}
+
+interface Queued {
+  /** Of the monotonic clock. */
+  dueAt: number;
+  response: DeepPartial<ContainerEventResponse>;
+}
+
+// As containerd's channel: who does not read loses what comes.
+const LONGEST_QUEUE = 1_000;
+const MOST_REPLAYED = 1_000;
+const HELD_AT_MOST_MS = 50;
+
+export interface EventStreamOptions {
+  clock: Clock;
+  /** Asked at each event. */
+  faults: () => EventFaults;
+  random: () => number;
+}
+
+/** One listener's way to the events: in order, bounded, with the faults that a test wants. */
+export class EventStream {
+  readonly #queue: Queued[] = [];
+  readonly #options: EventStreamOptions;
+  #held: { event: SimulatedEvent; timer: Timer } | undefined;
+  readonly #changes = new WakeableSleep();
+  #ended = false;
+  #failure: unknown;
+  /** Events for which there was no room. */
+  dropped = 0;
+
+  constructor(options: EventStreamOptions) {
+    this.#options = options;
+  }
+
+  push(event: SimulatedEvent): void {
+    if (this.#ended) return;
+    const { faults, random, clock } = this.#options;
+    const { lost = 0, doubled = 0, reordered = 0 } = faults();
+    if (random() < lost) return;
+    if (random() < doubled) this.#put(event);
+    if (!this.#held && random() < reordered) {
+      this.#held = { event, timer: clock.after(HELD_AT_MOST_MS, () => this.#release()) };
+      return;
+    }
+    this.#put(event);
+    this.#release();
+  }
+
+  /** @param failure what the listener is told; without it the stream just ends */
+  end(failure?: unknown): void {
+    this.#ended = true;
+    this.#failure ??= failure;
+    this.#held?.timer.cancel();
+    this.#held = undefined;
+    this.#changes.wake();
+  }
+
+  /** Gives the events as they are due, until the stream is ended; throws what it was ended with. */
+  async *read(): AsyncGenerator<DeepPartial<ContainerEventResponse>> {
+    while (!this.#ended) {
+      this.#changes.clear();
+      const { clock } = this.#options;
+      const next = this.#queue[0];
+      const waitMs = next ? next.dueAt - clock.monotonic() : Number.POSITIVE_INFINITY;
+      if (!next || waitMs > 0) {
+        await this.#changes.wait(clock, waitMs);
+        continue;
+      }
+      this.#queue.shift();
+      yield next.response;
+    }
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  #release(): void {
+    const held = this.#held;
+    if (!held) return;
+    held.timer.cancel();
+    this.#held = undefined;
+    this.#put(held.event);
+  }
+
+  #put(event: SimulatedEvent): void {
+    if (this.#queue.length >= LONGEST_QUEUE) {
+      this.dropped++;
+      return;
+    }
+    const { clock, faults } = this.#options;
+    this.#queue.push({
+      dueAt: clock.monotonic() + (faults().delayMs ?? 0),
+      response: {
+        containerId: event.id,
+        containerEventType: event.type,
+        createdAt: event.at,
+        ...(event.sandbox ? { podSandboxStatus: sandboxStatus(event.sandbox) } : {}),
+        ...(event.container ? { containersStatuses: [containerStatus(event.container)] } : {}),
+      },
+    });
+    this.#changes.wake();
+  }
+}
+
+/** The last events, for new listeners of a runtime that replays. */
+export class RecentEvents {
+  readonly #events: SimulatedEvent[] = [];
+
+  push(event: SimulatedEvent): void {
+    this.#events.push(event);
+    if (this.#events.length > MOST_REPLAYED) this.#events.shift();
+  }
+
+  last(count: number): readonly SimulatedEvent[] {
+    return count > 0 ? this.#events.slice(-count) : [];
+  }
+}

@@ -1,0 +1,219 @@
+import { createHash } from "node:crypto";
+import { ContainerEventType, ContainerState } from "@nodekeeper/core/gen/runtime/v1/api.ts";
+import { type Clock, NodekeeperError } from "@nodekeeper/core/lib";
+import type {
+  ContainerRequest,
+  PodIdentity,
+  SimulatedContainer,
+  SimulatedEvent,
+  SimulatedSandbox,
+} from "./model.ts";
+
+const NANOSECONDS = 1_000_000n;
+const SIGKILLED = 137;
+const SIGTERMED = 143;
+
+export interface SimulatedRuntimeOptions {
+  clock: Clock;
+  /** Told of everything that happens, in order. */
+  onEvent?: (event: SimulatedEvent) => void;
+  /** Whether pods get an IPv6 address besides the IPv4 one. Default: no. */
+  isDualStack?: boolean;
+}
+
+/** Sandboxes and containers as a container runtime keeps them, without any process behind them. */
+export class SimulatedRuntime {
+  readonly sandboxes = new Map<string, SimulatedSandbox>();
+  readonly containers = new Map<string, SimulatedContainer>();
+  readonly #clock: Clock;
+  readonly #listeners = new Set<(event: SimulatedEvent) => void>();
+  readonly #isDualStack: boolean;
+  #made = 0;
+  #addresses = 0;
+  #lastTime = 0n;
+
+  constructor({ clock, onEvent, isDualStack = false }: SimulatedRuntimeOptions) {
+    this.#clock = clock;
+    this.#isDualStack = isDualStack;
+    if (onEvent) this.#listeners.add(onEvent);
+  }
+
+  /** Has a function told of everything from now on; gives the way to stop that. */
+  subscribe(listener: (event: SimulatedEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Makes a ready sandbox; gives its ID. */
+  runSandbox(pod: PodIdentity, attempt = 0): string {
+    const sandbox: SimulatedSandbox = {
+      id: this.#newId(),
+      pod: { uid: pod.uid, name: pod.name, namespace: pod.namespace },
+      attempt,
+      createdAt: this.#now(),
+      ips: this.#newAddresses(),
+      isReady: true,
+    };
+    this.sandboxes.set(sandbox.id, sandbox);
+    this.#tell(sandbox.id, ContainerEventType.CONTAINER_CREATED_EVENT, sandbox);
+    this.#tell(sandbox.id, ContainerEventType.CONTAINER_STARTED_EVENT, sandbox);
+    return sandbox.id;
+  }
+
+  /** Makes a container that does not run yet; gives its ID. Throws `notFound` without its sandbox. */
+  createContainer(sandboxId: string, request: ContainerRequest): string {
+    const sandbox = this.#sandbox(sandboxId);
+    const container: SimulatedContainer = {
+      id: this.#newId(),
+      sandboxId,
+      pod: sandbox.pod,
+      name: request.name,
+      attempt: request.attempt ?? 0,
+      image: request.image ?? "images.example/app:1.0",
+      createdAt: this.#now(),
+      state: ContainerState.CONTAINER_CREATED,
+      startedAt: 0n,
+      finishedAt: 0n,
+      exitCode: 0,
+      reason: "",
+      memoryBytes: request.memoryBytes ?? 32 * 2 ** 20,
+      stopAfterMs: request.stopAfterMs ?? 0,
+    };
+    this.containers.set(container.id, container);
+    this.#tell(container.id, ContainerEventType.CONTAINER_CREATED_EVENT, sandbox);
+    return container.id;
+  }
+
+  /** Throws `notFound`, or `conflict` where it is not one that was just made. */
+  startContainer(id: string): void {
+    const container = this.#container(id);
+    if (container.state !== ContainerState.CONTAINER_CREATED) {
+      throw new NodekeeperError("conflict", `container ${id} has been started before`);
+    }
+    container.state = ContainerState.CONTAINER_RUNNING;
+    container.startedAt = this.#now();
+    this.#tell(id, ContainerEventType.CONTAINER_STARTED_EVENT, this.sandboxes.get(container.sandboxId));
+  }
+
+  /** Makes and starts a container; gives its ID. */
+  runContainer(sandboxId: string, request: ContainerRequest): string {
+    const id = this.createContainer(sandboxId, request);
+    this.startContainer(id);
+    return id;
+  }
+
+  /** The container's process ends by itself. One that does not run stays as it is. */
+  exit(id: string, exitCode: number, reason = exitCode === 0 ? "Completed" : "Error"): void {
+    const container = this.#container(id);
+    if (container.state !== ContainerState.CONTAINER_RUNNING) return;
+    container.state = ContainerState.CONTAINER_EXITED;
+    container.finishedAt = this.#now();
+    container.exitCode = exitCode;
+    container.reason = reason;
+    this.#tell(id, ContainerEventType.CONTAINER_STOPPED_EVENT, this.sandboxes.get(container.sandboxId));
+  }
+
+  /** Asks a container to end, and kills it after the grace period. Resolves when it has ended. */
+  async stopContainer(id: string, graceMs: number, signal?: AbortSignal): Promise<void> {
+    const container = this.#container(id);
+    if (container.state !== ContainerState.CONTAINER_RUNNING) return;
+    const wait = Math.min(container.stopAfterMs, graceMs);
+    if (wait > 0) await this.#clock.sleep(wait, signal);
+    // Removed meanwhile, and so ended.
+    if (!this.containers.has(id)) return;
+    this.exit(id, container.stopAfterMs < graceMs ? SIGTERMED : SIGKILLED, "Error");
+  }
+
+  /** Removes a container, one that runs as well, which is killed first. One that is gone is no error. */
+  removeContainer(id: string): void {
+    const container = this.containers.get(id);
+    if (!container) return;
+    this.exit(id, SIGKILLED);
+    this.containers.delete(id);
+    this.#tell(
+      id,
+      ContainerEventType.CONTAINER_DELETED_EVENT,
+      this.sandboxes.get(container.sandboxId),
+      container.pod,
+    );
+  }
+
+  /** Kills the sandbox's containers, then the sandbox. */
+  stopSandbox(id: string): void {
+    const sandbox = this.#sandbox(id);
+    if (!sandbox.isReady) return;
+    for (const container of this.containersOf(id)) this.exit(container.id, SIGKILLED);
+    sandbox.isReady = false;
+    this.#tell(id, ContainerEventType.CONTAINER_STOPPED_EVENT, sandbox);
+  }
+
+  /** Removes a sandbox with its containers. One that is gone is no error. */
+  removeSandbox(id: string): void {
+    const sandbox = this.sandboxes.get(id);
+    if (!sandbox) return;
+    this.stopSandbox(id);
+    for (const container of this.containersOf(id)) this.removeContainer(container.id);
+    this.sandboxes.delete(id);
+    this.#tell(id, ContainerEventType.CONTAINER_DELETED_EVENT, undefined, sandbox.pod);
+  }
+
+  containersOf(sandboxId: string): SimulatedContainer[] {
+    return [...this.containers.values()].filter((container) => container.sandboxId === sandboxId);
+  }
+
+  /** The sandboxes of a pod, newest first. */
+  sandboxesOf(podUid: string): SimulatedSandbox[] {
+    return [...this.sandboxes.values()].filter(({ pod }) => pod.uid === podUid).reverse();
+  }
+
+  #tell(
+    id: string,
+    type: ContainerEventType,
+    sandbox: SimulatedSandbox | undefined,
+    pod = sandbox?.pod,
+  ): void {
+    if (!pod) return;
+    const container = this.containers.get(id);
+    const event: SimulatedEvent = {
+      id,
+      type,
+      at: this.#now(),
+      pod,
+      sandbox: sandbox && { ...sandbox },
+      container: container && { ...container },
+    };
+    for (const listener of this.#listeners) listener(event);
+  }
+
+  #container(id: string): SimulatedContainer {
+    const container = this.containers.get(id);
+    if (!container) throw new NodekeeperError("notFound", `container ${id} is not there`);
+    return container;
+  }
+
+  #sandbox(id: string): SimulatedSandbox {
+    const sandbox = this.sandboxes.get(id);
+    if (!sandbox) throw new NodekeeperError("notFound", `sandbox ${id} is not there`);
+    return sandbox;
+  }
+
+  // As containerd's: 64 hexadecimal characters. Counted, so that a history can be played again.
+  #newId(): string {
+    return createHash("sha256")
+      .update(`container ${++this.#made}`)
+      .digest("hex");
+  }
+
+  #newAddresses(): string[] {
+    const number = (this.#addresses++ % 65_000) + 2;
+    const ip = `10.244.${number >> 8}.${number & 255}`;
+    return this.#isDualStack ? [ip, `fd00:10:244::${number.toString(16)}`] : [ip];
+  }
+
+  // What happens later is never earlier, nor at the same time.
+  #now(): bigint {
+    const now = BigInt(Math.round(this.#clock.now())) * NANOSECONDS;
+    this.#lastTime = now > this.#lastTime ? now : this.#lastTime + 1n;
+    return this.#lastTime;
+  }
+}
