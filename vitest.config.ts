@@ -6,7 +6,7 @@ import { RunReport } from "./test/support/run-report.ts";
 export const common = {
   pool: "forks",
   setupFiles: join(import.meta.dirname, "test/support/property-seed.ts"),
-  // Longer than any wait of test/support/until.ts, whose message says what was waited for.
+  // Longer than any wait of @nodekeeper/testing/until, whose message says what was waited for.
   testTimeout: 600_000,
   hookTimeout: 600_000,
 } as const;
@@ -25,7 +25,7 @@ export default defineConfig({
           // Half the CPU time. It works because no module has state of its own; what a test spies on is restored.
           isolate: false,
           restoreMocks: true,
-          include: ["src/**/*.test.ts", "sdk/**/*.test.ts", "test/scripts/*.test.ts"],
+          include: ["packages/*/src/**/*.test.ts", "test/scripts/*.test.ts"],
         },
       },
       {

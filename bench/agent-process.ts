@@ -11,9 +11,11 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** What runs: the bundle, as on a node. */
 export function agentScript(): string {
-  const bundle = join(root, "dist/nodekeeper.js");
+  const bundle = join(root, "dist/nodekeeper/nodekeeper.js");
   if (existsSync(bundle)) return bundle;
-  console.error("dist/nodekeeper.js is missing (npm run build): measuring the sources, which start slower");
+  console.error(
+    "dist/nodekeeper/nodekeeper.js is missing (npm run build): measuring the sources, which start slower",
+  );
   return join(root, "packages/agent/src/main.ts");
 }
 

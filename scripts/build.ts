@@ -1,13 +1,22 @@
-// Makes dist/, what is published and put into images: npm run build
-import { chmod, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+// Makes dist/, one folder for each package as it is published and put into images: npm run build
+import { chmod, cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type BuildOptions, build, type Plugin } from "esbuild";
+import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import { writeDeclarations } from "./declarations.ts";
 import { root } from "./run-command.ts";
 
 const dist = join(root, "dist");
 
-const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
+interface Manifest {
+  name: string;
+  version: string;
+  description: string;
+  license: string;
+  dependencies?: Record<string, string>;
+  [more: string]: unknown;
+}
+
+const agent = await readManifest("agent");
 
 const common: BuildOptions = {
   absWorkingDir: root,
@@ -23,8 +32,8 @@ const common: BuildOptions = {
   sourcesContent: false,
   legalComments: "none",
   logLevel: "warning",
-  // src/cli/version.ts reads package.json only where this is absent.
-  define: { NODEKEEPER_VERSION: JSON.stringify(version) },
+  // packages/agent/src/cli/version.ts reads package.json only where this is absent.
+  define: { NODEKEEPER_VERSION: JSON.stringify(agent.version) },
 };
 
 // CommonJS dependencies within an ES module expect these.
@@ -39,7 +48,9 @@ const leavePackages: Plugin = {
   name: "leave packages",
   setup(bundle) {
     bundle.onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
-      kind === "entry-point" ? undefined : { path, external: true, sideEffects: false },
+      kind === "entry-point" || path.startsWith("@nodekeeper/")
+        ? undefined
+        : { path, external: true, sideEffects: false },
     );
   },
 };
@@ -79,44 +90,40 @@ const leanHttp: Plugin = {
 };
 
 await rm(dist, { recursive: true, force: true });
-await mkdir(join(dist, "types"), { recursive: true });
 await Promise.all([
-  buildCli(),
-  buildLibrary("sdk/index.ts", "sdk.js"),
-  buildLibrary("src/devcluster/index.ts", "devcluster.js"),
-  // What `nodekeeper dev` runs as the sample plugins.
-  buildLibrary("examples/reporter/main.ts", "example-reporter.js"),
-  buildLibrary("examples/driver/main.ts", "example-driver.js"),
-  buildLibrary("examples/eviction/main.ts", "example-eviction.js"),
-  writeDeclarations(["sdk/index.ts", "src/devcluster/index.ts"], join(dist, "types")),
+  buildAgent(),
+  buildLibrary("sdk", { ".": "index" }),
+  buildLibrary("testing", { ".": "index", "./until": "until" }),
 ]);
-await rm(join(dist, "types/tsconfig.json"));
-for (const name of [
-  "nodekeeper.js",
-  "sdk.js",
-  "devcluster.js",
-  "example-reporter.js",
-  "example-driver.js",
-  "example-eviction.js",
-]) {
-  const { size } = await stat(join(dist, name));
-  console.log(`dist/${name} ${Math.ceil(size / 1024)} KiB`);
+
+/** The agent and its commands in one file that needs Node alone, and what `nodekeeper dev` runs as the sample plugins. */
+async function buildAgent(): Promise<void> {
+  const folder = join(dist, "nodekeeper");
+  await mkdir(folder, { recursive: true });
+  await Promise.all([
+    buildProgram("packages/agent/src/main.ts", join(folder, "main.js")),
+    ...["reporter", "driver", "eviction"].map((name) =>
+      buildProgram(`examples/${name}/main.ts`, join(folder, `example-${name}.js`)),
+    ),
+    cp(join(root, "packages/agent/bin/nodekeeper.js"), join(folder, "nodekeeper.js")),
+    ...["README.md", "LICENSE", "docs", "deploy", "proto"].map((name) =>
+      cp(join(root, name), join(folder, name), { recursive: true }),
+    ),
+  ]);
+  await chmod(join(folder, "nodekeeper.js"), 0o755);
+  await writeManifest(folder, { ...agent, bin: { nodekeeper: "nodekeeper.js" } });
 }
 
-/** The agent and its commands in one file that needs Node alone. */
-async function buildCli(): Promise<void> {
-  const entry = "src/main.ts";
-  const hasShebang = (await readFile(join(root, entry), "utf8")).startsWith("#!");
-  const outfile = join(dist, "nodekeeper.js");
+async function buildProgram(entry: string, outfile: string): Promise<void> {
   await build({
     ...common,
     entryPoints: [entry],
     outfile,
     plugins: [leanHttp],
-    banner: { js: `${hasShebang ? "" : "#!/usr/bin/env node\n"}${commonJsNames}` },
+    banner: { js: commonJsNames },
   });
   await writeAscii(outfile);
-  await chmod(outfile, 0o755);
+  await report(outfile);
 }
 
 /**
@@ -132,7 +139,62 @@ async function writeAscii(path: string): Promise<void> {
   if (escaped !== text) await writeFile(path, escaped);
 }
 
-/** A part that others import; it shares the package's dependencies with them. */
-async function buildLibrary(entry: string, name: string): Promise<void> {
-  await build({ ...common, entryPoints: [entry], outfile: join(dist, name), plugins: [leavePackages] });
+/**
+ * A package that others import. It holds what it uses of core, and shares other packages with its importer.
+ * @param entries what it exports, and the file of src/ that holds it
+ */
+async function buildLibrary(name: string, entries: Readonly<Record<string, string>>): Promise<void> {
+  const folder = join(dist, name);
+  const manifest = await readManifest(name);
+  await mkdir(join(folder, "types"), { recursive: true });
+  const sources = Object.values(entries).map((entry) => `packages/${name}/src/${entry}.ts`);
+  const [{ metafile }] = await Promise.all([
+    build({
+      ...common,
+      entryPoints: sources,
+      outdir: folder,
+      // One copy of what the entries share.
+      splitting: sources.length > 1,
+      plugins: [leavePackages],
+      metafile: true,
+    }),
+    writeDeclarations(sources, join(folder, "types")),
+    cp(join(root, `packages/${name}/README.md`), join(folder, "README.md")),
+    cp(join(root, "LICENSE"), join(folder, "LICENSE")),
+  ]);
+  checkDependencies(manifest, metafile);
+  const exports = Object.entries(entries).map(([path, entry]) => [
+    path,
+    { types: `./types/${name}/src/${entry}.d.ts`, default: `./${entry}.js` },
+  ]);
+  await writeManifest(folder, {
+    ...manifest,
+    exports: { ...Object.fromEntries(exports), "./package.json": "./package.json" },
+  });
+  for (const entry of Object.values(entries)) await report(join(folder, `${entry}.js`));
+}
+
+// What the bundle imports is what its users' npm must install.
+function checkDependencies({ name, dependencies = {} }: Manifest, metafile: Metafile): void {
+  const imported = Object.values(metafile.outputs)
+    .flatMap(({ imports }) => imports.filter(({ external }) => external))
+    .map(({ path }) => /^(?:@[^/]+\/)?[^/]+/.exec(path)![0])
+    .filter((path) => !path.startsWith("node:"));
+  const missing = new Set(imported.filter((path) => !dependencies[path]));
+  if (missing.size > 0)
+    throw new Error(`${name} imports ${[...missing].join(", ")}: not among its dependencies`);
+}
+
+async function readManifest(name: string): Promise<Manifest> {
+  return JSON.parse(await readFile(join(root, `packages/${name}/package.json`), "utf8"));
+}
+
+/** The package.json that is published: core is in the bundles, and nobody builds them there. */
+async function writeManifest(folder: string, { devDependencies: _, ...manifest }: Manifest): Promise<void> {
+  await writeFile(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
+}
+
+async function report(path: string): Promise<void> {
+  const { size } = await stat(path);
+  console.log(`${path.slice(root.length + 1)} ${Math.ceil(size / 1024)} KiB`);
 }

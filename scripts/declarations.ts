@@ -1,9 +1,42 @@
-import { glob, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { glob, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, posix } from "node:path";
 import { root, runCommand } from "./run-command.ts";
 
-/** Writes the types of `entries` (paths from the root), and of what they import, into `folder`, laid out as the sources are. */
-export async function writeDeclarations(entries: string[], folder: string): Promise<void> {
+/** A statement that takes names from another file. */
+interface Import {
+  statement: string;
+  /** Undefined: all. */
+  names: readonly string[] | undefined;
+  isExport: boolean;
+  specifier: string;
+}
+
+/**
+ * Writes the types of `entries` (paths from the root, below packages/) into `folder`, laid out as the packages are. Of
+ * what they import from this repository, only the files that say something of them are written, so that types of
+ * packages that the entries have nothing to do with are not asked for.
+ */
+export async function writeDeclarations(entries: readonly string[], folder: string): Promise<void> {
+  const scratch = await mkdtemp(join(tmpdir(), "nodekeeper-types-"));
+  try {
+    const all = await declarationsOf(entries, scratch);
+    for (const [path, text] of neededOf(entries.map(declarationPath), all)) {
+      const target = join(folder, path);
+      await mkdir(dirname(target), { recursive: true });
+      await writeFile(target, text);
+    }
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+// "packages/sdk/src/index.ts" is "sdk/src/index.d.ts".
+function declarationPath(entry: string): string {
+  return entry.replace(/^packages\//, "").replace(/\.ts$/, ".d.ts");
+}
+
+async function declarationsOf(entries: readonly string[], folder: string): Promise<Map<string, string>> {
   // A configuration of its own: tsc takes no file names beside -p, and the project's own has tests in it.
   const project = join(folder, "tsconfig.json");
   await writeFile(
@@ -15,9 +48,14 @@ export async function writeDeclarations(entries: string[], folder: string): Prom
         declaration: true,
         emitDeclarationOnly: true,
         stripInternal: true,
-        rootDir: root,
+        rootDir: join(root, "packages"),
         outDir: folder,
         typeRoots: [join(root, "node_modules/@types")],
+        // By their paths: of what is found in node_modules, no types are written.
+        paths: {
+          "@nodekeeper/core/gen/*": [join(root, "packages/core/src/gen/*")],
+          "@nodekeeper/core/*": [join(root, "packages/core/src/*/index.ts")],
+        },
       },
       include: [],
       files: entries.map((entry) => join(root, entry)),
@@ -25,13 +63,102 @@ export async function writeDeclarations(entries: string[], folder: string): Prom
   );
   const { ok, output } = await runCommand("tsc", ["-p", project]);
   if (!ok) throw new Error(`types of ${entries.join(", ")}:\n${output}`);
+  const files = new Map<string, string>();
   for await (const file of glob("**/*.d.ts", { cwd: folder })) {
-    const path = join(folder, file);
-    await writeFile(path, withScriptExtensions(await readFile(path, "utf8")));
+    files.set(file.replaceAll("\\", "/"), await readFile(join(folder, file), "utf8"));
   }
+  return files;
 }
 
-// Sources import "./x.ts"; a consumer's compiler finds x.d.ts by "./x.js" in every version and setting.
-function withScriptExtensions(declarations: string): string {
-  return declarations.replace(/((?:\bfrom|\bimport)\s*\(?\s*["']\.{1,2}\/[^"']+)\.ts(["'])/g, "$1.js$2");
+/** The files of `all` that the entries need, with paths that a consumer's compiler finds. */
+function neededOf(entries: readonly string[], all: ReadonlyMap<string, string>): Map<string, string> {
+  // By file, the names that are asked of it; undefined: all of them.
+  const wanted = new Map<string, Set<string> | undefined>();
+  const want = (file: string, names: readonly string[] | undefined): void => {
+    const text = all.get(file);
+    if (text === undefined) throw new Error(`no types of ${file}`);
+    const before = wanted.get(file);
+    if (wanted.has(file) && (before === undefined || names?.every((name) => before.has(name)))) return;
+    wanted.set(file, names && new Set([...(before ?? []), ...names]));
+    for (const { specifier, names: taken } of keptImports(text, wanted.get(file))) {
+      const target = targetOf(file, specifier);
+      if (target) want(target, taken);
+    }
+  };
+  for (const entry of entries) want(entry, undefined);
+  return new Map([...wanted].map(([file, names]) => [file, written(file, all.get(file)!, names)]));
+}
+
+// All imports of a file; of a file of exports alone those that give one of `names`.
+function keptImports(text: string, names: ReadonlySet<string> | undefined): Import[] {
+  const imports = importsOf(text);
+  if (!names || !isBarrel(text, imports)) return imports;
+  return imports.filter(({ names: given }) => given?.some((name) => names.has(name)) ?? true);
+}
+
+function importsOf(text: string): Import[] {
+  const statements = /^(import|export) (?:type )?(\*(?: as \w+)?|\{[^}]*\}|[\w$]+)? ?(?:from )?"([^"]+)";$/gm;
+  const found = [...text.matchAll(statements)].map(([statement, keyword, given = "", specifier = ""]) => ({
+    statement,
+    isExport: keyword === "export",
+    // What is asked of the other file, not what it is called here.
+    names: given.startsWith("{")
+      ? given
+          .slice(1, -1)
+          .split(",")
+          .map(
+            (name) =>
+              name
+                .trim()
+                .replace(/^type /, "")
+                .split(" as ")[0]!,
+          )
+          .filter((name) => name !== "")
+      : undefined,
+    specifier,
+  }));
+  const inline = [...text.matchAll(/\bimport\("([^"]+)"\)/g)].map(([statement, specifier = ""]) => ({
+    statement,
+    isExport: false,
+    names: undefined,
+    specifier,
+  }));
+  return [...found, ...inline];
+}
+
+function isBarrel(text: string, imports: readonly Import[]): boolean {
+  let rest = text.replace(/\/\*[\s\S]*?\*\/|^\/\/.*$/gm, "");
+  for (const { statement } of imports) rest = rest.replace(statement, "");
+  return rest.trim() === "" && imports.every(({ isExport }) => isExport);
+}
+
+// A file of this repository; undefined: of another package.
+function targetOf(file: string, specifier: string): string | undefined {
+  const [, name, inner = ""] = /^@nodekeeper\/([^/]+)\/?(.*)$/.exec(specifier) ?? [];
+  if (name) {
+    const path = inner.endsWith(".ts") ? inner.slice(0, -3) : posix.join(inner, "index");
+    return `${name}/src/${path}.d.ts`;
+  }
+  if (!specifier.startsWith(".")) return undefined;
+  return posix.join(posix.dirname(file), specifier).replace(/\.(ts|js)$/, ".d.ts");
+}
+
+function written(file: string, text: string, names: ReadonlySet<string> | undefined): string {
+  const kept = new Set(keptImports(text, names).map(({ statement }) => statement));
+  let result = text;
+  for (const { statement, specifier } of importsOf(text)) {
+    const target = targetOf(file, specifier);
+    // A consumer's compiler finds x.d.ts by "./x.js" in every version and setting.
+    const path = target && relativePath(file, target.replace(/\.d\.ts$/, ".js"));
+    const replaced = path ? statement.replace(`"${specifier}"`, `"${path}"`) : statement;
+    result = kept.has(statement)
+      ? result.replaceAll(statement, replaced)
+      : result.replaceAll(`${statement}\n`, "");
+  }
+  return result;
+}
+
+function relativePath(from: string, to: string): string {
+  const path = posix.relative(posix.dirname(from), to);
+  return path.startsWith(".") ? path : `./${path}`;
 }

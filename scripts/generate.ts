@@ -1,4 +1,4 @@
-// Makes src/gen from proto/, and the settings in docs/configuration.md: npm run generate
+// Makes packages/core/src/gen from proto/, and the settings in docs/configuration.md: npm run generate
 import { writeConfigurationPage } from "./configuration-page.ts";
 import { generate } from "./generated-code.ts";
 

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root, runCommand } from "./run-command.ts";
 
-const generated = "src/gen";
+const generated = "packages/core/src/gen";
 
-/** Makes src/gen anew from proto/, without any network. */
+/** Makes packages/core/src/gen anew from proto/, without any network. */
 export async function generate(): Promise<void> {
   await withFreshCode(async (fresh) => {
     await rm(join(root, generated), { recursive: true, force: true });
@@ -13,7 +13,7 @@ export async function generate(): Promise<void> {
   });
 }
 
-/** Files of src/gen that are not what proto/ gives: changed, missing or extra. */
+/** Files of packages/core/src/gen that are not what proto/ gives: changed, missing or extra. */
 export async function findDrift(): Promise<string[]> {
   return withFreshCode(async (fresh) => {
     const [wanted, present] = await Promise.all([readAll(fresh), readAll(join(root, generated))]);

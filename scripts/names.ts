@@ -20,9 +20,13 @@ const rules: readonly NameRule[] = [
 /** What breaks the rules in the repository at `root`, one line each. */
 export async function findNameProblems(root: string): Promise<string[]> {
   const problems: string[] = [];
-  for await (const entry of glob("{src,sdk,test,bench,examples,scripts}/**/*.ts", { cwd: root })) {
+  for await (const entry of glob("{packages/*/src,test,bench,examples,scripts}/**/*.ts", { cwd: root })) {
     const file = entry.replaceAll("\\", "/");
-    if (file.startsWith("src/gen/") || /^(scripts\/names|test\/check-names\.test)\.ts$/.test(file)) continue;
+    if (
+      file.startsWith("packages/core/src/gen/") ||
+      /^(scripts\/names|test\/check-names\.test)\.ts$/.test(file)
+    )
+      continue;
     problems.push(...nameProblemsIn(file, await readFile(join(root, file), "utf8")));
   }
   return problems.sort();

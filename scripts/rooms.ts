@@ -1,108 +1,151 @@
 import { glob, readFile } from "node:fs/promises";
 import { dirname, join, posix } from "node:path";
 
-/** From top to bottom: a room imports only from those after it. `main.ts` and `agent.ts` are rooms of one file. */
-export const rooms = [
-  "main.ts",
-  "cli",
-  "agent.ts",
-  "assembly",
-  "devcluster",
-  "server",
-  "intree",
-  "eviction",
-  "devices",
-  "reporting",
-  "plugins",
-  "lifecycle",
-  "runtime",
-  "host",
-  "kube",
-  "state",
-  "config",
-  "grpc",
-  "lib",
-  "gen",
-] as const;
+/** What each package may import, as `@nodekeeper/<name>`. */
+const packages: Readonly<Record<string, readonly string[]>> = {
+  agent: ["testing", "sdk", "core"],
+  testing: ["core"],
+  sdk: ["core"],
+  core: [],
+};
 
-// The SDK is its own package entry: it may use what carries no knowledge of the agent.
-const sdkMayImport = ["grpc", "lib", "gen"];
+/**
+ * The rooms of packages that have them, from top to bottom: a room imports only from those after it. `main.ts` and
+ * `agent.ts` are rooms of one file.
+ */
+const rooms: Readonly<Record<string, readonly string[]>> = {
+  agent: [
+    "main.ts",
+    "cli",
+    "agent.ts",
+    "assembly",
+    "server",
+    "intree",
+    "policy",
+    "pod-usage",
+    "eviction",
+    "devices",
+    "reporting",
+    "plugins",
+    "lifecycle",
+    "runtime",
+    "host",
+    "state",
+    "config",
+  ],
+  core: ["kube", "grpc", "lib", "gen"],
+};
+
+/** Folders of pure functions: beside their own files they import only these. */
+const pureFolders: Readonly<Record<string, readonly string[]>> = {
+  "packages/agent/src/eviction/decide": ["packages/core/src/lib/index.ts"],
+};
 
 interface Import {
   from: string;
   to: string;
   line: number;
+  /** Whether it is imported by the name of its package. */
+  isNamed: boolean;
 }
 
-/** What breaks the rules of rooms in the repository at `root`, one line each. Paths are relative to it. */
+/** What breaks the rules of packages and rooms in the repository at `root`, one line each. Paths are relative to it. */
 export async function findRoomProblems(root: string): Promise<string[]> {
   const files: string[] = [];
-  for await (const file of glob("{src,sdk}/**/*.ts", { cwd: root })) files.push(file);
+  for await (const file of glob("packages/*/src/**/*.ts", { cwd: root })) files.push(file);
   const product = files
     .map((file) => file.replaceAll("\\", "/"))
     .filter((file) => !isTest(file))
     .sort();
   const imports: Import[] = [];
   for (const file of product) {
-    if (!file.startsWith("src/gen/"))
+    if (!file.startsWith("packages/core/src/gen/"))
       imports.push(...readImports(file, await readFile(join(root, file), "utf8")));
   }
-  const unknown = new Set(product.filter((file) => file.startsWith("src/") && rank(file) < 0).map(roomOf));
+  const places = new Map(product.map((file) => [placeOf(file).path, placeOf(file)]));
   return [
-    ...[...unknown].map((room) => `src/${room}: not a room; the list is in scripts/rooms.ts`),
+    ...[...places.values()]
+      .filter(isUnknown)
+      .map(({ path }) => `${path}: not in the lists of scripts/rooms.ts`),
     ...imports.flatMap(problemOf),
     ...findCycles(product, imports),
   ];
 }
 
-/** The relative imports of a file; `to` is a path from the root. Other imports are packages and free. */
+/** The imports of a file from this repository; `to` is a path from the root. Those of other packages are free. */
 export function readImports(file: string, source: string): Import[] {
   // At the beginning of a line, where the formatter puts statements and comments and texts have none.
   const pattern =
-    /^\s*(?:import|export)\b[^"'`;]*?["'](\.{1,2}\/[^"']+)["']|\bimport\(\s*["'](\.{1,2}\/[^"']+)["']/gm;
-  return [...source.matchAll(pattern)].map((match) => ({
-    from: file,
-    to: posix.normalize(posix.join(dirname(file), match[1] ?? match[2]!)),
-    line:
-      source.slice(0, match.index).split("\n").length + (/^\s*/.exec(match[0])![0].split("\n").length - 1),
-  }));
+    /^\s*(?:import|export)\b[^"'`;]*?["']((?:\.{1,2}|@nodekeeper)\/[^"']+)["']|\bimport\(\s*["']((?:\.{1,2}|@nodekeeper)\/[^"']+)["']/gm;
+  return [...source.matchAll(pattern)].map((match) => {
+    const specifier = match[1] ?? match[2]!;
+    const linesBefore = source.slice(0, match.index).split("\n").length;
+    const line = linesBefore + /^\s*/.exec(match[0])![0].split("\n").length - 1;
+    return { from: file, to: pathOf(file, specifier), line, isNamed: specifier.startsWith("@") };
+  });
 }
 
-function problemOf({ from, to, line }: Import): string[] {
+// "@nodekeeper/core/lib" is packages/core/src/lib/index.ts. Whether a package offers a path, its `exports` say.
+function pathOf(file: string, specifier: string): string {
+  const [, name, inner] = /^@nodekeeper\/([^/]+)(?:\/(.+))?$/.exec(specifier) ?? [];
+  if (!name) return posix.normalize(posix.join(dirname(file), specifier));
+  const path = `packages/${name}/src`;
+  if (!inner) return `${path}/index.ts`;
+  return inner.endsWith(".ts") ? `${path}/${inner}` : `${path}/${inner}/index.ts`;
+}
+
+function problemOf({ from, to, line, isNamed }: Import): string[] {
   const refuse = (why: string) => [`${from}:${line}: imports ${to}: ${why}`];
   if (isTest(to)) return refuse("only tests may import from tests");
-  if (from.startsWith("sdk/")) {
-    if (to.startsWith("sdk/")) return [];
-    if (!sdkMayImport.includes(roomOf(to)))
-      return refuse(`the SDK may only import src/{${sdkMayImport.join(",")}}`);
+  const importer = placeOf(from);
+  const imported = placeOf(to);
+  const pure = Object.entries(pureFolders).find(([folder]) => from.startsWith(`${folder}/`));
+  if (pure && !to.startsWith(`${pure[0]}/`) && !pure[1].includes(to))
+    return refuse(`${pure[0]} is pure: it may import only ${pure[1].join(", ")}`);
+  if (to === `packages/${importer.package}/package.json`) return [];
+  if (!imported.package) return refuse("packages may not import what is outside of packages");
+  if (importer.package !== imported.package) {
+    if (!packages[importer.package]?.includes(imported.package))
+      return refuse(`package ${importer.package} may not import package ${imported.package}`);
+    if (!isNamed)
+      return refuse(`other packages are imported by their names, @nodekeeper/${imported.package}`);
     return isDoor(to) ? [] : refuse("other rooms are imported by their index.ts");
   }
-  if (to === "package.json") return [];
-  // Commands ask the agent as any other program does.
-  if (to === "sdk/index.ts" && roomOf(from) === "cli") return [];
-  if (!to.startsWith("src/")) return refuse("src may not import what is outside");
-  if (roomOf(from) === roomOf(to)) return [];
-  if (rank(to) < rank(from)) return refuse(`room ${roomOf(from)} is below ${roomOf(to)}`);
+  if (importer.room === imported.room || !rooms[importer.package]) return [];
+  if (rankOf(imported) < rankOf(importer)) return refuse(`room ${importer.room} is below ${imported.room}`);
   return isDoor(to) ? [] : refuse("other rooms are imported by their index.ts");
 }
 
+// Below src/: there is a package named testing.
 function isTest(file: string): boolean {
-  return file.endsWith(".test.ts") || file.includes("/testing/") || file.includes("/fixtures/");
+  return file.endsWith(".test.ts") || /\/src\/(?:.*\/)?(?:testing|fixtures)\//.test(file);
 }
 
-// "src/lib/clock.ts" is of room "lib", "src/agent.ts" of room "agent.ts".
-function roomOf(file: string): string {
-  return file.split("/")[1] ?? "";
+interface Place {
+  /** Empty outside of packages. */
+  package: string;
+  /** The first folder below src/, or the file there. */
+  room: string;
+  path: string;
 }
 
-function rank(file: string): number {
-  return rooms.indexOf(roomOf(file) as (typeof rooms)[number]);
+function placeOf(file: string): Place {
+  const [, name = "", room = ""] = /^packages\/([^/]+)\/src\/([^/]+)/.exec(file) ?? [];
+  return { package: name, room, path: rooms[name] ? `packages/${name}/src/${room}` : `packages/${name}` };
 }
 
-// Generated code has no index; a room of one file is its own door.
+function isUnknown({ package: name, room }: Place): boolean {
+  return !packages[name] || (rooms[name] !== undefined && !rooms[name].includes(room));
+}
+
+function rankOf({ package: name, room }: Place): number {
+  return rooms[name]!.indexOf(room);
+}
+
+// Generated code has no index; a room of one file is its own door, as is a file of a package without rooms.
 function isDoor(file: string): boolean {
-  const parts = file.split("/");
-  return parts.length === 2 || parts[1] === "gen" || (parts.length === 3 && parts[2] === "index.ts");
+  const [, room = "", ...inner] = file.slice("packages/".length).split("/src/").join("/").split("/");
+  return room === "gen" || inner.length === 0 || (inner.length === 1 && inner[0] === "index.ts");
 }
 
 // Depth first; each cycle is told once, from where it was entered. Type imports count: they tie files as well.

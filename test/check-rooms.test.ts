@@ -10,33 +10,48 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true }));
 
+/** @param files their sources by path below packages/ */
 async function problemsOf(files: Record<string, string>): Promise<string[]> {
-  for (const [path, source] of Object.entries(files)) {
-    await mkdir(dirname(join(root, path)), { recursive: true });
-    await writeFile(join(root, path), source);
+  for (const [name, source] of Object.entries(files)) {
+    const path = join(root, "packages", name);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, source);
   }
   return findRoomProblems(root);
 }
 
 describe("allowed", () => {
   it.each([
-    ["downwards by the index", { "src/plugins/a.ts": 'import { b } from "../lib/index.ts";' }],
-    ["within a room", { "src/lib/a.ts": 'export * from "./b.ts";', "src/lib/b.ts": "" }],
-    ["generated code", { "src/plugins/a.ts": 'import type { B } from "../gen/b/v1/api.ts";' }],
+    ["downwards by the index", { "agent/src/plugins/a.ts": 'import { b } from "../state/index.ts";' }],
+    ["within a room", { "core/src/lib/a.ts": 'export * from "./b.ts";', "core/src/lib/b.ts": "" }],
+    ["generated code", { "core/src/grpc/a.ts": 'import type { B } from "../gen/b/v1/api.ts";' }],
     [
       "one-file rooms",
-      { "src/main.ts": 'import "./agent.ts";', "src/agent.ts": 'import "./kube/index.ts";' },
+      { "agent/src/main.ts": 'import "./agent.ts";', "agent/src/agent.ts": 'import "./state/index.ts";' },
     ],
-    ["packages", { "src/lib/a.ts": 'import pino from "pino";\nimport { join } from "node:path";' }],
-    ["tests, from anywhere", { "src/lib/a.test.ts": 'import { b } from "../kube/b.ts";' }],
-    ["test helpers, from anywhere", { "src/lib/testing/a.ts": 'import { b } from "../../kube/b.ts";' }],
     [
-      "the SDK from lib and gen",
-      { "sdk/a.ts": 'import "@nodekeeper/core/lib";\nimport "../src/gen/x/api.ts";\nimport "./b.ts";' },
+      "packages below",
+      {
+        "agent/src/cli/a.ts":
+          'import { a } from "@nodekeeper/sdk";\nimport { b } from "@nodekeeper/testing";',
+        "sdk/src/a.ts":
+          'import "@nodekeeper/core/lib";\nimport "@nodekeeper/core/gen/x/api.ts";\nimport "./b.ts";',
+      },
+    ],
+    [
+      "packages of others",
+      { "core/src/lib/a.ts": 'import pino from "pino";\nimport { join } from "node:path";' },
+    ],
+    ["the manifest of its own package", { "agent/src/main.ts": 'import "../package.json";' }],
+    ["tests, from anywhere", { "core/src/lib/a.test.ts": 'import { b } from "../kube/b.ts";' }],
+    ["test helpers, from anywhere", { "core/src/lib/testing/a.ts": 'import { b } from "../../kube/b.ts";' }],
+    [
+      "decisions from lib",
+      { "agent/src/eviction/decide/a.ts": 'import "@nodekeeper/core/lib";\nimport "./b.ts";' },
     ],
     [
       "what only looks like an import",
-      { "src/lib/a.ts": '// import "../kube/b.ts";\nconst x = \'import "../kube/b.ts"\';' },
+      { "core/src/lib/a.ts": '// import "../kube/b.ts";\nconst x = \'import "../kube/b.ts"\';' },
     ],
   ])("%s", async (_, files) => {
     expect(await problemsOf(files as unknown as Record<string, string>)).toEqual([]);
@@ -47,53 +62,81 @@ describe("refused", () => {
   it.each([
     [
       "upwards",
-      { "src/lib/a.ts": 'import { b } from "../kube/index.ts";' },
-      "src/lib/a.ts:1: imports src/kube/index.ts: room lib is below kube",
+      { "core/src/lib/a.ts": 'import { b } from "../kube/index.ts";' },
+      "packages/core/src/lib/a.ts:1: imports packages/core/src/kube/index.ts: room lib is below kube",
     ],
     [
       "upwards, types too",
-      { "src/state/a.ts": 'import type { B } from "../kube/index.ts";' },
-      "room state is below kube",
+      { "agent/src/state/a.ts": 'import type { B } from "../host/index.ts";' },
+      "room state is below host",
     ],
     [
       "upwards, over lines",
-      { "src/lib/a.ts": '\nimport {\n  b,\n  c,\n} from "../kube/index.ts";' },
-      "src/lib/a.ts:2:",
+      { "core/src/lib/a.ts": '\nimport {\n  b,\n  c,\n} from "../kube/index.ts";' },
+      "packages/core/src/lib/a.ts:2:",
     ],
     [
       "upwards by a dynamic import",
-      { "src/lib/a.ts": 'const x = await import("../kube/index.ts");' },
+      { "core/src/lib/a.ts": 'const x = await import("../kube/index.ts");' },
       "below kube",
     ],
-    ["upwards by an export", { "src/lib/a.ts": 'export * from "../kube/index.ts";' }, "below kube"],
-    ["upwards by a bare import", { "src/lib/a.ts": 'import "../main.ts";' }, "below main.ts"],
-    ["past the index", { "src/kube/a.ts": 'import { b } from "../lib/b.ts";' }, "imported by their index.ts"],
+    ["upwards by an export", { "core/src/lib/a.ts": 'export * from "../kube/index.ts";' }, "below kube"],
+    ["upwards by a bare import", { "agent/src/cli/a.ts": 'import "../main.ts";' }, "below main.ts"],
+    [
+      "past the index",
+      { "core/src/kube/a.ts": 'import { b } from "../lib/b.ts";' },
+      "imported by their index.ts",
+    ],
+    [
+      "past the index of another package",
+      { "sdk/src/a.ts": 'import { b } from "@nodekeeper/core/lib/b.ts";' },
+      "imported by their index.ts",
+    ],
+    [
+      "of another package by its path",
+      { "sdk/src/a.ts": 'import { b } from "../../core/src/lib/index.ts";' },
+      "imported by their names, @nodekeeper/core",
+    ],
     [
       "of tests",
-      { "src/kube/a.ts": 'import { b } from "./testing/b.ts";' },
+      { "core/src/kube/a.ts": 'import { b } from "./testing/b.ts";' },
       "only tests may import from tests",
     ],
-    ["of the SDK", { "src/kube/a.ts": 'import { b } from "../../sdk/index.ts";' }, "what is outside"],
     [
-      "the SDK from other rooms",
-      { "sdk/a.ts": 'import "@nodekeeper/core/kube";' },
-      "the SDK may only import",
+      "what is outside",
+      { "core/src/kube/a.ts": 'import { b } from "../../../../test/b.ts";' },
+      "what is outside of packages",
     ],
-    ["an unknown room", { "src/helpers/a.ts": "" }, "src/helpers: not a room"],
-    ["an unknown file at the top", { "src/util.ts": "" }, "src/util.ts: not a room"],
+    [
+      "a package above",
+      { "sdk/src/a.ts": 'import { b } from "@nodekeeper/testing";' },
+      "package sdk may not import package testing",
+    ],
+    [
+      "what is not pure from decisions",
+      { "agent/src/eviction/decide/a.ts": 'import "../act/b.ts";' },
+      "packages/agent/src/eviction/decide is pure",
+    ],
+    ["an unknown room", { "agent/src/helpers/a.ts": "" }, "packages/agent/src/helpers: not in the lists"],
+    [
+      "an unknown file at the top",
+      { "agent/src/util.ts": "" },
+      "packages/agent/src/util.ts: not in the lists",
+    ],
+    ["an unknown package", { "extra/src/a.ts": "" }, "packages/extra: not in the lists"],
     [
       "a cycle",
       {
-        "src/lib/a.ts": 'import "./b.ts";',
-        "src/lib/b.ts": 'import "./c.ts";',
-        "src/lib/c.ts": 'import "./a.ts";',
+        "core/src/lib/a.ts": 'import "./b.ts";',
+        "core/src/lib/b.ts": 'import "./c.ts";',
+        "core/src/lib/c.ts": 'import "./a.ts";',
       },
-      "import cycle: src/lib/a.ts > src/lib/b.ts > src/lib/c.ts > src/lib/a.ts",
+      "import cycle: packages/core/src/lib/a.ts > packages/core/src/lib/b.ts > packages/core/src/lib/c.ts > packages/core/src/lib/a.ts",
     ],
     [
       "a file's own import",
-      { "src/lib/a.ts": 'import "./a.ts";' },
-      "import cycle: src/lib/a.ts > src/lib/a.ts",
+      { "core/src/lib/a.ts": 'import "./a.ts";' },
+      "import cycle: packages/core/src/lib/a.ts > packages/core/src/lib/a.ts",
     ],
   ])("%s", async (_, files, expected) => {
     const problems = await problemsOf(files as unknown as Record<string, string>);
@@ -104,10 +147,10 @@ describe("refused", () => {
 
 it("finds every import of a file", () => {
   const source =
-    'import a from "./a.ts";\nimport b, { type C } from "../b.ts";\n\nexport { d } from "./d.ts";\nexport const e = 5;\n';
-  expect(readImports("src/lib/x.ts", source).map(({ to, line }) => `${to}:${line}`)).toEqual([
-    "src/lib/a.ts:1",
-    "src/b.ts:2",
-    "src/lib/d.ts:4",
+    'import a from "./a.ts";\nimport b, { type C } from "@nodekeeper/core/lib";\n\nexport { d } from "./d.ts";\nexport const e = 5;\n';
+  expect(readImports("packages/sdk/src/x.ts", source).map(({ to, line }) => `${to}:${line}`)).toEqual([
+    "packages/sdk/src/a.ts:1",
+    "packages/core/src/lib/index.ts:2",
+    "packages/sdk/src/d.ts:4",
   ]);
 });

@@ -1,3 +1,4 @@
+export { type Clock, FakeClock, silentLogger, systemClock } from "@nodekeeper/core/lib";
 export { createDevApiServer, type DevApiServer } from "./apiserver/dev-api-server.ts";
 export type { DevStore } from "./apiserver/dev-store.ts";
 export type {
@@ -22,3 +23,5 @@ export type {
 export { type AdmittedPod, ScenarioPlayer, type ScenarioPlayerOptions } from "./runtime/scenario-player.ts";
 export { everyday, quiet, type Scenario } from "./runtime/scenarios.ts";
 export { SimulatedRuntime, type SimulatedRuntimeOptions } from "./runtime/simulated-runtime.ts";
+export { SteppedClock } from "./stepped-clock.ts";
+export { eventually, type UntilOptions, until } from "./until.ts";
