@@ -51,7 +51,7 @@ const cases: [string, ReportContent, RegExp][] = [
     rawField("conditions", "[]", 7 as FieldType),
     /unknown field type 7 \(0 Spec, 1 Status, 2 Metadata\)/,
   ],
-  ["a nil kind", { groupVersionKind: undefined, field: [] }, /content 1 names no kind/],
+  ["a nil kind", { groupVersionKind: undefined, field: [] }, /content 1 has no groupVersionKind/],
   ["a field named __proto__", rawField("__proto__", '{"polluted":true}'), /"__proto__".*: a field name is/],
   [
     "a field named constructor",
@@ -77,7 +77,7 @@ const cases: [string, ReportContent, RegExp][] = [
   [
     "other clients' taints for the agent's own",
     customNodeResource(metadata("annotations", { "nodekeeper.dev/own-taints": '["theirs:NoSchedule:"]' })),
-    /"nodekeeper\.dev\/own-taints" is the agent's own/,
+    /"nodekeeper\.dev\/own-taints" is reserved for the agent/,
   ],
 ];
 
@@ -126,7 +126,7 @@ describe("a plugin that sends", () => {
     // A field that says it is longer than the message.
     garbled.say(Uint8Array.of(0x0a, 0x7f));
     await until("the trouble is named", async () =>
-      (await agent.plugin("garbled"))?.problems.join().includes("message can't be decoded"),
+      (await agent.plugin("garbled"))?.problems.join().includes("failed to decode message"),
     );
     await neighbour.update();
     expect(cluster.widgets("garbled")).toBe("1");

@@ -37,7 +37,7 @@ const refused: [string, Partial<PluginInfo>, RegExp][] = [
   [
     "an unknown type",
     { type: "TeapotPlugin" },
-    /"TeapotPlugin" is not known; accepted: DRAPlugin, EvictionPlugin, ReporterPlugin/,
+    /unknown plugin type "TeapotPlugin"; accepted types: DRAPlugin, EvictionPlugin, ReporterPlugin/,
   ],
   [
     "versions nobody knows",
@@ -48,7 +48,7 @@ const refused: [string, Partial<PluginInfo>, RegExp][] = [
   [
     "a name that is taken by an in-tree plugin",
     { name: "system-reporter-plugin" },
-    /owned by an in-tree plugin/,
+    /reserved for an in-tree plugin/,
   ],
 ];
 

@@ -271,7 +271,7 @@ describe("PodLifecycle over a socket", () => {
       if (call === "listPods") throw new NodekeeperError("unavailable", "ListContainers: connection refused");
     };
     const { client, socket } = await setUp({ firstListTimeoutMs: 50 }, 10, runtime);
-    const reason = /^no relist has succeeded in the .* since the start; .*ListContainers: connection refused/;
+    const reason = /^no relist has succeeded since the start .* ago; .*ListContainers: connection refused/;
     await expect(client.getPods()).rejects.toMatchObject({ code: "unavailable", message: reason });
     const watching = client.watch({ withStatus: true, stopAtEnd: true });
     await expect(watching.next()).rejects.toMatchObject({ code: "unavailable", message: reason });
@@ -294,7 +294,7 @@ describe("PodLifecycle over a socket", () => {
 
   it("says where it looked when no agent is there", async () => {
     using client = new PodLifecycleClient({ socket: "/nonexistent/agent.sock" });
-    await expect(client.getPods()).rejects.toThrow(/no agent answers at \/nonexistent\/agent.sock/);
+    await expect(client.getPods()).rejects.toThrow(/no agent responds at \/nonexistent\/agent.sock/);
     const error = await client
       .watch({ stopAtEnd: true })
       .next()

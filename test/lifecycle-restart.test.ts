@@ -167,7 +167,7 @@ describe("a runtime that can't be reached", () => {
     await cri.start();
     expect(await early).toMatchObject({
       status: 0,
-      out: "No pods: the container runtime has none.\n",
+      out: "The container runtime has no pods.\n",
       err: "",
     });
     expect((await agent.ready()).text).toContain("[+]PodLifecycleReady ok");
@@ -175,8 +175,10 @@ describe("a runtime that can't be reached", () => {
     await until("the list fails", async () => (await client.listPods()).problems.length > 0);
     expect(await cli("pods")).toMatchObject({
       status: 0,
-      out: "No pods when they were last listed.\n",
-      err: expect.stringMatching(/pods were last listed .* ago\nnodekeeper: container runtime: last error/),
+      out: "The last list of pods was empty.\n",
+      err: expect.stringMatching(
+        /the container runtime last listed its pods .* ago; .*\nnodekeeper: container runtime: last error/,
+      ),
     });
   });
 });
@@ -196,7 +198,7 @@ describe("a runtime that is slow with one pod", () => {
       return printed.err.includes("slow:") && printed;
     });
     expect(err).toMatch(/container runtime: slow: status of pod default\/stuck for \d+s/);
-    expect(err).toContain(`no answer yet to: ContainerStatus of ${container} for`);
+    expect(err).toContain(`no response yet to: ContainerStatus of ${container} for`);
     expect(out).toMatch(/default +stuck .* Unreadable/);
     expect(out).toMatch(/default +well +1\/1 +Running/);
     expect(await agent.ready()).toMatchObject({

@@ -79,7 +79,7 @@ describe("a plugin that reports more than the object has room for", () => {
       "its row names the object and the size",
       async () =>
         new RegExp(
-          `${object} is not published: with its \\d+ KiB the object would be larger than 1024 KiB`,
+          `${object} is not published: its \\d+ KiB would make the object larger than the limit of 1024 KiB`,
         ).test(await rowOf("large")),
       { explain: () => rowOf("large") },
     );
@@ -104,7 +104,7 @@ describe("a plugin that reports more than the object has room for", () => {
     plugin.say(widgets("large", 2), customNodeResource(status("bulk", megabytes(1.5))));
     await untilWidgets(cluster, "large", 2);
     expect(await rowOf("large")).toMatch(
-      /"bulk".*: 1500002 bytes, more than an object has room for \(1024 KiB\)/,
+      /"bulk".*: 1500002 bytes, more than the limit for an object \(1024 KiB\)/,
     );
     expect(cluster.cnr().status.bulk).toBeUndefined();
     await plugin.stop();

@@ -167,10 +167,12 @@ describe("what plugins may not say", () => {
     expect(nodeStatus.capacity.cpu).toBe("4");
     expect(nodeSpec.unschedulable).toBeUndefined();
     const problems = (await agent.plugin("bold"))?.problems.join("\n");
-    expect(problems).toMatch(/"node-role\.kubernetes\.io\/control-plane" belongs to Kubernetes/);
+    expect(problems).toMatch(/"node-role\.kubernetes\.io\/control-plane" is reserved for Kubernetes/);
     expect(problems).toMatch(/"cpu" is not an extended resource/);
-    expect(problems).toMatch(/unschedulable.*plugins may not report the spec of this kind/);
-    expect(problems).toMatch(/kind "v1\/Secret" is neither known nor among reporting\.additionalKinds/);
+    expect(problems).toMatch(/unschedulable.*plugins are not allowed to report the spec of this kind/);
+    expect(problems).toMatch(
+      /kind "v1\/Secret" is not published: it is not listed in reporting\.additionalKinds/,
+    );
   });
 });
 

@@ -57,7 +57,7 @@ it("a changed file applies to the log's level and the write interval", async () 
 it("a bad file keeps the old configuration and says what is wrong; a good one after it applies", async () => {
   write({ level: "loud", minWriteInterval: "50ms" });
   const refusal = await until("it is refused", () =>
-    agent.logLines.find(({ msg }) => msg?.startsWith("the new configuration is refused")),
+    agent.logLines.find(({ msg }) => msg?.startsWith("new configuration rejected")),
   );
   expect(refusal).toMatchObject({
     v: "error",

@@ -13,7 +13,7 @@ describe("a runtime that", () => {
     runtime.exit(stuck.id, 1);
     runtime.exit(well.id, 2);
     await eventually(() => expect(told()).toEqual(["Died well"]));
-    await eventually(() => expect(lifecycle.statuses.get("stuck").error?.message).toMatch(/no answer/));
+    await eventually(() => expect(lifecycle.statuses.get("stuck").error?.message).toMatch(/no response/));
     await eventually(() =>
       expect(health()).toMatchObject({ ok: true, message: expect.stringMatching(/1 /) }),
     );

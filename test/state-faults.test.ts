@@ -45,7 +45,7 @@ describe.concurrent("the state database", () => {
     await untilBulk(5);
     await until("it is ready again", async () => (await agent.ready()).status === 200);
     const reports = agent.logLines.filter(({ msg }) =>
-      msg?.startsWith("reporter checkpoint can't be written"),
+      msg?.startsWith("failed to write reporter checkpoint"),
     );
     expect(reports).toHaveLength(1);
 
@@ -202,11 +202,11 @@ describe.concurrent("the state database", () => {
                 INSERT INTO stand_in VALUES ('no/such/Kind', 'neither', 'steady', ${garbage})`);
       raw.close();
     });
-    expect((await setup.agent.plugin("garbled"))?.problems.join()).toContain("can't be decoded");
+    expect((await setup.agent.plugin("garbled"))?.problems.join()).toContain("failed to decode");
     plugin.say(widgets("steady", 2));
     await untilWidgets(cluster, "steady", 2);
     expect(setup.agent.logLines).toContainEqual(
-      expect.objectContaining({ plugin: "garbled", msg: expect.stringContaining("can't be read back") }),
+      expect.objectContaining({ plugin: "garbled", msg: expect.stringContaining("failed to restore") }),
     );
   });
 

@@ -99,7 +99,9 @@ describe.skipIf(missing)("a Go plugin on katalyst-api's skeleton", () => {
     await plugin.stop();
     expect(existsSync(join(agent.pluginFolder, `${NAME}.sock`))).toBe(false);
     await eventually(() =>
-      expect(agent.logged().some(({ msg }) => String(msg).startsWith("reporter plugin lost"))).toBe(true),
+      expect(agent.logged().some(({ msg }) => String(msg).startsWith("reporter plugin disconnected"))).toBe(
+        true,
+      ),
     );
     expect(await published()).toEqual(["4", "4"]);
     await eventually(async () => expect(await published()).toEqual([undefined, undefined]));

@@ -125,7 +125,7 @@ describe.skipIf(missing)("what is the agent's on a real API server", () => {
     await eventually(async () => expect(await allocatable()).toHaveLength(3));
     large.say(report(14_000));
     await eventually(async () =>
-      expect(await agent.command("plugins", "list", "-o", "json")).toContain("is not published: with its"),
+      expect(await agent.command("plugins", "list", "-o", "json")).toContain("is not published: its"),
     );
     chipPlugin.say(...chipReport("3"));
     await eventually(async () => expect(await chipsOf()).toBe("3"));

@@ -28,7 +28,7 @@ const printed = (pattern: RegExp) => pattern.exec(dev.output())?.[1];
 
 /** Waits until the sample plugin's content is there; gives the plugin's process. */
 async function untilWorking(): Promise<number> {
-  const pid = await until("the sample plugin", () => printed(/sample plugin +process (\d+)/), {
+  const pid = await until("the sample plugin", () => printed(/reporter plugin +process (\d+)/), {
     explain: dev.output,
   });
   const address = await until("the agent", () => printed(/agent +http:\/\/(\S+)/));

@@ -39,7 +39,7 @@ export async function startLifecycle(setup: LifecycleSetup = {}) {
   const lifecycle = new PodLifecycleEventGenerator({
     ...common,
     runtime: client,
-    settings: { relistPeriodMs: 50, inspectionPatienceMs: 150, hintSettleMs: 100, ...setup.lifecycle },
+    settings: { relistPeriodMs: 50, inspectionTimeoutMs: 150, minStreamMs: 100, ...setup.lifecycle },
   });
   const start = async () => {
     const controller = new AbortController();

@@ -87,7 +87,7 @@ describe("registration", () => {
     agent({ reservedNames: () => new Set(["sample"]) });
     const reasons: string[] = [];
     const plugin = serve({ onRefused: (reason) => reasons.push(reason) });
-    await until("refused", () => reasons[0]?.includes("owned by an in-tree plugin"));
+    await until("refused", () => reasons[0]?.includes("reserved for an in-tree plugin"));
     expect(plugin.registration).toMatchObject({ state: "refused" });
   });
 

@@ -42,7 +42,7 @@ export function podLifecycle(
       unhealthyAfterMs: lifecycle.unhealthyAfter,
       // The client's own deadline comes first: its error names the call.
       callDeadlineMs: requestTimeout + 1_000,
-      inspectionPatienceMs: lifecycle.inspectionPatience,
+      inspectionTimeoutMs: lifecycle.inspectionPatience,
       inspections: { initial: Math.min(10, maxInspections), min: 1, max: maxInspections },
       logCapacity: lifecycle.logCapacity,
       savedEvents: lifecycle.savedEvents,

@@ -9,9 +9,12 @@ import {
 } from "@nodekeeper/core/lib";
 
 const DEADLINE_MS = 10_000;
-const LONGEST_ANSWER = 16 * 1024 * 1024;
+const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
-/** Asks the running agent's status server at `address` ("host:port") for JSON. Throws `unavailable` with advice. */
+/**
+ * Gets JSON from the status server of the running agent at `address` ("host:port"). Deadline: 10 s. Throws the agent's
+ * own error, or `unavailable` with advice if no agent responds.
+ */
 export async function askAgent<T>(address: string, path: string): Promise<T> {
   const text = await withDeadline(systemClock, DEADLINE_MS, `agent at ${address}`, undefined, (signal) =>
     fetchText(address, path, signal),
@@ -22,7 +25,7 @@ export async function askAgent<T>(address: string, path: string): Promise<T> {
 function fetchText(address: string, path: string, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) => {
-      const advice = `no agent answers at ${address} (${messageOf(error)}); is it running? See --server`;
+      const advice = `no agent responds at ${address} (${messageOf(error)}). Check that it is running and that --server is its status server's address`;
       reject(new NodekeeperError("unavailable", advice, { cause: error }));
     };
     const call = request(`http://${address}${path}`, { signal }, (response) => {
@@ -30,14 +33,14 @@ function fetchText(address: string, path: string, signal: AbortSignal): Promise<
       let size = 0;
       response.on("data", (chunk: Buffer) => {
         size += chunk.length;
-        if (size > LONGEST_ANSWER) call.destroy(new Error("answer too long"));
+        if (size > MAX_RESPONSE_BYTES) call.destroy(new Error("response is larger than 16 MiB"));
         else chunks.push(chunk);
       });
       response.on("error", fail);
       response.on("end", () => {
         const text = Buffer.concat(chunks).toString("utf8");
         if (response.statusCode === 200) resolve(text);
-        else reject(refusal(address, response.statusCode ?? 0, text));
+        else reject(errorFrom(address, response.statusCode ?? 0, text));
       });
     });
     call.on("error", fail);
@@ -45,14 +48,14 @@ function fetchText(address: string, path: string, signal: AbortSignal): Promise<
   });
 }
 
-// What the agent itself says, without the frame around it; anything else as it came.
-function refusal(address: string, status: number, text: string): NodekeeperError {
+// The error in the agent's JSON response, or the start of any other response.
+function errorFrom(address: string, status: number, text: string): NodekeeperError {
   try {
     const { error } = JSON.parse(text) as { error?: { code?: string; message?: string } };
     const { code = "", message } = error ?? {};
     if (code in errorCodes && message) return new NodekeeperError(code as ErrorCode, message);
   } catch {
-    // Not the agent's JSON.
+    // Not a response of the agent.
   }
   return new NodekeeperError("unavailable", `agent at ${address}: ${status} ${text.slice(0, 300)}`);
 }

@@ -13,7 +13,10 @@ export interface ChildProcessOptions {
 
 const KILL_AFTER_MS = 2_000;
 
-/** A Node script in a process of its own, started again with backoff when it ends, stopped with us. */
+/**
+ * A Node.js script in a child process. It is restarted with backoff (10 s to 60 s) when it exits. On abort it gets
+ * SIGTERM, and SIGKILL after 2 s.
+ */
 export class ChildProcess implements Runnable {
   readonly name: string;
   readonly #options: ChildProcessOptions;
@@ -37,7 +40,7 @@ export class ChildProcess implements Runnable {
       const delayMs = backoff.next();
       log.warn(
         { process: this.name, code, restartInMs: Math.round(delayMs) },
-        "process ended, will be started again",
+        "process exited, restarting after a delay",
       );
       await clock.sleep(delayMs, signal).catch(() => {});
     }
@@ -45,7 +48,7 @@ export class ChildProcess implements Runnable {
 
   async #runOnce(signal: AbortSignal): Promise<number | string | null> {
     const { script, args, clock, log } = this.#options;
-    // Our end of its stdin closes when we die, however we die.
+    // The child's stdin closes when this process exits, also after SIGKILL; with --exit-with-parent it then exits.
     const child = spawn(process.execPath, [fileURLToPath(script), ...args], {
       stdio: ["pipe", "pipe", "pipe"],
     });
@@ -54,12 +57,12 @@ export class ChildProcess implements Runnable {
     for (const stream of [child.stdout, child.stderr]) {
       if (stream)
         createInterface({ input: stream }).on("line", (line) =>
-          log.debug({ process: this.name, line }, "output of a process"),
+          log.debug({ process: this.name, line }, "process output"),
         );
     }
     const ended = new Promise<number | string | null>((resolve) => {
       child.once("error", (error) => {
-        log.error({ err: error, process: this.name }, "process can't be started");
+        log.error({ err: error, process: this.name }, "failed to start process");
         resolve(null);
       });
       child.once("exit", (code, by) => resolve(code ?? by));

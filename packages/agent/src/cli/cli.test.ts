@@ -19,7 +19,7 @@ afterEach(async () => {
   vi.restoreAllMocks();
 });
 
-/** Runs a command line; answers what it printed and its exit status. */
+/** Runs a command line; returns its output and exit status. */
 async function cli(...args: string[]) {
   let out = "";
   let err = "";
@@ -41,12 +41,12 @@ async function cli(...args: string[]) {
 }
 
 describe("nodekeeper", () => {
-  it("prints its version, for people and programs", async () => {
+  it("prints its version as text and JSON", async () => {
     expect((await cli("version")).out).toMatch(/^nodekeeper \d+\.\d+\.\d+ \(node v24/);
     expect(JSON.parse((await cli("version", "-o", "json")).out)).toMatchObject({ node: process.version });
   });
 
-  it("helps, and tells wrong usage from failure", async () => {
+  it("prints help, and exits with 2 for wrong usage and 1 for failure", async () => {
     const help = await cli("--help");
     expect(help.status).toBe(0);
     for (const command of ["run", "dev", "plugins", "config", "preflight", "version"])
@@ -62,7 +62,7 @@ describe("nodekeeper", () => {
     });
   });
 
-  it("gives a default configuration that validates", async () => {
+  it("prints a default configuration that validates", async () => {
     const file = join(directory, "config.yaml");
     writeFileSync(file, (await cli("config", "default")).out);
     expect(await cli("config", "validate", file)).toMatchObject({
@@ -73,7 +73,7 @@ describe("nodekeeper", () => {
     expect(schema.properties.reporting.properties).toHaveProperty("collectInterval");
   });
 
-  it("refuses a wrong configuration with every problem and its place", async () => {
+  it("rejects an invalid configuration with every problem and its position", async () => {
     const file = join(directory, "config.yaml");
     writeFileSync(
       file,
@@ -86,7 +86,7 @@ describe("nodekeeper", () => {
     expect(err).toMatch(/--kube-api-qps/);
   });
 
-  it("says in preflight what works and what does not", async () => {
+  it("preflight reports passed and failed checks", async () => {
     const server = createDevApiServer({
       clock: systemClock,
       log: silentLogger,
@@ -112,16 +112,16 @@ describe("nodekeeper", () => {
     expect(out).toMatch(
       /^ok +kind node\.katalyst\.kubewharf\.io\/v1alpha1\/CustomNodeResource +customnoderesources/m,
     );
-    expect(out).toMatch(/^failed +right patch customnoderesources\/status +refused/m);
+    expect(out).toMatch(/^failed +permission patch customnoderesources\/status +denied/m);
     expect(out).toMatch(/^ok +kernel/m);
     expect(out).toMatch(/^failed +container runtime +.*runtime\.sock/m);
     const json = JSON.parse((await cli("preflight", "-o", "json", "--node-name", "n1", ...flags)).out);
-    expect(json).toContainEqual(expect.objectContaining({ check: "right patch nodes", verdict: "ok" }));
+    expect(json).toContainEqual(expect.objectContaining({ check: "permission patch nodes", verdict: "ok" }));
     expect(json).toContainEqual(
-      expect.objectContaining({ check: "right create pods/eviction", verdict: "ok" }),
+      expect.objectContaining({ check: "permission create pods/eviction", verdict: "ok" }),
     );
 
-    // What only some settings need is asked where they are set.
+    // Permissions that only some settings need are checked only with these settings.
     const socket = ["--reporting-kubelet-pod-resources-socket", join(directory, "kubelet.sock")];
     const set = [
       ...socket,
@@ -131,9 +131,9 @@ describe("nodekeeper", () => {
       "/no/policies.yaml",
     ];
     const { out: more } = await cli("preflight", "--node-name", "n1", ...flags, ...set);
-    expect(more).toMatch(/^warning +kubelet PodResources +.*kubelet\.sock is not there/m);
-    expect(more).toMatch(/^failed +eviction policies +\/no\/policies\.yaml is not there/m);
-    expect(more).toMatch(/^ok +right delete pods/m);
+    expect(more).toMatch(/^warning +kubelet PodResources +.*kubelet\.sock does not exist/m);
+    expect(more).toMatch(/^failed +eviction policies +\/no\/policies\.yaml does not exist/m);
+    expect(more).toMatch(/^ok +permission delete pods/m);
     expect(more).not.toMatch(/tokenreviews/);
     const off = ["--eviction", "false", "--reporting-in-tree-plugins", "system-reporter-plugin"];
     const { out: less } = await cli("preflight", "--node-name", "n1", ...flags, ...off);
@@ -157,10 +157,10 @@ describe("nodekeeper", () => {
     expect(JSON.parse((await cli("plugins", "list", "-o", "json", "--server", address)).out)).toHaveLength(3);
   });
 
-  it("says where it looked when no agent answers", async () => {
+  it("names the address when no agent responds", async () => {
     const { status, err } = await cli("plugins", "list", "--server", "127.0.0.1:1");
     expect(status).toBe(1);
-    expect(err).toMatch(/no agent answers at 127\.0\.0\.1:1 .*--server/);
+    expect(err).toMatch(/no agent responds at 127\.0\.0\.1:1 .*--server/);
   });
 });
 
@@ -174,7 +174,7 @@ describe("output", () => {
     [172_800_000, "2d"],
   ])("prints an age of %i ms as %s", (ms, text) => expect(age(ms)).toBe(text));
 
-  it("aligns columns, and colours on a terminal alone", () => {
+  it("aligns columns, and colours only on a terminal", () => {
     const output: Output = { write: () => {}, isTerminal: false, columns: 80 };
     expect(table(output, ["A", "LONG"], [["value", "x"]], () => "red")).toBe("A       LONG\nvalue   x\n");
   });

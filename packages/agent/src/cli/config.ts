@@ -3,17 +3,20 @@ import { type Output, paint, printJson } from "./output.ts";
 import { plainText } from "./plain-text.ts";
 import { configurationSources } from "./settings-options.ts";
 
-/** `nodekeeper config default`: a commented file to start from. */
+/** `nodekeeper config default`: prints the default configuration with comments. */
 export function configDefaultCommand(output: Output): void {
   output.write(defaultConfigurationYaml());
 }
 
-/** `nodekeeper config schema`: for editors and admission. */
+/** `nodekeeper config schema`: prints the JSON schema, for editors and admission. */
 export function configSchemaCommand(output: Output): void {
   printJson(output, configurationJsonSchema(), 2);
 }
 
-/** `nodekeeper config validate`: loads as `run` would, and says where each setting comes from. Throws what is wrong. */
+/**
+ * `nodekeeper config validate`: loads the configuration as `run` does and prints the source of each setting that is not
+ * the default. Throws ConfigurationError with every problem.
+ */
 export async function configValidateCommand(
   file: string | undefined,
   options: Record<string, unknown>,
@@ -27,7 +30,7 @@ export async function configValidateCommand(
     return;
   }
   for (const [path, origin] of origins)
-    output.write(`${paint(output, "dim", plainText(`${path}: from ${origin}`, 1_000))}\n`);
+    output.write(`${paint(output, "dim", plainText(`${path}: set by ${origin}`, 1_000))}\n`);
   for (const warning of warnings)
     output.write(`${paint(output, "yellow", `warning: ${plainText(warning, 1_000)}`)}\n`);
   output.write(`${paint(output, "green", "valid")}${file ? `: ${file}` : ""}\n`);

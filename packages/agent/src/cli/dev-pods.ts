@@ -3,13 +3,13 @@ import { type Logger, Registry, type Runnable, systemClock } from "@nodekeeper/c
 import { DevKubelet, type SimulatedRuntime, type Workload, WorkloadKeeper } from "@nodekeeper/testing";
 import { packageVersion } from "./version.ts";
 
-/** Pods with this label are left alone by the agent that `nodekeeper dev` runs. */
+/** Pods with this label are never evicted by the agent that `nodekeeper dev` runs. */
 export const KEEP_LABEL = "example.com/keep";
 
-// What examples/eviction watches.
+// The label by which examples/eviction selects pods.
 const sampleLabels = { "example.com/sample": "true" };
 
-/** Pods of every kind that eviction tells apart; the sample plugin would have any of them go. */
+/** Sample pods, one of each kind that eviction treats differently. The sample plugin selects any of them. */
 const workloads: readonly Workload[] = [
   {
     ...sampleWorkload("cluster-dns", {}),
@@ -37,7 +37,7 @@ export interface DevPodsOptions {
   log: Logger;
 }
 
-/** What keeps sample pods in the embedded API server, and runs them in the simulated runtime. */
+/** Runnables that keep the sample pods in the embedded API server and run them in the simulated runtime. */
 export async function devPods({ runtime, kubeconfig, nodeName, log }: DevPodsOptions): Promise<Runnable[]> {
   const kubeMetrics = createKubeMetrics(new Registry());
   const client = createKubeClient({

@@ -1,11 +1,11 @@
-import type { DevOptions, Place } from "./dev-place.ts";
+import type { DevOptions, DevPaths } from "./dev-paths.ts";
 import { KEEP_LABEL } from "./dev-pods.ts";
 import { type Output, paint } from "./output.ts";
 import { packageVersion } from "./version.ts";
 
-export interface DevTold {
+export interface DevSummary {
   options: DevOptions;
-  place: Place;
+  paths: DevPaths;
   url: string;
   address: string | undefined;
   pluginPid: number | undefined;
@@ -14,55 +14,59 @@ export interface DevTold {
   output: Output;
 }
 
-/** Says what runs and what to try. */
-export function tellDev({
+/** Prints what runs in the development cluster and commands to try. */
+export function printDevSummary({
   options,
-  place,
+  paths,
   url,
   address,
   pluginPid,
   driverPid,
   evictionPid,
   output,
-}: DevTold): void {
+}: DevSummary): void {
   const bold = (text: string) => paint(output, "bold", text);
   const command = (text: string) => `  ${paint(output, "cyan", text)}`;
+  const row = (label: string, text: string) => `  ${label.padEnd(16)}${text}`;
   const remark = (text: string) => paint(output, "dim", `   # ${text}`);
-  const runFlags = `--node-name ${options.nodeName} --kubeconfig ${place.kubeconfig} --state-dir ${place.state} --plugin-directories ${place.plugins} --api-socket ${place.api} --eviction-skip-labels ${KEEP_LABEL}${options.simulatedRuntime ? ` --runtime-endpoint ${place.runtime}` : ""}`;
+  const runFlags = `--node-name ${options.nodeName} --kubeconfig ${paths.kubeconfig} --state-dir ${paths.state} --plugin-directories ${paths.plugins} --api-socket ${paths.api} --eviction-skip-labels ${KEEP_LABEL}${options.simulatedRuntime ? ` --runtime-endpoint ${paths.runtime}` : ""}`;
   const self = process.env.npm_lifecycle_event ? "npx nodekeeper" : "nodekeeper";
   const run = import.meta.url.endsWith(".ts") ? "npm run -s nodekeeper --" : self;
   const lines = [
     bold(`nodekeeper ${packageVersion()}: development cluster (a tool for development and tests)`),
-    `  API server     ${url}  (in memory, this machine only)`,
-    `  kubeconfig     ${place.kubeconfig}`,
-    ...(address ? [`  agent          http://${address}  (/readyz?verbose, /metrics, /api/v1)`] : []),
-    `  plugin sockets ${place.plugins}`,
+    row("API server", `${url}  (in memory, loopback only)`),
+    row("kubeconfig", paths.kubeconfig),
+    ...(address ? [row("agent", `http://${address}  (/readyz?verbose, /metrics, /api/v1)`)] : []),
+    row("plugin sockets", paths.plugins),
     ...(options.simulatedRuntime
-      ? [`  runtime        ${place.runtime}  (simulated: pods without processes)`]
+      ? [row("runtime", `${paths.runtime}  (simulated: pods without processes)`)]
       : []),
-    ...(pluginPid ? [`  sample plugin  process ${pluginPid}`] : []),
-    ...(driverPid ? [`  sample driver  process ${driverPid}`] : []),
-    ...(evictionPid ? [`  sample evictor process ${evictionPid}`] : []),
-    ...(options.verbose ? [] : [`  log            ${place.log}`]),
+    ...(pluginPid ? [row("reporter plugin", `process ${pluginPid}  (sample)`)] : []),
+    ...(driverPid ? [row("device driver", `process ${driverPid}  (sample)`)] : []),
+    ...(evictionPid ? [row("eviction plugin", `process ${evictionPid}  (sample)`)] : []),
+    ...(options.verbose ? [] : [row("log", paths.log)]),
     "",
     bold("Try, in another terminal:"),
-    command(`kubectl --kubeconfig ${place.kubeconfig} get cnr ${options.nodeName} -o yaml`),
-    command(`kubectl --kubeconfig ${place.kubeconfig} get cnr -w`),
+    command(`kubectl --kubeconfig ${paths.kubeconfig} get cnr ${options.nodeName} -o yaml`),
+    command(`kubectl --kubeconfig ${paths.kubeconfig} get cnr -w`),
     ...(address ? [command(`${run} plugins list --server ${address}`)] : []),
     ...(address ? [command(`${run} devices --server ${address}`)] : []),
-    ...(driverPid ? [command(`kubectl --kubeconfig ${place.kubeconfig} get resourceslices`)] : []),
+    ...(driverPid ? [command(`kubectl --kubeconfig ${paths.kubeconfig} get resourceslices`)] : []),
     ...(address && evictionPid
       ? [
-          command(`${run} rounds --follow --server ${address}`) + remark("pods go, one about every 30 s"),
+          command(`${run} rounds --follow --server ${address}`) + remark("about one eviction every 30 s"),
           command(`${run} explain pod <namespace>/<name> --server ${address}`) +
-            remark("why one of them went, or stayed"),
-          command(`kubectl --kubeconfig ${place.kubeconfig} get pods -A -w`),
+            remark("why a pod was evicted or not"),
+          command(`kubectl --kubeconfig ${paths.kubeconfig} get pods -A -w`),
         ]
       : []),
-    command(`${run} pods --socket ${place.api}`),
-    command(`${run} events --follow --socket ${place.api}`),
+    command(`${run} pods --socket ${paths.api}`),
+    command(`${run} events --follow --socket ${paths.api}`),
     ...(pluginPid
-      ? [command(`kill -9 ${pluginPid}`) + remark("the plugin dies: its content stays for the grace period")]
+      ? [
+          command(`kill -9 ${pluginPid}`) +
+            remark("its last content stays published for reporting.pluginGracePeriod"),
+        ]
       : []),
     ...(options.agent ? [] : [command(`${run} run ${runFlags}`)]),
     "",

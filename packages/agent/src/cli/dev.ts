@@ -20,9 +20,9 @@ import {
 import { type Agent, createAgent } from "../agent.ts";
 import { loadConfiguration } from "../config/index.ts";
 import { ChildProcess } from "./child-process.ts";
-import { type DevOptions, makePlace, type Place } from "./dev-place.ts";
+import { createDevPaths, type DevOptions, type DevPaths } from "./dev-paths.ts";
 import { devPods, KEEP_LABEL } from "./dev-pods.ts";
-import { tellDev } from "./dev-text.ts";
+import { printDevSummary } from "./dev-text.ts";
 import { LiveLine } from "./live-line.ts";
 import type { Output } from "./output.ts";
 import { onHangup } from "./run.ts";
@@ -31,33 +31,33 @@ import { packageVersion } from "./version.ts";
 
 const STOP_DEADLINE_MS = 4_500;
 
-/** `nodekeeper dev`: an API server in memory, the agent, and sample plugins as processes of their own, until Ctrl-C. */
+/** `nodekeeper dev`: runs an in-memory API server, the agent, and sample plugins in child processes, until Ctrl-C. */
 export async function devCommand(options: DevOptions, output: Output): Promise<void> {
   const signal = stopOnSignals();
-  const place = makePlace(options.dataDir);
+  const paths = createDevPaths(options.dataDir);
   const level = checkLevel(options.logLevel);
-  const logFile = options.verbose ? undefined : createWriteStream(place.log, { flags: "a", mode: 0o600 });
+  const logFile = options.verbose ? undefined : createWriteStream(paths.log, { flags: "a", mode: 0o600 });
   const log = createLogger(level, logFile);
   const apiServer = createDevApiServer({
     clock: systemClock,
     log: log.child({ component: "devcluster" }),
     port: checkPort(options.apiPort),
-    // With a runtime there is a kubelet, which ends pods itself.
+    // With a simulated runtime, the simulated kubelet terminates pods.
     removePodsAfterGrace: !options.simulatedRuntime,
-    ...(options.dataDir ? { dataDir: place.folder } : {}),
+    ...(options.dataDir ? { dataDir: paths.folder } : {}),
   });
   try {
     const { url } = await apiServer.start();
     if (!apiServer.store.list("nodes").some(({ metadata }) => metadata.name === options.nodeName)) {
       apiServer.seedNode(options.nodeName);
     }
-    await apiServer.writeKubeconfig(place.kubeconfig);
-    const simulated = options.simulatedRuntime ? await startSimulated(options, place, log) : [];
-    const agent = options.agent ? await makeAgent(options, place, log, (to) => (log.level = to)) : undefined;
-    const plugin = options.plugin ? sample("reporter", place, log) : undefined;
-    const driver = options.plugin ? sample("driver", place, log) : undefined;
+    await apiServer.writeKubeconfig(paths.kubeconfig);
+    const simulated = options.simulatedRuntime ? await startSimulated(options, paths, log) : [];
+    const agent = options.agent ? await makeAgent(options, paths, log, (to) => (log.level = to)) : undefined;
+    const plugin = options.plugin ? sample("reporter", paths, log) : undefined;
+    const driver = options.plugin ? sample("driver", paths, log) : undefined;
     const eviction = options.plugin
-      ? sample("eviction", place, log, "--first-pressure", checkFirstPressure(options.firstPressure))
+      ? sample("eviction", paths, log, "--first-pressure", checkFirstPressure(options.firstPressure))
       : undefined;
     const parts: Runnable[] = [
       apiServerPart(apiServer),
@@ -67,15 +67,15 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
       ...(driver ? [driver] : []),
       ...(eviction ? [eviction] : []),
     ];
-    // Told before anything runs, so that a failure below appears under it.
+    // Errors of the parts are printed below the summary.
     const running = runInOrder(parts, { clock: systemClock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);
     const address = agent
       ? await Promise.race([agent.listening(), running.then(() => undefined)])
       : undefined;
     if (address || !agent)
-      tellDev({
+      printDevSummary({
         options,
-        place,
+        paths,
         url,
         address,
         pluginPid: plugin?.pid,
@@ -95,17 +95,17 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
   } finally {
     await apiServer.stop();
     logFile?.end();
-    if (place.isTemporary) rmSync(place.folder, { recursive: true, force: true });
+    if (paths.isTemporary) rmSync(paths.folder, { recursive: true, force: true });
   }
 }
 
 async function makeAgent(
   options: DevOptions,
-  place: Place,
+  paths: DevPaths,
   log: Logger,
   setLogLevel: (level: LogLevel) => void,
 ): Promise<Agent> {
-  const sources = { flags: agentFlags(options, place), env: {}, hostname: options.nodeName };
+  const sources = { flags: agentFlags(options, paths), env: {}, hostname: options.nodeName };
   const { configuration } = await loadConfiguration(sources);
   return createAgent({
     configuration,
@@ -118,32 +118,32 @@ async function makeAgent(
   });
 }
 
-function agentFlags(options: DevOptions, place: Place): Record<string, string> {
+function agentFlags(options: DevOptions, paths: DevPaths): Record<string, string> {
   return {
     nodeName: options.nodeName,
-    kubeconfig: place.kubeconfig,
-    stateDir: place.state,
-    pluginDirectories: place.plugins,
-    apiSocket: place.api,
+    kubeconfig: paths.kubeconfig,
+    stateDir: paths.state,
+    pluginDirectories: paths.plugins,
+    apiSocket: paths.api,
     evictionSkipLabels: KEEP_LABEL,
-    // What is to be seen happens within seconds, to a handful of pods.
+    // The demonstration has few pods and evicts one within seconds.
     evictionCooldown: "0s",
     evictionLimitsPerNode: "0",
     evictionLimitsPerOwner: "0",
     evictionGraceShortest: "0s",
-    // There is no kubelet, and it is not this machine that hurts.
+    // No kubelet serves PodResources. Pods are simulated, so their RSS cannot be read.
     reportingInTreePlugins: "system-reporter-plugin",
     evictionInTreePlugins: "-rss-overuse-eviction-plugin",
-    ...(options.simulatedRuntime ? { runtimeEndpoint: place.runtime } : {}),
+    ...(options.simulatedRuntime ? { runtimeEndpoint: paths.runtime } : {}),
     serverAddress: options.server ?? "127.0.0.1:0",
     logLevel: options.logLevel,
   };
 }
 
-/** The simulated runtime serves when this resolves; the parts that are given play what happens on it. */
+/** Resolves when the simulated runtime serves. The returned runnables simulate activity in it. */
 async function startSimulated(
   { nodeName }: DevOptions,
-  { runtime: socket, kubeconfig }: Place,
+  { runtime: socket, kubeconfig }: DevPaths,
   log: Logger,
 ): Promise<Runnable[]> {
   const runtime = new SimulatedRuntime({ clock: systemClock });
@@ -166,7 +166,7 @@ async function startSimulated(
 
 function sample(
   name: "reporter" | "driver" | "eviction",
-  place: Place,
+  paths: DevPaths,
   log: Logger,
   ...more: string[]
 ): ChildProcess {
@@ -175,7 +175,7 @@ function sample(
     isSource ? `../../../../examples/${name}/main.ts` : `./example-${name}.js`,
     import.meta.url,
   );
-  const args = ["--socket-dir", place.plugins, "--exit-with-parent", ...more];
+  const args = ["--socket-dir", paths.plugins, "--exit-with-parent", ...more];
   return new ChildProcess({ name: `sample ${name}`, script, args, clock: systemClock, log });
 }
 

@@ -8,12 +8,12 @@ export interface DevicesOptions {
   /** "host:port" of the agent's status server. */
   server: string;
   format: "table" | "json";
-  /** One driver, with its slices and problems. */
+  /** If set, print only this driver, with its slices and problems. */
   driver: string | undefined;
 }
 
-// A problem names a slice, a field and what the API server says of it.
-const LONGEST_LINE = 1_000;
+// A problem contains a slice, a field and the API server's message.
+const MAX_LINE_LENGTH = 1_000;
 
 const colours: Record<string, Colour> = {
   streaming: "green",
@@ -29,11 +29,11 @@ export async function devicesCommand(options: DevicesOptions, output: Output, no
   const found = wanted === undefined ? undefined : drivers.find(({ name }) => name === wanted);
   if (wanted !== undefined && !found) {
     const known = drivers.map(({ name }) => name).join(", ") || "none";
-    throw new NodekeeperError("notFound", `no driver ${wanted}; there are: ${known}`);
+    throw new NodekeeperError("notFound", `no driver ${wanted}; registered drivers: ${known}`);
   }
   if (format === "json") printJson(output, found ?? drivers, 2);
   else if (found) output.write(page(found, output, now));
-  else if (drivers.length === 0) output.write("No drivers: none has registered.\n");
+  else if (drivers.length === 0) output.write("No device driver has registered.\n");
   else output.write(list(drivers, output, now));
 }
 
@@ -53,7 +53,8 @@ function list(drivers: readonly DriverStatus[], output: Output, now: number): st
 }
 
 function page(driver: DriverStatus, output: Output, now: number): string {
-  const line = (what: string, text: string) => `${`${what}:`.padEnd(12)}${plainText(text, LONGEST_LINE)}\n`;
+  const line = (what: string, text: string) =>
+    `${`${what}:`.padEnd(12)}${plainText(text, MAX_LINE_LENGTH)}\n`;
   const messageAt = driver.messageAt ? `${age(now - driver.messageAt)} ago` : "none yet";
   const problems = driver.problems.map(({ pool, device, field, message }) => [
     pool || "-",
@@ -105,7 +106,7 @@ function messageOf({ writeError, error, refused, problems, foreign }: DriverStat
   const [problem] = problems;
   if (writeError) return writeError;
   if (error) return error;
-  if (first) return `slice ${first[0]} is refused: ${first[1]}`;
+  if (first) return `API server rejected slice ${first[0]}: ${first[1]}`;
   if (foreign.length > 0) return `another client published slice ${foreign[0]} in the same pool`;
   return problem ? `${problem.device ?? problem.pool}: ${problem.field}: ${problem.message}` : "";
 }

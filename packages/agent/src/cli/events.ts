@@ -2,14 +2,14 @@ import { NodekeeperError, parseDuration } from "@nodekeeper/core/lib";
 import { PodLifecycleClient, type PodLifecycleEvent, type PodLifecycleItem } from "@nodekeeper/sdk";
 import { type Colour, type Output, paint, printJson, printMessage } from "./output.ts";
 import { plainText } from "./plain-text.ts";
-import { paintedNote } from "./pods.ts";
+import { dimLine } from "./pods.ts";
 
 export interface EventsOptions {
   socket: string;
   format: "text" | "json";
-  /** Goes on with what is still to come. */
+  /** Whether to keep printing new events. */
   follow: boolean;
-  /** A cursor, or how long ago: "10m". */
+  /** Where to start: a cursor, or how long ago ("10m"). */
   since: string;
   /** "namespace/name". */
   pod: string | undefined;
@@ -21,7 +21,7 @@ const colours: Partial<Record<PodLifecycleEvent["type"], Colour>> = {
   ContainerRemoved: "dim",
 };
 
-/** `nodekeeper events` */
+/** `nodekeeper events`: prints pod lifecycle events in order. */
 export async function eventsCommand(
   options: EventsOptions,
   output: Output,
@@ -33,10 +33,10 @@ export async function eventsCommand(
   using client = new PodLifecycleClient({ socket });
   const watching = client.watch(
     {
-      ...beginning(since, now()),
+      ...startPosition(since, now()),
       selector,
       stopAtEnd: !follow,
-      onRetry: ({ message }) => printMessage(`${message}; trying again`),
+      onRetry: ({ message }) => printMessage(`${message}; retrying`),
     },
     signal,
   );
@@ -48,18 +48,18 @@ export async function eventsCommand(
     } else output.write(textOf(item, output));
   }
   if (format === "text" && last && output.isTerminal) {
-    output.write(paintedNote(output, `Go on from here: --since ${last}`));
+    output.write(dimLine(output, `To continue from here: --since ${last}`));
   }
 }
 
-function beginning(since: string, now: number): { cursor: string } | { since: number } {
+function startPosition(since: string, now: number): { cursor: string } | { since: number } {
   if (/^[0-9a-z]{1,32}-[0-9]+$/.test(since)) return { cursor: since };
   try {
     return { since: now - parseDuration(since) };
   } catch {
     throw new NodekeeperError(
       "invalid",
-      `--since takes a duration such as "10m", or a cursor that an earlier answer gave; got "${since}"`,
+      `--since takes a duration such as "10m", or a cursor printed by an earlier run; got "${since}"`,
     );
   }
 }
@@ -73,11 +73,11 @@ function podSelector(text: string): { namespace: string; name: string } {
 function textOf(item: PodLifecycleItem, output: Output): string {
   if (item.kind === "event") return eventLine(item.event, output);
   if (item.kind === "bookmark") return "";
-  const missed = item.missed === undefined ? "some events" : `${item.missed} events`;
-  const pods = `${item.pods.length} pods are there now`;
+  const missed = item.missed === undefined ? "some events are" : `${item.missed} events are`;
+  const pods = `${item.pods.length} pods on the node now`;
   return item.why === "begin"
-    ? paintedNote(output, pods)
-    : paintedNote(output, `${missed} are no longer in the agent's log; ${pods}`);
+    ? dimLine(output, pods)
+    : dimLine(output, `${missed} no longer retained in the agent's event log; ${pods}`);
 }
 
 function eventLine(event: PodLifecycleEvent, output: Output): string {

@@ -9,13 +9,15 @@ const DEFAULT_SOCKET = "/run/nodekeeper/nodekeeper.sock";
 const DEFAULT_SERVER = "127.0.0.1:10290";
 
 /**
- * The command line. Answers the exit status: 0 done, 1 failed, 2 wrong usage or configuration.
- * Each command loads what it needs when it runs, so that `version` does not pay for the agent.
+ * Runs a command line. Returns the exit status: 0 success, 1 failure, 2 wrong usage or configuration.
+ * Each command imports its modules when it runs, so that `version` does not load the agent.
  */
 export async function runCli(argv: readonly string[], output: Output = standardOutput): Promise<number> {
   let status = 0;
   const program = new Command("nodekeeper")
-    .description("Tells what a Kubernetes node has, what runs on it, and why a pod had to go.")
+    .description(
+      "Kubernetes node agent: reports node resources, tracks pod lifecycle, publishes devices, and evicts pods under pressure.",
+    )
     .version(packageVersion(), "--version", "print the version")
     .showHelpAfterError("(see --help)")
     .exitOverride();
@@ -33,7 +35,7 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     )
     .option(
       "--data-dir <path>",
-      "keep the cluster's objects and the agent's state here (default: a temporary folder)",
+      "folder for the cluster's objects and the agent's state (default: a temporary folder)",
     )
     .option("--api-port <port>", "port of the API server on 127.0.0.1 (default: a free one)")
     .option(
@@ -41,13 +43,10 @@ export async function runCli(argv: readonly string[], output: Output = standardO
       "address of the agent's status server (default: a free port on 127.0.0.1)",
     )
     .option("--node-name <name>", "name of the node", "dev-node")
-    .option("--no-agent", "without the agent: run it yourself with the command printed")
-    .option("--no-plugin", "without the sample plugins")
-    .option("--first-pressure <time>", "when the sample eviction plugin first has a pod go", "5s")
-    .option(
-      "--no-simulated-runtime",
-      "without the simulated container runtime: the machine's own is looked for",
-    )
+    .option("--no-agent", "do not run the agent; print the command that runs it")
+    .option("--no-plugin", "do not run the sample plugins")
+    .option("--first-pressure <time>", "delay before the sample eviction plugin first reports pressure", "5s")
+    .option("--no-simulated-runtime", "do not simulate a container runtime; discover the machine's own")
     .option("--log-level <level>", "debug, info, warn or error", "info")
     .option("--verbose", "print the agent's log instead of a live line")
     .action(async (options) => {
@@ -57,12 +56,12 @@ export async function runCli(argv: readonly string[], output: Output = standardO
 
   program
     .command("plugins")
-    .description("what plugins the running agent knows")
+    .description("plugins of the running agent")
     .command("list", { isDefault: true })
-    .description("list plugins, what state they are in and why")
+    .description("list plugins with their state and the reason for it")
     .option(
       "--server <host:port>",
-      "the agent's status server",
+      "address of the agent's status server",
       process.env.NODEKEEPER_SERVER_ADDRESS ?? DEFAULT_SERVER,
     )
     .option("-o, --output <format>", "table, wide or json", "table")
@@ -73,23 +72,21 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     });
 
   addSocketOption(
-    program.command("pods").description("what runs on this node, as the container runtime tells"),
+    program.command("pods").description("list the pods on this node, as reported by the container runtime"),
   )
     .option("-o, --output <format>", "table, wide or json", "table")
-    .option("-n, --namespace <name>", "only pods of this namespace")
-    .option("-w, --watch", "go on, and print a pod again when something happens to it", false)
+    .option("-n, --namespace <name>", "only pods in this namespace")
+    .option("-w, --watch", "keep running, and print a pod again when it changes", false)
     .action(async ({ socket, output: given, namespace, watch }) => {
       const { podsCommand } = await import("./pods.ts");
       const format = oneOf(given, ["table", "wide", "json"] as const, "--output");
       await podsCommand({ socket, format, namespace, watch }, output, Date.now, await signals());
     });
 
-  addSocketOption(
-    program.command("events").description("what happened to pods and containers on this node, in order"),
-  )
+  addSocketOption(program.command("events").description("print pod lifecycle events on this node, in order"))
     .option("-o, --output <format>", "text or json", "text")
-    .option("-f, --follow", "go on with what is still to come", false)
-    .option("--since <when>", "how long ago to begin, or the cursor of an earlier answer", "1h")
+    .option("-f, --follow", "keep printing new events", false)
+    .option("--since <when>", "start this long ago, or at a cursor printed by an earlier run", "1h")
     .option("--pod <namespace/name>", "only events of this pod")
     .action(async ({ socket, output: given, follow, since, pod }) => {
       const { eventsCommand } = await import("./events.ts");
@@ -99,11 +96,11 @@ export async function runCli(argv: readonly string[], output: Output = standardO
 
   program
     .command("devices")
-    .argument("[driver]", "one driver, with its slices and the devices that are held back")
-    .description("drivers, the devices they stream, and the ResourceSlices these are published in")
+    .argument("[driver]", "print only this driver, with its slices and quarantined devices")
+    .description("list device drivers, their devices and the ResourceSlices they are published in")
     .option(
       "--server <host:port>",
-      "the agent's status server",
+      "address of the agent's status server",
       process.env.NODEKEEPER_SERVER_ADDRESS ?? DEFAULT_SERVER,
     )
     .option("-o, --output <format>", "table or json", "table")
@@ -113,15 +110,15 @@ export async function runCli(argv: readonly string[], output: Output = standardO
       await devicesCommand({ server: options.server, format, driver }, output, Date.now());
     });
 
-  const explain = program.command("explain").description("why something happened");
+  const explain = program.command("explain").description("explain why a pod was evicted or the node tainted");
   addRecordOptions(
     explain
       .command("pod")
       .argument(
         "<namespace/name>",
-        "the pod, or its UID; of several of one name the newest that left the node",
+        "the pod, or its UID; if several pods had this name, the one that left the node last",
       )
-      .description("why a pod left the node, or was not evicted: by whom, how candidates ranked, each step"),
+      .description("explain why a pod left the node or was not evicted: the plugin, the ranking, each step"),
   )
     .option("-o, --output <format>", "text or json", "text")
     .action(async (pod, { server, from, output: given }) => {
@@ -133,7 +130,7 @@ export async function runCli(argv: readonly string[], output: Output = standardO
   addRecordOptions(
     explain
       .command("node")
-      .description("conditions and taints that eviction sets: by which plugin, why, since when, until when"),
+      .description("explain the conditions and taints set by eviction: plugin, reason, start and end"),
   )
     .option("-o, --output <format>", "text or json", "text")
     .action(async ({ server, from, output: given }) => {
@@ -143,17 +140,14 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     });
 
   addRecordOptions(
-    program.command("rounds").description("the rounds of eviction in which something happened, oldest first"),
+    program.command("rounds").description("list eviction rounds in which something happened, oldest first"),
   )
     .option("-o, --output <format>", "text or json", "text")
-    .option(
-      "--since <duration>",
-      "how long ago to start (default: 1h of an agent's records, all of a path's)",
-    )
-    .option("-f, --follow", "go on with those to come", false)
+    .option("--since <duration>", "start this long ago (default: 1h from an agent, everything from --from)")
+    .option("-f, --follow", "keep printing new rounds", false)
     .option(
       "--records",
-      "print whole records and the history of pods as lines of JSON, for --from elsewhere",
+      "print complete records and pod history as JSON lines, for use with --from on another machine",
       false,
     )
     .action(async ({ server, from, output: given, since, follow, records }) => {
@@ -166,19 +160,16 @@ export async function runCli(argv: readonly string[], output: Output = standardO
   addRecordOptions(
     program
       .command("replay")
-      .description("decide recorded rounds anew under another configuration, and show what would differ"),
+      .description("decide recorded rounds again with another configuration, and print the differences"),
   )
-    .requiredOption("--config <file>", "the other configuration (AgentConfiguration, YAML)")
+    .requiredOption("--config <file>", "configuration to decide with (AgentConfiguration, YAML)")
     .option("-o, --output <format>", "text or json", "text")
-    .option(
-      "--since <duration>",
-      "how long ago to start (default: 1h of an agent's records, all of a path's)",
-    )
+    .option("--since <duration>", "start this long ago (default: 1h from an agent, everything from --from)")
     .action(async ({ server, output: given, from, since, config: file }) => {
       const { replayCommand } = await import("./eviction/replay.ts");
       const { hostname } = await import("node:os");
       const format = oneOf(given, ["text", "json"] as const, "--output");
-      // The policy is in the file alone: no variable of this shell changes it.
+      // Only the file counts: environment variables of this shell do not change the policy.
       const sources = { file, flags: {}, env: {}, hostname: hostname() };
       await replayCommand({ server, from, format, since, sources }, output, Date.now());
     });
@@ -187,18 +178,18 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     .command("policy")
     .description("eviction policies in CEL")
     .command("test")
-    .argument("<file>", "the policies (YAML)")
+    .argument("<file>", "policy file (YAML)")
     .description(
-      "say what policies would do with a node and its pods: who is over, who goes first, who stays and why",
+      "evaluate policies against a node and its pods: thresholds met, eviction order, pods excluded and why",
     )
     .requiredOption(
       "--against <file>",
-      "a YAML or JSON file of `node` and `pods`, or what `rounds --records` wrote",
+      "YAML or JSON file with `node` and `pods`, or output of `rounds --records`",
     )
-    .option("--readings <file>", "`node` and `pods` for what recorded rounds do not hold")
-    .option("--last <count>", "how many of the last recorded rounds", "1")
-    .option("--round <id>", "one recorded round")
-    .option("--under-pressure", "as though there had been pressure before", false)
+    .option("--readings <file>", "file with `node` and `pods`: readings that recorded rounds do not contain")
+    .option("--last <count>", "number of most recent recorded rounds to evaluate", "1")
+    .option("--round <id>", "recorded round to evaluate")
+    .option("--under-pressure", "assume the threshold was already met before", false)
     .option("-o, --output <format>", "text or json", "text")
     .action(async (policies, { against, readings, last, round, underPressure, output: given }) => {
       const { policyTestCommand } = await import("./policy.ts");
@@ -208,7 +199,7 @@ export async function runCli(argv: readonly string[], output: Output = standardO
       if (!(await policyTestCommand(options, output, Date.now(), await signals()))) status = 1;
     });
 
-  const config = program.command("config").description("look at configurations");
+  const config = program.command("config").description("print and validate configurations");
   config
     .command("default")
     .description("print the default configuration with comments")
@@ -222,7 +213,7 @@ export async function runCli(argv: readonly string[], output: Output = standardO
       .command("validate")
       .argument("[file]", "configuration file")
       .option("-o, --output <format>", "text or json", "text")
-      .description("load a configuration as `run` would and say what is wrong with it"),
+      .description("load a configuration as `run` does and print every problem"),
   ).action(async (file, options) => {
     oneOf(options.output, ["text", "json"] as const, "--output");
     const { configValidateCommand } = await import("./config.ts");
@@ -233,7 +224,9 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     program
       .command("preflight")
       .option("-o, --output <format>", "text or json", "text")
-      .description("check what the agent needs here: kernel, cgroups, folders, API server, rights"),
+      .description(
+        "check the agent's requirements on this node: kernel, cgroups, folders, API server, permissions",
+      ),
   ).action(async (options) => {
     oneOf(options.output, ["text", "json"] as const, "--output");
     const { preflightCommand } = await import("./preflight.ts");
@@ -267,7 +260,7 @@ export async function runCli(argv: readonly string[], output: Output = standardO
 function addServerOption(command: Command): Command {
   return command.option(
     "--server <host:port>",
-    "the agent's status server",
+    "address of the agent's status server",
     process.env.NODEKEEPER_SERVER_ADDRESS ?? DEFAULT_SERVER,
   );
 }
@@ -275,14 +268,14 @@ function addServerOption(command: Command): Command {
 function addRecordOptions(command: Command): Command {
   return addServerOption(command).option(
     "--from <path>",
-    "in place of an agent: a state directory, also with no agent running, or a file that `rounds --records` wrote",
+    "read from a state directory (the agent may be stopped) or from output of `rounds --records`, instead of an agent",
   );
 }
 
 function addSocketOption(command: Command): Command {
   return command.option(
     "--socket <path>",
-    "the agent's API socket",
+    "path of the agent's API socket",
     process.env.NODEKEEPER_API_SOCKET ?? DEFAULT_SOCKET,
   );
 }
@@ -293,7 +286,7 @@ async function signals(): Promise<AbortSignal> {
 
 function countOf(text: string, option: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new NodekeeperError("invalid", `${option} must be a number from 1; got "${text}"`);
+  throw new NodekeeperError("invalid", `${option} must be a whole number of at least 1; got "${text}"`);
 }
 
 function oneOf<const W extends string>(given: string, words: readonly W[], option: string): W {

@@ -6,7 +6,7 @@ import { plainText } from "./plain-text.ts";
 const TERMINAL_MS = 500;
 const PLAIN_MS = 10_000;
 
-/** One line that says what the agent does, rewritten on a terminal, repeated now and then elsewhere. */
+/** One line with the agent's current counts: rewritten on a terminal, printed every 10 s elsewhere if it changed. */
 export class LiveLine {
   readonly #output: Output;
   readonly #clock: Clock;
@@ -28,7 +28,7 @@ export class LiveLine {
     if (isTerminal) this.#output.write(`\r\x1b[2K${text.slice(0, this.#output.columns - 1)}`);
     else if (text !== this.#last) this.#output.write(`${text}\n`);
     this.#last = text;
-    // The first plain line would say little: the next one comes soon.
+    // The first line is printed before anything has happened, so the second follows after 2 s.
     const soon = this.#clock.monotonic() - this.#startedAt < 1_000;
     this.#timer = this.#clock.after(isTerminal ? TERMINAL_MS : soon ? 2_000 : PLAIN_MS, () => this.start());
   }

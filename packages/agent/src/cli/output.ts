@@ -1,16 +1,16 @@
 import { styleText } from "node:util";
 import { plainJson, plainLines, plainText } from "./plain-text.ts";
 
-/** Where a command writes, so that tests can read it. */
+/** Where a command writes its output. */
 export interface Output {
   write(text: string): void;
-  /** Whether colours and a live line make sense. */
+  /** Whether to use colours and a live line. */
   readonly isTerminal: boolean;
-  /** Columns of the terminal. */
+  /** Width of the terminal in columns. */
   readonly columns: number;
 }
 
-/** The process's standard output. NO_COLOR is honoured by styleText. */
+/** Standard output of this process. `styleText` observes NO_COLOR. */
 export const standardOutput: Output = {
   write: (text) => void process.stdout.write(text),
   get isTerminal() {
@@ -21,7 +21,7 @@ export const standardOutput: Output = {
   },
 };
 
-const LONGEST_CELL = 1_000;
+const MAX_CELL_LENGTH = 1_000;
 
 export type Colour = "green" | "red" | "yellow" | "dim" | "bold" | "cyan";
 
@@ -30,24 +30,24 @@ export function paint(output: Output, colour: Colour, text: string): string {
   return output.isTerminal ? styleText(colour, text) : text;
 }
 
-/** Prints a value as JSON and a line break; with `indent` spaces, or all on one line. */
+/** Prints a value as JSON and a line break, indented by `indent` spaces, or on one line if it is 0. */
 export function printJson(output: Output, value: unknown, indent = 0): void {
   output.write(`${plainJson(value, indent)}\n`);
 }
 
-/** Prints a message to standard error, for the person who called the command. */
+/** Prints a message to standard error. */
 export function printMessage(message: string): void {
   process.stderr.write(`nodekeeper: ${plainLines(message)}\n`);
 }
 
-/** Rows under headings, columns aligned as kubectl does. Cells are shown escaped; `colourOf` colours whole cells. */
+/** Formats rows under headings in aligned columns, as kubectl does. Cells are escaped; `colourOf` colours whole cells. */
 export function table(
   output: Output,
   headings: readonly string[],
   cells: readonly (readonly string[])[],
   colourOf: (row: number, column: number) => Colour | undefined = () => undefined,
 ): string {
-  const rows = cells.map((row) => row.map((cell) => plainText(cell, LONGEST_CELL)));
+  const rows = cells.map((row) => row.map((cell) => plainText(cell, MAX_CELL_LENGTH)));
   const widths = headings.map((heading, column) =>
     Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)),
   );
@@ -64,7 +64,7 @@ export function table(
   return `${lines.join("\n")}\n`;
 }
 
-/** A duration for a person, as kubectl prints ages: "12s", "3m", "5h", "2d". */
+/** Formats a duration in milliseconds as kubectl prints ages: "12s", "3m", "5h", "2d". */
 export function age(ms: number): string {
   const seconds = Math.max(Math.round(ms / 1000), 0);
   if (seconds < 120) return `${seconds}s`;

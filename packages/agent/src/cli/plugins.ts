@@ -20,7 +20,7 @@ const colours: Record<string, Colour> = {
   failed: "red",
 };
 
-/** `nodekeeper plugins list` */
+/** `nodekeeper plugins list`: prints one row for each plugin and socket. */
 export async function pluginsCommand(
   { server, format }: PluginsOptions,
   output: Output,
@@ -32,7 +32,7 @@ export async function pluginsCommand(
     return;
   }
   if (rows.length === 0) {
-    output.write("No plugins: nothing has registered, and no in-tree plugin is on.\n");
+    output.write("No plugins: none has registered, and no in-tree plugin is enabled.\n");
     return;
   }
   const wide = format === "wide";
@@ -67,7 +67,7 @@ function ageOf(at: number | undefined, now: number): string {
   return at === undefined || at === null ? "-" : age(now - at);
 }
 
-// A plugin that is served, and whose last call failed.
+// A registered or in-tree plugin whose last call failed is shown as failing.
 function shownState({ state, error }: PluginRow): string {
   return error && (state === "registered" || state === "in-tree") ? "failing" : state;
 }

@@ -4,7 +4,7 @@ import { age, type Colour, type Output, paint, printJson, printMessage, table } 
 export interface PodsOptions {
   socket: string;
   format: "table" | "wide" | "json";
-  /** Goes on and prints each pod again when something happens to it. */
+  /** Whether to keep running and print each pod again when it changes. */
   watch: boolean;
   namespace: string | undefined;
 }
@@ -14,7 +14,7 @@ const WIDE_HEADINGS = [...HEADINGS, "UID", "SANDBOX", "CONTAINERS"];
 
 const colours: Record<string, Colour> = { Running: "green", Completed: "dim", Unreadable: "red" };
 
-/** `nodekeeper pods` */
+/** `nodekeeper pods`: prints one row for each pod. */
 export async function podsCommand(
   options: PodsOptions,
   output: Output,
@@ -28,12 +28,14 @@ export async function podsCommand(
   const { pods, listedAt, problems } = await client.listPods({ selector }, signal);
   const listed = age(now() - listedAt);
   if (problems.length > 0) {
-    printMessage(`pods were last listed ${listed} ago`);
+    printMessage(
+      `the container runtime last listed its pods ${listed} ago; the states below may be out of date`,
+    );
     for (const problem of problems) printMessage(`container runtime: ${problem}`);
   }
   if (format === "json") printJson(output, pods, 2);
-  else if (pods.length === 0 && problems.length > 0) output.write(`No pods when they were last listed.\n`);
-  else if (pods.length === 0) output.write("No pods: the container runtime has none.\n");
+  else if (pods.length === 0 && problems.length > 0) output.write("The last list of pods was empty.\n");
+  else if (pods.length === 0) output.write("The container runtime has no pods.\n");
   else output.write(podTable(pods, output, format === "wide", now()));
 }
 
@@ -59,17 +61,17 @@ async function watchPods(
     {
       selector,
       withStatus: true,
-      onRetry: ({ message }) => printMessage(`${message}; trying again`),
+      onRetry: ({ message }) => printMessage(`${message}; retrying`),
     },
     signal,
   );
   for await (const item of watching) {
     if (item.kind === "snapshot") print(item.pods.flatMap(({ status }) => status ?? []));
-    else if (item.kind === "event") print([item.event.status ?? gonePod(item.event.pod)]);
+    else if (item.kind === "event") print([item.event.status ?? removedPod(item.event.pod)]);
   }
 }
 
-function gonePod(pod: { uid: string; namespace: string; name: string }): PodStatus {
+function removedPod(pod: { uid: string; namespace: string; name: string }): PodStatus {
   return { ...pod, ips: [], sandboxes: [], containers: [], observedAt: 0, error: "" };
 }
 
@@ -98,10 +100,10 @@ function podRow(pod: PodStatus, wide: boolean, now: number): string[] {
   return [...row, pod.uid, pod.sandboxes[0]?.id.slice(0, 13) ?? "-", names.join(" ") || "-"];
 }
 
-/** One word for a pod, as the runtime's states allow: the API server knows more, but not sooner. */
+/** A pod's state in one word, derived from the runtime's container states. */
 function stateOf(pod: PodStatus, newest: readonly ContainerStatus[]): string {
   if (pod.error) return "Unreadable";
-  if (pod.sandboxes.length === 0 && newest.length === 0) return "Gone";
+  if (pod.sandboxes.length === 0 && newest.length === 0) return "Removed";
   const failed = newest.find(({ state, exitCode }) => state === "exited" && exitCode !== 0);
   if (failed)
     return failed.reason && failed.reason !== "Completed" ? failed.reason : `Exit:${failed.exitCode}`;
@@ -121,7 +123,7 @@ function newestOfEachName(containers: readonly ContainerStatus[]): ContainerStat
   return [...newest.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** A line for people who watch. */
-export function paintedNote(output: Output, text: string): string {
+/** A dimmed line between rows of output. */
+export function dimLine(output: Output, text: string): string {
   return `${paint(output, "dim", text)}\n`;
 }

@@ -6,27 +6,27 @@ import { plainText } from "./plain-text.ts";
 const states: Readonly<Record<PolicyTrial["state"], [text: string, colour: Colour]>> = {
   met: ["met", "red"],
   notMet: ["not met", "green"],
-  unknown: ["can't be judged, evicts nobody", "yellow"],
+  unknown: ["unknown, evicts no pod", "yellow"],
 };
 const signs = { lessThan: "<", greaterThan: ">" } as const;
 
-/** What one policy says of a scene, as text. */
+/** Formats the result of one policy for one scene. */
 export function trialPage(trial: PolicyTrial, output: Output): string {
   const { policy, type, isHeld, problems, rank, ranking, excluded } = trial;
   const [state, colour] = states[trial.state];
-  const held = isHeld ? ", held until the minimum reclaim is reached" : "";
+  const held = isHeld ? ", kept by minimumReclaim" : "";
   const lines = [
     `${paint(output, "bold", policy)} (${type}): ${paint(output, colour, state)}${held}${comparison(trial)}\n`,
     ...problems.map((problem) => `  ${paint(output, "yellow", plainText(problem))}\n`),
   ];
-  if (ranking.length === 0) lines.push("  no pod may go\n");
+  if (ranking.length === 0) lines.push("  no pod can be evicted\n");
   else lines.push(indented(rankingTable(ranking, rank, output)));
   if (excluded.length > 0) lines.push(indented(excludedTable(excluded, output)));
   return lines.join("");
 }
 
 function comparison({ state, observed, threshold, operator, gracePeriodMs }: PolicyTrial): string {
-  const grace = state === "met" && gracePeriodMs > 0 ? `; once so for ${formatDuration(gracePeriodMs)}` : "";
+  const grace = state === "met" && gracePeriodMs > 0 ? `; evicts after ${formatDuration(gracePeriodMs)}` : "";
   if (observed === null || threshold === null) return grace;
   const isBeyond = operator === "lessThan" ? observed < threshold : observed > threshold;
   const sign = isBeyond ? signs[operator] : `not ${signs[operator]}`;
@@ -51,7 +51,7 @@ function excludedTable(excluded: PolicyTrial["excluded"], output: Output): strin
   return table(output, ["STAYS", "WHY"], rows);
 }
 
-// Shares keep what can be read of them; bytes are whole.
+// Fractions keep their significant digits; bytes are whole numbers.
 function figure(value: number): string {
   return Number.isInteger(value) ? String(value + 0) : String(Number(value.toPrecision(6)));
 }

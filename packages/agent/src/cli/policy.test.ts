@@ -56,7 +56,7 @@ async function test(...args: string[]) {
   return { status, out, err };
 }
 
-/** Three rounds in which nothing is asked for; a pod more in each. */
+/** Three rounds in which no plugin requests an eviction, each with one more pod. */
 function recordsFile(): string {
   const lines = [1, 2, 3].map((id) => {
     const rounds = new TestRounds(Array.from({ length: id }, (_, at) => testPod(`p${at}`, { priority: at })));
@@ -67,10 +67,10 @@ function recordsFile(): string {
 }
 
 describe("against a described node", () => {
-  it("tells who is over, who goes first, and why the others stay", async () => {
+  it("prints thresholds met, the eviction order, and why the other pods are excluded", async () => {
     const { status, out } = await test(file("p.yaml", policies), "--against", file("node.yaml", node));
     expect(status).toBe(0);
-    expect(out).toBe(`memory (hard): met: 94371840 < 104857600; once so for 30s
+    expect(out).toBe(`memory (hard): met: 94371840 < 104857600; evicts after 30s
   ORDER   POD           -pod.priority   pod.usage.rss
   1       default/job   0               1073741824
   2       default/web   -5              2147483648
@@ -80,18 +80,18 @@ describe("against a described node", () => {
 `);
   });
 
-  it("tells what is not known, and evicts nobody for it", async () => {
+  it("prints missing readings, and evicts no pod because of them", async () => {
     const { out } = await test(file("p.yaml", policies), "--against", file("node.yaml", "pods: []"));
-    expect(out).toBe(`memory (hard): can't be judged, evicts nobody
+    expect(out).toBe(`memory (hard): unknown, evicts no pod
   node.memory.available: the file does not tell it
-  no pod may go
+  no pod can be evicted
 `);
   });
 
-  it("holds pressure that was there before", async () => {
+  it("keeps a threshold met until minimumReclaim is reached", async () => {
     const between = file("node.yaml", "node: { memory: { available: 120Mi } }");
     const before = await test(file("p.yaml", policies), "--against", between, "--under-pressure");
-    expect(before.out).toContain("met, held until the minimum reclaim is reached: 125829120 not < 104857600");
+    expect(before.out).toContain("met, kept by minimumReclaim: 125829120 not < 104857600");
     const { out } = await test(file("p.yaml", policies), "--against", between);
     expect(out).toContain("memory (hard): not met: 125829120 not < 104857600\n");
   });
@@ -109,7 +109,7 @@ describe("against a described node", () => {
   });
 });
 
-it("a wrong policy is told with its place, the others go on, and the status says so", async () => {
+it("reports an invalid policy with its position, evaluates the others, and exits with 1", async () => {
   const wrong = `${policies}  - { name: bad, type: soft, when: node.memory.avail > 1, rank: [1] }\n`;
   const path = file("p.yaml", wrong);
   const { status, out } = await test(path, "--against", file("node.yaml", node));
@@ -121,7 +121,7 @@ it("a wrong policy is told with its place, the others go on, and the status says
 });
 
 describe("against recorded rounds", () => {
-  it("takes the last one, with readings of a described node", async () => {
+  it("evaluates the last one, with readings from a file", async () => {
     const readings = file(
       "node.yaml",
       "node: { memory: { available: 1Mi } }\npods: [{ name: p1, usage: { rss: 5 } }]",
@@ -135,7 +135,7 @@ describe("against recorded rounds", () => {
     expect(out).toContain("  default/p2   pod.usage.rss is not known\n");
   });
 
-  it("takes several, or a certain one", async () => {
+  it("evaluates several, or a given one", async () => {
     const rank = policies.replace(", pod.usage.rss", "");
     const of = async (...args: string[]) => {
       const { out } = await test(file("p.yaml", rank), "--against", recordsFile(), "-o", "json", ...args);
@@ -153,12 +153,16 @@ describe("against recorded rounds", () => {
   });
 });
 
-describe("wrong use is told", () => {
+describe("wrong usage is reported", () => {
   it.each([
-    [["--against", "none.yaml"], 2, "none.yaml can't be read: ENOENT"],
-    [["--against", "node.yaml", "--round", "5"], 2, "go with recorded rounds; "],
-    [["--against", "rounds.jsonl", "--round", "9"], 1, "holds no round 9"],
-    [["--against", "rounds.jsonl", "--last", "many"], 2, '--last must be a number from 1; got "many"'],
+    [["--against", "none.yaml"], 2, "none.yaml: ENOENT: no such file"],
+    [["--against", "node.yaml", "--round", "5"], 2, "need recorded rounds, but "],
+    [["--against", "rounds.jsonl", "--round", "9"], 1, "does not contain round 9"],
+    [
+      ["--against", "rounds.jsonl", "--last", "many"],
+      2,
+      '--last must be a whole number of at least 1; got "many"',
+    ],
     [["--against", "broken.jsonl"], 2, "broken.jsonl, line 1: no recorded round"],
     [["--against", "broken.yaml"], 2, "broken.yaml:1:9: "],
     [["--against", "node.yaml", "-o", "xml"], 2, "--output must be one of text, json"],

@@ -19,37 +19,37 @@ import { type Output, printJson } from "./output.ts";
 import { trialPage } from "./policy-page.ts";
 
 export interface PolicyTestOptions {
-  /** The file of policies. */
+  /** Path of the policy file. */
   policies: string;
   /** Recorded rounds (`rounds --records`), or a YAML or JSON file of `node` and `pods`. */
   against: string;
-  /** A file of `node` and `pods` that tells what recorded rounds do not hold. */
+  /** A file with `node` and `pods`: readings that recorded rounds do not contain. */
   readings: string | undefined;
-  /** How many of the last recorded rounds. */
+  /** Number of most recent recorded rounds. */
   last: number;
-  /** One recorded round alone. */
+  /** Id of the one recorded round to evaluate. */
   round: number | undefined;
-  /** As though there had been pressure before. */
+  /** Whether to assume that thresholds were already met before. */
   underPressure: boolean;
   format: "text" | "json";
 }
 
-/** One scene, and what each policy says of it. */
+/** The result of each policy for one scene. */
 export interface SceneTrial {
-  /** Null where it is no recorded round. */
+  /** Null if the scene is not a recorded round. */
   round: number | null;
   /** Milliseconds since the epoch. */
   at: number;
   policies: PolicyTrial[];
 }
 
-/** All that `policy test` found; what it prints with `-o json`. */
+/** Result of `policy test`, as printed with `-o json`. */
 export interface PolicyTest {
   problems: PolicyProblem[];
   scenes: SceneTrial[];
 }
 
-/** `nodekeeper policy test`. Answers whether all policies of the file are right. */
+/** `nodekeeper policy test`. Returns whether all policies of the file are valid. */
 export async function policyTestCommand(
   options: PolicyTestOptions,
   output: Output,
@@ -79,7 +79,7 @@ async function scenesOf(options: PolicyTestOptions, now: number): Promise<NamedS
     if (readings !== undefined || round !== undefined) {
       throw new NodekeeperError(
         "invalid",
-        `--readings and --round go with recorded rounds; ${against} holds none`,
+        `--readings and --round need recorded rounds, but ${against} contains none`,
       );
     }
     return [{ round: null, scene: sceneOfFile(await readScene(against), now) }];
@@ -92,10 +92,13 @@ async function scenesOf(options: PolicyTestOptions, now: number): Promise<NamedS
     if (scenes.length > last) scenes.shift();
   }
   if (scenes.length > 0) return scenes;
-  throw new NodekeeperError("notFound", `${against} holds no round${round === undefined ? "" : ` ${round}`}`);
+  throw new NodekeeperError(
+    "notFound",
+    round === undefined ? `${against} contains no rounds` : `${against} does not contain round ${round}`,
+  );
 }
 
-// Records are lines of JSON, each a whole round.
+// Records are JSON lines, one for each round.
 async function holdsRecords(path: string): Promise<boolean> {
   const input = createReadStream(path, "utf8");
   const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
@@ -126,7 +129,7 @@ async function read(path: string): Promise<string> {
 }
 
 function unreadable(path: string, error: unknown): NodekeeperError {
-  return new NodekeeperError("invalid", `${path} can't be read: ${messageOf(error)}`, { cause: error });
+  return new NodekeeperError("invalid", `failed to read ${path}: ${messageOf(error)}`, { cause: error });
 }
 
 function page({ problems, scenes }: PolicyTest, output: Output): string {

@@ -27,13 +27,14 @@ interface Finding {
 }
 
 const DEADLINE_MS = 5_000;
-// Older kernels lack PSI, on which later plugins rest.
+// Kernels before 4.20 have no pressure stall information (PSI).
 const OLDEST_KERNEL = [4, 20] as const;
-const LONGEST_SOCKET_PATH = 107;
+// sizeof(sockaddr_un.sun_path) without the terminating NUL: unix(7).
+const MAX_SOCKET_PATH_BYTES = 107;
 
 /**
- * `nodekeeper preflight`: tells before the agent runs what will not work here. Each line is a check; answers
- * whether none failed.
+ * `nodekeeper preflight`: checks the agent's requirements on this node and prints one line for each check. Returns
+ * whether no check failed.
  */
 export async function preflightCommand(options: Record<string, unknown>, output: Output): Promise<boolean> {
   const { configuration } = await loadConfiguration(configurationSources(options));
@@ -50,7 +51,7 @@ export async function preflightCommand(options: Record<string, unknown>, output:
   return findings.every(({ verdict }) => verdict !== "failed");
 }
 
-const LONGEST_MESSAGE = 1_000;
+const MAX_MESSAGE_LENGTH = 1_000;
 
 const colours: Record<Verdict, Colour> = { ok: "green", warning: "yellow", failed: "red" };
 
@@ -58,7 +59,7 @@ function printFindings(findings: readonly Finding[], output: Output): void {
   const width = Math.max(...findings.map(({ check }) => check.length));
   for (const { check, verdict, message } of findings) {
     output.write(
-      `${paint(output, colours[verdict], verdict.padEnd(8))} ${check.padEnd(width)}  ${plainText(message, LONGEST_MESSAGE)}\n`,
+      `${paint(output, colours[verdict], verdict.padEnd(8))} ${check.padEnd(width)}  ${plainText(message, MAX_MESSAGE_LENGTH)}\n`,
     );
   }
   const failed = findings.filter(({ verdict }) => verdict === "failed").length;
@@ -79,7 +80,10 @@ async function checkHost({ hostRoot }: AgentConfiguration): Promise<Finding[]> {
       const [major = 0, minor = 0] = release.split(".").map((part) => Number.parseInt(part, 10));
       const old = major < OLDEST_KERNEL[0] || (major === OLDEST_KERNEL[0] && minor < OLDEST_KERNEL[1]);
       return old
-        ? ["warning", `${release}; pressure readings need ${OLDEST_KERNEL.join(".")}`]
+        ? [
+            "warning",
+            `${release}; pressure stall information needs kernel ${OLDEST_KERNEL.join(".")} or later`,
+          ]
         : ["ok", release];
     }),
     finding("cgroup", cgroup, (version) => [
@@ -110,20 +114,22 @@ function checkFolders({ stateDir, plugins }: AgentConfiguration): Finding[] {
   for (const directory of plugins.directories) {
     findings.push(checkFolder("plugin directory", directory));
     const bytes = Buffer.byteLength(directory);
-    if (bytes > LONGEST_SOCKET_PATH - 20) {
-      const message = `${directory} has ${bytes} bytes; a socket's whole path may have ${LONGEST_SOCKET_PATH}`;
+    if (bytes > MAX_SOCKET_PATH_BYTES - 20) {
+      const message = `${directory} is ${bytes} bytes long; the path of a socket in it is limited to ${MAX_SOCKET_PATH_BYTES} bytes`;
       findings.push({ check: "socket path", verdict: "warning", message });
     }
   }
   return findings;
 }
 
-// Warnings: without them plugins have nothing to say, and all else works.
+// Only warnings: without the socket the kubelet reporter reports nothing, and everything else works.
 function checkKubelet({ reporting: { inTreePlugins, kubelet } }: AgentConfiguration): Finding[] {
   const known = [SYSTEM_REPORTER_NAME, KUBELET_REPORTER_NAME];
   if (!enabledPlugins(known, inTreePlugins).includes(KUBELET_REPORTER_NAME)) return [];
   const path = kubelet.podResourcesSocket;
-  const message = existsSync(path) ? path : `${path} is not there: ${KUBELET_REPORTER_NAME} reports nothing`;
+  const message = existsSync(path)
+    ? path
+    : `${path} does not exist: ${KUBELET_REPORTER_NAME} reports nothing`;
   return [{ check: "kubelet PodResources", verdict: existsSync(path) ? "ok" : "warning", message }];
 }
 
@@ -132,7 +138,7 @@ function checkPolicies({ eviction }: AgentConfiguration): Finding[] {
   return eviction.policies.files.map((path) => ({
     check: "eviction policies",
     verdict: existsSync(path) ? "ok" : "failed",
-    message: existsSync(path) ? path : `${path} is not there`,
+    message: existsSync(path) ? path : `${path} does not exist`,
   }));
 }
 
@@ -141,12 +147,12 @@ function checkFolder(check: string, path: string): Finding {
   while (!existsSync(existing) && existing !== dirname(existing)) existing = dirname(existing);
   try {
     if (!statSync(existing).isDirectory())
-      return { check, verdict: "failed", message: `${existing} is not a folder` };
+      return { check, verdict: "failed", message: `${existing} is not a directory` };
     accessSync(existing, constants.W_OK | constants.X_OK);
   } catch (error) {
     return { check, verdict: "failed", message: `${path}: ${messageOf(error)}` };
   }
-  return { check, verdict: "ok", message: existing === path ? path : `${path} (will be made)` };
+  return { check, verdict: "ok", message: existing === path ? path : `${path} (will be created)` };
 }
 
 async function checkRuntime({ lifecycle, runtime, api }: AgentConfiguration): Promise<Finding[]> {
@@ -204,7 +210,8 @@ async function checkApiServer(configuration: AgentConfiguration): Promise<Findin
         : "not served: its CustomResourceDefinition is not installed";
       findings.push({ check: `kind ${kindKey(kind)}`, verdict: served ? "ok" : "failed", message });
     }
-    for (const question of neededRights(configuration)) findings.push(await checkRight(client, question));
+    for (const question of requiredPermissions(configuration))
+      findings.push(await checkPermission(client, question));
     return findings;
   } catch (error) {
     return [{ check: "API server", verdict: "failed", message: `${server}: ${messageOf(error)}` }];
@@ -213,14 +220,14 @@ async function checkApiServer(configuration: AgentConfiguration): Promise<Findin
   }
 }
 
-// Whose token it is, and what its account may do: of eviction plugins, and of those who read the status server from afar.
-const reviewRights: AccessQuestion[] = [
+// TokenReview and SubjectAccessReview for eviction plugins (eviction.strict) and for clients of the status server.
+const reviewPermissions: AccessQuestion[] = [
   { verb: "create", group: "authentication.k8s.io", resource: "tokenreviews" },
   { verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews" },
 ];
 
-/** What the agent does at the API server. */
-function neededRights({ nodeName, eviction, server }: AgentConfiguration): AccessQuestion[] {
+/** The requests that the agent sends to the API server with this configuration. */
+function requiredPermissions({ nodeName, eviction, server }: AgentConfiguration): AccessQuestion[] {
   const cnr = { group: customNodeResource.group, resource: "customnoderesources", name: nodeName };
   const coreNode = { group: "", resource: "nodes", name: nodeName };
   return [
@@ -235,25 +242,25 @@ function neededRights({ nodeName, eviction, server }: AgentConfiguration): Acces
       resource: "resourceslices",
     })),
     ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events" })),
-    ...(eviction.enabled ? evictionRights(eviction) : []),
-    ...((eviction.enabled && eviction.strict) || server.tlsCertFile !== "" ? reviewRights : []),
+    ...(eviction.enabled ? evictionPermissions(eviction) : []),
+    ...((eviction.enabled && eviction.strict) || server.tlsCertFile !== "" ? reviewPermissions : []),
   ];
 }
 
-function evictionRights({ killer, killerRules }: AgentConfiguration["eviction"]): AccessQuestion[] {
+function evictionPermissions({ killer, killerRules }: AgentConfiguration["eviction"]): AccessQuestion[] {
   const killers = [killer, ...killerRules.map((rule) => rule.split("=")[1])];
-  const rights = ["get", "list", "watch"].map((verb) => ({ verb, group: "", resource: "pods" }));
+  const permissions = ["get", "list", "watch"].map((verb) => ({ verb, group: "", resource: "pods" }));
   const more: AccessQuestion[] = [];
   if (killers.includes("evictionApi"))
     more.push({ verb: "create", group: "", resource: "pods", subresource: "eviction" });
   if (killers.includes("deletion")) more.push({ verb: "delete", group: "", resource: "pods" });
-  return [...rights, ...more];
+  return [...permissions, ...more];
 }
 
-async function checkRight(client: KubeApiClient, question: AccessQuestion): Promise<Finding> {
+async function checkPermission(client: KubeApiClient, question: AccessQuestion): Promise<Finding> {
   const { verb, resource, subresource, name } = question;
-  const check = `right ${verb} ${resource}${subresource ? `/${subresource}` : ""}`;
+  const check = `permission ${verb} ${resource}${subresource ? `/${subresource}` : ""}`;
   const { allowed, reason } = await client.reviewAccess(question);
-  const message = allowed ? (name ?? "") : `refused${reason ? `: ${reason}` : ""}; see deploy/README.md`;
+  const message = allowed ? (name ?? "") : `denied${reason ? `: ${reason}` : ""}; see deploy/README.md`;
   return { check, verdict: allowed ? "ok" : "failed", message };
 }

@@ -5,12 +5,12 @@ import { configurationSources } from "./settings-options.ts";
 import { stopOnSignals } from "./stop-on-signals.ts";
 import { packageVersion } from "./version.ts";
 
-/** `nodekeeper run`: the agent in the foreground until SIGINT or SIGTERM; a second signal ends it at once. */
+/** `nodekeeper run`: runs the agent in the foreground until SIGINT or SIGTERM. A second signal exits immediately. */
 export async function runCommand(options: Record<string, unknown>): Promise<void> {
   const sources = configurationSources(options);
   const { configuration, warnings } = await loadConfiguration(sources);
   const log = createLogger(configuration.log.level);
-  for (const warning of warnings) log.warn({ warning }, "configuration deserves a second look");
+  for (const warning of warnings) log.warn({ warning }, "configuration warning");
   const agent = await createAgent({
     configuration,
     sources,
@@ -25,7 +25,7 @@ export async function runCommand(options: Record<string, unknown>): Promise<void
   await agent.run(stopOnSignals());
 }
 
-/** Calls back at each SIGHUP; gives the way to stop that. */
+/** Calls `callback` on each SIGHUP. Returns a function that unsubscribes. */
 export function onHangup(callback: () => void): () => void {
   process.on("SIGHUP", callback);
   return () => process.off("SIGHUP", callback);

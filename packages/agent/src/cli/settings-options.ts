@@ -19,7 +19,7 @@ export function addConfigurationOptions(command: Command): Command {
   return command;
 }
 
-/** The sources of the configuration as this process has them. */
+/** The configuration sources of this process: command line options, environment and host name. */
 export function configurationSources(options: Record<string, unknown>): ConfigurationSources {
   const { config, ...flags } = options;
   return {

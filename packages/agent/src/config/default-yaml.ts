@@ -5,12 +5,12 @@ import { isSection, type Setting, settings } from "./settings.ts";
 
 const WIDTH = 100;
 
-/** A configuration file with every setting at its default and a comment on each: a file to start from. */
+/** A configuration file that contains every setting with its default value and a comment. */
 export function defaultConfigurationYaml(): string {
   const header = [
-    ...comment(`${schema.about} Settings left out have the defaults below.`, ""),
-    ...comment("Flags win over environment variables, those over this file.", ""),
-    "# Live settings follow changes of this file, and SIGHUP; the others need a restart.",
+    ...comment(`${schema.about} Omitted settings have the defaults below.`, ""),
+    ...comment("Flags override environment variables, and environment variables override this file.", ""),
+    "# Live settings are applied when this file changes and on SIGHUP; the others need a restart.",
     `apiVersion: ${apiVersion}`,
     `kind: ${kind}`,
   ];
@@ -44,14 +44,14 @@ function describe(setting: Setting, indent: string): string[] {
   ];
 }
 
-// A list that is too long for a line has a line for each item.
+// A list that does not fit on one line has one item per line.
 function assignment(indent: string, name: string, value: unknown): string[] {
   const line = `${indent}${name}: ${written(value)}`;
   if (!Array.isArray(value) || line.length <= WIDTH) return [line];
   return [`${indent}${name}:`, ...value.map((item) => `${indent}  - ${written(item)}`)];
 }
 
-// JSON is YAML; plain words go without quotes.
+// JSON is valid YAML. Plain strings are not quoted.
 function written(value: unknown): string {
   return typeof value === "string" && value !== "" ? stringify(value).trimEnd() : JSON.stringify(value);
 }

@@ -1,6 +1,6 @@
 import { byteSize, decimal, duration, integer, text, textList } from "./leaf.ts";
 
-// Tuning of the in-tree eviction plugins: in the file alone, for --help has enough to tell without it.
+// Tuning of the in-tree eviction plugins can be set only in the file, to keep `run --help` short.
 const live = (about: string) => ({ about, applied: "live", flag: false }) as const;
 
 const rankingMetrics = ["qosLevel", "priority", "usage", "rss", "workingSet", "nodeUsage"];
@@ -15,16 +15,21 @@ function ranking(initial: readonly string[]) {
       minItems: 1,
       maxItems: rankingMetrics.length,
     },
-    live("What pods are ranked by, the first first."),
+    live("Metrics by which pods are ranked, the most significant first."),
   );
 }
 
 const victimShare = () =>
-  decimal(0.001, 0, 1, live("A victim uses at least this share of the memory in question."));
+  decimal(
+    0.001,
+    0,
+    1,
+    live("Pods that use less than this share of the memory under pressure are not candidates."),
+  );
 const gracePeriod = (about: string, initial: string) =>
-  duration(initial, "0s", "1h", live(`${about} 0s: the pod's own.`));
+  duration(initial, "0s", "1h", live(`${about} 0s: the grace period of the pod spec.`));
 
-// "resource=5": a number over 0, never a percentage.
+// "resource=5": a number greater than 0, not a percentage.
 function resourceThresholds(initial: readonly string[], about: string) {
   return textList(
     [...initial],
@@ -45,60 +50,72 @@ const reclaimed = "resource.katalyst.kubewharf.io/reclaimed";
 /** Settings of the in-tree eviction plugins, a section each. */
 export const evictionPluginSections = {
   systemMemory: {
-    about: "system-memory-pressure-eviction-plugin: the machine as a whole is short of memory.",
+    about: "system-memory-pressure-eviction-plugin: memory pressure on the node as a whole.",
     settings: {
       freeMinimum: byteSize(
         "0",
         "0",
         "16Ti",
-        live("Free memory below this is pressure, whatever the kernel's watermarks."),
+        live("Free memory below which the node is under pressure, in addition to the kernel's watermarks."),
       ),
       workloadPressure: decimal(
         15,
         0.1,
         100,
-        live("Stalls of the workload's cgroup from which on pods are looked at, percent (some avg10)."),
+        live(
+          "Memory PSI (some avg10, percent) of workloadCgroup from which on the pods' own PSI is checked.",
+        ),
       ),
-      podPressure: decimal(1, 0, 100, live("A pod above it counts as pressed, percent.")),
-      pressedPods: integer(3, 1, 1000, live("So many pressed pods it takes.")),
+      podPressure: decimal(
+        1,
+        0,
+        100,
+        live("Memory PSI (some avg10, percent) above which a pod counts as stalled."),
+      ),
+      pressedPods: integer(3, 1, 1000, live("Number of stalled pods required for pressure.")),
       meanPressure: decimal(
         4,
         0.1,
         100,
-        live("Mean over all shared and dedicated pods from which on it is pressure, percent."),
+        live("Mean memory PSI (some avg10, percent) of all shared and dedicated pods required for pressure."),
       ),
       pressureDuration: duration(
         "15s",
         "1s",
         "1h",
         live(
-          "How long it has to last until reclaimed pods are candidates; three times as long until all pods are.",
+          "How long PSI pressure must last before reclaimed pods are candidates; all pods are after three times as long.",
         ),
       ),
       workloadCgroup: text(
         "",
         {
           pattern: /^(\/[^\0]*)?$/,
-          expected: "a path below the cgroup mount, or nothing",
+          expected: "a path relative to the cgroup mount, or empty",
           placeholder: "<path>",
         },
-        live("The workload's cgroup. Empty: the kubelet's group of burstable pods."),
+        live("Cgroup whose PSI is checked. Empty: the kubelet's cgroup for burstable pods."),
       ),
-      detectionPeriod: duration("9s", "1s", "10m", live("How often the machine is looked at.")),
+      detectionPeriod: duration(
+        "9s",
+        "1s",
+        "10m",
+        live("Interval between checks of the node while it is under pressure."),
+      ),
       cooldown: duration(
         "35s",
         "0s",
         "1h",
-        live("After a named pod was evicted, none is named for so long."),
+        live("How long the plugin selects no further pod after one it selected was evicted."),
       ),
       victimMinimumShare: victimShare(),
       ranking: ranking(["qosLevel", "priority", "usage"]),
-      gracePeriod: gracePeriod("Of any pod.", "0s"),
-      reclaimedGracePeriod: gracePeriod("While only reclaimed pods are at risk.", "10s"),
+      gracePeriod: gracePeriod("Grace period of evicted pods.", "0s"),
+      reclaimedGracePeriod: gracePeriod("Grace period while only reclaimed pods are candidates.", "10s"),
     },
   },
   numaMemory: {
-    about: "numa-memory-pressure-eviction-plugin: a NUMA node is short of memory.",
+    about: "numa-memory-pressure-eviction-plugin: memory pressure on a NUMA node.",
     settings: {
       lowGuard: byteSize("256Mi", "0", "1Ti", live("Added to the kernel's low watermark.")),
       minGap: byteSize("1Gi", "0", "1Ti", live("Added to the kernel's min watermark.")),
@@ -106,13 +123,13 @@ export const evictionPluginSections = {
         "4Gi",
         "0",
         "1Ti",
-        live("Less idle page cache than this is short, and the low watermark is at least this then."),
+        live("Minimum of the low watermark while inactive page cache is below this."),
       ),
       largestReserveShare: decimal(
         0.1,
         0.001,
         1,
-        live("None of the three is more than this share of the node."),
+        live("Upper bound of lowGuard, minGap and lowReserve, as a share of the NUMA node's memory."),
       ),
       reclaimedCounts: integer(
         6,
@@ -130,22 +147,24 @@ export const evictionPluginSections = {
         1,
         0,
         10_000,
-        live("In danger, counting continues from this many before `allCounts`."),
+        live(
+          "While free memory is below the min watermark, counting starts this many samples before allCounts.",
+        ),
       ),
       victimMinimumShare: victimShare(),
       ranking: ranking(["qosLevel", "priority", "nodeUsage"]),
-      gracePeriod: gracePeriod("Of any pod.", "0s"),
-      reclaimedGracePeriod: gracePeriod("While only reclaimed pods are at risk.", "10s"),
+      gracePeriod: gracePeriod("Grace period of evicted pods.", "0s"),
+      reclaimedGracePeriod: gracePeriod("Grace period while only reclaimed pods are candidates.", "10s"),
     },
   },
   rssOveruse: {
-    about: "rss-overuse-eviction-plugin: a pod holds more anonymous memory than it asked for.",
+    about: "rss-overuse-eviction-plugin: pods whose RSS exceeds their memory requests.",
     settings: {
       rateThreshold: decimal(
         1.05,
         0.01,
         1000,
-        live("A pod whose RSS is above so many times its memory requests is named."),
+        live("Ratio of a pod's RSS to its memory requests above which the pod is selected."),
       ),
       labels: textList(
         [],
@@ -157,36 +176,56 @@ export const evictionPluginSections = {
           minItems: 0,
           maxItems: 32,
         },
-        live("Only pods with all of these labels are looked at."),
+        live("Only pods with all of these labels are checked."),
       ),
     },
   },
   rootfsPressure: {
-    about: "rootfs-pressure-eviction-plugin: the file system of writable layers is short.",
+    about: "rootfs-pressure-eviction-plugin: pressure on the filesystem of containers' writable layers.",
     settings: {
-      minimumFree: decimal(10, 0, 99, live("Less space available is pressure, percent. 0: not looked at.")),
-      minimumInodesFree: decimal(5, 0, 99, live("Fewer inodes free is pressure, percent. 0: not looked at.")),
-      minimumCapacity: byteSize("10Gi", "0", "1Pi", live("A smaller file system is left alone.")),
+      minimumFree: decimal(
+        10,
+        0,
+        99,
+        live("Available space below which there is pressure, percent. 0: not checked."),
+      ),
+      minimumInodesFree: decimal(
+        5,
+        0,
+        99,
+        live("Free inodes below which there is pressure, percent. 0: not checked."),
+      ),
+      minimumCapacity: byteSize("10Gi", "0", "1Pi", live("Smaller filesystems are not checked.")),
       podMinimumUsed: byteSize(
         "0",
         "0",
         "1Pi",
-        live("A pod with less in its writable layers is not evicted for space."),
+        live("Pods that use less in their writable layers are not evicted for space."),
       ),
       podMinimumInodes: integer(
         0,
         0,
         1_000_000_000,
-        live("A pod with fewer inodes is not evicted for inodes."),
+        live("Pods that use fewer inodes are not evicted for inodes."),
       ),
-      gracePeriod: gracePeriod("Of the victims.", "0s"),
+      gracePeriod: gracePeriod("Grace period of evicted pods.", "0s"),
     },
   },
   rootfsOveruse: {
-    about: "rootfs-overuse-eviction-plugin: a pod has more in its writable layers than it may.",
+    about: "rootfs-overuse-eviction-plugin: pods whose writable layers exceed a threshold.",
     settings: {
-      sharedThreshold: byteSize("0", "0", "1Pi", live("Shared pods with more are named. 0: none.")),
-      reclaimedThreshold: byteSize("0", "0", "1Pi", live("Reclaimed pods with more are named. 0: none.")),
+      sharedThreshold: byteSize(
+        "0",
+        "0",
+        "1Pi",
+        live("Use of writable layers above which a shared pod is selected. 0: never."),
+      ),
+      reclaimedThreshold: byteSize(
+        "0",
+        "0",
+        "1Pi",
+        live("Use of writable layers above which a reclaimed pod is selected. 0: never."),
+      ),
       sharedNamespaces: textList(
         [],
         {
@@ -196,62 +235,78 @@ export const evictionPluginSections = {
           minItems: 0,
           maxItems: 128,
         },
-        live("Only shared pods of these namespaces are looked at. Empty: of all."),
+        live("Namespaces whose shared pods are checked. Empty: all."),
       ),
-      mostPods: integer(1, 1, 1_000, live("Pods named in one round.")),
-      gracePeriod: gracePeriod("Of the victims.", "0s"),
+      mostPods: integer(1, 1, 1_000, live("Maximum number of pods selected in one round.")),
+      gracePeriod: gracePeriod("Grace period of evicted pods.", "0s"),
     },
   },
   pidOveruse: {
-    about: "pid-overuse-eviction-plugin: a pod has more processes and threads than it may.",
+    about: "pid-overuse-eviction-plugin: pods with too many processes and threads.",
     settings: {
-      threshold: integer(0, 0, 4_194_304, live("Pods with more processes and threads are named. 0: none.")),
-      gracePeriod: gracePeriod("Of the victims.", "0s"),
+      threshold: integer(
+        0,
+        0,
+        4_194_304,
+        live("Number of processes and threads above which a pod is selected. 0: never."),
+      ),
+      gracePeriod: gracePeriod("Grace period of evicted pods.", "0s"),
     },
   },
   systemCpu: {
-    about: "system-cpu-pressure-eviction-plugin: the CPUs of the machine are short.",
+    about: "system-cpu-pressure-eviction-plugin: CPU pressure on the node.",
     settings: {
       loadUpper: decimal(
         2,
         0,
         1000,
-        live("Load average of a minute for each CPU above which a look counts as hard. 0: not looked at."),
+        live("One-minute load average per CPU above which a sample counts as hard pressure. 0: not checked."),
       ),
       loadLower: decimal(
         1,
         0,
         1000,
-        live("The same for soft pressure, which sets the condition and evicts no pod."),
+        live("The same for soft pressure, which only sets the condition and evicts no pod."),
       ),
       usageUpper: decimal(
         0.8,
         0,
         1,
-        live("Use of all CPUs above which a look counts as hard. 0: not looked at."),
+        live("Usage of all CPUs (0 to 1) above which a sample counts as hard pressure. 0: not checked."),
       ),
       usageLower: decimal(0.6, 0, 1, live("The same for soft pressure.")),
-      looks: integer(10, 1, 1_000, live("Looks that are kept, one each round.")),
-      metShare: decimal(0.8, 0.01, 1, live("The share of these looks that must be above.")),
+      looks: integer(
+        10,
+        1,
+        1_000,
+        live("Number of most recent samples considered; one is taken in each round."),
+      ),
+      metShare: decimal(0.8, 0.01, 1, live("Share of these samples that must exceed the threshold.")),
       cooldown: duration(
         "5m",
         "0s",
         "24h",
-        live("After a named pod was evicted, none is named for so long."),
+        live("How long the plugin selects no further pod after one it selected was evicted."),
       ),
-      gracePeriod: gracePeriod("Of the victims.", "0s"),
+      gracePeriod: gracePeriod("Grace period of evicted pods.", "0s"),
     },
   },
   reclaimedResources: {
-    about: "reclaimed-resource-pressure-eviction-plugin: reclaimed pods ask for more than there is to lend.",
+    about:
+      "reclaimed-resource-pressure-eviction-plugin: requests of reclaimed pods exceed what is allocatable to them.",
     settings: {
       thresholds: resourceThresholds(
         [`${reclaimed}_millicpu=5`, `${reclaimed}_memory=5`],
-        "Requests above so many times what is allocatable are hard pressure. Other resources are not looked at.",
+        "Ratio of requests to allocatable above which there is hard pressure, by resource. Other resources are not checked.",
       ),
       softThresholds: resourceThresholds([], "The same for soft pressure."),
-      tolerance: duration("0s", "0s", "1h", live("Pressure counts once it has lasted so long.")),
-      gracePeriod: gracePeriod("Of the victims.", "1m"),
+      tolerance: duration(
+        "0s",
+        "0s",
+        "1h",
+        live("How long a threshold must be exceeded before there is pressure."),
+      ),
+      gracePeriod: gracePeriod("Grace period of evicted pods.", "1m"),
       skipZeroResources: textList(
         [],
         {
@@ -261,7 +316,7 @@ export const evictionPluginSections = {
           minItems: 0,
           maxItems: 32,
         },
-        live("Resources for which an allocatable of 0 says that nothing is known."),
+        live("Resources for which an allocatable quantity of 0 means unknown."),
       ),
     },
   },

@@ -13,7 +13,7 @@ const evictionClasses = [
   "Guaranteed",
 ] as const;
 
-// Names of labels and annotations: a name, or a DNS name, a slash and a name.
+// Qualified names, as of labels and annotations: an optional DNS subdomain and a slash, then a name.
 const qualifiedName =
   /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
@@ -32,26 +32,26 @@ function metadataKeys(what: string, about: string) {
 }
 
 /** Settings of eviction. */
-export const evictionSection = section("Eviction of pods: who must go when the node hurts.", {
+export const evictionSection = section("Eviction of pods when the node is under pressure.", {
   enabled: boolean(true, {
-    about: "Whether plugins are asked and pods evicted at all.",
+    about: "Whether eviction plugins are called and pods evicted.",
     flag: "eviction",
   }),
   syncPeriod: duration("5s", "1s", "5m", {
-    about: "From the start of one round to the start of the next.",
+    about: "Interval between the starts of two eviction rounds.",
     applied: "live",
   }),
   callTimeout: duration("10s", "100ms", "1m", {
-    about: "The deadline of one call to an eviction plugin; never longer than the period.",
+    about: "Timeout of one call to an eviction plugin; at most syncPeriod.",
     applied: "live",
   }),
   outOfTurnRounds: boolean(true, {
     about:
-      "Whether a threshold that is crossed between two rounds starts a round at once, at most one a second. Off: nothing is sampled between rounds, and what plugins request is ignored.",
+      "Whether a threshold crossed between two rounds starts a round immediately, at most one per second. If false, nothing is sampled between rounds, and plugins' requests for a round are ignored.",
     applied: "live",
   }),
   strict: boolean(false, {
-    about: "Whether a plugin counts only with a token that the API server knows and allows.",
+    about: "Whether eviction plugins must present a token that the API server authenticates and authorizes.",
   }),
   dryRunPlugins: textList(
     [],
@@ -62,19 +62,22 @@ export const evictionSection = section("Eviction of pods: who must go when the n
       minItems: 0,
       maxItems: 128,
     },
-    { about: "Plugins whose requests are recorded and not followed.", applied: "live" },
+    {
+      about: "Plugins in dry-run mode: their requests are recorded, and no pod is evicted for them.",
+      applied: "live",
+    },
   ),
   burst: integer(3, -1, 1000, {
-    about: "Pods whose eviction one round may start. -1: any number.",
+    about: "Maximum number of evictions that one round starts. -1: no limit.",
     applied: "live",
   }),
   cooldown: duration("30s", "0s", "24h", {
     about:
-      "After an evicted pod is deleted: how long until the same scope of the same plugin may take the next.",
+      "How long after an evicted pod is deleted no further pod is evicted for the same plugin and scope.",
     applied: "live",
   }),
   conditionTransitionPeriod: duration("5m", "0s", "24h", {
-    about: "How long a condition, and its taint, stays after it was last met.",
+    about: "How long a condition and its taint remain after the threshold was last met.",
     applied: "live",
   }),
   taintPrefix: text(
@@ -87,15 +90,15 @@ export const evictionSection = section("Eviction of pods: who must go when the n
     },
     {
       about:
-        "The first part of the keys of taints that conditions lead to. Taints below an earlier prefix stay.",
+        "Prefix of the keys of taints that conditions add. Existing taints with an earlier prefix are kept.",
     },
   ),
   softEvictionNotifyPath: text(
     "",
-    { pattern: /^(\/[^\0]+)?$/, expected: "an absolute path, or nothing", placeholder: "<path>" },
+    { pattern: /^(\/[^\0]+)?$/, expected: "an absolute path, or empty", placeholder: "<path>" },
     {
       about:
-        "Pods that asked for notice of soft evictions get a file below this path besides the Event, as katalyst's host-path notifier writes it. Empty: off.",
+        "Directory in which pods annotated for soft eviction notices get a file, besides the Event, in the format of katalyst's host-path notifier. Empty: no files.",
     },
   ),
   taintEffects: textList(
@@ -109,12 +112,12 @@ export const evictionSection = section("Eviction of pods: who must go when the n
     },
     {
       about:
-        "Effects that plugins' conditions may have as taints. With NoExecute the taint manager evicts every pod without a toleration, whatever the budgets and limits.",
+        "Taint effects that conditions of plugins may have. With NoExecute, the taint manager evicts every pod without a toleration, regardless of disruption budgets and of the limits below.",
       applied: "live",
     },
   ),
   releaseMargin: duration("30s", "1s", "10m", {
-    about: "How long beyond its grace period an evicted pod may take to be deleted.",
+    about: "How long after the end of its grace period an evicted pod may take to be deleted.",
     applied: "live",
   }),
   longestRelease: duration("10m", "10s", "24h", {
@@ -122,39 +125,45 @@ export const evictionSection = section("Eviction of pods: who must go when the n
     applied: "live",
   }),
   failedEvictionPause: duration("1m", "1s", "1h", {
-    about: "How long a pod is left alone after its eviction failed, as by a disruption budget.",
+    about:
+      "How long a pod is not evicted again after its eviction failed, for example because of a disruption budget.",
     applied: "live",
   }),
   forgetPluginAfter: duration("5m", "0s", "24h", {
-    about: "How long grace timers and conditions of a plugin that disconnected are kept.",
+    about: "How long grace timers and conditions of a disconnected plugin are kept.",
     applied: "live",
   }),
   limits: section(
-    "How many pods may be evicted within a window. What was sent counts, whatever came of it.",
+    "Maximum number of evictions within a window. Every eviction sent counts, also if it failed.",
     {
       window: duration("10m", "1s", "24h", {
         about: "Window over which evictions are counted against the limits.",
         applied: "live",
       }),
-      perNode: integer(10, 0, 10_000, { about: "For the node. 0: any number.", applied: "live" }),
-      perNamespace: integer(0, 0, 10_000, { about: "For one namespace. 0: any number.", applied: "live" }),
+      perNode: integer(10, 0, 10_000, { about: "Limit for the node. 0: no limit.", applied: "live" }),
+      perNamespace: integer(0, 0, 10_000, {
+        about: "Limit for each namespace. 0: no limit.",
+        applied: "live",
+      }),
       perOwner: integer(2, 0, 10_000, {
-        about: "For one controller, such as a ReplicaSet. 0: any number.",
+        about: "Limit for each controller, such as a ReplicaSet. 0: no limit.",
         applied: "live",
       }),
     },
   ),
-  skip: section("Pods that are left alone besides critical, static and mirror pods.", {
-    labels: metadataKeys("label", "Pods with one of these labels, whatever its value."),
-    annotations: metadataKeys("annotation", "Pods with one of these annotations, whatever its value."),
+  skip: section("Pods that are never evicted, in addition to critical, static and mirror pods.", {
+    labels: metadataKeys("label", "Pods with any of these labels, regardless of the value."),
+    annotations: metadataKeys("annotation", "Pods with any of these annotations, regardless of the value."),
     daemonSets: boolean(true, {
-      about: "Pods of DaemonSets, which their controller would put back at once.",
+      about:
+        "Whether pods of DaemonSets are never evicted; their controller would recreate them on this node.",
       applied: "live",
     }),
   }),
-  grace: section("What a plugin may say about a victim's grace period.", {
+  grace: section("Bounds for the grace periods that plugins request.", {
     shortest: duration("10s", "0s", "1h", {
-      about: "Lower bound for grace periods requested by plugins. The pod's own is not changed.",
+      about:
+        "Lower bound for grace periods requested by plugins. The grace period of the pod spec is not changed.",
       applied: "live",
     }),
     longest: duration("1h", "1s", "24h", {
@@ -162,13 +171,14 @@ export const evictionSection = section("Eviction of pods: who must go when the n
       applied: "live",
     }),
     allowZero: boolean(false, {
-      about: "Whether a plugin's explicit 0 kills at once; else the pod's own grace period holds.",
+      about:
+        "Whether a plugin may request a grace period of 0, which kills immediately. If false, the grace period of the pod spec is used instead.",
       applied: "live",
     }),
   }),
   killer: oneOf("evictionApi", killerNames, {
     about:
-      "How pods are evicted: by the eviction API, which heeds disruption budgets; by deletion; or by stopping their containers through CRI.",
+      "How pods are evicted: through the eviction API, which respects disruption budgets; by deletion; or by stopping their containers through CRI.",
     applied: "live",
   }),
   killerRules: textList(
@@ -181,7 +191,8 @@ export const evictionSection = section("Eviction of pods: who must go when the n
       maxItems: evictionClasses.length,
     },
     {
-      about: "Other ways for pods of a QoS level or, where no level has a rule, of a QoS class.",
+      about:
+        "Overrides of killer for a katalyst QoS level or a QoS class. A rule for the level takes precedence.",
       applied: "live",
     },
   ),
@@ -189,7 +200,7 @@ export const evictionSection = section("Eviction of pods: who must go when the n
     ["*"],
     {
       pattern: /^(\*|-?[A-Za-z0-9][A-Za-z0-9._-]{0,252})$/,
-      expected: 'names: "*" for all that are on by default, "name" to add one, "-name" to leave one out',
+      expected: 'names: "*" for all enabled by default, "name" to add one, "-name" to exclude one',
       placeholder: "<name,...>",
       minItems: 0,
       maxItems: 64,
@@ -197,7 +208,7 @@ export const evictionSection = section("Eviction of pods: who must go when the n
     { about: "The in-tree eviction plugins to run." },
   ),
   ...evictionPluginSections,
-  policies: section("Eviction policies in CEL, a plugin for each.", {
+  policies: section("Eviction policies in CEL. Each policy runs as an eviction plugin.", {
     files: textList(
       [],
       {
@@ -207,44 +218,45 @@ export const evictionSection = section("Eviction of pods: who must go when the n
         minItems: 0,
         maxItems: 16,
       },
-      { about: "Files of policies. They are read again when they change.", applied: "live" },
+      { about: "Policy files. They are reloaded when they change.", applied: "live" },
     ),
     enabled: textList(
       ["*"],
       {
         pattern: /^(\*|-?[a-z0-9][a-z0-9.-]{0,62})$/,
-        expected: 'names: "*" for all, "name" to add one, "-name" to leave one out',
+        expected: 'names: "*" for all, "name" to add one, "-name" to exclude one',
         placeholder: "<name,...>",
         minItems: 0,
         maxItems: 128,
       },
-      { about: "The policies of these files to run.", applied: "live" },
+      { about: "Policies of these files to run.", applied: "live" },
     ),
     nodefsPath: text(
       "/var/lib/kubelet",
       { pattern: absolutePath, expected: "an absolute path", placeholder: "<path>" },
-      { about: "What policies know as nodefs: where the kubelet keeps what is not images." },
+      { about: "A path on nodefs, the kubelet's main filesystem." },
     ),
     imagefsPath: text(
       "",
-      { pattern: /^(\/[^\0]*)?$/, expected: "an absolute path, or nothing", placeholder: "<path>" },
+      { pattern: /^(\/[^\0]*)?$/, expected: "an absolute path, or empty", placeholder: "<path>" },
       {
-        about: "What policies know as imagefs: where the runtime keeps images. Empty: the runtime is asked.",
+        about:
+          "A path on imagefs, where the container runtime stores images. Empty: as reported by the runtime.",
       },
     ),
     containerfsPath: text(
       "",
-      { pattern: /^(\/[^\0]*)?$/, expected: "an absolute path, or nothing", placeholder: "<path>" },
+      { pattern: /^(\/[^\0]*)?$/, expected: "an absolute path, or empty", placeholder: "<path>" },
       {
         about:
-          "What policies know as containerfs: where the runtime keeps writable layers. Empty: as imagefsPath, or the runtime is asked.",
+          "A path on containerfs, where the container runtime stores writable layers. Empty: imagefsPath if set, otherwise as reported by the runtime.",
       },
     ),
   }),
-  records: section("What is kept of rounds, for explain, rounds and replay.", {
-    maxAge: duration("168h", "1h", "2160h", { about: "How long rounds are kept.", applied: "live" }),
+  records: section("Retention of round records, which `explain`, `rounds` and `replay` show.", {
+    maxAge: duration("168h", "1h", "2160h", { about: "How long round records are kept.", applied: "live" }),
     maxSize: byteSize("64Mi", "1Mi", "1Gi", {
-      about: "What all of them together may take on the disk, about.",
+      about: "Approximate limit for the disk space of all round records.",
       applied: "live",
     }),
   }),

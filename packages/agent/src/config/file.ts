@@ -15,40 +15,40 @@ import { apiVersion, kind, schema } from "./schema.ts";
 import type { Section } from "./section.ts";
 import { isSection, settings } from "./settings.ts";
 
-const LARGEST_FILE = 1024 * 1024;
+const MAX_FILE_BYTES = 1024 * 1024;
 
-/** A value as a source gives it, not yet judged. */
+/** A value from a source, not yet validated. */
 export interface GivenValue {
   value: unknown;
   source: string;
 }
 
-/** What a file says: values by path, and what is wrong with its shape. Values are judged by `loadConfiguration`. */
+/** Content of a file: values by path, and structural problems. Values are validated by `loadConfiguration`. */
 export interface FileContent {
   values: Map<string, GivenValue>;
   problems: Problem[];
 }
 
-/** Reads a configuration file. What can't be read is a problem too. */
+/** Reads a configuration file. A file that cannot be read is returned as a problem. */
 export async function readConfigurationFile(path: string): Promise<FileContent> {
   try {
     const text = await readBounded(path);
-    if (text === undefined) return refused(path, "the file is larger than 1 MiB");
+    if (text === undefined) return invalid(path, "the file is larger than 1 MiB");
     return parseConfigurationText(text, path);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    return refused(
+    return invalid(
       path,
-      code === "ENOENT" ? "the file does not exist" : `can't be read: ${(error as Error).message}`,
+      code === "ENOENT" ? "the file does not exist" : `failed to read: ${(error as Error).message}`,
     );
   }
 }
 
-/** Reads the text of a configuration file; `name` is what problems call it. */
+/** Parses the text of a configuration file. Problems name it `name`. */
 export function parseConfigurationText(text: string, name: string): FileContent {
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: false });
-  if (!Array.isArray(documents) || documents.length === 0) return refused(name, "the file is empty");
+  if (!Array.isArray(documents) || documents.length === 0) return invalid(name, "the file is empty");
   const [document] = documents as Document.Parsed[];
   const line = (offset: number) => `${name}:${lines.linePos(offset).line}`;
 
@@ -59,13 +59,13 @@ export function parseConfigurationText(text: string, name: string): FileContent 
       .map(({ pos, message }) => ({ source: line(pos[0]), path: "", message }));
     return { values: new Map(), problems };
   }
-  if (documents.length > 1) return refused(line(documents[1]!.range[0]), "more than one YAML document");
-  if (document!.contents === null) return refused(name, "the file is empty");
+  if (documents.length > 1) return invalid(line(documents[1]!.range[0]), "more than one YAML document");
+  if (document!.contents === null) return invalid(name, "the file is empty");
   if (!isMap(document!.contents))
-    return refused(line(document!.contents.range[0]), "expected a map of settings");
+    return invalid(line(document!.contents.range[0]), "expected a map of settings");
 
   const alias = unusableAlias(document!);
-  if (alias) return refused(line(alias.offset), alias.message);
+  if (alias) return invalid(line(alias.offset), alias.message);
 
   const content: FileContent = { values: new Map(), problems: [] };
   const reader = { document: document!, line, content };
@@ -114,13 +114,13 @@ function readSection(reader: Reader, map: YAMLMap, section: Section, prefix: str
       try {
         content.values.set(path, { value: plainValue(value, document), source });
       } catch (error) {
-        // Aliases of aliases, which would grow without bound.
+        // Nested aliases could expand without bound.
         content.problems.push({ source, path, message: messageOf(error) });
       }
     } else if (isMap(value)) {
       readSection(reader, value, declared, `${path}.`);
     } else if (!isEmpty(value)) {
-      // A section of which every line is commented out is empty, and that is fine.
+      // A section whose lines are all commented out is null, which is accepted.
       content.problems.push({
         source,
         path,
@@ -130,14 +130,14 @@ function readSection(reader: Reader, map: YAMLMap, section: Section, prefix: str
   }
 }
 
-/** The first alias that stands for nothing, or for a value without end; the parser lets both pass. */
+/** The first alias without an anchor, or within its own anchor. The parser accepts both. */
 function unusableAlias(document: Document): { offset: number; message: string } | undefined {
   let found: { offset: number; message: string } | undefined;
   visit(document, {
     Alias(_, alias, ancestors) {
       const target = alias.resolve(document);
       if (target && !ancestors.includes(target)) return undefined;
-      const why = target ? "a value that it is itself part of" : "no anchor before it";
+      const why = target ? "a value that contains it" : "an undefined anchor";
       found = { offset: alias.range?.[0] ?? 0, message: `*${shortened(alias.source)} refers to ${why}` };
       return visit.BREAK;
     },
@@ -145,7 +145,7 @@ function unusableAlias(document: Document): { offset: number; message: string } 
   return found;
 }
 
-// The same name in another section is a better guess than a similar one in this.
+// The same name in another section is a better suggestion than a similar name in this section.
 function unknownSetting(name: string, section: Section, prefix: string): string {
   const elsewhere = settings.find(({ path }) => path.split(".").at(-1) === name)?.path;
   const sibling = nearestName(name, Object.keys(section.settings));
@@ -164,7 +164,7 @@ function isEmpty(node: unknown): boolean {
   return node === null || node === undefined || (isScalar(node) && node.value === null);
 }
 
-function refused(source: string, message: string): FileContent {
+function invalid(source: string, message: string): FileContent {
   return { values: new Map(), problems: [{ source, path: "", message }] };
 }
 
@@ -172,15 +172,15 @@ function shortened(path: string): string {
   return path.length > 120 ? `${path.slice(0, 120)}...` : path;
 }
 
-// Reads at most one byte too many, so that a huge file or an endless device costs nothing.
+// Reads at most one byte beyond the limit, so that a huge file or an endless device is rejected early.
 async function readBounded(path: string): Promise<string | undefined> {
   await using file = await open(path, "r");
-  const buffer = Buffer.alloc(LARGEST_FILE + 1);
+  const buffer = Buffer.alloc(MAX_FILE_BYTES + 1);
   let length = 0;
   while (length < buffer.length) {
     const { bytesRead } = await file.read(buffer, length, buffer.length - length, null);
     if (bytesRead === 0) break;
     length += bytesRead;
   }
-  return length > LARGEST_FILE ? undefined : buffer.toString("utf8", 0, length);
+  return length > MAX_FILE_BYTES ? undefined : buffer.toString("utf8", 0, length);
 }

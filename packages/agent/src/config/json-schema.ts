@@ -3,7 +3,10 @@ import { apiVersion, kind, schema } from "./schema.ts";
 import type { Section } from "./section.ts";
 import { isSection } from "./settings.ts";
 
-/** The JSON schema (draft 2020-12) of a configuration file, for editors and admission. Ranges of durations are in the descriptions. */
+/**
+ * The JSON schema (draft 2020-12) of a configuration file, for editors and admission. Ranges of durations are given only
+ * in the descriptions.
+ */
 export function configurationJsonSchema(): Record<string, unknown> {
   const { properties, ...rest } = ofSection(schema);
   return {

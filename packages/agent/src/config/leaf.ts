@@ -2,31 +2,31 @@ import { NodekeeperError, parseByteSize, parseDuration } from "@nodekeeper/core/
 
 export type Live = "live" | "restart";
 
-/** What is said about one setting where it is declared. */
+/** Help text, names and reload behaviour of a setting, as declared in the schema. */
 export interface About {
   /** One or two sentences for help text, the commented default file and the JSON schema. */
   about: string;
-  /** `live` settings are applied by a reload; others need a restart. Default `restart`. */
+  /** `live` settings are applied by a reload; `restart` settings (the default) need a restart. */
   applied?: Live;
-  /** The flag's name without dashes; by default the path in kebab case. `false`: neither flag nor env. */
+  /** Flag name without dashes; by default the path in kebab case. `false`: neither a flag nor an environment variable. */
   flag?: string | false;
-  /** Environment variables, the first that is set wins; by default NODEKEEPER_ and the flag's name. */
+  /** Environment variables; the first that is set is used. Default: NODEKEEPER_ and the flag's name. */
   env?: string[];
 }
 
-/** One setting: its default as written in YAML, and how a written value is read. */
+/** One setting: its default as written in YAML, and how a value is parsed. */
 export interface Leaf<T> extends About {
   readonly isLeaf: true;
   readonly initial: unknown;
-  /** What a right value is, to complete "expected ...". */
+  /** Describes a valid value; completes "expected ...". */
   readonly expected: string;
-  /** What stands for the value in help text: "<duration>". */
+  /** Placeholder for the value in help text: "<duration>". */
   readonly placeholder: string;
-  /** The type's own JSON schema, without description and default. */
+  /** JSON schema of the value, without description and default. */
   readonly jsonSchema: Record<string, unknown>;
-  /** Reads a value as YAML gives it; throws a NodekeeperError, or gives undefined, for a wrong one. */
+  /** Parses a YAML value. An invalid value throws a NodekeeperError or returns undefined. */
   read(value: unknown): T | undefined;
-  /** Makes of a flag's or variable's text what YAML would have given; `read` judges it. */
+  /** Converts the text of a flag or variable to the corresponding YAML value, to be passed to `read`. */
   fromText(text: string): unknown;
 }
 
@@ -38,7 +38,7 @@ function leaf<T>(kind: Kind<T>, initial: unknown, about: About): Leaf<T> {
 
 const asIs = (text: string) => text;
 
-/** A text that `pattern` accepts whole. `expected` describes it. */
+/** A string that matches `pattern` completely. `expected` describes it. */
 export function text(
   initial: string,
   rule: { pattern: RegExp; expected: string; placeholder?: string; maxLength?: number },
@@ -59,7 +59,7 @@ export function text(
   );
 }
 
-/** One of a few words. */
+/** One of `words`. */
 export function oneOf<const W extends string>(initial: W, words: readonly W[], about: About): Leaf<W> {
   return leaf<W>(
     {
@@ -74,7 +74,7 @@ export function oneOf<const W extends string>(initial: W, words: readonly W[], a
   );
 }
 
-/** A Go-style duration from `min` to `max`; read as milliseconds. */
+/** A Go-style duration from `min` to `max`, parsed to milliseconds. */
 export function duration(initial: string, min: string, max: string, about: About): Leaf<number> {
   const [minMs, maxMs] = [parseDuration(min), parseDuration(max)];
   return leaf<number>(
@@ -90,7 +90,7 @@ export function duration(initial: string, min: string, max: string, about: About
   );
 }
 
-/** A size in bytes written as a quantity, from `min` to `max`; read as a number of bytes. */
+/** A size written as a quantity, from `min` to `max`, parsed to bytes. */
 export function byteSize(initial: string, min: string, max: string, about: About): Leaf<number> {
   const [minBytes, maxBytes] = [parseByteSize(min), parseByteSize(max)];
   return leaf<number>(
@@ -151,7 +151,7 @@ export function boolean(initial: boolean, about: About): Leaf<boolean> {
   );
 }
 
-/** A list of distinct texts, each accepted whole by `pattern`; comma-separated in a flag or variable. */
+/** A list of distinct strings that each match `pattern` completely; comma-separated in a flag or variable. */
 export function textList(
   initial: string[],
   rule: { pattern: RegExp; expected: string; placeholder: string; minItems: number; maxItems: number },
@@ -160,7 +160,7 @@ export function textList(
   const { pattern, expected, placeholder, minItems, maxItems } = rule;
   return leaf<string[]>(
     {
-      expected: `a list of ${minItems} to ${maxItems} ${expected}, each once`,
+      expected: `a list of ${minItems} to ${maxItems} ${expected}, without duplicates`,
       placeholder,
       jsonSchema: {
         type: "array",
@@ -187,7 +187,7 @@ export function textList(
   );
 }
 
-/** A list of objects that have just the given text fields, no two equal; set in the file alone. */
+/** A list of distinct objects with exactly the given string fields; can be set only in the file. */
 export function objectList<Field extends string>(
   fields: Record<Field, { pattern: RegExp; expected: string }>,
   rule: { expected: string; maxItems: number },
@@ -205,7 +205,7 @@ export function objectList<Field extends string>(
   ]);
   return leaf<Record<Field, string>[]>(
     {
-      expected: `a list of at most ${rule.maxItems} ${rule.expected}, each once`,
+      expected: `a list of at most ${rule.maxItems} ${rule.expected}, without duplicates`,
       placeholder: "",
       jsonSchema: {
         type: "array",
@@ -242,7 +242,7 @@ function numberFromText(written: string): unknown {
   return /^[+-]?\d+(\.\d+)?$/.test(written) ? Number(written) : written;
 }
 
-/** Reads a value with a leaf; undefined for a wrong one, whichever way the leaf says so. */
+/** Parses a value; returns undefined if it is invalid. */
 export function readLeaf<T>(setting: Pick<Leaf<T>, "read">, value: unknown): T | undefined {
   try {
     return setting.read(value);

@@ -36,7 +36,7 @@ async function problemsOf(loading: Promise<unknown>): Promise<string[]> {
 }
 
 describe("sources", () => {
-  it("gives the documented defaults", async () => {
+  it("returns the documented defaults", async () => {
     const { configuration, warnings, origins } = await load();
     expect(configuration).toEqual({
       nodeName: "host-1",
@@ -195,7 +195,7 @@ describe("sources", () => {
     expect([...origins]).toEqual([["nodeName", "host name"]]);
   });
 
-  it("takes flags over environment over file over defaults", async () => {
+  it("prefers flags to environment variables to the file to defaults", async () => {
     const text = `${header}nodeName: of-file\nlog: {level: warn}\nkube: {qps: 1, burst: 3}\n`;
     const { configuration, origins } = await loadText(text, {
       env: { NODE_NAME: "of-env", NODEKEEPER_LOG_LEVEL: "error", NODEKEEPER_KUBE_API_QPS: "" },
@@ -210,7 +210,7 @@ describe("sources", () => {
     expect(origins.has("stateDir")).toBe(false);
   });
 
-  it("reads every kind of value from texts", async () => {
+  it("parses every kind of value from strings", async () => {
     const { configuration } = await load({
       flags: { pluginDirectories: "/a, /b,", reportingSystemReportCpuFlags: true, maxPlugins: "7" },
       env: {
@@ -226,7 +226,7 @@ describe("sources", () => {
     expect(configuration.kube.kubeconfig).toBe("/k1");
   });
 
-  it("takes a section without settings, anchors, and additional kinds", async () => {
+  it("accepts an empty section, anchors, and additional kinds", async () => {
     const { configuration } = await loadText(
       `${header}log:\nkube: {requestTimeout: &t 7s}\nreporting:\n  callTimeout: *t\n  additionalKinds: [{group: "", version: v1, kind: Thing}]\n`,
     );
@@ -235,22 +235,22 @@ describe("sources", () => {
   });
 
   it.each(["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "node:1"])(
-    "takes the address %s, which others can reach, only with a certificate",
+    "accepts the address %s, reachable from other machines, only with a certificate",
     async (serverAddress) => {
       await expect(load({ flags: { serverAddress } })).rejects.toThrow(
-        /flag --server-address.*server\.address.*can be reached from other machines/,
+        /flag --server-address.*server\.address.*is reachable from other machines/,
       );
       const files = { serverTlsCertFile: "/tls/tls.crt", serverTlsPrivateKeyFile: "/tls/tls.key" };
       expect((await load({ flags: { serverAddress, ...files } })).warnings).toEqual([]);
       const { serverTlsCertFile } = files;
       await expect(load({ flags: { serverAddress, serverTlsCertFile } })).rejects.toThrow(
-        /server\.tlsPrivateKeyFile.*go together/,
+        /server\.tlsPrivateKeyFile.*must be set together/,
       );
     },
   );
 
   it.each(["127.0.0.2:1", "[::1]:1", "localhost:0"])(
-    "takes %s without, and warns of one",
+    "accepts %s without a certificate, and warns if one is set",
     async (address) => {
       const flags = { serverAddress: address };
       expect((await load({ flags })).warnings).toEqual([]);
@@ -261,10 +261,12 @@ describe("sources", () => {
     },
   );
 
-  it("warns of a taint prefix that reporting does not manage", async () => {
+  it("warns about a taint prefix that reporting does not manage", async () => {
     const flags = { evictionTaintPrefix: "pressure.example.org" };
     expect((await load({ flags })).warnings).toEqual([
-      expect.stringContaining("managedTaintPrefixes lacks pressure.example.org/ of eviction.taintPrefix"),
+      expect.stringContaining(
+        "managedTaintPrefixes does not contain pressure.example.org/ (eviction.taintPrefix)",
+      ),
     ]);
     const managed = { reportingManagedTaintPrefixes: "pressure.example.org/" };
     expect((await load({ flags: { ...flags, ...managed } })).warnings).toEqual([]);
@@ -279,7 +281,7 @@ describe("sources", () => {
 });
 
 describe("refusals", () => {
-  it("lists every problem of every source with where, what was given and what was expected", async () => {
+  it("lists every problem of every source with its position, the given and the expected value", async () => {
     const text = `${header}
 nodeName: 5
 kube: {qps: fast, tokn: x}
@@ -328,7 +330,7 @@ maxPlugins: 3
     ["a relative path", `${header}stateDir: state\n`, '|stateDir|got "state", expected an absolute path'],
     ["prototype names", `${header}__proto__: {a: 1}\n`, "|__proto__|unknown setting"],
     ["constructor", `${header}log: {constructor: 1}\n`, "|log.constructor|unknown setting"],
-    ["an item twice", `${header}plugins: {directories: [/a, /a]}\n`, "each once"],
+    ["an item twice", `${header}plugins: {directories: [/a, /a]}\n`, "without duplicates"],
     ["no folders", `${header}plugins: {directories: []}\n`, "a list of 1 to 16 absolute paths"],
     ["a port too large", `${header}server: {address: "a:65536"}\n`, "expected host:port"],
     ["no port", `${header}server: {address: "127.0.0.1"}\n`, "expected host:port"],
@@ -347,11 +349,11 @@ maxPlugins: 3
       '.yaml:1|apiVersion|got "v1", expected "nodekeeper.dev/v1alpha1"',
     ],
     ["no kind", "apiVersion: nodekeeper.dev/v1alpha1\n", '|kind|missing, expected "AgentConfiguration"'],
-  ])("refuses %s", async (_, text, expected) => {
+  ])("rejects %s", async (_, text, expected) => {
     expect((await problemsOf(loadText(text))).join("\n")).toContain(expected);
   });
 
-  it("refuses a file that is too large, missing or a folder, in words", async () => {
+  it("rejects a file that is too large, missing or a directory", async () => {
     expect(await problemsOf(loadText(`${header}#${"x".repeat(1024 * 1024)}`))).toEqual([
       "/config.yaml||the file is larger than 1 MiB",
     ]);
@@ -361,10 +363,10 @@ maxPlugins: 3
     expect(await problemsOf(load({ file: join(folder, "none") }))).toEqual([
       "/none||the file does not exist",
     ]);
-    expect((await problemsOf(load({ file: folder })))[0]).toContain("can't be read");
+    expect((await problemsOf(load({ file: folder })))[0]).toContain("failed to read");
   });
 
-  it("refuses a bomb of aliases without expanding it", async () => {
+  it("rejects an alias bomb without expanding it", async () => {
     const levels = Array.from(
       { length: 20 },
       (_, n) => `  - &l${n + 1} [${Array(9).fill(`*l${n}`).join(",")}]`,
@@ -374,7 +376,7 @@ maxPlugins: 3
     expect(await problemsOf(loadText(text))).not.toEqual([]);
   });
 
-  it("names the host when its name can't name a node", async () => {
+  it("names the host when its name is not a valid node name", async () => {
     expect(await problemsOf(load({ hostname: "my_host" }))).toEqual([
       'host name|nodeName|got "my_host", expected the name of a Node object; set --node-name',
     ]);
@@ -403,13 +405,13 @@ maxPlugins: 3
     ["killerRules: [system_cores=deletion]", "eviction.killerRules"],
     ["taintPrefix: nodekeeper.dev/", "eviction.taintPrefix"],
     ["burst: -2", "eviction.burst"],
-  ])("takes no threshold that makes no sense: %s", async (text, path) => {
+  ])("rejects a meaningless threshold: %s", async (text, path) => {
     const problems = await problemsOf(loadText(`${header}eviction: {${text}}\n`));
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(path);
   });
 
-  it("judges values that lose too", async () => {
+  it("validates overridden values too", async () => {
     const problems = await problemsOf(
       loadText(`${header}log: {level: x}\n`, { flags: { logLevel: "info" } }),
     );
@@ -417,7 +419,7 @@ maxPlugins: 3
   });
 });
 
-// Tuning of in-tree plugins: in the file alone.
+// Tuning of in-tree plugins, which can be set only in the file.
 const tuning = [
   "eviction.systemMemory.freeMinimum",
   "eviction.systemMemory.workloadPressure",
@@ -473,8 +475,8 @@ const tuning = [
   "eviction.reclaimedResources.skipZeroResources",
 ];
 
-describe("the table", () => {
-  it("gives each setting but lists of objects and tuning a flag and a variable, each its own", () => {
+describe("the list of settings", () => {
+  it("gives each setting a unique flag and variable, except lists of objects and tuning", () => {
     const flags = settings.flatMap(({ flagName }) => flagName ?? []);
     const variables = settings.flatMap(({ envNames }) => envNames);
     expect(new Set(flags).size).toBe(flags.length);
@@ -483,11 +485,11 @@ describe("the table", () => {
       ...tuning,
       "reporting.additionalKinds",
     ]);
-    // A Service called "nodekeeper" puts variables with these beginnings into every pod of its namespace.
+    // A Service called "nodekeeper" adds variables with these prefixes to every pod in its namespace.
     expect(variables.filter((name) => /^NODEKEEPER_(PORT|SERVICE)/.test(name))).toEqual([]);
   });
 
-  it("applies just these without a restart", () => {
+  it("applies exactly these without a restart", () => {
     expect(settings.filter(({ isLive }) => isLive).map(({ path }) => path)).toEqual([
       "log.level",
       "devices.wipeDelay",

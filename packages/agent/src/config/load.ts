@@ -9,25 +9,25 @@ import { assemble, type Setting } from "./settings.ts";
 export interface ConfigurationSources {
   /** Path of the YAML file; undefined for none. */
   file?: string;
-  /** Parsed options of the command line by `Setting.optionKey`: texts, or true for a flag without a value. Others are ignored. */
+  /** Parsed command line options by `Setting.optionKey`: strings, or true for a flag without value. Other keys are ignored. */
   flags: Readonly<Record<string, unknown>>;
-  /** Variables that are set but empty count as unset. */
+  /** Environment variables. Empty ones count as unset. */
   env: Readonly<Record<string, string | undefined>>;
-  /** The machine's host name, for want of a node name. */
+  /** Host name of the machine, used if no node name is set. */
   hostname: string;
 }
 
 export interface LoadedConfiguration {
   configuration: AgentConfiguration;
-  /** What is allowed but deserves a second look, as sentences. */
+  /** Valid settings that are probably mistakes, as sentences. */
   warnings: string[];
-  /** Where each setting that is not the default came from, by path. */
+  /** Source of each setting that is not the default, by path. */
   origins: ReadonlyMap<string, string>;
 }
 
 /**
- * The configuration: flags over environment over file over defaults. Reads the file and nothing else. Throws
- * ConfigurationError (code `invalid`) that lists every problem of every source.
+ * Loads the configuration. Flags override environment variables, which override the file, which overrides defaults.
+ * Reads only the file. Throws ConfigurationError (code `invalid`) with every problem of every source.
  */
 export async function loadConfiguration(sources: ConfigurationSources): Promise<LoadedConfiguration> {
   const file = sources.file === undefined ? undefined : await readConfigurationFile(sources.file);
@@ -41,7 +41,7 @@ export async function loadConfiguration(sources: ConfigurationSources): Promise<
       file?.values.get(setting.path),
     ];
     let winner: unknown;
-    // Values that lose are judged too: they would bite when the winner is taken away.
+    // Overridden values are validated too: they take effect when the overriding value is removed.
     for (const candidate of given) {
       if (!candidate) continue;
       const value = readLeaf(setting, candidate.value);
@@ -70,7 +70,7 @@ export async function loadConfiguration(sources: ConfigurationSources): Promise<
   return { configuration, warnings: warningsAbout(configuration), origins };
 }
 
-/** What an empty file gives. The node name is empty. */
+/** The configuration of an empty file. The node name is empty. */
 export function defaultConfiguration(): AgentConfiguration {
   return assemble((setting) => readLeaf(setting, setting.initial));
 }
@@ -90,7 +90,7 @@ function fromEnv(setting: Setting, env: ConfigurationSources["env"]): GivenValue
   return undefined;
 }
 
-// What settings mean together.
+// Invalid combinations of settings.
 function problemsBetween({ server }: AgentConfiguration, origins: ReadonlyMap<string, string>): Problem[] {
   const { tlsCertFile, tlsPrivateKeyFile, address } = server;
   const problem = (path: string, message: string) => [
@@ -98,12 +98,12 @@ function problemsBetween({ server }: AgentConfiguration, origins: ReadonlyMap<st
   ];
   if (!tlsCertFile !== !tlsPrivateKeyFile) {
     const missing = tlsCertFile ? "server.tlsPrivateKeyFile" : "server.tlsCertFile";
-    return problem(missing, "missing: tlsCertFile and tlsPrivateKeyFile go together");
+    return problem(missing, "missing: tlsCertFile and tlsPrivateKeyFile must be set together");
   }
   if (isLoopback(hostOf(address)) || tlsCertFile) return [];
   return problem(
     "server.address",
-    `${address} can be reached from other machines: expected a loopback address, or server.tlsCertFile and server.tlsPrivateKeyFile`,
+    `${address} is reachable from other machines: expected a loopback address, or server.tlsCertFile and server.tlsPrivateKeyFile`,
   );
 }
 
@@ -115,7 +115,7 @@ function warningsAbout({ server, eviction, reporting }: AgentConfiguration): str
   const prefix = `${eviction.taintPrefix}/`;
   if (eviction.enabled && !managedTaintPrefixes.some((managed) => prefix.startsWith(managed)))
     warnings.push(
-      `reporting.managedTaintPrefixes lacks ${prefix} of eviction.taintPrefix: taints with it are the agent's all the same.`,
+      `reporting.managedTaintPrefixes does not contain ${prefix} (eviction.taintPrefix); taints with this prefix are managed by the agent nevertheless.`,
     );
   return warnings;
 }

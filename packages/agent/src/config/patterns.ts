@@ -1,4 +1,4 @@
-/** From the root, without a NUL. */
+/** An absolute path without NUL bytes. */
 export const absolutePath = /^\/[^\0]*$/;
 const label = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
 

@@ -1,16 +1,16 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
-/** One thing that is wrong with a configuration. */
+/** One problem of a configuration. */
 export interface Problem {
-  /** Where it was said: "/etc/nodekeeper/config.yaml:12", "flag --log-level", "env NODE_NAME", "host name". */
+  /** Source of the value: "/etc/nodekeeper/config.yaml:12", "flag --log-level", "env NODE_NAME", "host name". */
   source: string;
-  /** The setting, "reporting.collectInterval"; empty when the whole file is meant. */
+  /** Path of the setting, such as "reporting.collectInterval"; empty if the problem concerns the whole file. */
   path: string;
-  /** What is wrong: the value given and what was expected. */
+  /** The given value and what was expected. */
   message: string;
 }
 
-/** A configuration was refused. The message lists every problem found, one a line. */
+/** A configuration is invalid. The message lists every problem, one per line. */
 export class ConfigurationError extends NodekeeperError {
   readonly problems: readonly Problem[];
 
@@ -26,16 +26,16 @@ function describeProblem({ source, path, message }: Problem): string {
   return path === "" ? `${source}: ${message}` : `${source}: ${path}: ${message}`;
 }
 
-const LONGEST_VALUE = 80;
+const MAX_VALUE_LENGTH = 80;
 
-/** "got 5, expected ...", with the value in JSON, shortened. */
+/** "got 5, expected ...", with the value as JSON, truncated. */
 export function wrongValue(value: unknown, expected: string): string {
   const written = JSON.stringify(value) ?? String(value);
-  const shown = written.length > LONGEST_VALUE ? `${written.slice(0, LONGEST_VALUE)}...` : written;
+  const shown = written.length > MAX_VALUE_LENGTH ? `${written.slice(0, MAX_VALUE_LENGTH)}...` : written;
   return `got ${shown}, expected ${expected}`;
 }
 
-/** The candidate that a misspelt name most likely means; undefined when none is near. */
+/** The candidate most similar to a misspelt name; undefined if none is similar. */
 export function nearestName(name: string, candidates: readonly string[]): string | undefined {
   const wanted = name.slice(0, 64).toLowerCase();
   let nearest: string | undefined;
@@ -47,7 +47,7 @@ export function nearestName(name: string, candidates: readonly string[]): string
   return nearest;
 }
 
-// Levenshtein distance, one row at a time.
+// Levenshtein distance, computed row by row.
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

@@ -17,7 +17,7 @@ import { section } from "./section.ts";
 export const apiVersion = "nodekeeper.dev/v1alpha1";
 export const kind = "AgentConfiguration";
 
-/** Every setting of the agent: the one place that says its name, default, range and meaning. */
+/** Every setting of the agent, with its name, default, range and meaning. */
 export const schema = section("The configuration of the Nodekeeper agent.", {
   nodeName: text(
     "",
@@ -26,21 +26,24 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       expected: "the name of a Node object",
       placeholder: "<name>",
     },
-    { about: "The node this agent serves. Empty: the host name in lower case.", env: ["NODE_NAME"] },
+    { about: "Name of the node this agent runs on. Empty: the host name in lower case.", env: ["NODE_NAME"] },
   ),
   stateDir: text(
     "/var/lib/nodekeeper/state",
     { pattern: absolutePath, expected: "an absolute path", placeholder: "<path>" },
-    { about: "Where the state database is kept. Created if missing." },
+    { about: "Directory of the state database. Created if missing." },
   ),
   hostRoot: text(
     "/",
     { pattern: absolutePath, expected: "an absolute path", placeholder: "<path>" },
-    { about: "Where the host's /proc and /sys are found; another than / in a container." },
+    {
+      about:
+        "Directory that contains the host's /proc and /sys: / on the host, a mount of it in a container.",
+    },
   ),
-  log: section("What the agent writes to stderr.", {
+  log: section("Logging to stderr.", {
     level: oneOf("info", ["debug", "info", "warn", "error"], {
-      about: "The least important messages that are written.",
+      about: "Lowest level that is logged.",
       applied: "live",
     }),
   }),
@@ -49,7 +52,7 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       "",
       { pattern: /^[^\0]*$/, expected: "a path", placeholder: "<path>" },
       {
-        about: "The kubeconfig file. Empty: the service account of the pod, where there is one.",
+        about: "Path of the kubeconfig file. Empty: the pod's service account, if there is one.",
         flag: "kubeconfig",
         env: ["NODEKEEPER_KUBECONFIG", "KUBECONFIG"],
       },
@@ -57,19 +60,22 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
     context: text(
       "",
       { pattern: /^[^\0\n]*$/, expected: "the name of a context", placeholder: "<name>", maxLength: 253 },
-      { about: "The context of the kubeconfig file. Empty: its current context." },
+      { about: "Context in the kubeconfig file. Empty: its current context." },
     ),
     qps: decimal(20, 0.1, 1000, {
-      about: "Calls a second to the API server, on average.",
+      about: "Maximum average rate of requests to the API server, per second.",
       flag: "kube-api-qps",
     }),
-    burst: integer(40, 1, 2000, { about: "Calls at once above that average.", flag: "kube-api-burst" }),
+    burst: integer(40, 1, 2000, {
+      about: "Number of requests allowed to exceed that rate in a burst.",
+      flag: "kube-api-burst",
+    }),
     requestTimeout: duration("10s", "1s", "5m", {
-      about: "The deadline of one call to the API server; watches have their own.",
+      about: "Timeout of one request to the API server. Watches have their own timeout.",
       flag: "kube-api-request-timeout",
     }),
   }),
-  server: section("The agent's own HTTP server: health, metrics, status.", {
+  server: section("The agent's HTTP status server: health, metrics, JSON API.", {
     address: text(
       "127.0.0.1:10290",
       {
@@ -81,36 +87,36 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       },
       {
         about:
-          "The address to listen on. Port 0 takes any free port. Beyond loopback it needs tlsCertFile and tlsPrivateKeyFile, and callers need a token whose account may get the path.",
+          "Address to listen on. Port 0: any free port. An address other than loopback requires tlsCertFile and tlsPrivateKeyFile, and clients need a token that is authorized to get the path.",
       },
     ),
     tlsCertFile: text(
       "",
-      { pattern: /^(\/[^\0]+)?$/, expected: "an absolute path, or nothing", placeholder: "<path>" },
-      { about: "The server's certificate in PEM, read again when it changes. Used beyond loopback only." },
+      { pattern: /^(\/[^\0]+)?$/, expected: "an absolute path, or empty", placeholder: "<path>" },
+      { about: "Serving certificate (PEM), reloaded when it changes. Not used on loopback." },
     ),
     tlsPrivateKeyFile: text(
       "",
-      { pattern: /^(\/[^\0]+)?$/, expected: "an absolute path, or nothing", placeholder: "<path>" },
-      { about: "The private key of tlsCertFile in PEM." },
+      { pattern: /^(\/[^\0]+)?$/, expected: "an absolute path, or empty", placeholder: "<path>" },
+      { about: "Private key for tlsCertFile (PEM)." },
     ),
   }),
-  api: section("The agent's gRPC API for other programs on the node.", {
+  api: section("The agent's gRPC API for local clients.", {
     socket: text(
       "/run/nodekeeper/nodekeeper.sock",
       {
         pattern: /^(\/[^\0]{1,106})?$/,
-        expected: "an absolute path of at most 107 bytes, or nothing",
+        expected: "an absolute path of at most 107 bytes, or empty",
         placeholder: "<path>",
       },
       {
         about:
-          "The unix socket to serve it on, mode 0660. Its folder is created if missing. Empty: not served.",
+          "Unix socket of the gRPC API, mode 0660. Its directory is created if missing. Empty: not served.",
         flag: "api-socket",
       },
     ),
   }),
-  runtime: section("The container runtime, over CRI.", {
+  runtime: section("The container runtime (CRI).", {
     endpoint: text(
       "",
       {
@@ -119,155 +125,166 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
         placeholder: "<socket>",
       },
       {
-        about: "The runtime's socket. Empty: found among the usual places.",
+        about: "The runtime's socket. Empty: the well-known sockets are tried.",
         flag: "runtime-endpoint",
         env: ["CONTAINER_RUNTIME_ENDPOINT"],
       },
     ),
     requestTimeout: duration("2m", "1s", "15m", {
-      about: "The deadline of one call to the runtime.",
+      about: "Timeout of one call to the runtime.",
       flag: "runtime-request-timeout",
     }),
     maxMessageSize: byteSize("16Mi", "1Mi", "256Mi", {
-      about: "The largest answer taken from the runtime. A node with very many containers may need more.",
+      about:
+        "Maximum size of a response from the runtime. Nodes with several thousand containers may need more.",
       flag: "runtime-max-message-size",
     }),
   }),
-  lifecycle: section("What runs on the node: pod lifecycle events and pod statuses.", {
-    enabled: boolean(true, { about: "Whether the container runtime is asked at all.", flag: "lifecycle" }),
+  lifecycle: section("Pod lifecycle events and pod statuses.", {
+    enabled: boolean(true, {
+      about: "Whether pods are tracked through the container runtime.",
+      flag: "lifecycle",
+    }),
     relistPeriod: duration("1s", "100ms", "5m", {
-      about: "From the end of one listing of all pods to the start of the next.",
+      about: "Interval from the end of one relist of all pods to the start of the next.",
     }),
     eventedRelistPeriod: duration("30s", "1s", "10m", {
-      about: "The same while the runtime's own events can be relied on: see docs/lifecycle.md.",
+      about: "Relist interval while the runtime's container events are reliable: see docs/lifecycle.md.",
     }),
-    useRuntimeEvents: boolean(true, { about: "Whether the runtime is asked for its events." }),
+    useRuntimeEvents: boolean(true, { about: "Whether to use the runtime's container events." }),
     unhealthyAfter: duration("3m", "5s", "1h", {
-      about: "Without a listing for so long the agent is not ready.",
+      about: "How long after the last successful relist the readiness check fails.",
     }),
     inspectionPatience: duration("2s", "100ms", "5m", {
-      about: "A pod whose inspection takes longer is stale, and no other waits for it.",
+      about:
+        "How long a relist waits for the inspection of one pod. A pod that takes longer is marked stale.",
     }),
     maxInspections: integer(32, 1, 256, {
-      about: "Pods inspected at once at most; fewer while the runtime is slow.",
+      about: "Maximum number of concurrent pod inspections; reduced while the runtime is slow.",
     }),
     logCapacity: integer(100_000, 100, 10_000_000, {
-      about: "How many events are kept for those who read them later.",
+      about: "Number of events retained in the event log.",
     }),
     savedEvents: integer(20_000, 0, 1_000_000, {
-      about: "How many of them survive a restart of the agent.",
+      about: "Number of these events that are persisted across restarts of the agent.",
     }),
   }),
-  plugins: section("Plugins that register over sockets, as the kubelet's do.", {
-    directories: textList(
-      ["/var/lib/nodekeeper/plugins_registry"],
-      {
-        pattern: absolutePath,
-        expected: "absolute paths",
-        placeholder: "<path,...>",
-        minItems: 1,
-        maxItems: 16,
-      },
-      { about: "Folders watched for registration sockets. Created if missing.", flag: "plugin-directories" },
-    ),
-    endpointDirectories: textList(
-      ["/var/lib/kubelet/plugins"],
-      {
-        pattern: absolutePath,
-        expected: "absolute paths",
-        placeholder: "<path,...>",
-        minItems: 0,
-        maxItems: 16,
-      },
-      {
-        about:
-          "Folders in which the sockets lie that plugins name as their endpoints, besides plugins.directories.",
-        flag: "plugin-endpoint-directories",
-      },
-    ),
-    allowedUids: textList(
-      [],
-      {
-        pattern: /^(0|[1-9]\d{0,9})$/,
-        expected: "user ids, such as 65532",
-        placeholder: "<uid,...>",
-        minItems: 0,
-        maxItems: 64,
-      },
-      {
-        about:
-          "Users whose sockets are accepted as plugins, besides root and the agent's own user. A plugin decides what the node publishes and which pods are evicted.",
-        flag: "plugin-allowed-uids",
-      },
-    ),
-    maxPlugins: integer(128, 1, 1024, {
-      about: "How many plugins may be registered at once; more are refused.",
-      flag: "max-plugins",
-    }),
-    rescanInterval: duration("10s", "1s", "10m", {
-      about: "How often the folders are read again for sockets that no event told of.",
-      flag: "plugin-rescan-interval",
-    }),
-    infoTimeout: duration("10s", "100ms", "5m", {
-      about: "The deadline of GetInfo on a registration socket.",
-      flag: "plugin-info-timeout",
-    }),
-    notifyTimeout: duration("5s", "100ms", "5m", {
-      about: "The deadline of NotifyRegistrationStatus.",
-      flag: "plugin-notify-timeout",
-    }),
-    livenessInterval: duration("5s", "1s", "10m", {
-      about: "How often the sockets of registered plugins are probed.",
-      flag: "plugin-liveness-interval",
-    }),
-  }),
-  devices: section("Drivers that stream their devices, and the ResourceSlices these are published in.", {
+  plugins: section(
+    "Plugins that register over unix sockets, with the kubelet's plugin registration protocol.",
+    {
+      directories: textList(
+        ["/var/lib/nodekeeper/plugins_registry"],
+        {
+          pattern: absolutePath,
+          expected: "absolute paths",
+          placeholder: "<path,...>",
+          minItems: 1,
+          maxItems: 16,
+        },
+        {
+          about: "Directories watched for registration sockets. Created if missing.",
+          flag: "plugin-directories",
+        },
+      ),
+      endpointDirectories: textList(
+        ["/var/lib/kubelet/plugins"],
+        {
+          pattern: absolutePath,
+          expected: "absolute paths",
+          placeholder: "<path,...>",
+          minItems: 0,
+          maxItems: 16,
+        },
+        {
+          about: "Directories in which plugin endpoints are allowed, in addition to plugins.directories.",
+          flag: "plugin-endpoint-directories",
+        },
+      ),
+      allowedUids: textList(
+        [],
+        {
+          pattern: /^(0|[1-9]\d{0,9})$/,
+          expected: "user IDs, such as 65532",
+          placeholder: "<uid,...>",
+          minItems: 0,
+          maxItems: 64,
+        },
+        {
+          about:
+            "User IDs whose sockets are accepted as plugins, in addition to root and the agent's user. Plugins decide what is published for the node and which pods are evicted.",
+          flag: "plugin-allowed-uids",
+        },
+      ),
+      maxPlugins: integer(128, 1, 1024, {
+        about: "Maximum number of registered plugins; further ones are rejected.",
+        flag: "max-plugins",
+      }),
+      rescanInterval: duration("10s", "1s", "10m", {
+        about: "Interval at which the directories are rescanned for sockets without an inotify event.",
+        flag: "plugin-rescan-interval",
+      }),
+      infoTimeout: duration("10s", "100ms", "5m", {
+        about: "Timeout of GetInfo on a registration socket.",
+        flag: "plugin-info-timeout",
+      }),
+      notifyTimeout: duration("5s", "100ms", "5m", {
+        about: "Timeout of NotifyRegistrationStatus.",
+        flag: "plugin-notify-timeout",
+      }),
+      livenessInterval: duration("5s", "1s", "10m", {
+        about: "Interval at which the sockets of registered plugins are probed.",
+        flag: "plugin-liveness-interval",
+      }),
+    },
+  ),
+  devices: section("Device drivers and the ResourceSlices their devices are published in.", {
     wipeDelay: duration("30s", "0s", "1h", {
-      about: "How long the slices of a driver that went away stay.",
+      about: "How long the ResourceSlices of a disconnected driver are kept.",
       applied: "live",
     }),
     settleTime: duration("30s", "0s", "1h", {
-      about: "After the start, how long drivers may take to come back before their slices are removed.",
+      about:
+        "Startup grace period: how long after the agent's start drivers may take to reconnect before their ResourceSlices are deleted.",
     }),
     minWriteInterval: duration("200ms", "0s", "1m", {
-      about: "The least time between two rounds of writes of one driver's slices.",
+      about: "Minimum interval between two writes of one driver's ResourceSlices.",
       applied: "live",
     }),
-    maxMessageSize: byteSize("64Mi", "64Ki", "256Mi", { about: "The largest message taken from a driver." }),
+    maxMessageSize: byteSize("64Mi", "64Ki", "256Mi", { about: "Maximum size of a message from a driver." }),
   }),
   eviction: evictionSection,
-  reporting: section("Reporter plugins, and the objects their reports are published to.", {
+  reporting: section("Reporter plugins and the objects their reports are published to.", {
     collectInterval: duration("5s", "1s", "10m", {
-      about: "How often each plugin is asked for its whole report, beside its stream.",
+      about: "Interval of GetReportContent calls to each plugin, in addition to its stream.",
       applied: "live",
     }),
     callTimeout: duration("10s", "100ms", "5m", {
-      about: "The deadline of such a call.",
+      about: "Timeout of a GetReportContent call.",
       applied: "live",
     }),
     pluginGracePeriod: duration("5m", "0s", "24h", {
-      about: "How long the last report of a plugin that went away stays published.",
+      about: "How long the last report of a disconnected plugin stays published.",
       applied: "live",
     }),
     minWriteInterval: duration("200ms", "0s", "1m", {
-      about: "The least time between two writes of one object; what changes meanwhile is written together.",
+      about: "Minimum interval between two writes of one object. Changes in between are written together.",
       applied: "live",
     }),
     resyncInterval: duration("10m", "1m", "24h", {
-      about: "How often objects are compared with the API server although nothing changed here.",
+      about: "Interval at which published objects are compared with the API server even if nothing changed.",
       applied: "live",
     }),
-    maxContentSize: byteSize("4Mi", "1Ki", "64Mi", { about: "The largest report taken from a plugin." }),
+    maxContentSize: byteSize("4Mi", "1Ki", "64Mi", { about: "Maximum size of a plugin's report." }),
     inTreePlugins: textList(
       ["*"],
       {
         pattern: /^(\*|-?[A-Za-z0-9][A-Za-z0-9._-]{0,252})$/,
-        expected: 'names: "*" for all, "name" to add one, "-name" to leave one out',
+        expected: 'names: "*" for all, "name" to add one, "-name" to exclude one',
         placeholder: "<name,...>",
         minItems: 0,
         maxItems: 64,
       },
-      { about: "The in-tree plugins to run." },
+      { about: "In-tree reporter plugins to run." },
     ),
     additionalKinds: objectList(
       {
@@ -282,7 +299,7 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
         kind: { pattern: /^[A-Z][A-Za-z0-9]{0,62}$/, expected: "The kind, in camel case." },
       },
       { expected: "objects with group, version and kind", maxItems: 64 },
-      { about: "Cluster-scoped kinds to publish to besides CustomNodeResource and Node." },
+      { about: "Cluster-scoped kinds to publish to, in addition to CustomNodeResource and Node." },
     ),
     managedTaintPrefixes: textList(
       ["node.katalyst.kubewharf.io/", "nodekeeper.dev/"],
@@ -293,43 +310,50 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
         minItems: 0,
         maxItems: 64,
       },
-      { about: "Taints whose keys begin so belong to the agent; it never touches others." },
+      { about: "Prefixes of the keys of taints that the agent manages. It never changes other taints." },
     ),
-    kubelet: section("The in-tree reporter of the kubelet's devices, CPUs and memory by NUMA node.", {
-      podResourcesSocket: text(
-        "/var/lib/kubelet/pod-resources/kubelet.sock",
-        {
-          pattern: /^\/[^\0]{1,106}$/,
-          expected: "an absolute path of at most 107 bytes",
-          placeholder: "<path>",
-        },
-        { about: "The socket of the kubelet's PodResources API." },
-      ),
-      resyncInterval: duration("30s", "1s", "1h", {
-        about: "How often the kubelet is asked although nothing happened.",
-      }),
-      debounce: duration("500ms", "0s", "1m", {
-        about: "How long it is waited after a pod's event for others that come with it.",
-      }),
-      deviceZones: textList(
-        [],
-        {
-          pattern: /^[^\s=]{1,316}=(?!(?:Socket|Numa)$)[A-Za-z][A-Za-z0-9_.-]{0,62}$/,
-          expected: 'resources and zone types, such as "nvidia.com/gpu=GPU"',
-          placeholder: "<resource=type,...>",
-          minItems: 0,
-          maxItems: 64,
-        },
-        { about: "Resources, and DRA drivers, whose devices are zones of this type." },
-      ),
-      configFile: text(
-        "/var/lib/kubelet/config.yaml",
-        { pattern: /^(\/[^\0]*)?$/, expected: "an absolute path, or nothing", placeholder: "<path>" },
-        { about: "The kubelet's configuration, for its topology policy. Empty: the policy is not reported." },
-      ),
-    }),
-    system: section("The in-tree reporter of the machine's properties.", {
-      reportCPUFlags: boolean(false, { about: "Whether the CPU's flags, some hundred words, are reported." }),
+    kubelet: section(
+      "In-tree reporter of the kubelet's allocations: devices, CPUs and memory by NUMA node.",
+      {
+        podResourcesSocket: text(
+          "/var/lib/kubelet/pod-resources/kubelet.sock",
+          {
+            pattern: /^\/[^\0]{1,106}$/,
+            expected: "an absolute path of at most 107 bytes",
+            placeholder: "<path>",
+          },
+          { about: "Socket of the kubelet's PodResources API." },
+        ),
+        resyncInterval: duration("30s", "1s", "1h", {
+          about: "Interval at which the kubelet is queried even if no pod changed.",
+        }),
+        debounce: duration("500ms", "0s", "1m", {
+          about:
+            "Delay between a pod's lifecycle event and the query, so that several events cause one query.",
+        }),
+        deviceZones: textList(
+          [],
+          {
+            pattern: /^[^\s=]{1,316}=(?!(?:Socket|Numa)$)[A-Za-z][A-Za-z0-9_.-]{0,62}$/,
+            expected: 'resources and zone types, such as "nvidia.com/gpu=GPU"',
+            placeholder: "<resource=type,...>",
+            minItems: 0,
+            maxItems: 64,
+          },
+          { about: "Topology zone type for the devices of a resource or a DRA driver." },
+        ),
+        configFile: text(
+          "/var/lib/kubelet/config.yaml",
+          { pattern: /^(\/[^\0]*)?$/, expected: "an absolute path, or empty", placeholder: "<path>" },
+          {
+            about:
+              "The kubelet's configuration file, read for its topology manager policy. Empty: the policy is not reported.",
+          },
+        ),
+      },
+    ),
+    system: section("In-tree reporter of the machine's properties.", {
+      reportCPUFlags: boolean(false, { about: "Whether to report CPU flags (over a hundred values)." }),
     }),
   }),
 });
@@ -341,5 +365,5 @@ type Settings<S> =
       ? { -readonly [Name in keyof Nested]: Settings<Nested[Name]> }
       : never;
 
-/** The configuration as the agent uses it. Durations are milliseconds, sizes are bytes. */
+/** The configuration as used by the agent. Durations are in milliseconds, sizes in bytes. */
 export type AgentConfiguration = Settings<typeof schema>;

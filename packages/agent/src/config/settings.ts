@@ -2,24 +2,24 @@ import type { Leaf } from "./leaf.ts";
 import { type AgentConfiguration, schema } from "./schema.ts";
 import type { Section } from "./section.ts";
 
-/** One setting with the names it has in each source. What a CLI needs to offer it as an option. */
+/** One setting with its name in each source. */
 export interface Setting extends Leaf<unknown> {
-  /** As in the YAML file: "reporting.collectInterval". */
+  /** Path in the YAML file: "reporting.collectInterval". */
   readonly path: string;
-  /** Without dashes: "reporting-collect-interval"; undefined where the setting has no flag. */
+  /** Flag without dashes: "reporting-collect-interval"; undefined if the setting has no flag. */
   readonly flagName: string | undefined;
-  /** The flag's key among parsed options: "reportingCollectInterval". */
+  /** Key of the flag in parsed options: "reportingCollectInterval". */
   readonly optionKey: string | undefined;
-  /** Environment variables, the first that is set wins. */
+  /** Environment variables; the first that is set is used. */
   readonly envNames: readonly string[];
-  /** Whether a reload applies it. */
+  /** Whether a reload applies a changed value. */
   readonly isLive: boolean;
 }
 
-/** All settings, in the order of the file. */
+/** All settings, in schema order. */
 export const settings: readonly Setting[] = collect(schema, "");
 
-/** Parts of the tree by name; what a walk over the file needs. */
+/** Whether a node of the schema is a section, not a setting. */
 export function isSection(node: Leaf<unknown> | Section): node is Section {
   return !("isLeaf" in node);
 }
@@ -31,7 +31,7 @@ export function valueAt(configuration: AgentConfiguration, path: string): unknow
   return node;
 }
 
-/** Builds a configuration from a value for each setting. */
+/** Builds a configuration from the value that `read` returns for each setting. */
 export function assemble(read: (setting: Setting) => unknown): AgentConfiguration {
   const root: Record<string, unknown> = {};
   for (const setting of settings) {
@@ -46,7 +46,7 @@ export function assemble(read: (setting: Setting) => unknown): AgentConfiguratio
   return root as AgentConfiguration;
 }
 
-/** The paths of the settings whose values differ. */
+/** Paths of the settings whose values differ. */
 export function changedPaths(before: AgentConfiguration, after: AgentConfiguration): string[] {
   return settings
     .map(({ path }) => path)

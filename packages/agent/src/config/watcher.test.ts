@@ -47,13 +47,13 @@ async function start(file: string | undefined, flags: Record<string, string> = {
     await running;
     expect(unsubscribe).toHaveBeenCalledTimes(1);
   };
-  // The first look reads the file once, for what changed since the start.
+  // The first check reads the file once, for changes since the start.
   if (file !== undefined) await eventually(() => expect(watcher.state.outcome).toBe("unchanged"));
   return { watcher, sources, onChange, onRejected, registry, hangUp: () => hangUp() };
 }
 
 describe("reload", () => {
-  it("applies live settings of a changed file and leaves the others for a restart", async () => {
+  it("applies live settings of a changed file and reports that the others need a restart", async () => {
     const file = join(folder, "config.yaml");
     await writeFile(file, header);
     const { watcher, onChange } = await start(file);
@@ -69,7 +69,7 @@ describe("reload", () => {
     expect(watcher.state).toMatchObject({ outcome: "applied", restartNeeded: ["reporting.maxContentSize"] });
   });
 
-  it("keeps the old configuration when the new file is wrong, says why once, and recovers", async () => {
+  it("keeps the running configuration when the new file is invalid, reports why once, and recovers", async () => {
     const file = join(folder, "config.yaml");
     await writeFile(file, `${header}log: {level: warn}\n`);
     const { watcher, onChange, onRejected, registry } = await start(file);
@@ -86,7 +86,7 @@ describe("reload", () => {
     expect(watcher.state.error).toBeUndefined();
   });
 
-  it("sees a ConfigMap's swapped symlink", async () => {
+  it("detects a ConfigMap's swapped symlink", async () => {
     for (const [version, level] of Object.entries({ "..1": "info", "..2": "debug" })) {
       await mkdir(join(folder, version));
       await writeFile(join(folder, version, "config.yaml"), `${header}log: {level: ${level}}\n`);
@@ -99,7 +99,7 @@ describe("reload", () => {
     await eventually(() => expect(watcher.configuration.log.level).toBe("debug"));
   });
 
-  it("keeps running when the file goes away, and takes it again when it is back", async () => {
+  it("keeps running when the file is removed, and loads it when it exists again", async () => {
     const file = join(folder, "config.yaml");
     await writeFile(file, header);
     const { watcher, onRejected } = await start(file);
@@ -110,7 +110,7 @@ describe("reload", () => {
     await eventually(() => expect(watcher.configuration.log.level).toBe("debug"));
   });
 
-  it("lets a flag win over the changed file", async () => {
+  it("lets a flag override the changed file", async () => {
     const file = join(folder, "config.yaml");
     await writeFile(file, header);
     const { watcher, onChange } = await start(file, { logLevel: "error" });

@@ -7,27 +7,27 @@ import type { ConfigMetrics, ReloadOutcome } from "./metrics.ts";
 import type { AgentConfiguration } from "./schema.ts";
 import { assemble, changedPaths, settings, valueAt } from "./settings.ts";
 
-/** How the last look at the file ended. */
+/** Result of the last reload. */
 export interface ReloadState {
-  /** Wall time of the last reload, milliseconds; undefined before the first. */
+  /** Wall clock time of the last reload, milliseconds since the epoch; undefined before the first. */
   at: number | undefined;
-  /** `applied`: live settings changed; `unchanged`: none did; `rejected`: the old configuration stays. */
+  /** `applied`: live settings changed; `unchanged`: none did; `rejected`: the running configuration is kept. */
   outcome: ReloadOutcome | undefined;
-  /** Why it was rejected. */
+  /** Why the configuration was rejected. */
   error: Error | undefined;
-  /** Settings whose new values wait for a restart. */
+  /** Settings whose new values need a restart. */
   restartNeeded: readonly string[];
 }
 
 export interface ConfigurationWatcherOptions {
-  /** What the agent started with, and what it is loaded from again. */
+  /** Sources the configuration was loaded from at the start and is reloaded from. */
   sources: ConfigurationSources;
   initial: AgentConfiguration;
   clock: Clock;
   log: Logger;
-  /** Calls back at each SIGHUP; gives the way to stop that. */
+  /** Calls `onSignal` on each SIGHUP. Returns a function that unsubscribes. */
   subscribe(onSignal: () => void): () => void;
-  /** Live settings changed. `configuration` has the new values of these and the running values of all others. */
+  /** Called when live settings changed, with their new values and the running values of all other settings. */
   onChange(configuration: AgentConfiguration, changedPaths: readonly string[]): void;
   onRejected?(error: Error): void;
   metrics?: ConfigMetrics;
@@ -37,8 +37,9 @@ const DEBOUNCE_MS = 200;
 const CHECK_INTERVAL_MS = 10_000;
 
 /**
- * Loads the configuration again on SIGHUP and when its file changes, also by a swapped symlink as in ConfigMap
- * mounts. A wrong new file changes nothing. A file that changed since the start is seen when `run` begins.
+ * Reloads the configuration on SIGHUP and when its file changes, including a swapped symlink as in ConfigMap mounts.
+ * An invalid file is rejected and the running configuration kept. `run` starts with a check for changes since the
+ * configuration was loaded.
  */
 export class ConfigurationWatcher implements Runnable {
   readonly name = "configuration watcher";
@@ -55,7 +56,7 @@ export class ConfigurationWatcher implements Runnable {
     this.#fingerprint = options.sources.file === undefined ? undefined : "not read yet";
   }
 
-  /** The configuration the agent runs with now. */
+  /** The running configuration. */
   get configuration(): AgentConfiguration {
     return this.#running;
   }
@@ -100,7 +101,7 @@ export class ConfigurationWatcher implements Runnable {
       const rejection = toError(error);
       this.#state = { ...this.#state, at: clock.now(), outcome: "rejected", error: rejection };
       metrics?.reloaded("rejected", clock.now());
-      log.error({ err: rejection }, "the new configuration is refused; the old one stays");
+      log.error({ err: rejection }, "new configuration rejected, keeping the running one");
       onRejected?.(rejection);
     }
   }
@@ -115,8 +116,7 @@ export class ConfigurationWatcher implements Runnable {
 
     this.#running = assemble(({ path, isLive }) => valueAt(isLive ? loaded : this.#running, path));
     this.#state = { at: clock.now(), outcome, error: undefined, restartNeeded };
-    if (restartNeeded.length > 0)
-      log.warn({ settings: restartNeeded }, "changed settings need a restart to apply");
+    if (restartNeeded.length > 0) log.warn({ settings: restartNeeded }, "changed settings need a restart");
     if (live.length > 0) {
       log.info({ settings: live }, "configuration reloaded");
       onChange(this.#running, live);
@@ -124,8 +124,8 @@ export class ConfigurationWatcher implements Runnable {
     return outcome;
   }
 
-  // Until something was noticed and has settled, since editors and the kubelet change a file in several steps; or
-  // until the periodic check, for what no event told of.
+  // Waits until a change is noticed, plus a debounce since editors and the kubelet change a file in several steps; or
+  // until the periodic check, for changes without an inotify event.
   async #pause(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     try {
@@ -136,12 +136,12 @@ export class ConfigurationWatcher implements Runnable {
     this.#changes.clear();
   }
 
-  // The folder and not the file: the file may be replaced, or be reached over a symlink that is swapped there.
+  // Watches the directory, not the file: the file may be replaced, or be a symlink that is swapped.
   #watchFolder(): () => void {
     const { log, sources } = this.#options;
     if (sources.file === undefined) return () => {};
     const onError = (error: unknown) =>
-      log.warn({ err: error }, "the configuration's folder can't be watched; checking periodically");
+      log.warn({ err: error }, "failed to watch the configuration directory, checking periodically");
     try {
       const watcher = watch(dirname(sources.file), { persistent: false }, () => this.#changes.wake());
       watcher.on("error", onError);

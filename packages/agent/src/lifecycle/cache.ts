@@ -1,30 +1,30 @@
 import type { PodStatus } from "../runtime/index.ts";
 import type { PodIdentity } from "./events.ts";
 
-/** What the cache knows of a pod. Times are the clock's monotonic milliseconds. */
+/** Cache entry of a pod. Times are monotonic milliseconds. */
 export interface PodCacheEntry {
-  /** The last status that could be read; an empty one with the UID for a pod the runtime does not have. */
+  /** Last status read; an empty status with the UID for a pod that the runtime does not have. */
   readonly status: PodStatus;
-  /** Why the newest inspection failed: `status` is older than that. */
+  /** Error of the newest inspection, if it failed; `status` is older then. */
   readonly error: Error | undefined;
-  /** When the reading began that led to this entry. */
+  /** Start of the reading that produced this entry. */
   readonly modifiedAt: number;
-  /** When the last reading began that saw the pod, with or without a change. */
+  /** Start of the last reading that found the pod, changed or not. */
   readonly observedAt: number;
 }
 
-/** The cache as its readers see it. */
+/** Read access to the cache. */
 export interface PodStatusReader {
-  /** The entry of a pod at once; an empty status for a pod that is not known. */
+  /** The current entry of a pod; an empty status for an unknown pod. */
   get(podUid: string): PodCacheEntry;
   /**
-   * The entry once the runtime was read after `time` (monotonic milliseconds): the pod alone, or all pods.
-   * An inspection that failed after `time` counts, with its error in the entry. Rejects with the signal's reason.
+   * Resolves with the entry of a pod once it was read after `time` (monotonic milliseconds), alone or with all pods. An
+   * inspection that failed after `time` counts; the entry has its error. Rejects with the signal's reason.
    */
   getNewerThan(podUid: string, time: number, signal: AbortSignal): Promise<PodCacheEntry>;
   /** The UIDs of all pods in the cache. */
   uids(): string[];
-  /** Differs whenever an entry was written or deleted in between. */
+  /** Version of the cache; changes whenever an entry is written or deleted. */
   readonly version: number;
 }
 
@@ -33,7 +33,7 @@ interface Waiter {
   readonly resolve: (entry: PodCacheEntry) => void;
 }
 
-/** Statuses of all pods. It has one writer, the tracker; everybody else gets it as a PodStatusReader. */
+/** Statuses of all pods. Only the tracker writes it; other parts use it as a PodStatusReader. */
 export class PodStatusCache implements PodStatusReader {
   readonly #entries = new Map<string, PodCacheEntry>();
   readonly #waiters = new Map<string, Set<Waiter>>();
@@ -42,12 +42,12 @@ export class PodStatusCache implements PodStatusReader {
   #waiting = 0;
   #version = 0;
 
-  /** @param onWait called when somebody begins to wait for a pod, so that it can be read before its turn */
+  /** @param onWait called when a caller starts to wait for a pod, so that the pod is read early */
   constructor(onWait: (podUid: string) => void = () => {}) {
     this.#onWait = onWait;
   }
 
-  /** When the last reading of all pods began whose results are all here. */
+  /** Start of the last completed reading of all pods. */
   get globalTime(): number {
     return this.#globalTime;
   }
@@ -64,7 +64,7 @@ export class PodStatusCache implements PodStatusReader {
     return this.#waiting;
   }
 
-  /** The UIDs of pods that somebody waits for. */
+  /** UIDs of the pods that callers wait for. */
   waitedFor(): string[] {
     return [...this.#waiters.keys()];
   }
@@ -112,35 +112,35 @@ export class PodStatusCache implements PodStatusReader {
     });
   }
 
-  /** A reading that began at `time` gave this status. */
+  /** Stores the status from a reading that started at `time`. */
   set(podUid: string, status: PodStatus, time: number): void {
     this.#put(podUid, { status, error: undefined, modifiedAt: time, observedAt: time });
   }
 
   /**
-   * A reading that began at `time` could not inspect the pod; its last status stays, an empty one where there was
-   * none. Names that are not known are empty.
+   * Records that a reading started at `time` failed to inspect the pod. The last status is kept, or an empty one created.
+   * Unknown names are empty.
    */
   fail({ uid, name, namespace }: PodIdentity, error: Error, time: number): void {
     const status = this.#entries.get(uid)?.status ?? { ...absent(uid, time).status, name, namespace };
     this.#put(uid, { status, error, modifiedAt: time, observedAt: time });
   }
 
-  /** A reading that began at `time` found the pod as it was. */
+  /** Records that a reading started at `time` found the pod unchanged. */
   observe(podUid: string, time: number): void {
     const entry = this.#entries.get(podUid);
     if (entry) this.#put(podUid, { ...entry, observedAt: time });
     else this.#wake(podUid, absent(podUid, time));
   }
 
-  /** A reading that began at `time` no longer found the pod. */
+  /** Deletes the entry after a reading started at `time` no longer found the pod. */
   delete(podUid: string, time: number): void {
     this.#version++;
     this.#entries.delete(podUid);
     this.#wake(podUid, absent(podUid, time));
   }
 
-  /** All pods have been read by a reading that began at `time`, and what it found is in the cache. */
+  /** Records that the results of a reading of all pods, started at `time`, are in the cache. */
   updateTime(time: number): void {
     this.#globalTime = time;
     for (const podUid of [...this.#waiters.keys()]) this.#wake(podUid, this.get(podUid));

@@ -1,17 +1,17 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
-/** A place in a log: after the event of this sequence number. A log made anew has another id. */
+/** A position in an event log: after the event with this sequence number. A recreated log has another id. */
 export interface LogPosition {
   readonly log: string;
   readonly sequence: number;
 }
 
-/** The text of a position, for people and other programs. */
+/** Formats a position as a cursor for clients. */
 export function formatCursor({ log, sequence }: LogPosition): string {
   return `${log}-${sequence}`;
 }
 
-/** Throws `invalid` for what is no cursor. */
+/** Parses a cursor. Throws `invalid` if it is malformed. */
 export function parseCursor(text: string): LogPosition {
   const match = /^([0-9a-z]{1,32})-([0-9]{1,15})$/.exec(text);
   if (!match)

@@ -23,7 +23,7 @@ const podOf = (...all: ListedContainer[]): Pod => ({
   sandboxes: all.filter(({ kind }) => kind === "sandbox"),
   containers: all.filter(({ kind }) => kind === "container"),
 });
-const told = (old: Pod | undefined, current: Pod | undefined) =>
+const emitted = (old: Pod | undefined, current: Pod | undefined) =>
   diffPods(old, current).map(({ type, container }) => `${type.replace("Container", "")} ${container.id}`);
 
 describe("transitions", () => {
@@ -62,8 +62,8 @@ describe("diffPods", () => {
       containerOf("c2", "running"),
       containerOf("s", "running", "sandbox"),
     );
-    expect(told(undefined, pod)).toEqual(["Started s", "Started c1", "Started c2"]);
-    expect(told(pod, undefined)).toEqual([
+    expect(emitted(undefined, pod)).toEqual(["Started s", "Started c1", "Started c2"]);
+    expect(emitted(pod, undefined)).toEqual([
       "Died c1",
       "Removed c1",
       "Died c2",
@@ -75,13 +75,13 @@ describe("diffPods", () => {
 
   it("counts an id that is listed twice once", () => {
     const twice = podOf(containerOf("c", "running"), containerOf("c", "exited"));
-    expect(told(undefined, twice)).toEqual(["Started c"]);
-    expect(told(twice, podOf(containerOf("c", "running")))).toEqual([]);
+    expect(emitted(undefined, twice)).toEqual(["Started c"]);
+    expect(emitted(twice, podOf(containerOf("c", "running")))).toEqual([]);
   });
 
   it("takes a container without a sandbox, and a pod without either", () => {
-    expect(told(undefined, podOf(containerOf("c", "running")))).toEqual(["Started c"]);
-    expect(told(undefined, podOf())).toEqual([]);
+    expect(emitted(undefined, podOf(containerOf("c", "running")))).toEqual(["Started c"]);
+    expect(emitted(undefined, podOf())).toEqual([]);
   });
 
   const states = fc.dictionary(

@@ -1,7 +1,7 @@
 import type { ListedContainer, Pod } from "../runtime/index.ts";
 import { type PodLifecycleEventType, type RecordedState, recordedState } from "./events.ts";
 
-/** ContainerChanged makes the pod be inspected and is told to nobody. */
+/** ContainerChanged causes an inspection of the pod and is not emitted. */
 type TransitionType = Exclude<PodLifecycleEventType, "PodSync"> | "ContainerChanged";
 
 export interface Transition {
@@ -9,7 +9,7 @@ export interface Transition {
   container: ListedContainer;
 }
 
-/** The seed's table: what it means that a container was in one state and is now in another. */
+/** The transitions between two container states, as in kubelet pkg/kubelet/pleg/generic.go, generateEvents. */
 export function transitionTypes(old: RecordedState, current: RecordedState): readonly TransitionType[] {
   if (old === current) return [];
   switch (current) {
@@ -25,8 +25,8 @@ export function transitionTypes(old: RecordedState, current: RecordedState): rea
 }
 
 /**
- * What happened to a pod between two readings; undefined stands for a pod that is in no list.
- * Ends come before starts; containers end before their sandboxes, and sandboxes start before their containers.
+ * The transitions of a pod between two readings; undefined for a pod that is not listed. Exits and removals come before
+ * starts; containers exit before their sandboxes, and sandboxes start before their containers.
  */
 export function diffPods(old: Pod | undefined, current: Pod | undefined): Transition[] {
   if (samePods(old, current)) return [];
@@ -46,7 +46,7 @@ export function diffPods(old: Pod | undefined, current: Pod | undefined): Transi
   return [...sandboxesLast(ends), ...sandboxesLast(starts.reverse()).reverse()];
 }
 
-/** Whether two readings show the same containers in the same states, in the same order: the cheap answer for most. */
+/** Whether two readings have the same containers in the same states and order. A fast check that covers most pods. */
 export function samePods(old: Pod | undefined, current: Pod | undefined): boolean {
   if (!old || !current) return old === current;
   return (
@@ -54,7 +54,7 @@ export function samePods(old: Pod | undefined, current: Pod | undefined): boolea
   );
 }
 
-/** Containers that ran at the last reading and are in this one no more, without having been seen to exit. */
+/** Whether a container that was running in the last reading is missing in this one, without an observed exit. */
 export function vanishedRunning(old: Pod | undefined, current: Pod | undefined): boolean {
   if (!old) return false;
   const after = byId(current);
@@ -69,7 +69,7 @@ function sameContainers(old: readonly ListedContainer[], current: readonly Liste
   return true;
 }
 
-// An id that a runtime lists twice counts once: the first, as lists have the newest first.
+// If a runtime lists an ID twice, the first entry counts: lists are sorted newest first.
 function byId(pod: Pod | undefined): Map<string, ListedContainer> {
   const found = new Map<string, ListedContainer>();
   for (const container of [...(pod?.containers ?? []), ...(pod?.sandboxes ?? [])]) {

@@ -7,35 +7,35 @@ import type { NewEvent, PodLifecycleEvent } from "./events.ts";
 import type { LogItem } from "./log-item.ts";
 
 export interface EventLogOptions {
-  /** How many events are kept, at least 1. */
+  /** Number of events retained, at least 1. */
   capacity: number;
   clock: Clock;
-  /** Every pod as the events so far leave it, for consumers that begin or fell behind. */
+  /** The current state of every pod, for consumers that start or fell behind. */
   snapshot: () => readonly Pod[];
   /**
-   * Undefined when the snapshot shows the node; until then a promise of it, which rejects when the signal aborts.
-   * Default: it always does.
+   * Returns undefined once the snapshot reflects the node, before that a promise for it, which rejects when the signal
+   * aborts. Default: the snapshot is always valid.
    */
   whenKnown?: (signal: AbortSignal) => Promise<void> | undefined;
-  /** Makes the id of a new log: letters and digits, at most 32. */
+  /** Generates the id of a new log: at most 32 letters and digits. */
   newId: () => string;
   onFellOff?: (missed: number) => void;
 }
 
 export interface ReadOptions {
-  /** Go on after this position; without it the consumer begins with a snapshot. */
+  /** Position to continue after; without it the consumer starts with a snapshot. */
   after?: LogPosition;
 }
 
-/** The log as those see it who only read it, item by item. */
+/** Read access to the log. */
 export interface EventSource {
   readonly position: LogPosition;
   read(options: ReadOptions, signal: AbortSignal): AsyncIterable<LogItem>;
 }
 
 /**
- * A bounded log of events that any number of consumers read at their own pace. A consumer is a cursor: nothing is
- * queued for it, so that its slowness costs nobody else an event.
+ * A bounded log of events that any number of consumers read at their own pace. A consumer is a cursor without a queue,
+ * so a slow consumer does not cause others to lose events.
  */
 export class EventLog implements ReaderHost, EventSource {
   readonly #options: EventLogOptions;
@@ -50,12 +50,12 @@ export class EventLog implements ReaderHost, EventSource {
     this.#ring = new EventRing(options.capacity);
   }
 
-  /** The id that positions of this log carry. */
+  /** The id in positions of this log. */
   get id(): string {
     return this.#id;
   }
 
-  /** The sequence number of the newest event; 0 before the first. */
+  /** Sequence number of the newest event; 0 before the first. */
   get last(): number {
     return this.#last;
   }
@@ -72,26 +72,26 @@ export class EventLog implements ReaderHost, EventSource {
     return this.#readers.size;
   }
 
-  /** How many events the slowest consumer is behind. */
+  /** Number of events that the slowest consumer has not read. */
   get slowest(): number {
     let slowest = 0;
     for (const reader of this.#readers) slowest = Math.max(slowest, this.#last - reader.sequence);
     return slowest;
   }
 
-  /** Positions given so far stop being positions of this log: what they stand for may not survive the agent. */
+  /** Changes the log's id, so that earlier positions are invalid: their events may not survive a restart. */
   renew(): void {
     this.#id = this.#options.newId();
   }
 
-  /** Goes on where an earlier run of the agent ended. Call it before anything is appended or read. */
+  /** Continues the log of an earlier agent process. Call before anything is appended or read. */
   restore(id: string, last: number, events: Iterable<PodLifecycleEvent>): void {
     this.#id = id;
     for (const event of events) this.#ring.put(event.sequence, event.at, event);
     this.#last = last;
   }
 
-  /** Appends events and gives them with their places; consumers see them in their next turn. */
+  /** Appends events and returns them with their sequence numbers. Consumers are notified. */
   append(added: readonly NewEvent[]): PodLifecycleEvent[] {
     if (added.length === 0) return [];
     const at = this.#options.clock.now();
@@ -105,8 +105,8 @@ export class EventLog implements ReaderHost, EventSource {
   }
 
   /**
-   * Reads on for as long as the signal lets it, waiting for what is still to come. The consumer counts from now on,
-   * until it ends the iteration or the signal aborts. A snapshot waits until the node is known, however long that takes.
+   * Iterates over events and waits for new ones, until the iteration ends or the signal aborts. The consumer is counted
+   * in metrics meanwhile. A snapshot is delayed until it reflects the node, without a time limit.
    */
   read(options: ReadOptions, signal: AbortSignal): LogReader {
     const reader = new EventReader(this, options.after, signal, () => this.#readers.delete(reader));
@@ -114,7 +114,7 @@ export class EventLog implements ReaderHost, EventSource {
     return reader;
   }
 
-  /** The position after which the kept events of the last while begin, by wall time. Milliseconds since the epoch. */
+  /** The position before the first retained event seen at or after a time in milliseconds since the epoch. */
   positionAt(wallMs: number): LogPosition {
     for (let sequence = this.#ring.first; sequence <= this.#last; sequence++) {
       if ((this.#ring.at(sequence) ?? 0) >= wallMs) return { log: this.#id, sequence: sequence - 1 };
@@ -122,7 +122,7 @@ export class EventLog implements ReaderHost, EventSource {
     return this.position;
   }
 
-  /** The event of a sequence number, if the log still has it. */
+  /** The event with a sequence number, if it is retained. */
   get(sequence: number): PodLifecycleEvent | undefined {
     return this.#ring.get(sequence);
   }
@@ -131,12 +131,12 @@ export class EventLog implements ReaderHost, EventSource {
     return this.#options.snapshot();
   }
 
-  /** For readers: as the option of that name. */
+  /** For readers: see the option of the same name. */
   whenKnown(signal: AbortSignal): Promise<void> | undefined {
     return this.#options.whenKnown?.(signal);
   }
 
-  /** A consumer lost events; called by its reader. */
+  /** Called by a reader whose consumer lost events. */
   fellOff(missed: number): void {
     this.#options.onFellOff?.(missed);
   }

@@ -3,7 +3,7 @@ import type { LogPosition } from "./cursor.ts";
 import type { PodLifecycleEvent } from "./events.ts";
 import type { LogItem } from "./log-item.ts";
 
-/** What a reader needs of its log. */
+/** The interface of the log to its readers. */
 export interface ReaderHost {
   readonly id: string;
   readonly last: number;
@@ -15,19 +15,19 @@ export interface ReaderHost {
 
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
-/** A consumer's items, one after the other. */
+/** Iterator over a consumer's items. */
 export interface LogReader extends AsyncIterableIterator<LogItem> {
-  /** Events that are there already, after the last item and in order, so many at most; without waiting. */
+  /** Returns at most `limit` events after the last item that are already in the log, without waiting. */
   takeReady(most: number): LogItem[];
 }
 
-/** One consumer's way through the log. It ends quietly when its signal aborts. */
+/** Iterates over the log for one consumer. It ends without an error when its signal aborts. */
 export class EventReader implements LogReader {
   readonly #host: ReaderHost;
   readonly #signal: AbortSignal;
   readonly #onEnd: () => void;
   #sequence: number;
-  // Why the next item must be a snapshot.
+  // Set if the next item must be a snapshot.
   #restart: { why: "begin" | "fellOff"; missed: number | undefined } | undefined;
   #waiting: PromiseWithResolvers<void> | undefined;
   #ended = false;
@@ -47,7 +47,7 @@ export class EventReader implements LogReader {
     else signal.addEventListener("abort", this.#end, { once: true });
   }
 
-  /** The last event the consumer was given. */
+  /** Sequence number of the last event delivered to the consumer. */
   get sequence(): number {
     return this.#sequence;
   }
@@ -92,7 +92,7 @@ export class EventReader implements LogReader {
     try {
       await this.#host.whenKnown(this.#signal);
     } catch (error) {
-      // The signal has aborted, or the consumer has left: it ends quietly.
+      // The signal aborted, or the consumer ended the iteration.
       if (!this.#ended) throw error;
     }
   }

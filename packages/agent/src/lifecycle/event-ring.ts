@@ -5,8 +5,8 @@ const types = ["ContainerStarted", "ContainerDied", "ContainerRemoved", "PodSync
 const NO_EXIT_CODE = -(2 ** 31);
 
 /**
- * The last events by sequence number. Kept by column: 100,000 events as objects would take 10 MB, so they take 4.
- * The event of sequence n is at n modulo capacity.
+ * The most recent events by sequence number, in columns: 100,000 events take 4 MB instead of 10 MB as objects. The event
+ * with sequence number n is at index n modulo capacity.
  */
 export class EventRing {
   readonly #capacity: number;
@@ -31,12 +31,12 @@ export class EventRing {
     return this.#length;
   }
 
-  /** The sequence number of the oldest event that is kept, if any is. */
+  /** Sequence number of the oldest retained event, if there is one. */
   get first(): number {
     return this.#last - this.#length + 1;
   }
 
-  /** Takes the event after the last one; a gap forgets what was before it. */
+  /** Appends an event. After a gap in sequence numbers, the events before it are dropped. */
   put(sequence: number, at: number, { type, pod, container, exitCode, reason }: NewEvent): void {
     if (sequence !== this.#last + 1) this.#length = 0;
     const slot = sequence % this.#capacity;
@@ -50,7 +50,7 @@ export class EventRing {
     this.#length = Math.min(this.#length + 1, this.#capacity);
   }
 
-  /** When the event of a sequence number was seen; undefined when it is not kept. */
+  /** The time of the event with a sequence number; undefined if it is not retained. */
   at(sequence: number): number | undefined {
     return this.#has(sequence) ? this.#at[sequence % this.#capacity] : undefined;
   }

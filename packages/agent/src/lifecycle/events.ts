@@ -1,6 +1,6 @@
 import type { ContainerState } from "../runtime/index.ts";
 
-/** What a consumer can be told: a container or sandbox started, died, was removed; or a pod can be read again. */
+/** A container or sandbox started, exited or was removed; or a pod whose inspection failed can be inspected again. */
 export type PodLifecycleEventType = "ContainerStarted" | "ContainerDied" | "ContainerRemoved" | "PodSync";
 
 export interface PodIdentity {
@@ -11,35 +11,35 @@ export interface PodIdentity {
 
 export interface ContainerIdentity {
   readonly id: string;
-  /** Empty for a sandbox. */
+  /** Name of the container in its pod; empty for a sandbox. */
   readonly name: string;
   readonly kind: "container" | "sandbox";
 }
 
-/** An event before it has its place in the log. */
+/** An event without a sequence number. */
 export interface NewEvent {
   readonly type: PodLifecycleEventType;
   readonly pod: PodIdentity;
   /** The container or sandbox; undefined for PodSync. */
   readonly container: ContainerIdentity | undefined;
-  /** Of a container that died, where the runtime could still tell. */
+  /** Exit code of a container that exited, if the runtime still reported it. */
   readonly exitCode: number | undefined;
-  /** The runtime's word for why it died, such as OOMKilled; empty where it said none. */
+  /** The runtime's reason for the exit, such as OOMKilled; empty if it gave none. */
   readonly reason: string;
 }
 
-/** An event of the log. */
+/** An event in the log. */
 export interface PodLifecycleEvent extends NewEvent {
-  /** Counts up by one, over restarts of the agent too where the log is kept. */
+  /** Increases by one with each event, also across restarts of the agent if the log is persisted. */
   readonly sequence: number;
-  /** When the agent saw it, wall milliseconds. The order of events is that of `sequence`: this clock may jump. */
+  /** When the agent observed it, milliseconds since the epoch. Order events by `sequence`: this clock may jump. */
   readonly at: number;
 }
 
-/** What the records know of a container: `created` is not told from `unknown`, as in the kubelet. */
+/** Recorded state of a container. As in kubelet pleg/generic.go, `created` counts as `unknown`. */
 export type RecordedState = "running" | "exited" | "unknown" | "missing";
 
-/** @param state a state of CRI, or undefined for a container that is in no list; any other word is `unknown` */
+/** @param state a CRI state, or undefined for a container that is not listed; other states are `unknown` */
 export function recordedState(state: ContainerState | undefined): RecordedState {
   if (state === undefined) return "missing";
   return state === "running" || state === "exited" ? state : "unknown";

@@ -2,17 +2,17 @@ import { abortable, type Clock, codeOf, deadlineScope, NodekeeperError } from "@
 
 export interface FirstListOptions {
   clock: Clock;
-  /** How long after the start the first list is awaited, milliseconds. */
+  /** How long after the start consumers wait for the first list, milliseconds. */
   timeoutMs: number;
-  /** How long it is awaited after that: the time of one relist. */
+  /** How long they wait after that: the period of one relist. */
   periodMs: number;
-  /** When the generator started, monotonic milliseconds; undefined before that. */
+  /** Start of the generator, monotonic milliseconds; undefined before it started. */
   startedAt: () => number | undefined;
-  /** Why it has not come yet, for a person. */
+  /** Why the first list has not succeeded yet, for messages. */
   explain: () => string;
 }
 
-/** The first time that all pods were read since the start of the agent, and those who wait for it. */
+/** Lets callers wait until all pods have been read once since the agent's start. */
 export class FirstList {
   readonly #options: FirstListOptions;
   readonly #done = Promise.withResolvers<void>();
@@ -31,17 +31,17 @@ export class FirstList {
     this.#done.resolve();
   }
 
-  /** Resolves when it is done. Rejects with the signal's reason. */
+  /** Resolves when all pods have been read. Rejects with the signal's reason. */
   wait(signal: AbortSignal): Promise<void> {
     return abortable(this.#done.promise, signal);
   }
 
-  /** As `wait`, with a bound: throws `unavailable`, with the reason, when that is over. */
+  /** Like `wait`, with a time limit after which it throws `unavailable` with the reason. */
   async waitBriefly(signal: AbortSignal): Promise<void> {
     if (this.#isDone) return;
     const { clock, timeoutMs, periodMs, startedAt, explain } = this.#options;
     const now = clock.monotonic();
-    // A runtime that has been unreachable for long is not awaited by each consumer as long as one that comes up.
+    // While the runtime has been unreachable for long, new consumers do not wait the full time.
     const leftMs = Math.max(timeoutMs - (now - (startedAt() ?? now)), periodMs);
     using scope = deadlineScope(clock, leftMs, "the first list of pods", signal);
     try {

@@ -13,7 +13,7 @@ describe("relist", () => {
     runtime.addPod("a");
     runtime.set("a", "a1", "running");
     await harness.start();
-    expect(harness.told()).toEqual([]);
+    expect(harness.emitted()).toEqual([]);
     expect(generator.statuses.get("a").status.ips).toEqual(["10.0.0.1"]);
 
     runtime.set("a", "a1", "exited", "container", 3);
@@ -25,7 +25,7 @@ describe("relist", () => {
     runtime.remove("a", "a1");
     runtime.removePod("b");
     await clock.step(1_000);
-    expect(harness.told()).toEqual([
+    expect(harness.emitted()).toEqual([
       "Died a1",
       "Started b-sandbox",
       "Started b1",
@@ -84,7 +84,9 @@ describe("relist", () => {
     await harness.start();
     const refused = generator.listedSoon(live).catch((error: unknown) => error);
     await clock.step(10_000);
-    const message = expect.stringMatching(/^no relist has succeeded in the 10s .*connection refused/);
+    const message = expect.stringMatching(
+      /^no relist has succeeded since the start 10s ago.*connection refused/,
+    );
     expect(await refused).toMatchObject({ code: "unavailable", message });
     await clock.step(60_000);
     const later = generator.listedSoon(live).catch((error: unknown) => error);
@@ -136,16 +138,18 @@ describe("relist", () => {
     runtime.set("b", "b1", "exited");
     const failed = generator.statuses.getNewerThan("a", clock.monotonic(), live);
     await clock.step(1_000);
-    expect(harness.told()).toEqual(["Died b1"]);
+    expect(harness.emitted()).toEqual(["Died b1"]);
     expect((await failed).error?.message).toBe("no status today");
     expect((await failed).status.containers[0]?.state).toBe("running");
     expect(generator.healthCheck().check()).toMatchObject({ ok: true });
-    expect(generator.healthCheck().check().message).toContain("1 pods can't be read and are stale");
+    expect(generator.healthCheck().check().message).toContain(
+      "1 pods cannot be inspected, their statuses are stale",
+    );
     await clock.step(3_000);
-    expect(harness.told()).toEqual(["Died b1"]);
+    expect(harness.emitted()).toEqual(["Died b1"]);
     runtime.before = () => {};
     await clock.step(1_000);
-    expect(harness.told()).toEqual(["Died b1", "Died a1"]);
+    expect(harness.emitted()).toEqual(["Died b1", "Died a1"]);
     expect(generator.statuses.get("a").error).toBeUndefined();
     await harness.stop();
   });
@@ -163,7 +167,7 @@ describe("relist", () => {
     runtime.remove("a", "a1");
     runtime.before = () => {};
     await clock.step(3_000);
-    expect(harness.told()).toEqual(["PodSync a"]);
+    expect(harness.emitted()).toEqual(["PodSync a"]);
     await harness.stop();
   });
 
@@ -217,13 +221,13 @@ describe("relist", () => {
     await harness.start();
     runtime.lie = (pod) => ({ ...pod, containers: pod.containers.map((c) => ({ ...c, state: "exited" })) });
     await clock.step(3_000);
-    expect(harness.told()).toEqual([]);
+    expect(harness.emitted()).toEqual([]);
     runtime.lie = (pod) => pod;
     await clock.step(2_000);
-    expect(harness.told()).toEqual([]);
+    expect(harness.emitted()).toEqual([]);
     runtime.set("a", "a1", "exited");
     await clock.step(1_000);
-    expect(harness.told()).toEqual(["Died a1"]);
+    expect(harness.emitted()).toEqual(["Died a1"]);
     await harness.stop();
   });
 
@@ -243,12 +247,12 @@ describe("relist", () => {
     runtime.set("a", "brief", "running");
     await clock.step(1_000);
     // What the list saw run for the first time has started, short as it was.
-    expect(harness.told()).toEqual(["Started a2", "Started brief", "Died a1", "Died brief"]);
+    expect(harness.emitted()).toEqual(["Started a2", "Started brief", "Died a1", "Died brief"]);
     const states = { a1: "exited", a2: "running", brief: "exited" };
     expect(statesIn(generator.statuses.get("a").status.containers)).toEqual(states);
     expect(statesIn(generator.events.snapshot()[0]!.containers)).toEqual(states);
     await clock.step(3_000);
-    expect(harness.told()).toHaveLength(4);
+    expect(harness.emitted()).toHaveLength(4);
     await harness.stop();
   });
 
@@ -263,7 +267,7 @@ describe("relist", () => {
       if (call === "listPods") runtime.remove("a", "a1");
     };
     await clock.step(1_000);
-    expect(harness.told().sort()).toEqual(["Died a1", "Removed a1", "Started a2"]);
+    expect(harness.emitted().sort()).toEqual(["Died a1", "Removed a1", "Started a2"]);
     expect(statesIn(generator.statuses.get("a").status.containers)).toEqual({ a2: "running" });
     expect(statesIn(generator.events.snapshot()[0]!.containers)).toEqual({ a2: "running" });
     await harness.stop();
@@ -278,13 +282,13 @@ describe("relist", () => {
     const ghost = { ...runtime.pods.get("a")!.containers.get("a1")!, id: "ghost" };
     runtime.lie = (pod) => ({ ...pod, containers: [...pod.containers, ghost] });
     await clock.step(3_000);
-    expect(harness.told()).toEqual([]);
+    expect(harness.emitted()).toEqual([]);
     expect(generator.statuses.get("a").error?.message).toBe(
-      "container ghost is listed, and the runtime has no status of it",
+      "container ghost is listed, but the runtime returns no status for it",
     );
     runtime.lie = (pod) => pod;
     await clock.step(1_000);
-    expect(harness.told()).toEqual(["PodSync a"]);
+    expect(harness.emitted()).toEqual(["PodSync a"]);
     await harness.stop();
   });
 
@@ -297,7 +301,7 @@ describe("relist", () => {
     let lies = 1;
     runtime.lie = (pod) => (lies-- > 0 ? undefined : pod);
     await clock.step(1_000);
-    expect(harness.told()).toEqual([]);
+    expect(harness.emitted()).toEqual([]);
     await harness.stop();
   });
 
@@ -309,7 +313,7 @@ describe("relist", () => {
     runtime.before = (call, _, signal) => (call === "podStatus" ? runtime.delay(20, signal) : undefined);
     await clock.step(1_000);
     await clock.step(200);
-    expect(harness.told()).toHaveLength(100);
+    expect(harness.emitted()).toHaveLength(100);
     await harness.stop();
   });
 
@@ -325,11 +329,11 @@ describe("relist", () => {
     await clock.step(5_000);
     runtime.set("b", "b1", "running");
     await clock.step(1_001);
-    expect(harness.told()).toEqual(["Started b1"]);
-    expect(generator.statuses.get("a").error?.message).toContain("status of pod default/pod-a: no answer");
+    expect(harness.emitted()).toEqual(["Started b1"]);
+    expect(generator.statuses.get("a").error?.message).toContain("status of pod default/pod-a: no response");
     expect(generator.healthCheck().check().ok).toBe(true);
     await clock.step(30_000);
-    expect(harness.told()).toEqual(["Started b1", "Started a1"]);
+    expect(harness.emitted()).toEqual(["Started b1", "Started a1"]);
     expect(generator.statuses.get("a").error).toBeUndefined();
     await harness.stop();
     expect(clock.timers).toBe(0);
@@ -357,7 +361,7 @@ describe("health", () => {
     const { ok, message } = check.check();
     expect(ok).toBe(false);
     expect(message).toMatch(
-      /^last relist that succeeded began 3m1s ago \(threshold 3m\); in flight: list of all pods \(1 known\) for \d+s/,
+      /^last successful relist started 3m1s ago \(threshold 3m\); in progress: list of all pods \(1 known\) for \d+s/,
     );
     expect(message).toContain("last error");
     runtime.before = () => {};
@@ -378,7 +382,7 @@ describe("health", () => {
     expect(check().ok).toBe(false);
     await clock.step(11_000);
     expect(check().ok).toBe(false);
-    expect(check().message).toContain("no relist has succeeded in the 11s since the start");
+    expect(check().message).toContain("no relist has succeeded since the start 11s ago");
     expect(check().message).toContain("ListPodSandbox: connection refused");
     expect(await harness.metric("relist_failures_total", { code: "unavailable" })).toBe(12);
     runtime.before = (call, _, signal) => (call === "podStatus" ? runtime.delay(500, signal) : undefined);
@@ -386,7 +390,7 @@ describe("health", () => {
     expect(check()).toEqual({
       ok: false,
       message:
-        "last relist that succeeded began 0s ago; pods are inspected for the first time; in flight: inspection of 1 changed pods for 0s",
+        "last successful relist started 0s ago; first inspection of all pods in progress; in progress: inspection of 1 changed pods for 0s",
     });
     await clock.step(500);
     expect(check().ok).toBe(true);
@@ -409,16 +413,16 @@ describe("health", () => {
     });
     expect(generator.problems()).toEqual([
       "slow: status of pod default/pod-a for 12s",
-      "no answer yet to: podStatus of a for 12s",
-      "1 pods can't be read and are stale",
+      "no response yet to: podStatus of a for 12s",
+      "1 pods cannot be inspected, their statuses are stale",
     ]);
-    expect(generator.statuses.get("a").error?.message).toMatch(/status of pod default\/pod-a: no answer/);
-    expect(harness.logged("container runtime does not answer")).toMatchObject([
+    expect(generator.statuses.get("a").error?.message).toMatch(/status of pod default\/pod-a: no response/);
+    expect(harness.logged("container runtime is not responding")).toMatchObject([
       { waitingFor: expect.arrayContaining([expect.stringContaining("status of pod default/pod-a")]) },
     ]);
     await clock.step(20_000);
     expect(generator.problems()).toEqual([]);
-    expect(harness.logged("container runtime answers again")).toHaveLength(1);
+    expect(harness.logged("container runtime is responding again")).toHaveLength(1);
     await harness.stop();
     expect(clock.timers).toBe(0);
   });
@@ -435,7 +439,7 @@ describe("health", () => {
     await clock.step(1_000);
     runtime.before = (call, _, signal) => (call === "listPods" ? runtime.delay(100_000, signal) : undefined);
     await clock.step(2_500);
-    expect(harness.told()).toEqual(["Started a1"]);
+    expect(harness.emitted()).toEqual(["Started a1"]);
     await harness.stop();
     expect(clock.timers).toBe(0);
   });
@@ -448,7 +452,7 @@ describe("health", () => {
     runtime.addPod("a");
     const waited = generator.statuses.getNewerThan("a", clock.monotonic(), live);
     await clock.step(1_000);
-    expect(harness.told()).toEqual(["Started a-sandbox"]);
+    expect(harness.emitted()).toEqual(["Started a-sandbox"]);
     expect((await waited).status.ips).toHaveLength(1);
     expect(generator.healthCheck().check().ok).toBe(true);
     await harness.stop();
@@ -482,7 +486,7 @@ describe("requestRelist", () => {
     generator.requestRelist("a");
     generator.requestRelist("a");
     await clock.step(0);
-    expect(harness.told()).toEqual(["Started a1"]);
+    expect(harness.emitted()).toEqual(["Started a1"]);
     expect(runtime.calls.listPods).toBe(1);
     await harness.stop();
   });
@@ -508,7 +512,7 @@ describe("requestRelist", () => {
       settings: {
         requestLimit: 5,
         inspections: { initial: 1, min: 1, max: 1 },
-        inspectionPatienceMs: 60_000,
+        inspectionTimeoutMs: 60_000,
       },
     });
     const { runtime, clock, generator } = harness;
@@ -536,7 +540,7 @@ describe("requestRelist", () => {
     runtime.set("a", "a1", "exited");
     harness.generator.requestRelist("a");
     await clock.step(3_000);
-    expect(harness.told()).toEqual(["Died a1"]);
+    expect(harness.emitted()).toEqual(["Died a1"]);
     await clock.step(1_000);
     await harness.stop();
   });

@@ -26,12 +26,12 @@ import { defaultLifecycleSettings, type LifecycleSettings } from "./settings.ts"
 import { SlowRuntimeLog } from "./slow-runtime-log.ts";
 import { PodTracker } from "./tracker.ts";
 
-// How often pods that could not be read are tried again while a list hangs.
+// Interval of retries for pods that could not be read, while a list call hangs.
 const RETRY_MS = 1_000;
 
 export interface PodLifecycleEventGeneratorOptions {
   runtime: Runtime;
-  /** Where events and records outlive the agent; without it they do not. */
+  /** Where events and records are persisted; without it they are only kept in memory. */
   store?: LifecycleStore;
   clock: Clock;
   log: Logger;
@@ -43,14 +43,15 @@ export interface PodLifecycleEventGeneratorOptions {
 }
 
 /**
- * Knows what runs on the node: asks the runtime, tells what changed as events of a log, and keeps a cache of pod
- * statuses. The runtime's own events, where it has them, only say which pod to look at.
+ * Tracks the pods on the node: relists them through the container runtime, emits changes as events in a log, and keeps
+ * a cache of pod statuses. The counterpart of the kubelet's GenericPLEG and EventedPLEG (pkg/kubelet/pleg). Container
+ * events of the runtime are only hints about which pods to read.
  */
 export class PodLifecycleEventGenerator implements Runnable {
   readonly name = "lifecycle";
-  /** The events, for any number of consumers. */
+  /** The event log, for any number of consumers. */
   readonly events: EventLog;
-  /** What every pod is like, with waiting for news. */
+  /** The status cache. */
   readonly statuses: PodStatusReader;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -96,12 +97,12 @@ export class PodLifecycleEventGenerator implements Runnable {
     const limiter = new InspectionLimiter({
       clock,
       ...settings.inspections,
-      patienceMs: settings.inspectionPatienceMs,
+      timeoutMs: settings.inspectionTimeoutMs,
       maxOverdue: settings.maxOverdue,
     });
     const metrics: LifecycleMetrics = createLifecycleMetrics(registry, {
       inFlightSeconds: () => this.#inFlightSeconds(),
-      pods: () => records.told(),
+      pods: () => records.emitted(),
       stalePods: () => records.failed,
       overdueCalls: () => limiter.overdue,
       inspectionLimit: () => limiter.limit,
@@ -125,13 +126,13 @@ export class PodLifecycleEventGenerator implements Runnable {
     this.events = new EventLog({
       capacity: settings.logCapacity,
       clock,
-      snapshot: () => records.told(),
-      // What an earlier run left is known, and what changed since comes as events.
+      snapshot: () => records.emitted(),
+      // After a restored run the snapshot is valid immediately; changes since then are emitted as events.
       whenKnown: (signal) => (this.isKnown ? undefined : this.listed(signal)),
       newId: options.newLogId ?? (() => randomUUID().replaceAll("-", "").slice(0, 12)),
       onFellOff: () => metrics.fellOff.inc(),
     });
-    // A pod that is waited for is read before the next relist, where that is far.
+    // A pod that a caller waits for is read early if the next relist is not due soon.
     const cache = new PodStatusCache((podUid) => {
       if (this.#hints.isHealthy) this.requestRelist(podUid);
     });
@@ -178,7 +179,7 @@ export class PodLifecycleEventGenerator implements Runnable {
     });
   }
 
-  /** Brings back the log and the records of an earlier run. `run` does it too; consumers may come before that. */
+  /** Restores the log and records of an earlier agent process. `run` also does; call it if consumers come before. */
   restore(): void {
     this.#restored ??= this.#journal.restore(this.#records);
   }
@@ -187,7 +188,7 @@ export class PodLifecycleEventGenerator implements Runnable {
     this.restore();
     this.#startedAt = this.#clock.monotonic();
     using scope = childScope(signal);
-    // Until the node is known, events that the runtime replays would be told as news.
+    // Container events replayed by the runtime before the first relist would be emitted as changes.
     if (this.#restored) this.#requests.open(scope.signal);
     try {
       const others = [this.#hints.run(scope.signal), this.#slowLog.run(scope.signal)];
@@ -201,40 +202,40 @@ export class PodLifecycleEventGenerator implements Runnable {
     }
   }
 
-  /** Whether the log's snapshot shows the node: as an earlier run left it, or as it is. */
+  /** Whether the log's snapshot is valid: restored from an earlier process, or from a relist. */
   get isKnown(): boolean {
     return this.#restored === true || this.#firstList.isDone;
   }
 
   /**
-   * Resolves once all pods have been read since the start: until then the log's snapshot is empty, or of an earlier run.
-   * Rejects with the signal's reason.
+   * Resolves once all pods have been read since the start. Before that the log's snapshot is empty or from an earlier
+   * process. Rejects with the signal's reason.
    */
   listed(signal: AbortSignal): Promise<void> {
     return this.#firstList.wait(signal);
   }
 
   /**
-   * As `listed`, with a bound: throws `unavailable`, with what the runtime is at, where no list has succeeded until
-   * `firstListTimeoutMs` after the start; after that it waits for one period.
+   * Like `listed`, with a time limit: throws `unavailable` with the runtime's problems if no list has succeeded
+   * `firstListTimeoutMs` after the start; later calls wait for one relist period.
    */
   listedSoon(signal: AbortSignal): Promise<void> {
     return this.#firstList.waitBriefly(signal);
   }
 
-  /** What is wrong with the runtime, or slow, now; empty where nothing is. Each is one line for a person. */
+  /** Current errors and slow calls of the runtime, one line each. */
   problems(): string[] {
     return runtimeProblems(this.#state());
   }
 
-  /** When the last list that succeeded began, wall milliseconds; undefined before the first. */
+  /** Start of the last successful list, milliseconds since the epoch; undefined before the first. */
   get listedAt(): number | undefined {
     const { lastSuccessAt } = this.#relist.status;
     if (lastSuccessAt === undefined) return undefined;
     return Math.round(this.#clock.now() - (this.#clock.monotonic() - lastSuccessAt));
   }
 
-  /** Has one pod read at once. Nothing is lost when too many ask: a relist of all pods stands in then. */
+  /** Requests a reading of one pod. If too many requests are queued, all pods are relisted instead. */
   requestRelist(podUid: string): void {
     if (this.#requests.add(podUid, this.#clock.monotonic())) return;
     this.#metrics.requestsRefused.inc();
@@ -263,7 +264,7 @@ export class PodLifecycleEventGenerator implements Runnable {
   }
 
   async #relistLoop(signal: AbortSignal): Promise<void> {
-    // How the node is found is a snapshot, not a flood of events; against an earlier run's records it is news.
+    // The first relist is not emitted as events, unless records were restored to compare with.
     let silent = !this.#restored;
     while (!signal.aborted) {
       try {
@@ -283,7 +284,7 @@ export class PodLifecycleEventGenerator implements Runnable {
     }
   }
 
-  // While a list hangs, pods that could not be read are tried again as they are between relists.
+  // While a list call hangs, pods that could not be read are retried as between relists.
   async #relistOnce(silent: boolean, signal: AbortSignal): Promise<void> {
     const periodMs = Math.max(this.#settings.relistPeriodMs, RETRY_MS);
     const retry = () => {
@@ -298,7 +299,7 @@ export class PodLifecycleEventGenerator implements Runnable {
     }
   }
 
-  // What could not be read, or is waited for, is read at the short period, even when the relist is far.
+  // Pods that could not be read, or that callers wait for, are read at the short period.
   #readSome(): void {
     for (const podUid of [...this.#records.marked(), ...this.#cache.waitedFor()]) this.requestRelist(podUid);
   }
@@ -311,7 +312,7 @@ export class PodLifecycleEventGenerator implements Runnable {
   #relistSucceeded(): void {
     this.#firstList.done();
     if (this.#relistFailedWith === undefined) return;
-    this.#log.info({}, "pods are listed again");
+    this.#log.info({}, "listing pods succeeded again");
     if (this.#relistFailedWith === "unavailable") this.#hints.runtimeRestarted();
     this.#relistFailedWith = undefined;
   }
@@ -319,8 +320,8 @@ export class PodLifecycleEventGenerator implements Runnable {
   #relistFailed(error: unknown): void {
     const code = codeOf(error);
     this.#metrics.relistFailures.inc({ code });
-    // Once for each kind of failure: a runtime that is away fails every second.
-    if (this.#relistFailedWith !== code) this.#log.warn({ err: error }, "pods can't be listed");
+    // Logged once for each error code, since an unavailable runtime fails every second.
+    if (this.#relistFailedWith !== code) this.#log.warn({ err: error }, "failed to list pods");
     this.#relistFailedWith = code;
   }
 

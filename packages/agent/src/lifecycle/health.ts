@@ -3,28 +3,28 @@ import type { CallInFlight } from "../runtime/index.ts";
 import type { RelistStatus } from "./relist.ts";
 import type { SlowReading } from "./tracker.ts";
 
-/** What lifecycle knows of its own state. Times are monotonic milliseconds. */
+/** State of the lifecycle module, for health checks. Times are monotonic milliseconds. */
 export interface LifecycleState {
   relist: Readonly<RelistStatus>;
   /** Whether all pods have been read since the start. */
   isListed: boolean;
-  /** When the generator started. */
+  /** Start of the generator. */
   startedAt: number | undefined;
   now: number;
   unhealthyAfterMs: number;
-  /** Pods that could not be read when they last changed. */
+  /** Number of pods whose last inspection failed. */
   stalePods: number;
-  /** Readings of single pods that take long, those of the longest first. */
+  /** Readings of single pods in progress that are slow, the longest first. */
   slowReadings: readonly SlowReading[];
-  /** Calls to the runtime that are due an answer and have none. */
+  /** Calls to the runtime without a response. */
   callsInFlight: readonly CallInFlight[];
 }
 
-/** A list or a call that takes longer than this is named. */
+/** Lists and calls that take longer than this are reported as slow. */
 export const SLOW_MS = 2_000;
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
-/** Whether all pods were listed, and lately. A pod that can't be inspected is stale, and the node healthy. */
+/** Fails if pods were not listed recently. Pods that cannot be inspected are stale and only cause a warning. */
 export function lifecycleHealth(state: LifecycleState): HealthResult {
   const { relist, isListed, startedAt, now, unhealthyAfterMs } = state;
   if (startedAt === undefined) return { ok: false, message: "not running" };
@@ -32,17 +32,17 @@ export function lifecycleHealth(state: LifecycleState): HealthResult {
   const ok = isListed && since <= unhealthyAfterMs;
   const parts = [
     relist.lastSuccessAt === undefined
-      ? `no relist has succeeded in the ${age(since)} since the start`
-      : `last relist that succeeded began ${age(since)} ago`,
+      ? `no relist has succeeded since the start ${age(since)} ago`
+      : `last successful relist started ${age(since)} ago`,
   ];
   if (!ok && isListed) parts[0] += ` (threshold ${age(unhealthyAfterMs)})`;
-  if (!isListed && relist.lastSuccessAt !== undefined) parts.push("pods are inspected for the first time");
+  if (!isListed && relist.lastSuccessAt !== undefined) parts.push("first inspection of all pods in progress");
   parts.push(...inFlight(state), ...slowOf(state), ...failuresOf(state));
   const problems = runtimeProblems(state);
   return { ok, message: parts.join("; "), ...(problems.length > 0 ? { warning: problems.join("; ") } : {}) };
 }
 
-/** What is wrong with the runtime, or slow, now: one line each; none where nothing is. */
+/** Current errors and slow calls of the runtime, one line each. */
 export function runtimeProblems(state: LifecycleState): string[] {
   const { relist, now } = state;
   const isSlow = relist.inFlight !== undefined && now - relist.inFlight.since >= SLOW_MS;
@@ -53,7 +53,7 @@ function inFlight({ relist, now }: LifecycleState): string[] {
   if (!relist.inFlight) return [];
   const { phase, since, pods } = relist.inFlight;
   const what = phase === "list" ? `list of all pods (${pods} known)` : `inspection of ${pods} changed pods`;
-  return [`in flight: ${what} for ${age(now - since)}`];
+  return [`in progress: ${what} for ${age(now - since)}`];
 }
 
 function slowOf({ slowReadings, callsInFlight, now }: LifecycleState): string[] {
@@ -64,21 +64,21 @@ function slowOf({ slowReadings, callsInFlight, now }: LifecycleState): string[] 
       startedAt,
     }))
     .sort((one, other) => one.startedAt - other.startedAt);
-  return [...named("slow", slowReadings, now), ...named("no answer yet to", calls, now)];
+  return [...named("slow", slowReadings, now), ...named("no response yet to", calls, now)];
 }
 
 function failuresOf({ relist, stalePods, now }: LifecycleState): string[] {
   const failures: string[] = [];
   if (relist.lastError)
     failures.push(`last error, ${age(now - relist.lastError.at)} ago: ${relist.lastError.message}`);
-  if (stalePods > 0) failures.push(`${stalePods} pods can't be read and are stale`);
+  if (stalePods > 0) failures.push(`${stalePods} pods cannot be inspected, their statuses are stale`);
   return failures;
 }
 
 function named(heading: string, slow: readonly SlowReading[], now: number): string[] {
   if (slow.length === 0) return [];
-  const first = slow.slice(0, MOST_NAMED).map(({ what, startedAt }) => `${what} for ${age(now - startedAt)}`);
-  const more = slow.length > MOST_NAMED ? `, and ${slow.length - MOST_NAMED} more` : "";
+  const first = slow.slice(0, MAX_NAMED).map(({ what, startedAt }) => `${what} for ${age(now - startedAt)}`);
+  const more = slow.length > MAX_NAMED ? `, and ${slow.length - MAX_NAMED} more` : "";
   return [`${heading}: ${first.join(", ")}${more}`];
 }
 

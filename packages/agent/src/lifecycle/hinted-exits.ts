@@ -1,11 +1,11 @@
 import type { HintedExit } from "../runtime/index.ts";
 
-// As many as a burst of short-lived containers leaves between two readings.
-const MOST_EXITS = 1_000;
+// Enough for a burst of short-lived containers between two readings.
+const MAX_EXITS = 1_000;
 
 /**
- * Exits of containers that the runtime's events carried, the newest of them. They are used where a container was
- * removed before it could be inspected, and never against an inspection.
+ * The most recent container exits reported by the runtime's container events. They are used only for containers that
+ * were removed before they could be inspected.
  */
 export class HintedExits {
   readonly #exits = new Map<string, HintedExit>();
@@ -16,7 +16,7 @@ export class HintedExits {
       this.#exits.set(exit.containerId, exit);
     }
     for (const id of this.#exits.keys()) {
-      if (this.#exits.size <= MOST_EXITS) return;
+      if (this.#exits.size <= MAX_EXITS) return;
       this.#exits.delete(id);
     }
   }

@@ -14,19 +14,19 @@ export interface HintedReadingsOptions {
   log: Logger;
   settings: LifecycleSettings;
   metrics: LifecycleMetrics;
-  /** Brought forward where a hint names no pod, and where hints can't be relied on. */
+  /** Relists early if a hint names no pod, or if hints are not reliable. */
   pacing: RelistPacing;
-  /** Has one pod read at once. */
+  /** Requests a reading of one pod. */
   read: (podUid: string) => void;
   random?: () => number;
 }
 
 /**
- * What the runtime's events lead to:
+ * Handles container events of the runtime as hints:
  *
- * 1. A pod that is named is read at once, and again shortly after where nothing of it is new.
- * 2. A list that shows a change which no hint was sent for counts as a miss, and lists come at the short period for a while.
- * 3. Exits that events carry are remembered for containers that are removed before they can be inspected.
+ * 1. A pod named by a hint is read immediately, and again shortly afterwards if it had not changed.
+ * 2. A change found by a relist without a hint counts as a miss; relists use the short period for a while.
+ * 3. Exits in events are kept for containers that are removed before they can be inspected.
  */
 export class HintedReadings {
   readonly exits = new HintedExits();
@@ -48,7 +48,7 @@ export class HintedReadings {
       runtime,
       clock,
       log,
-      settleMs: settings.hintSettleMs,
+      minStreamMs: settings.minStreamMs,
       versionPollMs: settings.versionPollMs,
       onHint: (hint) => this.#take(hint),
       onState: (state) => this.#entered(state),
@@ -60,50 +60,50 @@ export class HintedReadings {
     return this.#stream.state;
   }
 
-  /** Whether hints come, as far as is known. */
+  /** State of the event stream. */
   get isHealthy(): boolean {
     return this.#options.settings.useHints && this.#stream.state === "healthy";
   }
 
-  /** Whether pods may be listed rarely. */
+  /** Whether hints are reliable enough for the long relist period. */
   get isProven(): boolean {
     return this.#options.settings.useHints && this.#stream.isProven;
   }
 
-  /** Follows the runtime's events until the signal aborts, where they are to be used. */
+  /** Follows the runtime's events until the signal aborts, if they are enabled. */
   async run(signal: AbortSignal): Promise<void> {
     if (this.#options.settings.useHints) await this.#stream.run(signal);
   }
 
-  /** A list of all pods that began then, monotonic milliseconds, has succeeded; what it shows changed follows. */
+  /** Called when a list of all pods, started at `startedAt` (monotonic milliseconds), succeeded, before its changes. */
   listed(startedAt: number): void {
     this.#stream.runtimeAnswered();
     this.#misses.forgetBefore(startedAt);
     this.#rechecks.listed(startedAt);
   }
 
-  /** A list shows a change of the pod since the list before, which began then. */
+  /** Called for each pod that changed since the previous list, with the start of that list. */
   foundByList(podUid: string, previousAt: number): void {
-    // What happened since could have been hinted only where the stream was open by then.
+    // A change counts as a miss only if the stream was open since the previous list.
     if (this.#stream.isOpenSince(previousAt)) this.#misses.found(podUid);
   }
 
-  /** A pod was read alone, and is as it was. */
+  /** Called when a single pod was read and had not changed. */
   unchanged(podUid: string): void {
     this.#rechecks.unchanged(podUid);
   }
 
-  /** A reading of a pod that began then found something new. */
+  /** Called when a reading of a pod, started at `startedAt`, found a change. */
   changed(podUid: string, startedAt: number): void {
     this.#rechecks.changed(podUid, startedAt);
   }
 
-  /** The runtime was unreachable and is back. */
+  /** Called when the runtime is reachable again. */
   runtimeRestarted(): void {
     this.#stream.runtimeRestarted();
   }
 
-  /** Ends what is due. */
+  /** Cancels timers. */
   stop(): void {
     this.#rechecks.stop();
     this.#misses.reset();
@@ -124,7 +124,7 @@ export class HintedReadings {
 
   #entered(state: HintState): void {
     this.#misses.reset();
-    // What happened while there were no hints is found now.
+    // Finds changes that happened while there were no hints.
     if (state !== "unsupported") this.#options.pacing.soon();
   }
 

@@ -39,7 +39,7 @@ describe("hints", () => {
     runtime.set("a", "a1", "exited");
     runtime.hint("a");
     await clock.step(0);
-    expect(harness.told()).toEqual(["Died a1"]);
+    expect(harness.emitted()).toEqual(["Died a1"]);
     await clock.step(20_000);
     expect(runtime.calls.listPods).toBe(0);
     await clock.step(10_000);
@@ -56,7 +56,7 @@ describe("hints", () => {
     runtime.calls.listPod = 0;
     for (let replay = 0; replay < 5_000; replay++) runtime.hint(["a", "ghost", ""][replay % 3]!);
     await clock.step(1_000);
-    expect(harness.told()).toEqual([]);
+    expect(harness.emitted()).toEqual([]);
     expect(generator.statuses.uids()).toEqual(["a"]);
     expect(runtime.calls.listPod).toBeLessThan(10);
     expect(await harness.metric("hints_total")).toBe(5_001);
@@ -102,7 +102,7 @@ describe("hints", () => {
       runtime.addPod(uid);
       if (uid === "c") runtime.hint(uid);
       await clock.step(1_000);
-      expect(harness.told().at(-1)).toBe(`Started ${uid}-sandbox`);
+      expect(harness.emitted().at(-1)).toBe(`Started ${uid}-sandbox`);
     }
     await harness.stop();
   });
@@ -112,7 +112,7 @@ describe("hints", () => {
     const { runtime, clock } = harness;
     runtime.set("a", "a1", "exited");
     await clock.step(31_000);
-    expect(harness.told()).toEqual(["Died a1"]);
+    expect(harness.emitted()).toEqual(["Died a1"]);
     expect(await harness.metric("hint_misses_total")).toBe(1);
     await clock.step(240_000);
     expect(await period(harness)).toBe(1);
@@ -129,7 +129,7 @@ describe("hints", () => {
     runtime.set("a", "a1", "exited");
     runtime.endStreams();
     await clock.step(10_000);
-    expect(harness.told()).toEqual(["Died a1"]);
+    expect(harness.emitted()).toEqual(["Died a1"]);
     expect([await state(harness), await harness.metric("hint_misses_total")]).toEqual(["healthy", 0]);
     await harness.stop();
   });
@@ -144,7 +144,7 @@ describe("hints", () => {
       await clock.step(lateMs);
       runtime.set("a", `late${at}`, "running");
       await clock.step(1_100 - lateMs);
-      expect(harness.told().at(-1)).toBe(`Started late${at}`);
+      expect(harness.emitted().at(-1)).toBe(`Started late${at}`);
       await clock.step(5_000);
       expect(runtime.calls.listPod - before).toBeLessThanOrEqual(3);
     }
@@ -155,7 +155,7 @@ describe("hints", () => {
 
   it("have their pod read again also where a list answers the request before its turn", async () => {
     const harness = await followed({
-      settings: { inspections: { initial: 1, min: 1, max: 1 }, inspectionPatienceMs: 60_000 },
+      settings: { inspections: { initial: 1, min: 1, max: 1 }, inspectionTimeoutMs: 60_000 },
     });
     const { runtime, clock } = harness;
     // The runtime is slow with one pod, so that the other one waits; a list comes and has nothing new of it yet.
@@ -171,7 +171,7 @@ describe("hints", () => {
     runtime.set("a", "late", "running");
     await clock.step(5_000);
     expect(runtime.calls.listPods).toBe(1);
-    expect(harness.told().at(-1)).toBe("Started late");
+    expect(harness.emitted().at(-1)).toBe("Started late");
     await harness.stop();
   });
 
@@ -192,7 +192,7 @@ describe("hints", () => {
     await clock.step(90);
     runtime.set("a", "late", "running");
     await clock.step(20);
-    expect(harness.told().at(-1)).toBe("Started late");
+    expect(harness.emitted().at(-1)).toBe("Started late");
     await harness.stop();
   });
 
@@ -207,7 +207,7 @@ describe("hints", () => {
     await clock.step(0);
     expect(runtime.calls.listPods).toBe(1);
     await clock.step(5_000);
-    expect(harness.told()).toEqual(["Died a1"]);
+    expect(harness.emitted()).toEqual(["Died a1"]);
     expect(await harness.metric("hint_misses_total")).toBe(0);
     await harness.stop();
   });
@@ -218,7 +218,7 @@ describe("hints", () => {
     runtime.remove("a", "a1");
     runtime.hint("a", [{ containerId: "a1", exitCode: 42, reason: "Error" }]);
     await clock.step(0);
-    expect(harness.told()).toEqual(["Died a1", "Removed a1"]);
+    expect(harness.emitted()).toEqual(["Died a1", "Removed a1"]);
     expect(harness.generator.events.get(1)).toMatchObject({ exitCode: 42, reason: "Error" });
     await harness.stop();
   });
@@ -232,7 +232,7 @@ describe("hints", () => {
     await clock.step(500);
     runtime.hint("a");
     await clock.step(10_000);
-    expect(harness.told()).toEqual(["Died a1"]);
+    expect(harness.emitted()).toEqual(["Died a1"]);
     expect(await harness.metric("hint_misses_total")).toBe(0);
     await harness.stop();
   });
@@ -268,7 +268,7 @@ describe("hints", () => {
     runtime.endStreams();
     runtime.set("a", "a1", "exited");
     await clock.step(1_000);
-    expect(harness.told()).toEqual(["Died a1"]);
+    expect(harness.emitted()).toEqual(["Died a1"]);
     await harness.stop();
   });
 
@@ -342,7 +342,7 @@ describe("hints", () => {
     await clock.step(3_000);
     runtime.before = () => {};
     await clock.step(1_000);
-    expect(harness.told()).toEqual(["Died a1"]);
+    expect(harness.emitted()).toEqual(["Died a1"]);
     expect(runtime.calls.listPods).toBe(0);
     await harness.stop();
   });

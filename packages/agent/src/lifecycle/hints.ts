@@ -11,8 +11,8 @@ import {
 import { broadcastsEvents, type Runtime, type RuntimeHint, type RuntimeVersion } from "../runtime/index.ts";
 
 /**
- * `starting`: asked, and not known yet; `healthy`: hints come; `failing`: the stream broke, asked again with backoff;
- * `unsupported`: this runtime has no events, or has them switched off; asked again when it restarts.
+ * `starting`: the stream is requested; `healthy`: it is open; `failing`: it failed and is retried with backoff;
+ * `unsupported`: the runtime has no container events, or has them disabled; retried when the runtime restarts.
  */
 export type HintState = "starting" | "healthy" | "failing" | "unsupported";
 
@@ -20,26 +20,26 @@ export interface HintStreamOptions {
   runtime: Runtime;
   clock: Clock;
   log: Logger;
-  /** A stream that is open for so long is a real one, milliseconds. */
-  settleMs: number;
-  /** How often a runtime without events is asked for its version, milliseconds. */
+  /** How long a stream must stay open to count as supported, milliseconds. */
+  minStreamMs: number;
+  /** Interval at which a runtime without events is queried for its version, to detect an upgrade, milliseconds. */
   versionPollMs: number;
   onHint: (hint: RuntimeHint) => void;
   onState: (state: HintState) => void;
   random?: () => number;
 }
 
-/** Follows the runtime's event stream, and knows how far it can be relied on. */
+/** Follows the runtime's stream of container events and tracks how reliable it is. */
 export class HintStream {
   readonly #options: HintStreamOptions;
   readonly #backoff: Backoff;
   #state: HintState = "starting";
   readonly #restart = new WakeableSleep();
-  // Of the stream that is open: whether a hint came on it, and whether the runtime sends each event to all.
+  // For the open stream: whether it delivered a hint, and whether the runtime sends each event to every subscriber.
   #heard = false;
   #isBroadcast = false;
   #openedAt = Number.POSITIVE_INFINITY;
-  // What was found out about events holds for this connection of the runtime.
+  // The connection for which event support was determined.
   #askedOn: number;
 
   constructor(options: HintStreamOptions) {
@@ -54,24 +54,24 @@ export class HintStream {
   }
 
   /**
-   * Whether pods may be listed rarely: a hint came on this very stream, and the runtime sends each event to every
-   * subscriber. An open stream alone proves nothing: where subscribers share events, others take them.
+   * Whether the long relist period may be used: the open stream has delivered a hint, and the runtime sends each event
+   * to every subscriber. An open stream is not sufficient, since containerd 1.7 sends each event to only one subscriber.
    */
   get isProven(): boolean {
     return this.#state === "healthy" && this.#heard && this.#isBroadcast;
   }
 
-  /** Whether the stream that is open was asked for before `time`, monotonic milliseconds, and is a real one. */
+  /** Whether the stream was healthy and open before `time`, monotonic milliseconds. */
   isOpenSince(time: number): boolean {
     return this.#state === "healthy" && this.#openedAt < time;
   }
 
-  /** The runtime was away and is back: what was found out about its events no longer holds. */
+  /** Called when the runtime is reachable again: event support must be determined again. */
   runtimeRestarted(): void {
     this.#restart.wake();
   }
 
-  /** The runtime has answered: it may have restarted more quickly than anybody could see from its calls. */
+  /** Called after a successful call: detects a restart of the runtime during which no call failed. */
   runtimeAnswered(): void {
     if (this.#options.runtime.connections() !== this.#askedOn) this.runtimeRestarted();
   }
@@ -90,9 +90,9 @@ export class HintStream {
     }
   }
 
-  // Gives false when the runtime has no events for us.
+  // Returns false if the runtime has no container events.
   async #follow(signal: AbortSignal): Promise<boolean> {
-    const { runtime, clock, log, settleMs, onHint } = this.#options;
+    const { runtime, clock, log, minStreamMs, onHint } = this.#options;
     using scope = childScope(signal);
     this.#heard = false;
     this.#isBroadcast = false;
@@ -105,7 +105,7 @@ export class HintStream {
       this.#backoff.reset();
       this.#enter("healthy");
     };
-    const timer = clock.after(settleMs, prove);
+    const timer = clock.after(minStreamMs, prove);
     try {
       for await (const hint of runtime.hints(scope.signal)) {
         this.#heard = true;
@@ -113,23 +113,24 @@ export class HintStream {
         onHint(hint);
       }
       if (signal.aborted) return true;
-      // CRI-O with enable_pod_events off takes the call and ends it at once, without an error.
-      if (!real) return this.#giveUp("the stream ended at once");
-      log.info({}, "runtime ended its event stream");
+      // CRI-O without enable_pod_events accepts the call and ends the stream immediately without an error.
+      if (!real) return this.#giveUp("the stream ended immediately");
+      log.info({}, "runtime ended its container event stream");
     } catch (error) {
       if (signal.aborted) return true;
-      if (codeOf(error) === "unsupported") return this.#giveUp("the runtime has no such call");
-      if (this.#state !== "failing") log.warn({ err: error }, "runtime event stream failed");
+      if (codeOf(error) === "unsupported")
+        return this.#giveUp("the runtime does not implement GetContainerEvents");
+      if (this.#state !== "failing") log.warn({ err: error }, "runtime container event stream failed");
     } finally {
       timer.cancel();
-      scope.abort(stopped("event stream is over"));
+      scope.abort(stopped("event stream ended"));
     }
     this.#enter("failing");
     return true;
   }
 
   #giveUp(why: string): false {
-    this.#options.log.info({ why }, "runtime gives no events; pods are listed at the short period");
+    this.#options.log.info({ why }, "runtime has no container events, relisting at the short period");
     this.#enter("unsupported");
     return false;
   }
@@ -149,13 +150,13 @@ export class HintStream {
     this.#enter("starting");
   }
 
-  // Of the runtime that this stream is of: each subscription asks again.
+  // Determined again for each subscription, since the runtime may have been upgraded.
   async #askDelivery(signal: AbortSignal): Promise<void> {
     const version = await this.#version(signal).catch(() => undefined);
     if (version && !signal.aborted) this.#isBroadcast = broadcastsEvents(version);
   }
 
-  // Undefined while the runtime is away. Rejects when the signal aborts.
+  // Undefined while the runtime is unavailable. Rejects when the signal aborts.
   async #version(signal: AbortSignal): Promise<RuntimeVersion | undefined> {
     try {
       return await this.#options.runtime.version(signal);

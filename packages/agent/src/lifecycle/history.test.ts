@@ -62,7 +62,7 @@ class Node {
 
 function eventsByContainer(harness: Harness): Map<string, string[]> {
   const found = new Map<string, string[]>();
-  for (const told of harness.told()) {
+  for (const told of harness.emitted()) {
     const [type, id] = told.split(" ") as [string, string];
     if (type !== "PodSync") found.set(id, [...(found.get(id) ?? []), type]);
   }
@@ -159,11 +159,11 @@ describe("random histories, read by relists", () => {
             if (call === "podStatus" && failing.includes(uid))
               throw new NodekeeperError("internal", "no status");
           };
-          const before = harness.told().length;
+          const before = harness.emitted().length;
           await clock.step(1_000);
           if (!listFails) model.relist(statesOf(runtime), failing, false);
           const expected = listFails ? [] : model.events.at(-1)!;
-          const told = harness.told().slice(before);
+          const told = harness.emitted().slice(before);
           expect([...told].sort()).toEqual([...expected].sort());
           for (const id of new Set(told.map((line) => line.split(" ")[1]))) {
             const of = (lines: string[]) => lines.filter((line) => line.endsWith(` ${id}`));

@@ -7,23 +7,23 @@ import type { PodRecord, PodRecords } from "./records.ts";
 
 export interface JournalOptions {
   events: EventLog;
-  /** Without it nothing outlives the agent. */
+  /** State database; without it nothing is persisted. */
   store: LifecycleStore | undefined;
-  /** How many events are kept in the store. */
+  /** Number of events retained in the database. */
   capacity: number;
   clock: Clock;
   log: Logger;
   onFailure: () => void;
 }
 
-// Trimming at every write would touch a page of its own each time.
+// Trimming with every write would cause an additional page write each time.
 const TRIM_EVERY = 1_000;
-// A try takes all that is not saved yet: on a nearly full disk 20,000 events take 0.1 s to fail.
+// Each retry writes everything unsaved: on a nearly full disk, 20,000 events take 0.1 s to fail.
 const RETRY_MS = 5_000;
 
 /**
- * Takes events into the log and, with the records they lead up to, into the state database: in one transaction, so
- * that after a crash each change is told exactly once. A write that fails is tried again with all that came meanwhile.
+ * Appends events to the log and persists them, together with the pods' records, in one transaction, so that each change
+ * is emitted exactly once also after a crash. A failed write is retried together with later events.
  */
 export class Journal {
   readonly #options: JournalOptions;
@@ -32,14 +32,14 @@ export class Journal {
   #failing = false;
   #trimmedAt = 0;
   #retry: Timer | undefined;
-  // What is stored could not be read back, and its sequence numbers are in the way.
+  // The stored log could not be restored, and its sequence numbers conflict with new ones.
   #isStale = false;
 
   constructor(options: JournalOptions) {
     this.#options = options;
   }
 
-  /** Brings back what an earlier run of the agent told. Gives false where there was none. */
+  /** Restores the log and records of an earlier agent process. Returns false if there are none. */
   restore(records: PodRecords): boolean {
     const { store, events, log, capacity } = this.#options;
     if (!store) return false;
@@ -48,7 +48,7 @@ export class Journal {
       if (!kept) return false;
       events.restore(kept.id, kept.last, mapEvents(store.events(capacity)));
       for (const { podUid, record } of store.records()) restoreRecord(records, podUid, record, log);
-      // Their numbers will be given to others: positions given so far must not be found.
+      // Their sequence numbers are reused, so earlier positions must not be valid.
       if (store.mayHaveLostEvents) events.renew();
       this.#trimmedAt = kept.last;
       return true;
@@ -59,23 +59,23 @@ export class Journal {
     }
   }
 
-  /** From here on the node counts as known: an agent that starts later tells what is different. */
+  /** Records that all pods have been read: an agent started later emits differences as events. */
   begin(): void {
     this.#save();
   }
 
-  /** Takes events of a pod and its record; the record of a pod that is gone has nothing told. */
+  /** Appends events of a pod and saves its record, or deletes it if the pod was removed. */
   commit(record: PodRecord, added: readonly NewEvent[]): void {
     const { events, store } = this.#options;
     const appended = events.append(added);
     if (!store) return;
     for (const event of appended) this.#unsavedEvents.push(storedEvent(event));
     const podUid = record.identity.uid;
-    this.#unsavedRecords.set(podUid, { podUid, record: record.told && encodeRecord(record) });
+    this.#unsavedRecords.set(podUid, { podUid, record: record.emitted && encodeRecord(record) });
     if (!this.#retry) this.#save();
   }
 
-  /** Saves what is left; nothing is tried again after it. */
+  /** Saves everything unsaved, without retries. */
   close(): void {
     if (!this.#retry) return;
     this.#save();
@@ -102,7 +102,7 @@ export class Journal {
       if (trim) this.#trimmedAt = events.last;
       this.#unsavedEvents = [];
       this.#unsavedRecords.clear();
-      if (this.#failing) this.#options.log.info({}, "lifecycle log is saved again");
+      if (this.#failing) this.#options.log.info({}, "lifecycle event log saved again after failures");
       this.#failing = false;
     } catch (error) {
       this.#failed(error);
@@ -117,9 +117,9 @@ export class Journal {
       this.#unsavedEvents.splice(0, this.#unsavedEvents.length - capacity);
     if (this.#failing) return;
     this.#failing = true;
-    // After a crash now, the numbers of unsaved events would be given to others: their positions must not be found.
+    // After a crash, sequence numbers of unsaved events would be reused, so their positions must not be valid.
     events.renew();
-    log.error({ err: error }, "lifecycle log can't be saved; it goes on in memory");
+    log.error({ err: error }, "failed to save lifecycle event log, continuing in memory and retrying");
   }
 }
 
@@ -147,7 +147,7 @@ function storedEvent({
   };
 }
 
-// Identities are shared between events here as they are when events are made.
+// Events share identity objects, as newly created events do.
 function* mapEvents(rows: Iterable<StoredEvent>): Iterable<PodLifecycleEvent> {
   const pods = new Map<string, PodLifecycleEvent["pod"]>();
   const containers = new Map<string, PodLifecycleEvent["container"]>();
@@ -190,8 +190,8 @@ interface KeptRecord {
   sandboxes: KeptContainer[];
 }
 
-function encodeRecord({ told, ips }: PodRecord): string {
-  const { namespace, name, containers, sandboxes } = told!;
+function encodeRecord({ emitted, ips }: PodRecord): string {
+  const { namespace, name, containers, sandboxes } = emitted!;
   return JSON.stringify({ namespace, name, ips, containers, sandboxes }, (_, value) =>
     typeof value === "bigint" ? value.toString() : value,
   );
@@ -208,11 +208,11 @@ function restoreRecord(records: PodRecords, uid: string, text: string, log: Logg
       sandboxes: sandboxes.map(keptContainer),
     };
     const record = records.open(pod);
-    record.told = pod;
+    record.emitted = pod;
     record.ips = ips;
   } catch (error) {
-    // Its containers will be told as if they were new.
-    log.warn({ podUid: uid, err: messageOf(error) }, "record of a pod can't be read back");
+    // Its containers will be emitted as started.
+    log.warn({ podUid: uid, err: messageOf(error) }, "failed to restore the record of a pod");
   }
 }
 

@@ -12,7 +12,7 @@ function createLimiter() {
     initial: 4,
     min: 1,
     max: 16,
-    patienceMs: 1_000,
+    timeoutMs: 1_000,
     maxOverdue: 3,
   });
   return { clock, limiter };
@@ -70,7 +70,7 @@ describe("InspectionLimiter", () => {
     );
     await clock.step(1_000);
     expect(overdue).toEqual([0, 1, 2, 3]);
-    expect(await calls[7]).toContain("calls to the runtime hang");
+    expect(await calls[7]).toContain("calls to the runtime have no response");
     await clock.step(60_000);
     expect((await Promise.all(calls)).filter((said) => said === "answered").length).toBeGreaterThanOrEqual(4);
     expect([limiter.running, limiter.overdue]).toEqual([0, 0]);

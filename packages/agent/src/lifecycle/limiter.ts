@@ -2,27 +2,27 @@ import { type Clock, NodekeeperError } from "@nodekeeper/core/lib";
 
 export interface InspectionLimiterOptions {
   clock: Clock;
-  /** Calls at once at the start, at least and at most. */
+  /** Initial, minimum and maximum number of concurrent calls. */
   initial: number;
   min: number;
   max: number;
-  /** A call that takes longer gives its place to the next one, milliseconds. */
-  patienceMs: number;
-  /** How many calls may be out beyond their patience before no new one is begun. */
+  /** A call that takes longer no longer counts towards the concurrency limit, milliseconds. */
+  timeoutMs: number;
+  /** Maximum number of overdue calls; beyond it no new call is started. */
   maxOverdue: number;
 }
 
-// A call this many times slower than a quick one tells of a runtime under pressure...
+// A call this many times slower than the baseline indicates an overloaded runtime...
 const CONGESTED_FACTOR = 4;
-// ...unless it was quick in absolute terms, milliseconds.
+// ...unless it took less than this, milliseconds.
 const CONGESTED_FLOOR_MS = 5;
-// The memory of quick calls fades, so that a runtime that is slower for good is not held down for good.
+// The baseline drifts upwards, so that the limit recovers for a runtime that has become permanently slower.
 const BASELINE_DRIFT = 1.02;
 const DECREASE = 0.7;
 
 /**
- * Bounds the calls to the runtime that run at once, and adapts the bound to it: one more for every round of calls
- * that go well, a third less when calls slow down or fail (additive increase, multiplicative decrease).
+ * Limits concurrent calls to the runtime and adapts the limit: one more after each round of successful calls, 30 % less
+ * when calls slow down or fail (additive increase, multiplicative decrease).
  */
 export class InspectionLimiter {
   readonly #options: InspectionLimiterOptions;
@@ -38,7 +38,7 @@ export class InspectionLimiter {
     this.#limit = options.initial;
   }
 
-  /** How many calls may run at once now. */
+  /** The current concurrency limit. */
   get limit(): number {
     return Math.floor(this.#limit);
   }
@@ -47,18 +47,18 @@ export class InspectionLimiter {
     return this.#running;
   }
 
-  /** Calls that are out beyond their patience. */
+  /** Number of calls in progress that exceeded the timeout. */
   get overdue(): number {
     return this.#overdue;
   }
 
   /**
-   * Runs `work` when there is a place. `onOverdue` is called when it outlives its patience; it is still waited for.
-   * Throws `unavailable` when too many calls hang already.
+   * Runs `work` when the limit permits. `onOverdue` is called when it exceeds the timeout; its result is still awaited.
+   * Throws `unavailable` if too many calls are overdue.
    */
   async run<T>(work: () => Promise<T>, signal: AbortSignal, onOverdue: () => void): Promise<T> {
     await this.#enter();
-    const { clock, patienceMs, maxOverdue } = this.#options;
+    const { clock, timeoutMs, maxOverdue } = this.#options;
     let inPlace = true;
     const leave = () => {
       if (!inPlace) return;
@@ -71,11 +71,11 @@ export class InspectionLimiter {
       signal.throwIfAborted();
       throw new NodekeeperError(
         "unavailable",
-        `${this.#overdue} calls to the runtime hang; not asked again yet`,
+        `${this.#overdue} calls to the runtime have no response; no further call is made until one ends`,
       );
     }
     const begun = clock.monotonic();
-    const timer = clock.after(patienceMs, () => {
+    const timer = clock.after(timeoutMs, () => {
       this.#overdue++;
       this.#slowDown(begun);
       leave();
@@ -100,7 +100,7 @@ export class InspectionLimiter {
       this.#running++;
       return Promise.resolve();
     }
-    // Bounded by its callers: a pod is read once at a time.
+    // The queue is bounded by the callers: a pod has at most one reading in progress.
     return new Promise((resolve) => this.#queue.push(resolve));
   }
 
@@ -121,7 +121,7 @@ export class InspectionLimiter {
     else this.#limit = Math.min(this.#limit + 1 / this.limit, this.#options.max);
   }
 
-  // Calls that began before the last decrease tell of the pressure that it answered.
+  // Calls that started before the last decrease do not cause another one.
   #slowDown(begun: number): void {
     if (begun < this.#decreasedAt) return;
     this.#decreasedAt = this.#options.clock.monotonic();

@@ -2,16 +2,16 @@ import type { Pod } from "../runtime/index.ts";
 import type { LogPosition } from "./cursor.ts";
 import type { PodLifecycleEvent } from "./events.ts";
 
-/** What a consumer gets: events in order, and a snapshot where it can't be given all events since its position. */
+/** Item for a consumer: an event in order, or a snapshot if the events since its position are not all retained. */
 export type LogItem =
   | { readonly kind: "event"; readonly position: LogPosition; readonly event: PodLifecycleEvent }
   | {
       readonly kind: "snapshot";
-      /** The events that follow are those after this one. */
+      /** Position of the snapshot: the following events come after it. */
       readonly position: LogPosition;
-      /** `begin`: the consumer named no position. `fellOff`: events it did not get are gone from the log. */
+      /** `begin`: the consumer gave no position. `fellOff`: events after its position are no longer retained. */
       readonly why: "begin" | "fellOff";
-      /** How many events it missed; undefined where its position was of another log. */
+      /** Number of events missed; undefined if the position is of another log. */
       readonly missed: number | undefined;
       readonly pods: readonly Pod[];
     };

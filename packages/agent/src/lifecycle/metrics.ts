@@ -2,9 +2,9 @@ import { Counter, Gauge, Histogram, type Registry } from "@nodekeeper/core/lib";
 import type { Pod } from "../runtime/index.ts";
 import type { HintState } from "./hints.ts";
 
-/** What is read at each scrape. */
+/** Values read on each scrape. */
 export interface LifecycleReadings {
-  /** How long the relist in flight takes so far, seconds; 0 when there is none. */
+  /** Age of the relist in progress, seconds; 0 if there is none. */
   inFlightSeconds(): number;
   pods(): readonly Pod[];
   stalePods(): number;
@@ -14,7 +14,7 @@ export interface LifecycleReadings {
   consumers(): number;
   slowestConsumer(): number;
   hintState(): HintState;
-  /** From the end of a relist to the start of the next, seconds. */
+  /** Current relist period, from the end of a relist to the start of the next, seconds. */
   relistPeriodSeconds(): number;
 }
 
@@ -23,7 +23,7 @@ const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 const hintStates: readonly HintState[] = ["starting", "healthy", "failing", "unsupported"];
 const containerStates = ["created", "running", "exited", "unknown"] as const;
 
-/** The metrics of the room; names and meanings follow the kubelet's pleg_* where it has them. */
+/** The module's metrics. Names and meanings follow the kubelet's pleg_* metrics where these exist. */
 export function createLifecycleMetrics(registry: Registry, readings: LifecycleReadings) {
   const registers = [registry];
   const counter = (name: string, help: string) => new Counter({ name: PREFIX + name, help, registers });
@@ -41,32 +41,32 @@ export function createLifecycleMetrics(registry: Registry, readings: LifecycleRe
 
   live(
     "relist_in_flight_seconds",
-    "How long the relist in flight takes so far; 0 when there is none.",
+    "Age of the relist in progress, in seconds; 0 if there is none.",
     readings.inFlightSeconds,
   );
-  live("stale_pods", "Pods that could not be inspected when they last changed.", readings.stalePods);
+  live("stale_pods", "Number of pods whose last inspection failed.", readings.stalePods);
   live(
     "overdue_calls",
-    "Calls to the runtime that take so long that nobody waits for them.",
+    "Number of calls to the runtime that exceeded lifecycle.inspectionTimeout and have no response.",
     readings.overdueCalls,
   );
-  live("inspection_limit", "How many pods may be inspected at once now.", readings.inspectionLimit);
-  live("log_events", "Events in the log.", readings.logLength);
-  live("consumers", "Consumers of the event log.", readings.consumers);
+  live("inspection_limit", "Current limit of concurrent pod inspections.", readings.inspectionLimit);
+  live("log_events", "Number of events in the event log.", readings.logLength);
+  live("consumers", "Number of consumers of the event log.", readings.consumers);
   live(
     "slowest_consumer_events",
-    "How many events the slowest consumer is behind.",
+    "Number of events that the slowest consumer has not read.",
     readings.slowestConsumer,
   );
   live(
     "relist_period_seconds",
-    "From the end of a relist to the start of the next as it is now: the short period, or that with runtime events.",
+    "Current relist period in seconds: lifecycle.relistPeriod or lifecycle.eventedRelistPeriod.",
     readings.relistPeriodSeconds,
   );
-  live("pods", "Pods known to the runtime.", () => readings.pods().length);
+  live("pods", "Number of pods in the container runtime.", () => readings.pods().length);
   new Gauge({
     name: `${PREFIX}hint_stream_state`,
-    help: "1 for the state that the runtime's event stream is in.",
+    help: "State of the runtime's container event stream: 1 for the current state.",
     labelNames: ["state"],
     registers,
     collect() {
@@ -75,11 +75,11 @@ export function createLifecycleMetrics(registry: Registry, readings: LifecycleRe
   });
   new Gauge({
     name: `${PREFIX}containers`,
-    help: "Containers and sandboxes by state.",
+    help: "Number of containers and sandboxes by state.",
     labelNames: ["kind", "state"],
     registers,
     collect() {
-      // Every state each time: one that no container is in any more must say 0.
+      // All states are set, so that a state without containers is reported as 0.
       const counts = countContainers(readings.pods());
       for (const kind of ["container", "sandbox"]) {
         for (const state of containerStates) this.set({ kind, state }, counts.get(`${kind} ${state}`) ?? 0);
@@ -88,40 +88,55 @@ export function createLifecycleMetrics(registry: Registry, readings: LifecycleRe
   });
 
   return {
-    relistDuration: histogram("relist_duration_seconds", "How long relists took, inspections included."),
-    relistInterval: histogram("relist_interval_seconds", "From the start of a relist to that of the next."),
-    podRelistDuration: histogram("pod_relist_duration_seconds", "How long it took to read one pod alone."),
+    relistDuration: histogram(
+      "relist_duration_seconds",
+      "Duration of relists in seconds, including inspections.",
+    ),
+    relistInterval: histogram(
+      "relist_interval_seconds",
+      "Interval between the starts of two relists in seconds.",
+    ),
+    podRelistDuration: histogram(
+      "pod_relist_duration_seconds",
+      "Duration of the reading of a single pod in seconds.",
+    ),
     lastSeen: new Gauge({
       name: `${PREFIX}last_seen_seconds`,
-      help: "When all pods were last listed, seconds since the epoch.",
+      help: "Time of the last successful list of all pods, in seconds since the epoch.",
       registers,
     }),
     relistFailures: new Counter({
       name: `${PREFIX}relist_failures_total`,
-      help: "Relists whose list failed, by error code.",
+      help: "Number of relists whose list failed, by error code.",
       labelNames: ["code"],
       registers,
     }),
-    hints: counter("hints_total", "Events of the runtime, taken as hints."),
-    hintMisses: counter("hint_misses_total", "Changes that a relist found and no hint had told."),
-    inspections: counter("inspections_total", "Pods inspected."),
+    hints: counter("hints_total", "Number of container events received from the runtime."),
+    hintMisses: counter(
+      "hint_misses_total",
+      "Number of changes found by a relist without a container event of the runtime.",
+    ),
+    inspections: counter("inspections_total", "Number of pod inspections."),
     inspectionFailures: counter(
       "inspection_failures_total",
-      "Readings of a pod that failed or took too long.",
+      "Number of pod inspections that failed or timed out.",
     ),
     requestsRefused: counter(
       "requests_refused_total",
-      "Requests to read a pod that a relist had to stand in for.",
+      "Number of requests to read a single pod that were replaced by a relist because too many were queued.",
     ),
     requestsAnswered: counter(
       "requests_answered_total",
-      "Requests to read a pod that a relist answered first.",
+      "Number of requests to read a single pod that a relist satisfied before they were executed.",
     ),
     fellOff: counter(
       "consumers_fell_off_total",
-      "Times a consumer was too slow for the log and got a snapshot.",
+      "Number of times a consumer fell behind the retained events and got a snapshot.",
     ),
-    saveFailures: counter("log_save_failures_total", "Writes of the log to the state database that failed."),
+    saveFailures: counter(
+      "log_save_failures_total",
+      "Number of failed writes of the event log to the state database.",
+    ),
   };
 }
 

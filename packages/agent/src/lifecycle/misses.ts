@@ -2,15 +2,15 @@ import type { Clock, Timer } from "@nodekeeper/core/lib";
 
 export interface HintMissesOptions {
   clock: Clock;
-  /** A hint may come so much earlier or later than the list that shows the change, milliseconds. */
+  /** How much earlier or later than the list that shows the change a hint may arrive, milliseconds. */
   graceMs: number;
   onMissed: (count: number) => void;
 }
 
-// A flood of hints for pods that don't exist must not take memory; forgetting them counts a few misses too many.
+// Bounds memory in case of hints for nonexistent pods. Dropped hints may be counted as misses.
 const MAX_HINTED = 10_000;
 
-/** Counts changes that a list of all pods showed and no hint told. */
+/** Counts changes found by a list of all pods for which no hint was received. */
 export class HintMisses {
   readonly #options: HintMissesOptions;
   #hinted = new Map<string, number>();
@@ -27,7 +27,7 @@ export class HintMisses {
     this.#unexplained.delete(podUid);
   }
 
-  /** A list showed a change of this pod. */
+  /** Called when a list showed a change of this pod. */
   found(podUid: string): void {
     if (this.#hinted.has(podUid)) return;
     this.#unexplained.add(podUid);
@@ -35,15 +35,15 @@ export class HintMisses {
   }
 
   /**
-   * Hints well before `time` have been answered: they explain nothing that is found later. Those just before it do:
-   * a runtime may send an event before its lists show the change.
+   * Drops hints older than `time` minus the grace period. Later ones are kept, since a runtime may send an event before
+   * its lists show the change.
    */
   forgetBefore(time: number): void {
     const answered = time - this.#options.graceMs;
     for (const [podUid, at] of this.#hinted) if (at < answered) this.#hinted.delete(podUid);
   }
 
-  /** Forgets what is not counted yet: hints do not come at the moment. */
+  /** Drops uncounted changes, while no hints are received. */
   reset(): void {
     this.#timer?.cancel();
     this.#timer = undefined;

@@ -2,17 +2,17 @@ import { type Clock, WakeableSleep } from "@nodekeeper/core/lib";
 
 export interface RelistPacingOptions {
   clock: Clock;
-  /** From the end of a relist to the start of the next, milliseconds. */
+  /** Period from the end of a relist to the start of the next, milliseconds. */
   shortMs: number;
-  /** The same while hints can be relied on. */
+  /** The same while hints are reliable. */
   longMs: number;
-  /** How long they can't after one was missed, milliseconds. */
+  /** How long hints count as unreliable after a miss, milliseconds. */
   distrustMs: number;
-  /** Whether they can otherwise. */
+  /** Whether hints are reliable apart from misses. */
   relaxed: () => boolean;
 }
 
-/** When the next relist is due. */
+/** Schedules relists. */
 export class RelistPacing {
   readonly #options: RelistPacingOptions;
   readonly #sleep = new WakeableSleep();
@@ -23,25 +23,25 @@ export class RelistPacing {
     this.#options = options;
   }
 
-  /** From the end of a relist to the start of the next as it is now, milliseconds. */
+  /** Current period from the end of a relist to the start of the next, milliseconds. */
   get periodMs(): number {
     const { clock, shortMs, longMs, relaxed } = this.#options;
     if (this.#soon || clock.monotonic() < this.#distrustedUntil || !relaxed()) return shortMs;
     return Math.max(longMs, shortMs);
   }
 
-  /** A relist starts: it is the one that was asked for. */
+  /** Called when a relist starts, which satisfies earlier requests. */
   begin(): void {
     this.#soon = false;
   }
 
-  /** The next relist comes after the short period. */
+  /** Requests the next relist after the short period. */
   soon(): void {
     this.#soon = true;
     this.#sleep.wake();
   }
 
-  /** A hint was missed: others may be, and are no ground for listing rarely for a while. */
+  /** Called when a hint was missed: uses the short period for a while. */
   distrust(): void {
     this.#distrustedUntil = this.#options.clock.monotonic() + this.#options.distrustMs;
     this.#sleep.wake();

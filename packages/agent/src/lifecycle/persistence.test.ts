@@ -39,7 +39,7 @@ describe("an agent that is started again", () => {
     second.generator.restore();
     const reader = second.generator.events.read({ after: position }, live);
     await second.start();
-    expect(second.told()).toEqual(["Started a2", "Died a1", "Died a-sandbox", "Started b-sandbox"]);
+    expect(second.emitted()).toEqual(["Started a2", "Died a1", "Died a-sandbox", "Started b-sandbox"]);
     const { value } = await reader.next();
     expect(value).toMatchObject({ kind: "event", event: { sequence: 2, exitCode: 137 } });
     expect(second.generator.statuses.get("a").status.ips).toEqual(["10.4.4.4"]);
@@ -47,7 +47,7 @@ describe("an agent that is started again", () => {
 
     const third = createHarness({ runtime, store: new LifecycleStore(database) });
     await third.start();
-    expect(third.told()).toEqual(second.told());
+    expect(third.emitted()).toEqual(second.emitted());
     expect(third.generator.events.get(2)).toEqual(second.generator.events.get(2));
     await third.stop();
   });
@@ -74,7 +74,7 @@ describe("an agent that is started again", () => {
     await clock.step(4_000);
     expect(statuses.uids().sort()).toEqual(["a", "b"]);
     expect(statuses.get("b").status.containers).toMatchObject([{ id: "b1", state: "running" }]);
-    expect(second.told()).toEqual([]);
+    expect(second.emitted()).toEqual([]);
     await second.stop();
   });
 
@@ -113,7 +113,7 @@ describe("an agent that is started again", () => {
     runtime.addPod("a");
     const second = createHarness({ runtime, store: new LifecycleStore(database) });
     await second.start();
-    expect(second.told()).toEqual(["Started a-sandbox"]);
+    expect(second.emitted()).toEqual(["Started a-sandbox"]);
     await second.stop();
   });
 
@@ -144,7 +144,7 @@ describe("an agent that is started again", () => {
     database.connection.exec("PRAGMA max_page_count = 1");
     for (let at = 0; at < 200; at++) runtime.addPod(`p${at}-${"x".repeat(200)}`);
     await harness.clock.step(1_000);
-    expect(harness.told()).toHaveLength(200);
+    expect(harness.emitted()).toHaveLength(200);
     expect(await harness.metric("log_save_failures_total")).toBeGreaterThan(0);
     // What consumers were given since may be lost with the agent, so its positions belong to another log.
     expect(harness.generator.events.id).not.toBe(before);
@@ -155,7 +155,7 @@ describe("an agent that is started again", () => {
 
     const again = createHarness({ runtime, store: new LifecycleStore(database) });
     await again.start();
-    expect(again.told()).toHaveLength(201);
+    expect(again.emitted()).toHaveLength(201);
     expect(again.generator.events.id).toBe(harness.generator.events.id);
     await again.stop();
   });
@@ -210,7 +210,7 @@ describe("an agent that is started again", () => {
     runtime.addPod("b");
     await second.clock.step(1_000);
     await second.stop();
-    expect(second.told()).toEqual(["Started b-sandbox"]);
+    expect(second.emitted()).toEqual(["Started b-sandbox"]);
     expect(store.log()).toEqual({ id: second.generator.events.id, last: 1 });
     expect([...store.events(10)].map(({ podUid }) => podUid)).toEqual(["b"]);
   });
@@ -241,7 +241,7 @@ describe("an agent that is started again", () => {
     database.connection.exec("UPDATE lifecycle_record SET record = '{\"containers\": 7'");
     const second = createHarness({ runtime, store: new LifecycleStore(database) });
     await second.start();
-    expect(second.told()).toEqual(["Started a-sandbox"]);
+    expect(second.emitted()).toEqual(["Started a-sandbox"]);
     await second.stop();
   });
 });

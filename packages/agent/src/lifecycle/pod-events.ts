@@ -5,9 +5,9 @@ import type { HintedExits } from "./hinted-exits.ts";
 import { containerIdentity, type PodRecord } from "./records.ts";
 
 /**
- * The events of a pod's transitions, in their order. Exit codes are those of the inspection; of a container that was
- * removed before it could be inspected, that of the runtime's own event, where there was one.
- * @param status undefined for a pod that the runtime no longer has
+ * Creates the events for a pod's transitions, in order. Exit codes are taken from the inspection, or from the runtime's
+ * container event if the container was removed before it could be inspected.
+ * @param status undefined if the runtime no longer has the pod
  */
 export function podEvents(
   record: PodRecord,

@@ -2,26 +2,25 @@ import type { Clock, Timer } from "@nodekeeper/core/lib";
 
 export interface RechecksOptions {
   clock: Clock;
-  /** How many pods may be waiting; a relist of all pods finds what the others have. */
+  /** Maximum number of pods waiting; changes of others are found by the next relist. */
   limit: number;
   read: (podUid: string) => void;
 }
 
-// A runtime sends an event before or after its store has the change: containerd's are apart by milliseconds, under
-// load by more.
+// Runtimes send events before or after their lists show the change: milliseconds apart in containerd, longer under load.
 const DELAYS_MS = [100, 1_000];
 
-/** Reads pods again whose hint was followed by a reading that found nothing new. */
+/** Repeats the reading of pods for which a hint was received but the reading found no change. */
 export class Rechecks {
   readonly #options: RechecksOptions;
-  /** Pods that were hinted and not found changed since; how often each was read again. */
+  /** Pods with a hint but no change found since, with the number of repeated readings. */
   readonly #pending = new Map<string, { hintedAt: number; done: number; timer: Timer | undefined }>();
 
   constructor(options: RechecksOptions) {
     this.#options = options;
   }
 
-  /** A hint names the pod: what is read from now on may still be older than the change. */
+  /** Called for a hint: readings that start now may not show the change yet. */
   hinted(podUid: string): void {
     const hintedAt = this.#options.clock.monotonic();
     const known = this.#pending.get(podUid);
@@ -30,7 +29,7 @@ export class Rechecks {
       this.#pending.set(podUid, { hintedAt, done: 0, timer: undefined });
   }
 
-  /** The pod was read, and nothing was new. */
+  /** Called when the pod was read and had not changed. */
   unchanged(podUid: string): void {
     const { clock, read } = this.#options;
     const pending = this.#pending.get(podUid);
@@ -48,14 +47,14 @@ export class Rechecks {
   }
 
   /**
-   * A list of all pods that began at `startedAt` stands in for the readings that were due by then: it may be older than
-   * what a hint was about, just as they may. `changed` comes after it for those that it shows changed.
+   * Called for a list of all pods started at `startedAt`, which replaces the readings due by then. `changed` is called
+   * afterwards for the pods that it shows changed.
    */
   listed(startedAt: number): void {
     for (const [podUid, { hintedAt }] of this.#pending) if (hintedAt < startedAt) this.unchanged(podUid);
   }
 
-  /** A reading that began at `startedAt` found a change: that is what hints before it were about. */
+  /** Called when a reading started at `startedAt` found a change, which satisfies earlier hints. */
   changed(podUid: string, startedAt: number): void {
     const pending = this.#pending.get(podUid);
     if (!pending || pending.hintedAt > startedAt) return;
@@ -63,7 +62,7 @@ export class Rechecks {
     this.#pending.delete(podUid);
   }
 
-  /** Forgets all pods. */
+  /** Cancels all repeated readings. */
   stop(): void {
     for (const { timer } of this.#pending.values()) timer?.cancel();
     this.#pending.clear();

@@ -2,26 +2,26 @@ import type { ListedContainer, Pod } from "../runtime/index.ts";
 import type { ContainerIdentity, PodIdentity } from "./events.ts";
 import { SharedTexts } from "./shared-texts.ts";
 
-/** What was last believed and told of a pod. */
+/** The last known state of a pod that was emitted. */
 export interface PodRecord {
-  /** The reading that the events so far lead up to; undefined until the first one was told. */
-  told: Pod | undefined;
-  /** Last known addresses. */
+  /** The reading up to which events were emitted; undefined before the first. */
+  emitted: Pod | undefined;
+  /** Last known IPs. */
   ips: readonly string[];
-  /** Events of the pod share these, so that a log of many events keeps one copy of each name. */
+  /** Shared by the pod's events, so that the log keeps one copy of each name. */
   readonly identity: PodIdentity;
   readonly containers: Map<string, ContainerIdentity>;
-  /** Of all records. */
+  /** Shared by all records. */
   readonly texts: SharedTexts;
 }
 
 /**
- * Why a pod must be read again soon: `failed`, it could not be inspected; `doubted`, its list and its inspection
- * said different things.
+ * Why a pod must be read again soon: `failed`, its inspection failed; `inconsistent`, its list and its inspection
+ * contradict each other.
  */
-export type Mark = "failed" | "doubted";
+export type Mark = "failed" | "inconsistent";
 
-/** The pods of the node as they were told, and those of which something is still to be told. */
+/** The last emitted state of each pod, and the pods that must be read again. */
 export class PodRecords {
   readonly #records = new Map<string, PodRecord>();
   readonly #marks = new Map<string, Mark>();
@@ -35,13 +35,13 @@ export class PodRecords {
     return this.#records.get(uid);
   }
 
-  /** The record of a pod of which something is to be told, made where there is none. */
+  /** Returns the record of a pod; creates it if there is none. */
   open(pod: Pod): PodRecord {
     const known = this.#records.get(pod.uid);
     if (known) return known;
     const identity = { uid: pod.uid, namespace: pod.namespace, name: pod.name };
     const record: PodRecord = {
-      told: undefined,
+      emitted: undefined,
       ips: [],
       identity,
       containers: new Map(),
@@ -57,7 +57,7 @@ export class PodRecords {
   }
 
   mark(uid: string, mark: Mark): void {
-    // A failed inspection ends in PodSync; a doubt must not hide that.
+    // `failed` leads to a PodSync event, so `inconsistent` must not replace it.
     if (this.#marks.get(uid) !== "failed") this.#marks.set(uid, mark);
   }
 
@@ -74,7 +74,7 @@ export class PodRecords {
     return [...this.#marks.keys()];
   }
 
-  /** How many pods could not be inspected when they last changed. */
+  /** Number of pods whose last inspection failed. */
   get failed(): number {
     let count = 0;
     for (const mark of this.#marks.values()) if (mark === "failed") count++;
@@ -85,10 +85,10 @@ export class PodRecords {
     return [...this.#records.keys()];
   }
 
-  /** Every pod as it was last told. */
-  told(): Pod[] {
+  /** Every pod as last emitted. */
+  emitted(): Pod[] {
     const pods: Pod[] = [];
-    for (const { told } of this.#records.values()) if (told) pods.push(told);
+    for (const { emitted } of this.#records.values()) if (emitted) pods.push(emitted);
     return pods;
   }
 }

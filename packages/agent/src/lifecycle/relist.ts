@@ -13,23 +13,23 @@ export interface RelistOptions {
   metrics: LifecycleMetrics;
   clock: Clock;
   listDeadlineMs: number;
-  /** All pods were listed by a call that began then, monotonic milliseconds. */
+  /** Called when a list of all pods started at `startedAt` (monotonic milliseconds) succeeded. */
   onListed: (startedAt: number) => void;
-  /** The list shows a change of this pod that was not known to be under way. */
+  /** Called when the list shows a change of a pod that was not being read. */
   onChange: (podUid: string) => void;
 }
 
-/** What relists are at, for the health check. Times are monotonic milliseconds. */
+/** Progress of relists, for the health check. Times are monotonic milliseconds. */
 export interface RelistStatus {
   inFlight: { phase: "list" | "inspect"; since: number; startedAt: number; pods: number } | undefined;
-  /** When the last one began whose list succeeded; undefined before the first. */
+  /** Start of the last relist whose list succeeded; undefined before the first. */
   lastSuccessAt: number | undefined;
-  /** The same of the one before it; minus infinity where there is none. */
+  /** Start of the one before it; -Infinity if there is none. */
   previousSuccessAt: number;
   lastError: { message: string; at: number } | undefined;
 }
 
-/** Reads all pods: lists them, and has those inspected that changed. One at a time; the caller sees to that. */
+/** Lists all pods and has the changed ones inspected. Calls must not overlap. */
 export class Relist {
   readonly #options: RelistOptions;
   readonly #status: RelistStatus = {
@@ -48,8 +48,8 @@ export class Relist {
   }
 
   /**
-   * Resolves when every pod was done with, except those with which the runtime takes long. Throws when the list fails.
-   * @param silent tells nothing of what is found: this is how the node is
+   * Resolves when every pod was handled, except those for which the runtime is slow. Throws if the list fails.
+   * @param silent emits no events: used for the first relist without restored records
    */
   async run(silent: boolean, signal: AbortSignal): Promise<void> {
     const { clock, cache, metrics } = this.#options;
@@ -70,7 +70,7 @@ export class Relist {
   async #list(startedAt: number, signal: AbortSignal): Promise<Pod[]> {
     const { runtime, tracker, clock, metrics, listDeadlineMs, records } = this.#options;
     this.#status.inFlight = { phase: "list", since: startedAt, startedAt, pods: records.size };
-    tracker.listBegins();
+    tracker.listStarts();
     try {
       const pods = await withDeadline(clock, listDeadlineMs, "list of all pods", signal, (scope) =>
         runtime.listPods(scope),
@@ -94,7 +94,7 @@ export class Relist {
     const changed: Promise<void>[] = [];
     for (const uid of new Set([...records.uids(), ...records.marked(), ...listed.keys()])) {
       const known = records.markOf(uid) !== undefined;
-      const done = tracker.take(uid, listed.get(uid), startedAt, silent, signal);
+      const done = tracker.handleListed(uid, listed.get(uid), startedAt, silent, signal);
       if (!done) continue;
       changed.push(done);
       if (!known) onChange(uid);

@@ -1,16 +1,16 @@
 export interface PodRequestsOptions {
-  /** How many pods may wait. */
+  /** Maximum number of queued pods. */
   limit: number;
-  /** How many may be read at once. */
+  /** Maximum number of concurrent readings. */
   concurrency: number;
   /** Reads a pod; never rejects. */
   read: (podUid: string, signal: AbortSignal) => Promise<void>;
 }
 
-/** Requests to read single pods: each pod once at a time, first come first served. */
+/** Queue of requests to read single pods: first in, first out; readings of one pod do not overlap. */
 export class PodRequests {
   readonly #options: PodRequestsOptions;
-  // When each was asked for.
+  // Time of each request.
   readonly #waiting = new Map<string, number>();
   readonly #reading = new Set<string>();
   #signal: AbortSignal | undefined;
@@ -19,15 +19,15 @@ export class PodRequests {
     this.#options = options;
   }
 
-  /** From now on pods are read, until the signal aborts. */
+  /** Starts reading pods until the signal aborts. */
   open(signal: AbortSignal): void {
     this.#signal = signal;
     this.#pump();
   }
 
   /**
-   * Gives false when too many wait. One that waits already goes on waiting, with the newer time; one that is being
-   * read is read again after that.
+   * Requests a reading. Returns false if the queue is full. A queued pod keeps its position and gets the newer time; a
+   * pod that is being read is read again afterwards.
    */
   add(podUid: string, time: number): boolean {
     if (!this.#waiting.has(podUid) && this.#waiting.size >= this.#options.limit) return false;
@@ -36,7 +36,7 @@ export class PodRequests {
     return true;
   }
 
-  /** Drops requests made before `time`: a reading of all pods that began then answers them. Gives how many. */
+  /** Drops requests made before `time`, the start of a reading of all pods. Returns their number. */
   dropBefore(time: number): number {
     let dropped = 0;
     for (const [podUid, requestedAt] of this.#waiting) {
@@ -53,7 +53,7 @@ export class PodRequests {
     if (!signal) return;
     for (const podUid of this.#waiting.keys()) {
       if (signal.aborted || this.#reading.size >= concurrency) return;
-      // Its turn comes when it has been read: waiting here it would take the place of others.
+      // Deferred until its current reading ends; waiting here would occupy a slot of other pods.
       if (this.#reading.has(podUid)) continue;
       this.#waiting.delete(podUid);
       this.#reading.add(podUid);

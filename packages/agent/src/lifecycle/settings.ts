@@ -1,36 +1,36 @@
 /** Times in milliseconds. */
 export interface LifecycleSettings {
-  /** From the end of a relist to the start of the next; the seed's one second. */
+  /** From the end of a relist to the start of the next; 1 s as in the kubelet (genericPlegRelistPeriod). */
   relistPeriodMs: number;
-  /** The same while the runtime's events can be relied on. */
+  /** The same while the runtime's container events are reliable. */
   hintedRelistPeriodMs: number;
-  /** Without a relist for so long the node's state is not known; the seed's three minutes. */
+  /** Time without a relist after which the health check fails; 3 min as in the kubelet (genericPlegRelistThreshold). */
   unhealthyAfterMs: number;
-  /** How long one call to the runtime may take; the kubelet's default. */
+  /** Timeout of one call to the runtime; the kubelet's default (runtimeRequestTimeout). */
   callDeadlineMs: number;
-  /** A pod whose inspection takes longer is stale, and nothing waits for it. */
-  inspectionPatienceMs: number;
-  /** Inspections at once: at the start, and bounds within which their number follows the runtime's speed. */
+  /** How long a relist waits for a pod's inspection; a pod that takes longer is stale. */
+  inspectionTimeoutMs: number;
+  /** Number of concurrent inspections: initially, and the bounds between which it adapts to the runtime's speed. */
   inspections: { initial: number; min: number; max: number };
-  /** Inspections that may hang before no new one is begun. */
+  /** Maximum number of overdue inspections; beyond it no new inspection is started. */
   maxOverdue: number;
-  /** How many events the log keeps. */
+  /** Number of events retained in the log. */
   logCapacity: number;
-  /** How many of them outlive the agent, where it has a state database: reading them back holds up its start. */
+  /** Number of events persisted in the state database; restoring them delays the start. */
   savedEvents: number;
-  /** How many single pods may wait for being read. */
+  /** Maximum number of queued requests to read single pods. */
   requestLimit: number;
-  /** Whether to ask the runtime for its events at all. */
+  /** Whether to use the runtime's container events. */
   useHints: boolean;
-  /** An event stream that stays open for so long is a real one. */
-  hintSettleMs: number;
-  /** How much later than a list a hint may come without being counted as missed. */
+  /** How long an event stream must stay open to count as supported. */
+  minStreamMs: number;
+  /** How much later than a list a hint may arrive without counting as missed. */
   hintGraceMs: number;
-  /** How long pods are listed at the short period after a change that no hint was sent for. */
+  /** How long relists use the short period after a change without a hint. */
   hintDistrustMs: number;
-  /** How long after a start a snapshot or a reading waits for the first list. */
+  /** How long after the start snapshots and readings wait for the first list. */
   firstListTimeoutMs: number;
-  /** How often a runtime without events is asked for its version. */
+  /** Interval at which a runtime without container events is queried for its version. */
   versionPollMs: number;
 }
 
@@ -39,14 +39,14 @@ export const defaultLifecycleSettings: Readonly<LifecycleSettings> = {
   hintedRelistPeriodMs: 30_000,
   unhealthyAfterMs: 180_000,
   callDeadlineMs: 120_000,
-  inspectionPatienceMs: 2_000,
+  inspectionTimeoutMs: 2_000,
   inspections: { initial: 10, min: 1, max: 32 },
   maxOverdue: 16,
   logCapacity: 100_000,
   savedEvents: 20_000,
   requestLimit: 1_000,
   useHints: true,
-  hintSettleMs: 1_000,
+  minStreamMs: 1_000,
   hintGraceMs: 1_000,
   hintDistrustMs: 300_000,
   firstListTimeoutMs: 10_000,

@@ -7,10 +7,10 @@ export interface SlowRuntimeLogOptions {
   state: () => LifecycleState;
 }
 
-// A line when a call has taken so long, and again whenever that has doubled.
+// Logged when a call has taken this long, and again each time the duration has doubled.
 const FIRST_MS = 10_000;
 
-/** Logs a runtime that does not answer while that lasts: how long, which calls, which pods. */
+/** Logs while the runtime does not respond: the duration, calls and pods. */
 export class SlowRuntimeLog {
   readonly #options: SlowRuntimeLogOptions;
 
@@ -30,18 +30,18 @@ export class SlowRuntimeLog {
         const waitedSeconds = Math.round(waitedMs / 1000);
         log.warn(
           { waitedSeconds, waitingFor: runtimeProblems(current) },
-          "container runtime does not answer",
+          "container runtime is not responding",
         );
       } else if (waitedMs < SLOW_MS && nextMs > FIRST_MS) {
         nextMs = FIRST_MS;
-        log.info({}, "container runtime answers again");
+        log.info({}, "container runtime is responding again");
       }
       await clock.sleep(SLOW_MS, signal).catch(() => {});
     }
   }
 }
 
-// Milliseconds that the oldest call without an answer has taken.
+// Age of the oldest call without a response, milliseconds.
 function longestWait({ callsInFlight, slowReadings, relist, now }: LifecycleState): number {
   const starts = [...callsInFlight, ...slowReadings].map(({ startedAt }) => startedAt);
   if (relist.inFlight?.phase === "list") starts.push(relist.inFlight.since);

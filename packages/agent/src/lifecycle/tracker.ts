@@ -17,23 +17,23 @@ export interface PodTrackerOptions {
   journal: Journal;
   limiter: InspectionLimiter;
   metrics: LifecycleMetrics;
-  /** How long one call to the runtime may take at the very most, milliseconds. */
+  /** Timeout of one call to the runtime, milliseconds. */
   callDeadlineMs: number;
-  /** Exits that the runtime's events carried. */
+  /** Exits reported by the runtime's container events. */
   hintedExits: Pick<HintedExits, "get">;
-  /** A pod that was read is as it was. Lists of all pods do not call it for those that they show unchanged. */
+  /** Called when a pod was read and had not changed; not called for unchanged pods in lists of all pods. */
   onUnchanged: (podUid: string) => void;
-  /** A reading of a pod that began then, monotonic milliseconds, found something new. */
+  /** Called when a reading of a pod, started at `startedAt` (monotonic milliseconds), found a change. */
   onChanged: (podUid: string, startedAt: number) => void;
   clock: Clock;
   log: Logger;
 }
 
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
-/** A reading of a pod that the runtime takes long to answer. */
+/** A slow reading of a pod that is in progress. */
 export interface SlowReading {
-  /** Such as "status of pod default/web". */
+  /** What is read: "status of pod default/web". */
   what: string;
   /** Monotonic milliseconds. */
   startedAt: number;
@@ -42,42 +42,48 @@ export interface SlowReading {
 /** One reading of one pod. */
 interface Reading {
   uid: string;
-  /** Monotonic milliseconds, before the runtime was asked. */
+  /** Monotonic milliseconds before the runtime was called. */
   startedAt: number;
-  /** Nothing is told: this is how the node was found. */
+  /** Whether no events are emitted, as for the first relist. */
   silent: boolean;
   signal: AbortSignal;
-  /** The runtime is slow with it: those who wait for the reading go on without it. */
+  /** Called when the reading is slow; callers stop waiting for it. */
   onOverdue: (slow: SlowReading) => void;
 }
 
 /**
- * Turns readings of pods into cache entries and events. Whoever had a pod read, and in whatever order: a pod is read
- * once at a time, and a reading counts only if it began after the last one that counted had ended.
+ * Converts readings of pods into cache entries and events. Readings of one pod do not overlap, and a reading counts only
+ * if it started after the previous counted one ended.
  */
 export class PodTracker {
   readonly #options: PodTrackerOptions;
   readonly #busy = new Map<string, Promise<void>>();
   readonly #next = new Map<string, Promise<void>>();
-  /** By UID: since when each has been read, and what is waited for. */
+  /** Slow readings by UID. */
   readonly #overdue = new Map<string, SlowReading>();
-  // Pods that were read while the list in flight was under way: the list may be older than what is known.
+  // Pods that were read while a list was in progress: the list may be older than their records.
   readonly #readSinceList = new Set<string>();
 
   constructor(options: PodTrackerOptions) {
     this.#options = options;
   }
 
-  /** A list of all pods is asked for now. */
-  listBegins(): void {
+  /** Called before a list of all pods is requested. */
+  listStarts(): void {
     this.#readSinceList.clear();
   }
 
   /**
-   * Takes what a list shows of a pod; undefined when it is not in it. Gives nothing when there is nothing to do, else
-   * resolves when the pod is done with, or turned out to take long.
+   * Handles a pod in a list of all pods; `listed` is undefined if the pod is not in it. Returns undefined if nothing
+   * changed, otherwise a promise that resolves when the pod was handled or is slow.
    */
-  take(uid: string, listed: Pod | undefined, startedAt: number, silent: boolean, signal: AbortSignal) {
+  handleListed(
+    uid: string,
+    listed: Pod | undefined,
+    startedAt: number,
+    silent: boolean,
+    signal: AbortSignal,
+  ) {
     if (this.#busy.has(uid) || this.#readSinceList.has(uid)) return this.read(uid, signal);
     if (this.#isUnchanged(uid, listed)) return undefined;
     return this.#start(uid, (onOverdue) =>
@@ -85,7 +91,7 @@ export class PodTracker {
     );
   }
 
-  /** Reads a pod alone, after the reading of it that is under way. Resolves like `take`; never rejects. */
+  /** Reads a single pod, after its current reading if there is one. Resolves like `handleListed`; never rejects. */
   read(uid: string, signal: AbortSignal): Promise<void> {
     const busy = this.#busy.get(uid);
     if (!busy) return this.#start(uid, (onOverdue) => this.#readAlone(uid, signal, onOverdue));
@@ -100,13 +106,13 @@ export class PodTracker {
     return this.#overdue.has(uid) ? Promise.resolve() : next;
   }
 
-  /** Resolves when no reading is under way. */
+  /** Resolves when no reading is in progress. */
   async idle(): Promise<void> {
     while (this.#busy.size + this.#next.size > 0)
       await Promise.all([...this.#busy.values(), ...this.#next.values()]);
   }
 
-  /** Readings that take long, those of the longest first. */
+  /** Slow readings in progress, the longest first. */
   slow(): SlowReading[] {
     return [...this.#overdue.values()].sort((one, other) => one.startedAt - other.startedAt);
   }
@@ -118,7 +124,9 @@ export class PodTracker {
       resolve();
     };
     const done = work(onOverdue)
-      .catch((error) => this.#options.log.error({ podUid: uid, err: error }, "reading of a pod broke"))
+      .catch((error) =>
+        this.#options.log.error({ podUid: uid, err: error }, "internal error while reading a pod"),
+      )
       .finally(() => {
         this.#busy.delete(uid);
         this.#overdue.delete(uid);
@@ -146,10 +154,10 @@ export class PodTracker {
     metrics.podRelistDuration.observe((clock.monotonic() - reading.startedAt) / 1000);
   }
 
-  // A record that an earlier run of the agent left says nothing of the cache, which starts empty.
+  // Records may be restored from an earlier process, but the cache starts empty.
   #isUnchanged(uid: string, listed: Pod | undefined): boolean {
     const { records, cache } = this.#options;
-    if (records.markOf(uid) || !samePods(records.get(uid)?.told, listed)) return false;
+    if (records.markOf(uid) || !samePods(records.get(uid)?.emitted, listed)) return false;
     return listed === undefined || cache.has(uid);
   }
 
@@ -159,8 +167,8 @@ export class PodTracker {
     let current = listed;
     let status: PodStatus | undefined;
     try {
-      // Lists of a runtime that has just come up can miss what runs: an exit nobody saw is looked at twice.
-      if (vanishedRunning(records.get(uid)?.told, current)) current = await this.#list(reading);
+      // A runtime that has just started may list incompletely, so a missing running container is confirmed by a second list.
+      if (vanishedRunning(records.get(uid)?.emitted, current)) current = await this.#list(reading);
       if (current) status = await this.#inspect(reading, current);
       const missing = current && status ? missingIn(current, status) : undefined;
       if (missing?.size) current = await this.#confirmMissing(reading, missing);
@@ -169,10 +177,10 @@ export class PodTracker {
       return;
     }
     if (current && status) this.#commit(reading, current, status);
-    else this.#commitGone(reading);
+    else this.#commitRemoved(reading);
   }
 
-  // What the inspection did not find was removed meanwhile if the next list does not have it either.
+  // Containers that the inspection did not find have been removed if they are not in a second list either.
   async #confirmMissing(reading: Reading, missing: ReadonlySet<string>): Promise<Pod | undefined> {
     const again = await this.#list(reading);
     const contradicted = [...(again?.containers ?? []), ...(again?.sandboxes ?? [])].find(({ id }) =>
@@ -181,18 +189,18 @@ export class PodTracker {
     if (!contradicted) return again;
     throw new NodekeeperError(
       "unavailable",
-      `${contradicted.kind} ${contradicted.id} is listed, and the runtime has no status of it`,
+      `${contradicted.kind} ${contradicted.id} is listed, but the runtime returns no status for it`,
     );
   }
 
-  // Without a break between the cache, the records and the log: whoever looks finds them agreed.
+  // Synchronous, so that readers always find cache, records and log consistent.
   #commit({ uid, startedAt, silent }: Reading, listed: Pod, read: PodStatus): void {
     const { records, cache, journal, hintedExits, onUnchanged, onChanged } = this.#options;
-    const { pod, listed: before, status: inspected, isDoubted } = reconcile(listed, read);
+    const { pod, listed: before, status: inspected, isInconsistent } = reconcile(listed, read);
     const record = records.open(pod);
     const status = withKnownIps(inspected, record.ips);
     cache.set(uid, status, startedAt);
-    const transitions = [...diffPods(record.told, before), ...diffPods(before, pod)];
+    const transitions = [...diffPods(record.emitted, before), ...diffPods(before, pod)];
     const events = podEvents(record, transitions, status, hintedExits);
     if (events.length === 0 && records.markOf(uid) === "failed") {
       events.push({
@@ -204,9 +212,10 @@ export class PodTracker {
       });
     }
     records.unmark(uid);
-    if (isDoubted) records.mark(uid, "doubted");
-    const isSaved = transitions.length === 0 && samePods(record.told, pod) && sameIps(record.ips, status.ips);
-    record.told = pod;
+    if (isInconsistent) records.mark(uid, "inconsistent");
+    const isSaved =
+      transitions.length === 0 && samePods(record.emitted, pod) && sameIps(record.ips, status.ips);
+    record.emitted = pod;
     record.ips = status.ips;
     if (isSaved && events.length === 0) {
       onUnchanged(uid);
@@ -216,13 +225,13 @@ export class PodTracker {
     onChanged(uid, startedAt);
   }
 
-  #commitGone({ uid, startedAt }: Reading): void {
+  #commitRemoved({ uid, startedAt }: Reading): void {
     const { records, cache, journal, hintedExits } = this.#options;
     const record = records.get(uid);
     records.forget(uid);
     if (record) {
-      const events = podEvents(record, diffPods(record.told, undefined), undefined, hintedExits);
-      record.told = undefined;
+      const events = podEvents(record, diffPods(record.emitted, undefined), undefined, hintedExits);
+      record.emitted = undefined;
       journal.commit(record, events);
     }
     cache.delete(uid, startedAt);
@@ -237,20 +246,20 @@ export class PodTracker {
     const identity = records.get(uid)?.identity ?? listed;
     if (!records.markOf(uid)) {
       const pod = identity && { namespace: identity.namespace, name: identity.name };
-      log.warn({ podUid: uid, pod, err: error }, "pod can't be read");
+      log.warn({ podUid: uid, pod, err: error }, "failed to read pod");
     }
     records.mark(uid, "failed");
     cache.fail({ name: "", namespace: "", ...identity, uid }, error, startedAt);
   }
 
-  // " (ContainerStatus of 3f2a...)": the calls about a pod that have no answer yet.
+  // " (ContainerStatus of 3f2a...)": calls about a pod without a response.
   #callsFor(pod: Pod | undefined): string {
     if (!pod) return "";
     const ids = new Set([...pod.containers, ...pod.sandboxes].map(({ id }) => id));
     const calls = this.#options.runtime
       .callsInFlight()
       .flatMap(({ method, id }) => (id !== undefined && ids.has(id) ? [`${method} of ${id}`] : []));
-    return calls.length > 0 ? ` (${calls.slice(0, MOST_NAMED).join(", ")})` : "";
+    return calls.length > 0 ? ` (${calls.slice(0, MAX_NAMED).join(", ")})` : "";
   }
 
   #list(reading: Reading): Promise<Pod | undefined> {
@@ -279,7 +288,7 @@ export class PodTracker {
         reading,
         new NodekeeperError(
           "deadline",
-          `${what}: no answer from the runtime for ${waited} ms${this.#callsFor(pod)}`,
+          `${what}: no response from the runtime for ${waited} ms${this.#callsFor(pod)}`,
         ),
         pod,
       );

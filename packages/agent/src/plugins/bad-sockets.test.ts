@@ -175,7 +175,7 @@ it("an endpoint apart from the registration socket counts too", async () => {
   await until("registered", () => handler.serving.has("apart"));
   unlinkSync(join(apart.path, "api"));
   await until("deregistered", () => handler.calls[1]);
-  expect(handler.calls[1]).toBe("deregister apart 1: its endpoint is missing");
+  expect(handler.calls[1]).toBe("deregister apart 1: its endpoint does not exist");
   const probes = async () =>
     Number(/probe_failures_total\{result="missing"\} (\d+)/.exec(await registry.metrics())?.[1]);
   const before = await probes();

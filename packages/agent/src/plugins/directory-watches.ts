@@ -7,8 +7,8 @@ interface Watch {
 }
 
 /**
- * One inotify watch for each directory. Node's recursive watch on Linux keeps a watch for every file and stats the
- * whole tree; per directory the cost is one handle, whatever is in it.
+ * Keeps one inotify watch for each directory. Node's recursive watch on Linux adds a watch for every file and stats the
+ * whole tree; a watch for each directory costs one handle regardless of its entries.
  */
 export class DirectoryWatches implements Disposable {
   readonly #log: Logger;
@@ -18,19 +18,19 @@ export class DirectoryWatches implements Disposable {
   #seen = new Set<string>();
   #trouble: string | undefined;
 
-  /** @param watchDirectory for tests: fails as inotify does */
+  /** @param watchDirectory for tests: may fail as inotify does */
   constructor(log: Logger, onChange: () => void, watchDirectory: typeof watch = watch) {
     this.#log = log;
     this.#onChange = onChange;
     this.#watch = watchDirectory;
   }
 
-  /** Why some directory is not watched, such as inotify limits; the rescan is relied on meanwhile. */
+  /** Why a directory is not watched, such as inotify limits; changes in it are found by the periodic rescan. */
   get trouble(): string | undefined {
     return this.#trouble;
   }
 
-  /** Call for each directory of a walk before reading it. A directory re-created at the same path is watched anew. */
+  /** Call for each directory of a walk before reading it. A directory re-created at the same path gets a new watch. */
   keep(path: string, identity: string): void {
     this.#seen.add(path);
     const present = this.#watches.get(path);
@@ -40,7 +40,7 @@ export class DirectoryWatches implements Disposable {
     this.#start(path, identity);
   }
 
-  /** Call after a walk: lets go of directories that it did not meet. */
+  /** Call after a walk: closes the watches of directories that the walk did not find. */
   forgetOthers(): void {
     for (const [path, { watcher }] of this.#watches) {
       if (this.#seen.has(path)) continue;
@@ -62,7 +62,7 @@ export class DirectoryWatches implements Disposable {
   #start(path: string, identity: string): void {
     try {
       const watcher = this.#watch(path, { persistent: false }, (event, file) => {
-        // "change" is a write or a chmod; what comes, goes or is moved is "rename".
+        // "change" is a write or a chmod; "rename" is a created, removed or moved entry.
         if (event === "rename" && !file?.startsWith(".")) this.#onChange();
       });
       watcher.on("error", (error) => {
@@ -79,8 +79,11 @@ export class DirectoryWatches implements Disposable {
 
   #fail(path: string, error: unknown): void {
     if (this.#trouble === undefined) {
-      this.#log.warn({ directory: path, err: error }, "directory can't be watched, relying on the rescan");
+      this.#log.warn(
+        { directory: path, err: error },
+        "failed to watch directory, relying on the periodic rescan",
+      );
     }
-    this.#trouble = `${path} is not watched (${messageOf(error)}), changes are seen at the next rescan`;
+    this.#trouble = `${path} is not watched (${messageOf(error)}); changes are detected by the periodic rescan`;
   }
 }

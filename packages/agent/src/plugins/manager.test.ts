@@ -157,7 +157,7 @@ describe("the end of a plugin", () => {
 describe("refusals", () => {
   const long = "x".repeat(10_000);
   it.each([
-    ["unknown type", { type: "Toaster" }, 'plugin type "Toaster" is not known; accepted: ReporterPlugin'],
+    ["unknown type", { type: "Toaster" }, 'unknown plugin type "Toaster"; accepted types: ReporterPlugin'],
     ["versions", { supportedVersions: ["v9"] }, "accepted: v1alpha1"],
     ["empty name", { name: "" }, 'plugin name "" is refused: a name has 1 to 253'],
     ["slashes", { name: "a/b" }, 'plugin name "a/b" is refused'],
@@ -166,7 +166,7 @@ describe("refusals", () => {
     ["relative endpoint", { endpoint: "plugin.sock" }, "must be absolute"],
     ["endpoint too long", { endpoint: `/${long}` }, "the kernel takes at most 107"],
     ["1,000 versions", { supportedVersions: Array(1_000).fill("v1") }, "at most 64"],
-    ["reserved", { name: "system-reporter-plugin" }, "owned by an in-tree plugin"],
+    ["reserved", { name: "system-reporter-plugin" }, "reserved for an in-tree plugin"],
   ])("%s is told to the plugin", async (_, info, reason) => {
     const { handler, at: statusAt } = start({ reservedNames: () => new Set(["system-reporter-plugin"]) });
     const plugin = await serve(at("a.sock"), info);
@@ -184,7 +184,7 @@ describe("refusals", () => {
     await until("a", () => handler.serving.has("a"));
     const second = await serve(at("b.sock"), { name: "b" });
     const notice = await until("notice", () => second.notices[0]);
-    expect(notice.error).toBe("too many plugins: 1 are registered, the limit");
+    expect(notice.error).toBe("too many plugins: the limit plugins.maxPlugins (1) is reached");
     unlinkSync(at("a.sock"));
     await until("b", () => handler.serving.has("b"));
   });
@@ -246,7 +246,7 @@ describe("handlers and notices that fail", () => {
     // Until the reason was seen: on a busy machine one failure may pass between two looks.
     plugin.failNotices = Number.POSITIVE_INFINITY;
     renameSync(at(".a"), at("a.sock"));
-    await until("reason", () => statusAt(at("a.sock"))?.reason?.includes("could not be notified"));
+    await until("reason", () => statusAt(at("a.sock"))?.reason?.includes("NotifyRegistrationStatus failed"));
     plugin.failNotices = 0;
     await until("notice", () => plugin.notices.length === 1);
     expect(handler.calls).toEqual(["register plugin 1"]);

@@ -21,20 +21,20 @@ import { SocketWatcher } from "./socket-watcher.ts";
 import type { PluginStatus } from "./status.ts";
 import type { PluginHandler } from "./types.ts";
 
-/** Times in milliseconds. Everything with a default may be left out. */
+/** Times in milliseconds. Options with a default are optional. */
 export interface PluginManagerOptions {
-  /** Absolute paths; made with mode 0750 where missing. */
+  /** Absolute paths; created with mode 0750 if missing. */
   directories: readonly string[];
   /** At most one for each plugin type. */
   handlers: readonly PluginHandler[];
   clock: Clock;
   log: Logger;
   registry: Registry;
-  /** Names of a type that in-tree plugins own. Default: none. */
+  /** Names of a type that are reserved for in-tree plugins. Default: none. */
   reservedNames?: (type: string) => ReadonlySet<string>;
-  /** How often the directories are walked without an event. Default 10 s. */
+  /** Interval of directory walks without an inotify event. Default 10 s. */
   rescanIntervalMs?: number;
-  /** How often the sockets of registered plugins are connected to. Default 5 s. */
+  /** Interval of connection probes to the sockets of registered plugins. Default 5 s. */
   livenessIntervalMs?: number;
   /** Default 10 s. */
   dialTimeoutMs?: number;
@@ -44,18 +44,18 @@ export interface PluginManagerOptions {
   noticeTimeoutMs?: number;
   /** How long a handler may take to register. Default 30 s. */
   handlerTimeoutMs?: number;
-  /** Registered plugins in all. Default 256. */
+  /** Maximum number of registered plugins. Default 256. */
   maxPlugins?: number;
-  /** First handshakes at once; a quarter as many for sockets that have failed before. Default 64. */
+  /** Maximum number of concurrent first handshakes; a quarter of it for sockets that have failed. Default 64. */
   maxHandshakes?: number;
-  /** Where endpoints may lie besides `directories`. Default: nowhere. */
+  /** Directories in which endpoints are allowed in addition to `directories`. Default: none. */
   endpointDirectories?: readonly string[];
-  /** Users whose plugins are taken besides root and the agent's own user. Default: none. */
+  /** User IDs whose plugins are accepted in addition to root and the agent's user. Default: none. */
   allowedUids?: readonly number[];
-  /** Paths of sockets that no plugin may name as its endpoint. Default: none. */
+  /** Sockets that no plugin may use as its endpoint. Default: none. */
   foreignSockets?: readonly string[];
   limits?: Partial<ScanLimits>;
-  /** CPU time that this process has used so far, milliseconds. Default: as the system counts it. */
+  /** CPU time used by this process, milliseconds. Default: process.cpuUsage. */
   cpuMs?: () => number;
 }
 
@@ -73,8 +73,8 @@ const defaultLimits: ScanLimits = {
 };
 
 /**
- * Finds plugins by their sockets and registers them with the handler of their type, as the kubelet does.
- * One session for each socket file; `RegisteredPlugins` has the rule of who owns a name.
+ * Discovers plugins by their sockets and registers them with the handler of their type, like the kubelet's
+ * pkg/kubelet/pluginmanager. Each socket file has one session; `RegisteredPlugins` decides which socket owns a name.
  */
 export class PluginManager implements Runnable {
   readonly name = "pluginManager";
@@ -136,8 +136,8 @@ export class PluginManager implements Runnable {
   }
 
   /**
-   * Watches and registers until the signal aborts. Plugins stay registered with their handlers then: that the
-   * agent stops does not mean that they are gone.
+   * Watches and registers until the signal aborts. Plugins stay registered with their handlers afterwards, since they
+   * keep running when the agent stops.
    */
   async run(signal: AbortSignal): Promise<void> {
     try {
@@ -149,22 +149,22 @@ export class PluginManager implements Runnable {
     }
   }
 
-  /** A snapshot of every socket known, in the order of paths. */
+  /** The status of every known socket, sorted by path. */
   list(): PluginStatus[] {
     const statuses = [...this.#sessions.values()].map(({ session }) => session.status());
     return statuses.sort((a, b) => (a.registrationSocket < b.registrationSocket ? -1 : 1));
   }
 
-  /** Fails when a directory can't be made or read, or no scan succeeded for three rescan intervals. */
+  /** Fails if a directory cannot be created or read, or no scan succeeded for three rescan intervals. */
   healthCheck(): HealthCheck {
     const check = (): HealthResult => this.#watcher.health();
     return { name: "PluginWatcherReady", kind: "ready", check };
   }
 
-  // Level-triggered: compares what is there with the sessions there are. Ends come before beginnings.
+  // Level-triggered: compares the sockets found with the existing sessions. Sessions are ended before others start.
   #apply({ sockets, failures, unread }: ScanResult, signal: AbortSignal): void {
     for (const [path, { scope }] of this.#sessions) {
-      // A directory that can't be read now says nothing about the sockets in it.
+      // Sessions in a directory that cannot be read now are kept.
       if (sockets.has(path) || isUnder(path, failures) || isUnder(path, unread)) continue;
       this.#sessions.delete(path);
       scope.abort(new NodekeeperError("gone", "its socket was removed"));
@@ -197,7 +197,7 @@ function byType(handlers: readonly PluginHandler[]): Map<string, PluginHandler> 
   const map = new Map<string, PluginHandler>();
   for (const handler of handlers) {
     if (map.has(handler.type)) {
-      throw new NodekeeperError("internal", `two handlers take plugins of type ${handler.type}`);
+      throw new NodekeeperError("internal", `two handlers for plugins of type ${handler.type}`);
     }
     map.set(handler.type, handler);
   }

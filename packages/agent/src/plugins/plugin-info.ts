@@ -2,16 +2,16 @@ import type { PluginInfo } from "@nodekeeper/core/gen/pluginregistration/v1/api.
 import { checkPluginName, checkSocketPath, NodekeeperError, quote } from "@nodekeeper/core/lib";
 import type { PluginRegistration } from "./types.ts";
 
-/** A plugin as it presented itself, checked, not yet accepted. */
+/** A plugin with valid PluginInfo that is not yet accepted. */
 export type PluginCandidate = Omit<PluginRegistration, "generation">;
 
-const mostVersions = 64;
-const longestVersion = 63;
+const maxVersions = 64;
+const maxVersionLength = 63;
 
 /**
- * Checks what a plugin says of itself, before any handler sees it.
- * Throws `invalid` with a reason that says what would be accepted and quotes at most 100 characters of the input.
- * @param registrationSocket absolute path; serves as the endpoint where the plugin names none
+ * Validates a plugin's PluginInfo before it is passed to a handler. Throws `invalid` with a reason that states what is
+ * accepted and quotes at most 100 characters of the input.
+ * @param registrationSocket absolute path; used as the endpoint if the plugin names none
  */
 export function checkPluginInfo(info: PluginInfo, registrationSocket: string): PluginCandidate {
   checkPluginName(info.name);
@@ -22,30 +22,30 @@ export function checkPluginInfo(info: PluginInfo, registrationSocket: string): P
 }
 
 function checkVersions(versions: string[]): void {
-  if (versions.length > mostVersions) {
+  if (versions.length > maxVersions) {
     throw new NodekeeperError(
       "invalid",
-      `the plugin lists ${versions.length} supported versions, at most ${mostVersions} are accepted`,
+      `the plugin lists ${versions.length} supported versions, at most ${maxVersions} are accepted`,
     );
   }
-  const tooLong = versions.find((version) => version.length > longestVersion);
+  const tooLong = versions.find((version) => version.length > maxVersionLength);
   if (tooLong === undefined) return;
   throw new NodekeeperError(
     "invalid",
-    `supported version ${quote(tooLong)} is refused: a version has at most ${longestVersion} characters`,
+    `invalid supported version ${quote(tooLong)}: a version has at most ${maxVersionLength} characters`,
   );
 }
 
 function checkEndpoint(endpoint: string): void {
   if (endpoint.includes("\0")) {
-    throw new NodekeeperError("invalid", `endpoint ${quote(endpoint)} is refused: it contains a NUL`);
+    throw new NodekeeperError("invalid", `invalid endpoint ${quote(endpoint)}: it contains a NUL`);
   }
   try {
     checkSocketPath(endpoint);
   } catch (error) {
     throw new NodekeeperError(
       "invalid",
-      "endpoint is refused: give the absolute path of a unix socket, or nothing for the registration socket itself",
+      "invalid endpoint: expected the absolute path of a unix socket, or an empty string for the registration socket",
       { cause: error },
     );
   }

@@ -2,13 +2,13 @@ import { abortable, type Logger, NodekeeperError, quote } from "@nodekeeper/core
 import type { PluginCandidate } from "./plugin-info.ts";
 import type { PluginHandler, PluginRegistration } from "./types.ts";
 
-/** A socket that wants, or has, a registration. */
+/** A socket that requests or holds the registration of a name. */
 export interface Claimant {
-  /** Order in which sockets appeared to the agent: the higher is the newer. */
+  /** Order in which the agent discovered the sockets; higher is newer. */
   readonly sequence: number;
-  /** It owns the name now. Called before anything else can happen to the name. */
+  /** Called when it owns the name, before any further change to the name's owner. */
   accepted(registration: PluginRegistration): void;
-  /** A newer socket took the name over. */
+  /** Called when a newer socket has taken over the name. */
   superseded(by: PluginRegistration): void;
 }
 
@@ -20,31 +20,29 @@ interface Owner {
 
 export interface RegisteredPluginsOptions {
   log: Logger;
-  /** Names of a type that in-tree plugins own. */
+  /** Names of a type that are reserved for in-tree plugins. */
   reservedNames(type: string): ReadonlySet<string>;
   maxPlugins: number;
-  /** A name or a place became free. */
+  /** Called when a name, or capacity below the limit, became free. */
   onVacancy(): void;
   onDeregistered(registration: PluginRegistration, reason: string): void;
 }
 
 /**
- * Which socket owns which plugin name of which type.
+ * Decides which socket owns a plugin name of a type.
  *
- * The rule: of all live sockets that present the same type and name, the newest owns it. Newest is the one that
- * appeared last to the agent; among sockets found by the same scan, the one whose file was made last, then the
- * one with the greater path.
- * - A newer socket replaces the owner without a gap: the handler gets the new registration, and no deregistration.
- *   The replaced socket is `superseded`; its process is not told, as with the kubelet.
- * - A socket older than the owner (met when the agent starts) is refused: another live plugin owns the name.
- * - When the owner goes, superseded and refused sockets that still live are tried again, and the newest wins again.
- *
- * Calls of a handler for one name run one after the other.
+ * Of all live sockets with the same type and name, the newest is the owner: the one that the agent discovered last; among
+ * sockets found by the same scan, the one whose file was created last, then the one with the greater path.
+ * 1. A newer socket replaces the owner without a gap: the handler gets the new registration, and no deregistration. The
+ *    replaced socket is `superseded`; its process is not notified, as with the kubelet.
+ * 2. A socket older than the owner (found when the agent starts) is refused: another live plugin owns the name.
+ * 3. When the owner disconnects, live superseded and refused sockets are tried again, and the newest becomes the owner.
+ * 4. Calls of a handler for one name do not overlap.
  */
 export class RegisteredPlugins {
   readonly #options: RegisteredPluginsOptions;
   readonly #owners = new Map<string, Owner>();
-  /** Names that a handler is registering for the first time; they count towards the limit. */
+  /** Names whose first registration is in progress; they count towards the limit. */
   readonly #arriving = new Set<string>();
   readonly #turns = new Map<string, Promise<unknown>>();
   #generation = 0;
@@ -54,8 +52,8 @@ export class RegisteredPlugins {
   }
 
   /**
-   * Registers the candidate with the handler and makes the claimant its owner (see `Claimant.accepted`).
-   * Throws `conflict` (name taken), `forbidden` (name reserved), `exhausted` (too many plugins), or what the handler throws.
+   * Registers the candidate with the handler and makes the claimant its owner (see `Claimant.accepted`). Throws
+   * `conflict` (name taken), `forbidden` (name reserved), `exhausted` (too many plugins), or the handler's error.
    */
   async register(
     claimant: Claimant,
@@ -77,14 +75,14 @@ export class RegisteredPlugins {
       const previous = this.#owners.get(key);
       this.#owners.set(key, { claimant, handler, registration });
       if (previous && previous.claimant !== claimant) previous.claimant.superseded(registration);
-      // The claimant gave up waiting while the handler ignored its signal: nobody would look after this one.
+      // The claimant stopped waiting and the handler ignored its signal, so no session manages this registration.
       if (signal.aborted) this.#drop(key, "registration was abandoned");
       else claimant.accepted(registration);
     });
     await abortable(turn, signal);
   }
 
-  /** Ends the registration if it still owns its name. Waits for its turn; never rejects. */
+  /** Ends the registration if it still owns its name, after earlier calls for the name. Never rejects. */
   async release(registration: PluginRegistration, reason: string): Promise<void> {
     const key = keyOf(registration);
     await this.#inTurn(key, async () => {
@@ -113,7 +111,7 @@ export class RegisteredPlugins {
     if (this.#options.reservedNames(type).has(name)) {
       throw new NodekeeperError(
         "forbidden",
-        `the ${type} name ${quote(name)} is owned by an in-tree plugin; choose another`,
+        `the ${type} name ${quote(name)} is reserved for an in-tree plugin; use another name`,
       );
     }
     const owner = this.#owners.get(key);
@@ -121,19 +119,19 @@ export class RegisteredPlugins {
       throw new NodekeeperError(
         "conflict",
         `another live plugin owns the ${type} name ${quote(name)}: ${owner.registration.registrationSocket} is newer; ` +
-          "choose another name or stop the other plugin",
+          "use another name or stop the other plugin",
       );
     }
     const places = this.#owners.size + this.#arriving.size;
     if (!owner && places >= this.#options.maxPlugins) {
       throw new NodekeeperError(
         "exhausted",
-        `too many plugins: ${this.#options.maxPlugins} are registered, the limit`,
+        `too many plugins: the limit plugins.maxPlugins (${this.#options.maxPlugins}) is reached`,
       );
     }
   }
 
-  // One promise chain for each name. A handler that never settles holds up its own name only.
+  // One promise chain for each name. A handler call that never settles blocks only its own name.
   #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#turns.get(key) ?? Promise.resolve();
     const turn = before.then(work, work);

@@ -4,10 +4,10 @@ import { dialUnix, fromGrpcError } from "@nodekeeper/core/grpc";
 import { type Clock, NodekeeperError, withDeadline } from "@nodekeeper/core/lib";
 import { createClient } from "nice-grpc";
 
-/** Deadlines of the registration handshake, milliseconds. */
+/** Timeouts of the registration handshake, milliseconds. */
 export interface HandshakeTimeouts {
   dialMs: number;
-  /** The kubelet gives 1 s, too short for a slow plugin (kubernetes/kubernetes#127457). */
+  /** The kubelet's timeout of 1 s is too short for slow plugins (kubernetes/kubernetes#127457). */
   infoMs: number;
   noticeMs: number;
 }
@@ -15,20 +15,20 @@ export interface HandshakeTimeouts {
 // PluginInfo is a few hundred bytes in practice.
 const maxReceiveBytes = 64 * 1024;
 
-/** One connection to a plugin's registration socket. Close it when the handshake is over. */
+/** One connection to a plugin's registration socket. Dispose it after the handshake. */
 export class RegistrationClient implements Disposable {
   readonly #clock: Clock;
   readonly #timeouts: HandshakeTimeouts;
   readonly #channel: Channel;
 
-  /** Throws `invalid` where the path can't be dialled at all. */
+  /** Throws `invalid` if the path cannot be dialled. */
   constructor(path: string, timeouts: HandshakeTimeouts, clock: Clock) {
     this.#clock = clock;
     this.#timeouts = timeouts;
     this.#channel = dialUnix(path, { maxReceiveBytes });
   }
 
-  /** Connects and asks what the plugin is. Throws `deadline`, `unavailable`, `unsupported` or `exhausted`. */
+  /** Connects and calls GetInfo. Throws `deadline`, `unavailable`, `unsupported` or `exhausted`. */
   async getInfo(signal: AbortSignal): Promise<PluginInfo> {
     await this.#connect(signal);
     return await this.#call("GetInfo", this.#timeouts.infoMs, signal, (client, callSignal) =>
@@ -36,7 +36,7 @@ export class RegistrationClient implements Disposable {
     );
   }
 
-  /** Tells the plugin how its registration went; `refusal` is the reason, absent when it is registered. */
+  /** Calls NotifyRegistrationStatus; `refusal` is the reason, undefined if the plugin is registered. */
   async notify(refusal: string | undefined, signal: AbortSignal): Promise<void> {
     const status = { pluginRegistered: refusal === undefined, error: refusal ?? "" };
     await this.#connect(signal);
@@ -59,7 +59,7 @@ export class RegistrationClient implements Disposable {
     );
   }
 
-  // Resolves when connected, and when connecting failed: the call made next then carries the reason.
+  // Resolves when connected and when connecting failed; in the latter case the next call fails with the reason.
   #settled(): Promise<void> {
     return new Promise((resolve) => {
       const look = () => {

@@ -22,7 +22,7 @@ import type { SocketTrust } from "./socket-trust.ts";
 import type { PluginState, PluginStatus } from "./status.ts";
 import type { PluginHandler, PluginRegistration } from "./types.ts";
 
-/** What all sessions of a manager share. */
+/** Dependencies shared by all sessions of a manager. */
 export interface SessionContext {
   clock: Clock;
   log: Logger;
@@ -36,24 +36,24 @@ export interface SessionContext {
   livenessIntervalMs: number;
 }
 
-/** Bounds on handshakes at once. Sockets that have failed have their own: silent ones can't keep newcomers waiting. */
+/** Limits of concurrent handshakes. Sockets that have failed have a separate limit, so that they do not delay new ones. */
 export interface Handshakes {
   first: Semaphore;
   retries: Semaphore;
 }
 
-/** The session of an earlier file at the same path; its registration is kept until the new file's first attempt is over. */
+/** The session of an earlier file at the same path. Its registration is kept until the new file's first attempt ends. */
 export interface Predecessor {
   session: PluginSession;
   finished: Promise<void>;
 }
 
-const longestShown = 253;
-// Where sockets wait for their first handshake, none of them holds up the others for longer than this.
+const maxNameLength = 253;
+// Timeout of a handshake while other sockets wait for their first one.
 const crowdedDeadlineMs = 1_000;
 const refusalCodes = new Set(["invalid", "unsupported", "conflict", "forbidden", "exhausted"]);
 
-/** The life of one socket file: its handshake, the watch over its process, and the end. One operation at a time. */
+/** Handles one socket file: its handshake, liveness probes, and deregistration. One operation at a time. */
 export class PluginSession implements Claimant {
   readonly path: string;
   readonly identity: string;
@@ -63,15 +63,15 @@ export class PluginSession implements Claimant {
   readonly #failures = new Backoff(retryPolicies.registration);
   readonly #refusals = new Backoff(retryPolicies.refusedRegistration);
   #predecessor: Predecessor | undefined;
-  /** What the predecessor left when it had finished. */
+  /** Registrations left by the predecessor when it ended. */
   #inherited: readonly PluginRegistration[] = [];
   #state: PluginState = "registering";
   #since: number;
   #reason: string | undefined;
   #attempts = 0;
-  /** Since it was last registered. */
+  /** Failures since it was last registered. */
   #failedAttempts = 0;
-  /** What it said of itself, cut to a length that can be shown, also when it is refused for that. */
+  /** The type and name it presented, truncated for display, also if refused because of them. */
   #presented: { type: string; name: string } | undefined;
   #candidate: PluginCandidate | undefined;
   #registration: PluginRegistration | undefined;
@@ -95,19 +95,19 @@ export class PluginSession implements Claimant {
     this.#since = context.clock.now();
   }
 
-  /** What this path is served under when the session has finished: its own registration, and other names of earlier files. */
+  /** Registrations that remain when the session has ended: its own, and those of earlier files under other names. */
   get held(): readonly PluginRegistration[] {
     const own = this.#registration;
     if (!own) return this.#inherited;
     return [own, ...this.#inherited.filter(({ type, name }) => type !== own.type || name !== own.name)];
   }
 
-  /** Lives until the signal aborts. With reason code `gone` it deregisters; with others it leaves the plugin served. */
+  /** Runs until the signal aborts. With abort reason `gone` it deregisters; otherwise the plugin stays registered. */
   async run(signal: AbortSignal): Promise<void> {
     try {
       while (!signal.aborted) await this.#step(signal);
     } catch (error) {
-      if (!signal.aborted) this.#log.error({ err: error }, "plugin session ended by a defect");
+      if (!signal.aborted) this.#log.error({ err: error }, "plugin session failed with an internal error");
     }
     await this.#inherit();
     if (codeOf(signal.reason) !== "gone") return;
@@ -137,7 +137,7 @@ export class PluginSession implements Claimant {
     this.#sleep.wake();
   }
 
-  /** A name or a place became free: those who wait for one try again. */
+  /** Called when a name or capacity became free: retries if the session waits for one. */
   vacancy(): void {
     if (!this.#waitsForVacancy) return;
     this.#waitsForVacancy = false;
@@ -162,7 +162,7 @@ export class PluginSession implements Claimant {
     };
   }
 
-  // Each step does what the state asks for and then waits for its next moment.
+  // Each step acts according to the state and then waits until the next step is due.
   async #step(signal: AbortSignal): Promise<void> {
     switch (this.#state) {
       case "registering":
@@ -202,7 +202,7 @@ export class PluginSession implements Claimant {
       this.#failedAttempts++;
       this.#count("failed");
       this.#enter("failed", messageOf(error));
-      this.#log.warn({ err: error, attempts: this.#attempts }, "plugin registration failed, will be retried");
+      this.#log.warn({ err: error, attempts: this.#attempts }, "plugin registration failed, retrying");
     }
     await this.#releasePredecessor("its socket was re-created");
   }
@@ -226,7 +226,7 @@ export class PluginSession implements Claimant {
     const isTrusted = await this.#unlessRefused(client, signal, () => trust.checkRegistration(this.path));
     if (!isTrusted) return;
     const info = await client.getInfo(signal);
-    this.#presented = { type: info.type.slice(0, longestShown), name: info.name.slice(0, longestShown) };
+    this.#presented = { type: info.type.slice(0, maxNameLength), name: info.name.slice(0, maxNameLength) };
     const isAccepted = await this.#unlessRefused(client, signal, async () => {
       const handler = this.#handlerFor(info.type);
       this.#candidate = checkPluginInfo(info, this.path);
@@ -237,7 +237,7 @@ export class PluginSession implements Claimant {
     if (isAccepted) await this.#notifySuccess(client, signal);
   }
 
-  /** Runs a step of the registration; false where it refused the plugin, which is notified. */
+  /** Runs a step of the registration. Returns false if the plugin was refused, of which it is notified. */
   async #unlessRefused(
     client: RegistrationClient,
     signal: AbortSignal,
@@ -252,7 +252,7 @@ export class PluginSession implements Claimant {
         await this.#refuse(client, error, signal);
         return false;
       }
-      // As the kubelet does: a plugin learns of each registration that failed, also of one that is tried again.
+      // Like the kubelet, notifies the plugin of each failed registration, also if it is retried.
       await this.#notifyFailure(client, error, signal);
       throw error;
     }
@@ -264,7 +264,7 @@ export class PluginSession implements Claimant {
     const known = [...this.#context.handlers.keys()].sort().join(", ");
     throw new NodekeeperError(
       "unsupported",
-      `plugin type ${quote(type)} is not known; accepted: ${known || "none"}`,
+      `unknown plugin type ${quote(type)}; accepted types: ${known || "none"}`,
     );
   }
 
@@ -287,7 +287,7 @@ export class PluginSession implements Claimant {
     try {
       await client.notify(messageOf(failure), signal);
     } catch (error) {
-      this.#log.debug({ err: error }, "the plugin could not be notified that its registration failed");
+      this.#log.debug({ err: error }, "failed to notify plugin of its failed registration");
     }
   }
 
@@ -302,12 +302,12 @@ export class PluginSession implements Claimant {
       signal.throwIfAborted();
       this.#noticeDue = this.#context.clock.monotonic() + this.#failures.next();
       if (this.#state === "registered")
-        this.#reason = `it is served, and could not be notified of that: ${messageOf(error)}`;
-      this.#log.warn({ err: error }, "success notice failed, will be retried");
+        this.#reason = `registered, but NotifyRegistrationStatus failed: ${messageOf(error)}`;
+      this.#log.warn({ err: error }, "failed to notify plugin of its registration, retrying");
     }
   }
 
-  // Registered: repeats a failed notice, and looks whether the process still listens.
+  // While registered: repeats a failed notification and probes the sockets.
   async #watchOver(signal: AbortSignal): Promise<void> {
     const { livenessIntervalMs, clock } = this.#context;
     const untilNotice = this.#noticePending ? this.#noticeDue - clock.monotonic() : livenessIntervalMs;
@@ -339,7 +339,7 @@ export class PluginSession implements Claimant {
   async #loss(): Promise<string | undefined> {
     const registration = this.#registration;
     const reason = registration && (await this.#context.liveness.loss(registration));
-    // The name may have been taken over meanwhile.
+    // The name may have been taken over in the meantime.
     return this.#registration === registration ? reason : undefined;
   }
 
@@ -350,7 +350,7 @@ export class PluginSession implements Claimant {
     if (registration) await this.#context.registered.release(registration, reason);
   }
 
-  // Lets go of the predecessor: a socket that is re-created over and over would keep all that were before it.
+  // Drops the reference to the predecessor, so that a socket re-created repeatedly does not retain all its predecessors.
   async #inherit(): Promise<void> {
     if (!this.#predecessor) return;
     const { session, finished } = this.#predecessor;

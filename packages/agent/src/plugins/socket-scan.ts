@@ -3,47 +3,47 @@ import { mkdir, opendir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "@nodekeeper/core/lib";
 
-/** A socket file as a scan found it. */
+/** A socket file found by a scan. */
 export interface FoundSocket {
   path: string;
-  /** Another value means that the file was re-created, whatever its path. */
+  /** Identity of the file; a different value at the same path means that the file was re-created. */
   identity: string;
-  /** When the file was made, nanoseconds since the epoch. */
+  /** Creation time of the file, nanoseconds since the epoch. */
   bornNs: bigint;
 }
 
 export interface ScanLimits {
-  /** Folders below a watched directory that are entered; 8 by default. */
+  /** Maximum depth below a watched directory; 8 by default. */
   maxDepth: number;
-  /** Directories walked and watched in all. */
+  /** Maximum number of directories walked and watched. */
   maxDirectories: number;
-  /** Entries read of one directory. */
+  /** Maximum number of entries read from one directory. */
   maxEntries: number;
-  /** Sockets considered in all. */
+  /** Maximum number of sockets considered. */
   maxSockets: number;
 }
 
 export interface ScanResult {
   sockets: Map<string, FoundSocket>;
-  /** Why a watched directory could not be made or read, by its path. */
+  /** Errors of watched directories that could not be created or read, by path. */
   failures: Map<string, string>;
-  /** Why a folder below one could not be read, by its path. */
+  /** Errors of subdirectories that could not be read, by path. */
   unread: Map<string, string>;
-  /** What was left out because of a limit. */
+  /** What was skipped because of a limit. */
   overflows: string[];
 }
 
 export interface ScanOptions {
   directories: readonly string[];
   limits: ScanLimits;
-  /** Called before a directory is read, so that nothing is missed between the walk and the watch. */
+  /** Called before a directory is read, so that no change is missed between the walk and the watch. */
   onDirectory(path: string, identity: string): void;
-  /** Sockets kept first when there are more than the limit, so that newcomers push nobody out. */
+  /** Sockets that are preferred if there are more than the limit, so that new ones displace none. */
   isKnown(path: string): boolean;
 }
 
 /**
- * Walks the directories for sockets, making the top ones where missing (mode 0750). Names that begin with "." are
+ * Walks the directories for sockets and creates missing watched directories (mode 0750). Names that start with "." are
  * ignored, symlinks to sockets are followed, symlinked directories are not. Only sockets and symlinks are stat'ed.
  */
 export async function scanForSockets(options: ScanOptions): Promise<ScanResult> {
@@ -76,7 +76,7 @@ async function walk(
   const { limits } = options;
   const { overflows } = result;
   if (budget.directories-- <= 0) {
-    overflows.push(`${directory}: not walked, more than ${limits.maxDirectories} directories`);
+    overflows.push(`${directory}: skipped, limit of ${limits.maxDirectories} directories reached`);
     return;
   }
   options.onDirectory(directory, identityOf(await stat(directory, { bigint: true })));
@@ -93,18 +93,20 @@ async function walk(
     else if (mayBeSocket(entry)) candidates.push(path);
   }
   if (folders.length > 0 && depth >= limits.maxDepth) {
-    overflows.push(`${directory}: folders in it are not walked, they are deeper than ${limits.maxDepth}`);
+    overflows.push(
+      `${directory}: its subdirectories are skipped, they are more than ${limits.maxDepth} levels deep`,
+    );
     return;
   }
   for (const folder of folders.sort()) {
-    // A folder that vanishes or can't be read takes nothing else with it.
+    // A directory that was removed or cannot be read does not affect others.
     await walk(folder, depth + 1, options, budget, candidates, result).catch((error) => {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") result.unread.set(folder, messageOf(error));
     });
   }
 }
 
-// File systems without types in their directories say "none of these"; such an entry is looked at.
+// Filesystems without d_type return entries of unknown type, which are stat'ed.
 function mayBeSocket(entry: Dirent): boolean {
   if (entry.isSocket() || entry.isSymbolicLink()) return true;
   return !(entry.isFile() || entry.isFIFO() || entry.isCharacterDevice() || entry.isBlockDevice());
@@ -136,7 +138,7 @@ interface BigStats extends Pick<Stats, "isSocket"> {
   ctimeNs: bigint;
 }
 
-// Inodes are reused at once, so the time of birth counts too. Not ctime: a chmod after listen is no new socket.
+// Inode numbers are reused, so the birth time is included; not ctime, which changes with a chmod after listen.
 function identityOf(found: BigStats): string {
   return `${found.dev}:${found.ino}:${bornOf(found)}`;
 }

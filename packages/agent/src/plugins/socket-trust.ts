@@ -5,11 +5,11 @@ import { NodekeeperError, quote } from "@nodekeeper/core/lib";
 export interface SocketTrustOptions {
   /** The watched directories, absolute. */
   directories: readonly string[];
-  /** Where endpoints may lie besides the watched directories: drivers of the kubelet keep them in a folder of their own. */
+  /** Directories in which endpoints are allowed in addition to the watched ones, such as /var/lib/kubelet/plugins. */
   endpointDirectories: readonly string[];
-  /** Users whose plugins are taken, besides root and the agent's own user. */
+  /** User IDs whose plugins are accepted, in addition to root and the agent's user. */
   allowedUids: readonly number[];
-  /** Sockets that are no plugin's, whatever a plugin says: the container runtime's, the agent's own API. */
+  /** Sockets that are never plugin endpoints: the container runtime's and the agent's API. */
   foreignSockets: readonly string[];
 }
 
@@ -25,9 +25,9 @@ const WRITABLE_BY_GROUP = 0o020;
 const STICKY = 0o1000;
 
 /**
- * Decides by the owners and modes of files whether a socket is a plugin's. Users who may place a socket in a watched
- * directory decide what the node publishes and which pods are evicted: only root, the agent's own user and
- * `allowedUids` may. All checks throw `forbidden` with what to change, or `unavailable` where a file is missing.
+ * Decides by the owners and modes of files whether a socket is accepted as a plugin's. Plugins decide what is published
+ * for the node and which pods are evicted, so only root, the agent's user and `allowedUids` may place sockets. All checks
+ * throw `forbidden` with the required change, or `unavailable` if a file does not exist.
  */
 export class SocketTrust {
   readonly #options: SocketTrustOptions;
@@ -40,27 +40,30 @@ export class SocketTrust {
     this.#gids = new Set([0, process.getgid?.() ?? 0]);
   }
 
-  /** Checks a socket in a watched directory, and the folders between the two. */
+  /** Checks a socket in a watched directory, and the directories between them. */
   async checkRegistration(path: string): Promise<void> {
     await this.#checkFolders(path, this.#options.directories);
     await this.#checkOwner("socket", path);
   }
 
-  /** Checks the socket that a plugin named as its endpoint: it must lie, links resolved, where plugins' sockets do. */
+  /** Checks a plugin's endpoint: with links resolved, it must be in an allowed directory. */
   async checkEndpoint(endpoint: string): Promise<void> {
     const { directories, endpointDirectories, foreignSockets } = this.#options;
     const real = await realpath(endpoint).catch((cause) => {
-      throw new NodekeeperError("unavailable", `endpoint ${quote(endpoint)} can't be found`, { cause });
+      throw new NodekeeperError("unavailable", `endpoint ${quote(endpoint)} not found`, { cause });
     });
     const foreign = await Promise.all(foreignSockets.map((path) => realpath(path).catch(() => path)));
     if (foreign.includes(real))
-      throw new NodekeeperError("forbidden", `endpoint ${quote(endpoint)} is no plugin's socket`);
+      throw new NodekeeperError(
+        "forbidden",
+        `endpoint ${quote(endpoint)} is a socket of the agent or the container runtime, not of a plugin`,
+      );
     const allowed = [...directories, ...endpointDirectories];
     const roots = await Promise.all(allowed.map((path) => realpath(path).catch(() => path)));
     if (!roots.some((root) => isBelow(real, root))) {
       throw new NodekeeperError(
         "forbidden",
-        `endpoint ${quote(endpoint)} is outside of ${allowed.join(", ")}; serve it there, or add its folder to plugins.endpointDirectories`,
+        `endpoint ${quote(endpoint)} is outside of ${allowed.join(", ")}; serve it there, or add its directory to plugins.endpointDirectories`,
       );
     }
     await this.#checkFolders(real, roots);
@@ -82,14 +85,14 @@ export class SocketTrust {
     if (mode & STICKY) return;
     const byGroup = mode & WRITABLE_BY_GROUP && !this.#gids.has(gid);
     if (!byGroup && !(mode & WRITABLE_BY_OTHERS)) return;
-    const who = byGroup ? `group ${gid}` : "every user of the node";
+    const who = byGroup ? `group ${gid}` : "all users";
     throw new NodekeeperError(
       "forbidden",
-      `directory ${folder} (mode ${(mode & 0o7777).toString(8)}) can be changed by ${who}; chmod go-w it`,
+      `directory ${folder} (mode ${(mode & 0o7777).toString(8)}) is writable by ${who}; run chmod go-w on it`,
     );
   }
 
-  // A link and what it leads to: each may have been made by another user.
+  // Both the link and its target are checked, since another user may have created either.
   async #checkOwner(what: string, path: string): Promise<void> {
     for (const { uid } of [await lstat(path), await stat(path)]) {
       if (!this.#uids.has(uid)) throw this.#wrongOwner(what, path, uid);
@@ -99,7 +102,7 @@ export class SocketTrust {
   #wrongOwner(what: string, path: string, uid: number): NodekeeperError {
     return new NodekeeperError(
       "forbidden",
-      `${what} ${path} belongs to user ${uid}; plugins of ${[...this.#uids].sort((a, b) => a - b).join(", ")} are accepted (plugins.allowedUids)`,
+      `${what} ${path} is owned by user ID ${uid}; accepted user IDs: ${[...this.#uids].sort((a, b) => a - b).join(", ")} (plugins.allowedUids)`,
     );
   }
 }

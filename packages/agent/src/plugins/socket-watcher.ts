@@ -13,22 +13,22 @@ export interface SocketWatcherOptions {
   limits: ScanLimits;
   rescanIntervalMs: number;
   clock: Clock;
-  /** CPU time that this process has used so far, milliseconds. */
+  /** CPU time used by this process, milliseconds. */
   cpuMs(): number;
   log: Logger;
   scanSeconds: Histogram;
   isKnown(path: string): boolean;
-  /** Called after every scan with all that it found; `signal` is the one given to `run`. */
+  /** Called after every scan with its result; `signal` is the one passed to `run`. */
   onScan(result: ScanResult, signal: AbortSignal): void;
 }
 
-// A flood of events costs at most about a tenth of a core, and no more than 20 scans a second. Measured in CPU time, since
-// a scan that waited for a disk or a busy machine cost nothing; bounded, since a new plugin waits for the gap to end.
-const shortestGapMs = 50;
-const longestGapMs = 500;
+// A flood of events causes at most 20 scans a second and uses at most about a tenth of a core. The gap is a multiple of the
+// scan's CPU time rather than its duration, which includes waiting; it is bounded, since new plugins wait for its end.
+const minGapMs = 50;
+const maxGapMs = 500;
 const gapPerCpuTime = 10;
 
-/** Scans when a directory changes, and every `rescanInterval` whether or not an event came. */
+/** Scans when a directory changes, and every `rescanInterval`. */
 export class SocketWatcher {
   readonly #options: SocketWatcherOptions;
   readonly #changes = new WakeableSleep();
@@ -51,7 +51,7 @@ export class SocketWatcher {
       const cpuBefore = this.#options.cpuMs();
       await this.#scan(watches, signal);
       const usedMs = this.#options.cpuMs() - cpuBefore;
-      const gapMs = Math.min(Math.max(usedMs * gapPerCpuTime, shortestGapMs), longestGapMs);
+      const gapMs = Math.min(Math.max(usedMs * gapPerCpuTime, minGapMs), maxGapMs);
       await clock.sleep(gapMs, signal).catch(() => {});
       await this.#changes.wait(clock, Math.max(rescanIntervalMs - gapMs, 0), signal).catch(() => {});
     }
@@ -65,7 +65,7 @@ export class SocketWatcher {
     if (quietMs > 3 * rescanIntervalMs) {
       return { ok: false, message: `no successful scan for ${Math.round(quietMs / 1000)} s` };
     }
-    if (this.#lastGood === undefined) return { ok: false, message: "no scan has been made yet" };
+    if (this.#lastGood === undefined) return { ok: false, message: "no scan has finished yet" };
     if (this.#watchTrouble) return { ok: true, message: this.#watchTrouble };
     return { ok: true, message: `${this.#options.directories.length} directories watched` };
   }
@@ -89,17 +89,17 @@ export class SocketWatcher {
     log.debug({ sockets: result.sockets.size, tookMs }, "plugin directories scanned");
   }
 
-  // Says a trouble when it begins or changes, not at every scan.
+  // Logs a problem when it starts or changes, not on every scan.
   #report({ failures, unread, overflows }: ScanResult): void {
     const { log } = this.#options;
     for (const [directory, reason] of failures) {
       if (this.#failures.get(directory) !== reason)
-        log.error({ directory, reason }, "plugin directory can't be read");
+        log.error({ directory, reason }, "failed to read plugin directory");
     }
     this.#failures = failures;
     const left = [...overflows, ...unread.values()].slice(0, 10).join("; ");
     if (left !== "" && left !== this.#leftOut)
-      log.warn({ leftOut: left }, "parts of plugin directories are left out");
+      log.warn({ leftOut: left }, "parts of plugin directories are skipped");
     this.#leftOut = left;
   }
 }

@@ -1,27 +1,27 @@
 /**
- * Where a plugin's socket stands.
- * `registering`: a handshake is under way or about to be. `registered`: its handler serves it.
- * `refused`: it was told why not; tried again slowly, and when its socket changes. `failed`: tried again with backoff.
- * `superseded`: a newer socket has its name. `gone`: the socket file is there, no process listens on it.
+ * State of a plugin's socket.
+ * `registering`: the handshake is in progress or scheduled. `registered`: its handler accepted it.
+ * `refused`: the plugin was notified of the reason; retried slowly, and when its socket changes. `failed`: retried with
+ * backoff. `superseded`: a newer socket owns the name. `gone`: the socket file exists, but no process listens on it.
  */
 export type PluginState = "registering" | "registered" | "refused" | "failed" | "superseded" | "gone";
 
-/** What `list` tells of one socket. */
+/** Status of one socket, as returned by `list`. */
 export interface PluginStatus {
-  /** As the plugin presented itself, also when refused for it; cut at 253 characters. Absent until it did. */
+  /** As presented by the plugin, also if refused because of it; truncated to 253 characters. Absent before GetInfo. */
   type?: string;
   name?: string;
-  /** Absent until what it presented passed the checks. */
+  /** Absent until PluginInfo was validated. */
   endpoint?: string;
   versions?: string[];
   registrationSocket: string;
   state: PluginState;
-  /** When the state was entered, milliseconds since the epoch. */
+  /** Time of the last state change, milliseconds since the epoch. */
   since: number;
-  /** The last error or refusal, one line; absent when nothing is wrong. */
+  /** The last error or refusal, one line; absent if there is none. */
   reason?: string;
-  /** Handshakes begun for this socket file. */
+  /** Number of handshakes started for this socket file. */
   attempts: number;
-  /** Of the accepted registration; absent while there is none. */
+  /** Generation of the accepted registration; absent while there is none. */
   generation?: number;
 }

@@ -1,4 +1,4 @@
-/** A plugin as it presented itself and was accepted. */
+/** An accepted plugin. */
 export interface PluginRegistration {
   /** "ReporterPlugin", "DRAPlugin", ... */
   type: string;
@@ -9,20 +9,20 @@ export interface PluginRegistration {
   /** Absolute path of the socket in the watched directory. */
   registrationSocket: string;
   versions: string[];
-  /** Increases with each registration the agent accepts; tells a newer registration of a name from an older one. */
+  /** Increases with each accepted registration; distinguishes successive registrations of a name. */
   generation: number;
 }
 
-/** Takes plugins of one type. The plugin manager calls it one registration at a time for each name. */
+/** Handles plugins of one type. The plugin manager never makes overlapping calls for the same name. */
 export interface PluginHandler {
   readonly type: string;
-  /** Refuses with a NodekeeperError (code `invalid`, `unsupported` or `conflict`) whose message the plugin is told. Pure. */
+  /** Refuses with a NodekeeperError (`invalid`, `unsupported` or `conflict`), whose message is sent to the plugin. Pure. */
   validate(candidate: Omit<PluginRegistration, "generation">): void;
   /**
-   * Begins to serve the plugin. A registration of a name that is served already replaces it without a gap.
-   * Throws when that can't be done now; it is then tried again with backoff while the socket stays.
+   * Starts using the plugin. A registration of a known name replaces the earlier one without a gap. Throws if this is
+   * not possible now; it is then retried with backoff while the socket exists.
    */
   register(registration: PluginRegistration, signal: AbortSignal): Promise<void>;
-  /** The plugin is gone. Ignored by the handler when a newer generation of the name is served. */
+  /** Called when the plugin disconnected. The handler ignores it if a newer generation of the name is registered. */
   deregister(registration: PluginRegistration, reason: string): void;
 }

@@ -2,19 +2,19 @@ import { apiVersionOf, type KubeObject } from "@nodekeeper/core/kube";
 import { isObject, type JsonObject } from "./json.ts";
 import type { MergedObject } from "./merge.ts";
 
-/** What is applied apart: spec and metadata to the object itself, status to its subresource. */
+/** An object is applied in two parts: `main` is spec and metadata, `status` is the status subresource. */
 export type ApplyPart = "main" | "status";
 export const applyParts: readonly ApplyPart[] = ["main", "status"];
 
-/** What the agent is to own of one part. */
+/** The desired content of one part, which the agent owns on the server. */
 export interface Desired {
-  /** The fields, in the shape of the object. Never changed. */
+  /** The fields, in the shape of the object. Immutable. */
   fields: JsonObject;
-  /** Equal when the fields are; empty where there are none. */
+  /** Serialized fields: equal if the fields are equal, empty if there are none. */
   text: string;
 }
 
-/** What plugins report of one part. */
+/** The desired content of one part, from the merged reports. */
 export function desiredOf(merged: MergedObject | undefined, part: ApplyPart): Desired {
   const fields: JsonObject = {};
   const { spec, status, metadata } = merged?.parts ?? { spec: {}, status: {}, metadata: {} };
@@ -27,7 +27,7 @@ export function desiredOf(merged: MergedObject | undefined, part: ApplyPart): De
   return { fields, text: isEmpty(fields) ? "" : JSON.stringify(fields) };
 }
 
-/** The body of a server-side apply that makes the server hold these fields, and no more of the agent's. */
+/** Body of a server-side apply after which the agent's field manager owns exactly these fields. */
 export function applyBody(
   kind: MergedObject["kind"],
   fields: JsonObject,

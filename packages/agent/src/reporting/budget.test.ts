@@ -12,7 +12,7 @@ const report = (share: number) => {
 const names = (contents: ReadonlyMap<string, unknown>) => [...contents.keys()].sort();
 
 describe("the budget of an object", () => {
-  it("is for all contributors together, and the largest is held back", () => {
+  it("is shared by all contributors, and the largest is quarantined", () => {
     const budget = new Budget(object);
     const contents = new Map([
       ["a", report(0.3)],
@@ -25,10 +25,10 @@ describe("the budget of an object", () => {
     expect(budget.publishable(contents).held).toMatchObject([{ plugin: "b", isNew: false }]);
   });
 
-  it("leaves the last content that the server took in its place, where that has room", () => {
+  it("replaces it by the last known good content, if that fits", () => {
     const budget = new Budget(object);
     const [small, good, neighbour] = [report(0.1), report(0.2), report(0.5)];
-    budget.took(
+    budget.accepted(
       new Map([
         ["a", good],
         ["b", small],
@@ -44,7 +44,7 @@ describe("the budget of an object", () => {
     expect(published.get("b")).toBe(neighbour);
   });
 
-  it("counts members of maps twice: managedFields name them again", () => {
+  it("counts members of maps twice, since managedFields list them again", () => {
     const budget = new Budget(object);
     const members = Object.fromEntries(
       Array.from({ length: 15_000 }, (_, at) => [`example.com/resource-name-${at}`, "1"]),
@@ -56,12 +56,12 @@ describe("the budget of an object", () => {
     expect(names(budget.publishable(new Map([["a", content]])).contents)).toEqual([]);
   });
 
-  it("does not count what is reported of other objects", () => {
+  it("does not count fields of other objects", () => {
     const budget = new Budget("v1/Node");
     expect(budget.publishable(new Map([["a", report(1.9)]])).held).toEqual([]);
   });
 
-  it("shrinks with each refusal of the server until it fits, and not without end", () => {
+  it("shrinks with each rejection by the server, down to a minimum", () => {
     const budget = new Budget(object);
     const contents = new Map([
       ["a", report(0.4)],

@@ -3,21 +3,21 @@ import { isObject, type Json } from "./json.ts";
 import { OBJECT_BUDGET_BYTES } from "./kinds.ts";
 import type { Contents } from "./part-writer.ts";
 
-const LEAST_BUDGET_BYTES = 64 * 1024;
-// A server that takes less is asked again with this share of what it refused.
+const MIN_BUDGET_BYTES = 64 * 1024;
+// After the server rejects an object as too large, the limit is set to this share of the rejected size.
 const SHRINK = 0.75;
 
-/** A plugin whose content is not published because the object would be too large. */
-export interface HeldBack {
+/** A plugin whose content is quarantined because the object would exceed its size limit. */
+export interface OversizedContent {
   plugin: string;
   message: string;
   isNew: boolean;
 }
 
 /**
- * Keeps one object within a size that etcd takes, so that one plugin can't freeze it for all: while the contents are
- * too large together, the largest contributor's is replaced by the last one that the server took, and left out
- * where that is too large as well.
+ * Keeps one object within the size that etcd accepts, so that one plugin cannot block updates for all others. While the
+ * merged contents exceed the limit, the largest one is replaced by its last known good content, or left out if that is
+ * too large as well.
  */
 export class Budget {
   readonly #object: string;
@@ -32,20 +32,20 @@ export class Budget {
     this.#object = object;
   }
 
-  /** Why contents are held back, by plugin. */
+  /** Reasons for quarantined contents, by plugin. */
   get held(): ReadonlyMap<string, string> {
     return this.#held;
   }
 
-  /** The contents that are published, and what is held back of them. */
-  publishable(contents: Contents): { contents: Contents; held: readonly HeldBack[] } {
+  /** Splits contents into those that are published and those that are quarantined. */
+  publishable(contents: Contents): { contents: Contents; held: readonly OversizedContent[] } {
     const sizes = new Map([...contents].map(([plugin, content]) => [plugin, this.#sizeOf(content)]));
     let total = sum(sizes.values());
     const fitting = new Map(contents);
     const held = new Map<string, string>();
     while (total > this.#limit) {
       const [plugin, size] = largest(sizes);
-      const message = `with its ${kib(this.#sizeOf(contents.get(plugin)!))} the object would be larger than ${kib(this.#limit)}, and no other plugin reports more`;
+      const message = `its ${kib(this.#sizeOf(contents.get(plugin)!))} would make the object larger than the limit of ${kib(this.#limit)}, and it is the largest contributor`;
       held.set(plugin, message);
       const last = fitting.get(plugin) === contents.get(plugin) ? this.#taken.get(plugin) : undefined;
       const lastSize = last ? this.#sizeOf(last) : 0;
@@ -63,17 +63,17 @@ export class Budget {
     return { contents: fitting, held: all };
   }
 
-  /** The server took these: what is published of a plugin whose newer content has no room. */
-  took(contents: Contents): void {
+  /** Records contents that the server accepted as the plugins' last known good contents. */
+  accepted(contents: Contents): void {
     this.#taken = contents;
   }
 
-  /** The server refused what had room by our count: the next one has to be smaller. */
+  /** Lowers the limit after the server rejected an object within it. */
   shrink(): void {
-    this.#limit = Math.max(Math.floor(this.#total * SHRINK), LEAST_BUDGET_BYTES);
+    this.#limit = Math.max(Math.floor(this.#total * SHRINK), MIN_BUDGET_BYTES);
   }
 
-  /** The server may take more by now. */
+  /** Restores the initial limit, since the server's own limit may have changed. */
   reset(): void {
     this.#limit = OBJECT_BUDGET_BYTES;
   }
@@ -88,12 +88,12 @@ export class Budget {
   }
 }
 
-/** What a value takes in the stored object, bytes, about: its JSON, and its fields in managedFields. */
+/** Approximate size of a value in the stored object in bytes: its JSON and its entries in managedFields. */
 function storedBytes(value: Json): number {
   return Buffer.byteLength(JSON.stringify(value)) + fieldSetBytes(value);
 }
 
-// `"f:name":{},` for each member of a map. A list is one field, whatever is in it.
+// `"f:name":{},` for each member of a map. A list counts as one field.
 function fieldSetBytes(value: Json): number {
   if (!isObject(value)) return 0;
   return sum(

@@ -2,11 +2,11 @@ import { type Clock, type Logger, messageOf, type Timer } from "@nodekeeper/core
 import type { ReporterStore, StoredContent } from "../state/index.ts";
 import type { ReportingMetrics } from "./metrics.ts";
 
-// Written at once before a publication; what is never published waits no longer than this.
-const LONGEST_DELAY_MS = 1_000;
+// Contents are written immediately before they are published, and otherwise after this delay at the latest.
+const MAX_DELAY_MS = 1_000;
 const RETRY_MS = 5_000;
 
-/** Gathers changed contents and writes them in one transaction. A failed write is reported and tried again. */
+/** Collects changed contents and writes them in one transaction. A failed write is logged and retried every 5 s. */
 export class Checkpoint {
   readonly #store: ReporterStore;
   readonly #clock: Clock;
@@ -16,7 +16,7 @@ export class Checkpoint {
   readonly #dropped = new Set<string>();
   #timer: Timer | undefined;
   #closed = false;
-  /** Why the last write failed; undefined after a good one. */
+  /** Error of the last write; undefined if it succeeded. */
   lastError: string | undefined;
 
   constructor(store: ReporterStore, clock: Clock, log: Logger, metrics: ReportingMetrics) {
@@ -33,13 +33,13 @@ export class Checkpoint {
   save(content: StoredContent): void {
     this.#dropped.delete(content.plugin);
     this.#changed.set(content.plugin, content);
-    this.#arm(LONGEST_DELAY_MS);
+    this.#arm(MAX_DELAY_MS);
   }
 
   drop(plugin: string): void {
     this.#changed.delete(plugin);
     this.#dropped.add(plugin);
-    this.#arm(LONGEST_DELAY_MS);
+    this.#arm(MAX_DELAY_MS);
   }
 
   flush(): void {
@@ -51,18 +51,18 @@ export class Checkpoint {
     } catch (error) {
       this.#metrics.checkpointFailures.inc();
       if (this.lastError === undefined)
-        this.#log.error({ err: error }, "reporter checkpoint can't be written, will be tried again");
+        this.#log.error({ err: error }, "failed to write reporter checkpoint, retrying");
       this.lastError = messageOf(error);
       this.#arm(RETRY_MS);
       return;
     }
-    if (this.lastError !== undefined) this.#log.info({}, "reporter checkpoint is written again");
+    if (this.lastError !== undefined) this.#log.info({}, "reporter checkpoint written again after failures");
     this.lastError = undefined;
     this.#changed.clear();
     this.#dropped.clear();
   }
 
-  /** The last write; nothing is tried again after it. */
+  /** Writes a last time, without retries. */
   close(): void {
     this.#closed = true;
     this.flush();

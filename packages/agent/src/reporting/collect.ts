@@ -2,7 +2,7 @@ import { Backoff, type Clock, codeOf, retryPolicies, withDeadline } from "@nodek
 import { type ReportMessage, sizeOf } from "./report-message.ts";
 import type { ContentSource } from "./source.ts";
 
-/** Settings that may change while the agent runs; read anew for each use. Durations in milliseconds. */
+/** Live settings, read on each use. Durations in milliseconds. */
 export interface CollectSettings {
   collectInterval: number;
   callTimeout: number;
@@ -15,25 +15,25 @@ export interface CollectOptions {
   source: ContentSource;
   clock: Clock;
   settings: () => CollectSettings;
-  /** Takes a message; must not throw. */
+  /** Receives each message. Must not throw. */
   onContent: (message: ReportMessage) => void;
   onFailure: (method: CollectMethod, error: unknown) => void;
-  /** Called when a poll was answered, and when a stream has stayed open for a while. */
+  /** Called when a poll succeeded, and when a stream has been open for 10 s. */
   onWorking: (method: CollectMethod) => void;
-  /** Called each time a flooding stream is held back. */
+  /** Called each time a stream is throttled. */
   onThrottled: () => void;
 }
 
-// A stream may send so much in each window; then its flow control holds the plugin back.
+// Limits of a stream in each window. Beyond them the stream is not read, so that HTTP/2 flow control stops the plugin.
 const WINDOW_MS = 100;
 const MESSAGES_PER_WINDOW = 200;
 const BYTES_PER_WINDOW = 2 * 1024 * 1024;
-// A stream that breaks sooner has not recovered, whatever it said before.
+// A stream that fails earlier does not reset the backoff.
 const STEADY_MS = 10_000;
 
 /**
- * Reads one plugin until the signal aborts: its stream, opened again with backoff when it ends, and its
- * current content every `collectInterval`. Never throws but for the abort; the plugin's faults go to `onFailure`.
+ * Reads one plugin until the signal aborts: its stream, reopened with backoff when it ends, and its current content
+ * every `collectInterval`. Throws only on abort; errors of the plugin go to `onFailure`.
  */
 export async function collect(options: CollectOptions, signal: AbortSignal): Promise<void> {
   const received = { count: 0 };
@@ -90,7 +90,7 @@ async function pollLoop(
         source.get(scope),
       );
       onWorking("GetReportContent");
-      // What the stream brought meanwhile may be newer than this answer.
+      // Messages of the stream received in the meantime may be newer than this response.
       if (received.count === before) onContent(message);
     } catch (error) {
       if (signal.aborted) return;
@@ -100,7 +100,7 @@ async function pollLoop(
   }
 }
 
-/** Counts what a stream sends in a window of time. */
+/** Counts the messages and bytes of a stream in a time window. */
 class Flow {
   readonly #clock: Clock;
   #windowStart: number;
@@ -112,7 +112,7 @@ class Flow {
     this.#windowStart = clock.monotonic();
   }
 
-  /** How long to take no more after a message of this length, milliseconds. */
+  /** How long to stop reading after a message of this length, in milliseconds. */
   restAfter(bytes: number): number {
     this.#messages++;
     this.#bytes += bytes;

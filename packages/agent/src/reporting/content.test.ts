@@ -27,7 +27,7 @@ describe("jsonName", () => {
 });
 
 describe("parseContent", () => {
-  it("takes good fields of every part, normalized", () => {
+  it("returns valid fields of every part, normalized", () => {
     const content = contentOf(
       message([
         field("spec", "NodeResourceProperties", [{ propertyName: "cpu", propertyQuantity: null }]),
@@ -61,7 +61,12 @@ describe("parseContent", () => {
       /item 1 must be object, is string/,
     ],
     ["an unknown part", message([field(7, "Taints", [])]), "part", /unknown field type 7/],
-    ["no kind", { content: [{ groupVersionKind: undefined, field: [] }] }, "kind", /content 0 names no kind/],
+    [
+      "no kind",
+      { content: [{ groupVersionKind: undefined, field: [] }] },
+      "kind",
+      /content 0 has no groupVersionKind/,
+    ],
     [
       "an unknown kind",
       message([], { group: "x.io", version: "v1", kind: "Foo" }),
@@ -77,7 +82,12 @@ describe("parseContent", () => {
     ],
     ["a deep nesting", message([field("status", "x", deep(70))]), "json", /nested deeper than 64/],
     ["a finalizer", message([field("metadata", "finalizers", ["x"])]), "refused", /only labels, annotations/],
-    ["spec of a Node", message([field("spec", "taints", [])], node), "refused", /may not report the spec/],
+    [
+      "spec of a Node",
+      message([field("spec", "taints", [])], node),
+      "refused",
+      /not allowed to report the spec/,
+    ],
     [
       "cpu of a Node",
       message([field("status", "Capacity", { cpu: "4" })], node),
@@ -85,10 +95,10 @@ describe("parseContent", () => {
       /"cpu" is not an extended resource/,
     ],
     [
-      "no quantity",
+      "an invalid quantity",
       message([field("status", "capacity", { "a.io/b": "4x" })], node),
       "refused",
-      /no quantity/,
+      /not a quantity/,
     ],
     [
       "a number that would become null",
@@ -100,19 +110,19 @@ describe("parseContent", () => {
       "annotations beyond what the API server takes",
       message([field("metadata", "annotations", { a: "x".repeat(200_000), b: "x".repeat(70_000) })], node),
       "limit",
-      /annotations of 270002 bytes, more than 262144/,
+      /annotations have 270002 bytes, the limit is 262144/,
     ],
     [
       "Kubernetes' label",
       message([field("metadata", "labels", { "kubernetes.io/hostname": "x" })], node),
       "refused",
-      /belongs to Kubernetes/,
+      /reserved for Kubernetes/,
     ],
     [
       "a label value",
       message([field("metadata", "labels", { a: "no spaces" })], node),
       "refused",
-      /no label value/,
+      /not a valid label value/,
     ],
     ["a label key", message([field("metadata", "labels", { "a b": "" })], node), "refused", /qualified name/],
   ])("names %s and takes the rest", (_, bad, reason, text) => {
@@ -123,7 +133,7 @@ describe("parseContent", () => {
     expect(values(content)["status.topologyPolicy"]).toBe("None");
   });
 
-  // Kubernetes' ValidateResourceQuantityValue: extended resources are counted.
+  // Kubernetes' ValidateResourceQuantityValue: extended resources are integers.
   it.each([
     ["-1", /is negative: "-1"/],
     ["1.5", /must be a whole number, is "1.5"/],
@@ -131,8 +141,8 @@ describe("parseContent", () => {
     ["1001m", /must be a whole number/],
     [-2, /is negative: "-2"/],
     [0.5, /must be a whole number/],
-    ["4x", /is no quantity/],
-    [true, /is no quantity: "true"/],
+    ["4x", /is not a quantity/],
+    [true, /is not a quantity: "true"/],
   ])("leaves a Node's quantity %j out, and keeps those beside it", (quantity, problem) => {
     const capacity = { "a.io/bad": quantity, "a.io/text": "2k", "a.io/number": 3, "a.io/milli": "4000m" };
     const content = contentOf(message([field("status", "capacity", capacity)], node));
@@ -158,7 +168,7 @@ describe("parseContent", () => {
     expect(JSON.stringify(again)).toBe(JSON.stringify(content));
   });
 
-  it("merges what a plugin says twice of one field, as reports of two plugins are", () => {
+  it("merges two values of one field as reports of two plugins are merged", () => {
     const zone = (name: string, capacity: object) => ({ type: "Numa", name, resources: { capacity } });
     const content = contentOf(
       message([
@@ -175,7 +185,7 @@ describe("parseContent", () => {
     expect(content.problems).toEqual([]);
   });
 
-  it("merges the zones, and zones below them, that one list has twice", () => {
+  it("merges duplicate zones of one list and their children", () => {
     const content = contentOf(
       message([
         field("status", "topologyZone", [
@@ -211,7 +221,7 @@ describe("parseContent", () => {
     ]);
   });
 
-  it("names the places where a plugin says two things at once; the last one counts", () => {
+  it("reports paths with two different values; the last one is used", () => {
     const content = contentOf(
       message([field("status", "topologyPolicy", "None"), field("status", "topologyPolicy", "Other")]),
     );
@@ -221,26 +231,26 @@ describe("parseContent", () => {
     ]);
   });
 
-  it("takes numbers and their text for the same quantity of a Node", () => {
+  it("accepts Node quantities as numbers and strings", () => {
     const capacity = new RawText('{"a.io/large":9223372036854775807}');
     const content = contentOf(message([field("status", "capacity", capacity)], node));
     expect(content.problems).toEqual([]);
     expect(JSON.stringify(values(content)["status.capacity"])).toBe('{"a.io/large":9223372036854775807}');
   });
 
-  it("leaves out a bad label and keeps the good ones", () => {
+  it("drops an invalid label and keeps the valid ones", () => {
     const content = contentOf(message([field("metadata", "labels", { good: "1", "bad key": "2" })], node));
     expect(values(content)).toEqual({ "metadata.labels": { good: "1" } });
   });
 
-  it("keeps the last good value of a field that turns bad, and gives up one that is not sent", () => {
+  it("keeps the last good value of a field that becomes invalid, and drops one that is not sent", () => {
     const before = contentOf(message([field("status", "a", 1), field("status", "b", 2)]));
     const after = contentOf(message([field("status", "a", new RawText("nope"))]), before);
     expect(values(after)).toEqual({ "status.a": 1 });
     expect(after.problems).toHaveLength(1);
   });
 
-  it("takes null and an empty value as nothing to say", () => {
+  it("treats null and an empty value as absent", () => {
     const content = contentOf(
       message([field("spec", "Taints", null), field("status", "x", new RawText(""))]),
     );
@@ -265,13 +275,13 @@ function deep(levels: number): unknown {
   return levels === 0 ? 1 : { a: deep(levels - 1) };
 }
 
-it("refuses values of countless empty parts before they are parsed: they would take a hundred times their size", () => {
+it("rejects values with too many empty objects before parsing, which would take a hundred times their size", () => {
   const many = (count: number) => new RawText(`[${"{},".repeat(count - 1)}{}]`);
   const { fields, problems } = contentOf(
     message([field("status", "good", many(150_000)), field("status", "bad", many(60_000))]),
   );
   expect(fields.map(({ name }) => name)).toEqual(["good"]);
   expect(problems).toEqual([
-    { reason: "limit", message: expect.stringContaining("more than 200000 objects and lists") },
+    { reason: "limit", message: expect.stringContaining("more than 200000 JSON objects and lists") },
   ]);
 });

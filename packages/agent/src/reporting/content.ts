@@ -26,7 +26,7 @@ import {
 } from "./kinds.ts";
 import { mergeDuplicates, mergeReports } from "./merge-values.ts";
 
-/** One field that a plugin reports, checked. */
+/** One validated field of a plugin's report. */
 export interface ContentField {
   kind: GroupVersionKind;
   /** `kindKey(kind)`. */
@@ -41,14 +41,14 @@ export interface ContentField {
 export const problemReasons = ["kind", "part", "name", "json", "type", "refused", "limit"] as const;
 export type ProblemReason = (typeof problemReasons)[number];
 
-/** Something in a plugin's message that is not published, for the log, a metric and `plugins list`. */
+/** A part of a plugin's report that is not published. Shown in the log, a metric and `plugins list`. */
 export interface ContentProblem {
   reason: ProblemReason;
-  /** What and where: "field Status.TopologyZone of ...: not JSON: ...". */
+  /** Place and reason: "field Status.TopologyZone of ...: not JSON: ...". */
   message: string;
 }
 
-/** A plugin's message as the merge takes it. */
+/** A plugin's validated report, the input of the merge. */
 export interface PluginContent {
   fields: readonly ContentField[];
   problems: readonly ContentProblem[];
@@ -57,11 +57,11 @@ export interface PluginContent {
 export const noContent: PluginContent = { fields: [], problems: [] };
 
 const WHOLE_UNIT = 1_000_000_000n;
-// https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/: 256 KiB of all together.
+// Limit for the total size of annotations: apimachinery, pkg/api/validation/objectmeta.go, TotalAnnotationSizeLimitB.
 const MAX_ANNOTATION_BYTES = 256 * 1024;
 const MAX_FIELDS = 1_000;
 const MAX_PROBLEMS = 50;
-// Two bytes can stand for an object that takes two hundred when it is parsed.
+// Two bytes of JSON can take two hundred bytes of memory when parsed.
 const MAX_CONTAINERS = 200_000;
 
 const parts: Readonly<Record<number, Part>> = {
@@ -71,8 +71,8 @@ const parts: Readonly<Record<number, Part>> = {
 };
 
 /**
- * Checks a plugin's message field by field. A bad field is left out and named among the problems; where the
- * plugin's `previous` content had a good value for it, that value stays, so that a slip withdraws nothing.
+ * Validates a plugin's message field by field. An invalid field is reported as a problem; its value in the plugin's
+ * `previous` content, if any, is kept, so that one invalid message does not withdraw it.
  */
 export function parseContent(
   response: GetReportContentResponse,
@@ -90,13 +90,13 @@ export function parseContent(
   for (const [at, content] of response.content.entries()) {
     const kind = content.groupVersionKind;
     if (!kind?.kind || !kind.version) {
-      report("kind", `content ${at} names no kind`);
+      report("kind", `content ${at} has no groupVersionKind`);
       continue;
     }
     const object = kindKey(kind);
     const policy = policies.get(object);
     if (!policy) {
-      report("kind", `kind ${quote(object)} is neither known nor among reporting.additionalKinds`);
+      report("kind", `kind ${quote(object)} is not published: it is not listed in reporting.additionalKinds`);
       continue;
     }
     for (const raw of content.field) {
@@ -112,7 +112,10 @@ export function parseContent(
         continue;
       }
       if (!name) {
-        report("name", `${where}: a field name is letters and digits, at most 253, and begins with a letter`);
+        report(
+          "name",
+          `${where}: a field name must be at most 253 letters and digits and start with a letter`,
+        );
         continue;
       }
       const id = `${object} ${part}.${name}`;
@@ -121,19 +124,22 @@ export function parseContent(
           const limit = `${OBJECT_BUDGET_BYTES / 1024} KiB`;
           throw new FieldError(
             "limit",
-            `${raw.value.length} bytes, more than an object has room for (${limit})`,
+            `${raw.value.length} bytes, more than the limit for an object (${limit})`,
           );
         }
         containers += countContainers(raw.value);
         if (containers > MAX_CONTAINERS)
-          throw new FieldError("limit", `with it there are more than ${MAX_CONTAINERS} objects and lists`);
+          throw new FieldError("limit", `the report has more than ${MAX_CONTAINERS} JSON objects and lists`);
         const value = parseField(raw, part, name, policy, (reason, message) =>
           report(reason, `${where}: ${message}`),
         );
         if (value === undefined) continue;
         const path = `${part}.${name}`;
         const onConflict = (place: string) =>
-          report("name", `${where}: reported twice with different values at ${place}; the last one counts`);
+          report(
+            "name",
+            `${where}: reported twice with different values at ${place}; the last one is published`,
+          );
         const single = mergeDuplicates(value, path, name, onConflict);
         const earlier = fields.get(id);
         const merged = earlier ? mergeReports(earlier.value, single, path, name, onConflict) : single;
@@ -150,7 +156,7 @@ export function parseContent(
 
 const fieldTypes = { spec: FieldType.Spec, status: FieldType.Status, metadata: FieldType.Metadata } as const;
 
-/** The bytes of a message that says what was taken of another one, and nothing else. */
+/** Encodes validated content as a GetReportContentResponse. */
 export function encodeContent({ fields }: PluginContent): Uint8Array {
   const encoder = new TextEncoder();
   const content = [...Map.groupBy(fields, ({ object }) => object).values()].map((ofOne) => ({
@@ -174,7 +180,7 @@ class FieldError extends Error {
 
 type Report = (reason: ProblemReason, message: string) => void;
 
-// undefined: the plugin says it has nothing (a nil slice or map of Go arrives as null).
+// Undefined if the value is null: nil slices and maps of Go are sent as null.
 function parseField(
   raw: ReportField,
   part: Part,
@@ -183,11 +189,11 @@ function parseField(
   report: Report,
 ): Json | undefined {
   if (!(part in policy.fields)) {
-    throw new FieldError("refused", `plugins may not report the ${part} of this kind`);
+    throw new FieldError("refused", `plugins are not allowed to report the ${part} of this kind`);
   }
   const allowed = policy.fields[part];
   if (allowed && !allowed.includes(name)) {
-    throw new FieldError("refused", `plugins may report only ${allowed.join(", ")} here`);
+    throw new FieldError("refused", `plugins are allowed to report only ${allowed.join(", ")} here`);
   }
   const value = parseJson(raw.value);
   if (value === null) return undefined;
@@ -218,7 +224,7 @@ function parseJson(bytes: Uint8Array): Json {
   return normalize(value);
 }
 
-// Brackets in texts count too: the limit is far above what a report needs.
+// Brackets in strings are counted too; the limit is far above what reports need.
 function countContainers(bytes: Uint8Array): number {
   let count = 0;
   for (const byte of bytes) if (byte === 0x5b || byte === 0x7b) count++;
@@ -235,7 +241,7 @@ function checkShape(value: Json, shape: JsonShape): void {
     throw new FieldError("type", `item ${bad} must be object, is ${typeName((value as Json[])[bad]!)}`);
 }
 
-// One bad label would make the server refuse the whole object: leave it out, keep the others.
+// The server would reject the whole object because of one invalid label, so invalid members are dropped.
 function keepMembers(
   value: JsonObject,
   report: Report,
@@ -255,7 +261,7 @@ function checkAnnotationSize(annotations: JsonObject): void {
   for (const [key, text] of Object.entries(annotations))
     bytes += Buffer.byteLength(key) + Buffer.byteLength(String(text));
   if (bytes > MAX_ANNOTATION_BYTES) {
-    throw new FieldError("limit", `annotations of ${bytes} bytes, more than ${MAX_ANNOTATION_BYTES}`);
+    throw new FieldError("limit", `annotations have ${bytes} bytes, the limit is ${MAX_ANNOTATION_BYTES}`);
   }
 }
 
@@ -264,25 +270,25 @@ function metadataProblem(field: string, key: string, value: Json): string | unde
   if (refused) return refused;
   if (typeof value !== "string") return `must be a string, is ${typeName(value)}`;
   if (field === "labels" && !isLabelValue(value))
-    return `has the value ${quote(value)}, which is no label value`;
+    return `has the value ${quote(value)}, which is not a valid label value`;
   return undefined;
 }
 
 function quantityProblem(key: string, value: Json, policy: KindPolicy): string | undefined {
   if (policy.extendedResourcesOnly && !isExtendedResource(key)) return "is not an extended resource";
   const text = typeof value === "string" ? value : numberText(value);
-  if (!isQuantity(text)) return `is no quantity: ${quote(JSON.stringify(value))}`;
+  if (!isQuantity(text)) return `is not a quantity: ${quote(JSON.stringify(value))}`;
   const { nano } = parseQuantity(text);
   if (nano < 0n) return `is negative: ${quote(text)}`;
-  // Kubernetes' validation of Nodes: an extended resource is counted, and a part of one is none.
+  // Extended resources are integers: kubernetes pkg/apis/core/validation, ValidateResourceQuantityValue.
   if (nano % WHOLE_UNIT !== 0n) return `must be a whole number, is ${quote(text)}`;
   return undefined;
 }
 
 /**
- * The JSON name of a field given by its Go or JSON name: leading capitals become small, the last of several
- * stays where a small letter follows ("TopologyZone" to "topologyZone", "UID" to "uid", "CPUInfo" to "cpuInfo").
- * Undefined where it can't be a field's name.
+ * The JSON name of a field given its Go or JSON name. Leading capitals become lower case; the last of several is kept if
+ * a lower case letter follows ("TopologyZone" to "topologyZone", "UID" to "uid", "CPUInfo" to "cpuInfo"). Undefined if
+ * `name` is not a valid field name.
  */
 export function jsonName(name: string): string | undefined {
   if (name.length > 253 || !/^[A-Za-z][A-Za-z0-9]*$/.test(name)) return undefined;
@@ -290,7 +296,7 @@ export function jsonName(name: string): string | undefined {
   const small =
     capitals > 1 && capitals < name.length && /[a-z]/.test(name[capitals]!) ? capitals - 1 : capitals;
   const result = name.slice(0, small).toLowerCase() + name.slice(small);
-  // Names that every JavaScript object has could be mistaken for members.
+  // Names on Object.prototype could be mistaken for members.
   return result in Object.prototype ? undefined : result;
 }
 

@@ -3,13 +3,13 @@ import type { Clock } from "@nodekeeper/core/lib";
 import { isObject, type Json, type JsonObject } from "./json.ts";
 import type { Contents } from "./part-writer.ts";
 
-/** A field that another client writes as well, again and again. */
+/** A field that another client writes repeatedly. */
 export interface Contest {
   /** "status.capacity.example.com/gpus" */
   path: string;
-  /** Field managers that took it, sorted. */
+  /** Other field managers that wrote it, sorted. */
   writers: readonly string[];
-  /** How often it was put back. */
+  /** How often the agent restored it. */
   times: number;
   /** The plugins that report it, sorted. */
   plugins: readonly string[];
@@ -22,13 +22,13 @@ interface Entry {
   lastAt: number;
 }
 
-// Once or twice is a slip of a person with kubectl.
-const WAR_TIMES = 3;
-// One that ended is of no interest any more.
+// One or two changes may be a manual edit.
+const CONTESTED_AFTER_REPAIRS = 3;
+// A field that was not changed by another client for this long is no longer contested.
 const MEMORY_MS = 900_000;
-const MOST_PATHS = 100;
+const MAX_PATHS = 100;
 
-/** Remembers which fields of one object were taken from the agent, by whom, and how often. */
+/** Counts how often other clients changed fields of the agent in one object. */
 export class Contests {
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
@@ -38,9 +38,9 @@ export class Contests {
   }
 
   /**
-   * Takes note of fields that are put back. Gives the paths that have just become contested.
-   * @param lost field sets as fieldsV1
-   * @param managers the object's managedFields of other managers
+   * Records fields that the agent is about to restore. Returns the paths that have just become contested.
+   * @param lost field sets in fieldsV1 format
+   * @param managers managedFields entries of other field managers
    */
   note(
     lost: readonly JsonObject[],
@@ -51,7 +51,7 @@ export class Contests {
     return lost.flatMap(leavesOf).flatMap((elements) => {
       const steps = elements.map(readable);
       const path = steps.join(".");
-      if (!this.#entries.has(path) && this.#entries.size >= MOST_PATHS) return [];
+      if (!this.#entries.has(path) && this.#entries.size >= MAX_PATHS) return [];
       const entry = this.#entries.get(path) ?? { steps, writers: new Set(), times: 0, lastAt: now };
       this.#entries.set(path, entry);
       for (const { manager, fieldsV1 } of managers) {
@@ -59,15 +59,15 @@ export class Contests {
       }
       entry.times++;
       entry.lastAt = now;
-      return entry.times === WAR_TIMES ? [{ path, writers: [...entry.writers].sort() }] : [];
+      return entry.times === CONTESTED_AFTER_REPAIRS ? [{ path, writers: [...entry.writers].sort() }] : [];
     });
   }
 
-  /** The fields that are contested, with the plugins that report them. */
+  /** The contested fields with the plugins that report them. */
   list(contents: Contents, object: string): Contest[] {
     const now = this.#clock.monotonic();
     return [...this.#entries].flatMap(([path, { steps, writers, times, lastAt }]) => {
-      if (times < WAR_TIMES || now - lastAt > MEMORY_MS) return [];
+      if (times < CONTESTED_AFTER_REPAIRS || now - lastAt > MEMORY_MS) return [];
       const plugins = [...contents].filter(([, { fields }]) =>
         fields.some((field) => {
           const [part, name, ...below] = steps;
@@ -86,7 +86,7 @@ export class Contests {
   }
 }
 
-/** What of a field set is not in another one. */
+/** The fields in `expected` that are missing in `seen`. */
 export function lostFields(expected: JsonObject, seen: JsonObject | undefined): JsonObject {
   const lost: JsonObject = {};
   for (const [element, below] of Object.entries(expected)) {
@@ -118,7 +118,7 @@ function readable(element: string): string {
   return element.startsWith("f:") ? element.slice(2) : `[${element.slice(2)}]`;
 }
 
-// A list is one field to the server, or its items have names that only the server knows.
+// A list is an atomic field, or its items have keys that only the server's schema defines.
 function reports(value: Json, [first, ...rest]: readonly string[]): boolean {
   if (first === undefined || !isObject(value)) return true;
   return Object.hasOwn(value, first) && reports(value[first]!, rest);

@@ -4,23 +4,23 @@ import type { CollectMethod } from "./collect.ts";
 import { noContent, type PluginContent } from "./content.ts";
 import { type ReportMessage, sizeOf } from "./report-message.ts";
 
-/** A reporter plugin as `nodekeeper plugins list` shows it. */
+/** Status of a reporter plugin, as shown by `nodekeeper plugins list`. */
 export interface ReporterStatus {
   name: string;
   inTree: boolean;
   state: "running" | "stopped";
   endpoint: string | undefined;
-  /** Wall milliseconds. */
+  /** Wall clock time, milliseconds since the epoch. */
   updatedAt: number | undefined;
   stoppedAt: number | undefined;
-  /** Why its registration ended; undefined while it has one. */
+  /** Why its registration ended; undefined while it is registered. */
   lostReason: string | undefined;
   contentBytes: number;
   problems: readonly string[];
   lastError: string | undefined;
 }
 
-/** What is kept of one plugin, over its registrations. */
+/** State of one plugin, kept across its registrations. */
 export interface Endpoint {
   readonly name: string;
   readonly inTree: boolean;
@@ -30,20 +30,20 @@ export interface Endpoint {
   content: PluginContent;
   updatedAt: number | undefined;
   stoppedAt: number | undefined;
-  /** Why its registration ended, for those with `stoppedAt`. */
+  /** Why its registration ended; set together with `stoppedAt`. */
   lostReason: string | undefined;
   grace: Timer | undefined;
-  /** Monotonic: when its grace began. */
+  /** Start of its grace period, monotonic milliseconds. */
   graceFrom: number;
-  /** Monotonic. */
+  /** Monotonic milliseconds. */
   lastSuccess: number | undefined;
-  /** Monotonic: of the last message, changed or not; undefined where none came since the agent's start. */
+  /** Monotonic time of the last message, changed or not; undefined before the first since the agent's start. */
   receivedAt: number | undefined;
-  /** Why the last call failed, by method; none where it works. */
+  /** Error of the last call, by method; no entry for a method whose last call succeeded. */
   readonly errors: Map<CollectMethod, string>;
 }
 
-/** A plugin of which nothing is known yet. */
+/** Initial state of a plugin. */
 export function newEndpoint(name: string, inTree: boolean): Endpoint {
   return {
     name,
@@ -63,7 +63,7 @@ export function newEndpoint(name: string, inTree: boolean): Endpoint {
   };
 }
 
-/** What is wrong with the calls to a plugin, in one line; undefined where nothing is. */
+/** The errors of calls to a plugin in one line; undefined if there are none. */
 export function errorOf({ errors }: Endpoint): string | undefined {
   return errors.size > 0 ? [...errors.values()].sort().join("; ") : undefined;
 }
@@ -84,7 +84,7 @@ export function endpointStatus(endpoint: Endpoint): ReporterStatus {
   };
 }
 
-/** The objects (`kindKey`) that the contents are about. */
+/** The objects (`kindKey`) that the plugins' contents contain fields of. */
 export function objectsOf(endpoints: Iterable<Endpoint>): Set<string> {
   const objects = new Set<string>();
   for (const { content } of endpoints) for (const { object } of content.fields) objects.add(object);

@@ -6,21 +6,21 @@ export interface FetcherState {
   /** Monotonic milliseconds. */
   now: number;
   startedAt: number;
-  /** A plugin that gave nothing for longer is failing, milliseconds. */
-  patienceMs: number;
+  /** A plugin without a successful call for longer than this is failing. */
+  timeoutMs: number;
   checkpointError: string | undefined;
 }
 
-/** Fails while an in-tree plugin does not answer, or the checkpoint can't be written. */
+/** Fails while an in-tree plugin does not respond, or the checkpoint cannot be written. */
 export function fetcherHealth(state: FetcherState): HealthResult {
-  const { endpoints, now, startedAt, patienceMs, checkpointError } = state;
+  const { endpoints, now, startedAt, timeoutMs, checkpointError } = state;
   const failing = endpoints.filter(
-    ({ stoppedAt, lastSuccess }) => stoppedAt === undefined && now - (lastSuccess ?? startedAt) > patienceMs,
+    ({ stoppedAt, lastSuccess }) => stoppedAt === undefined && now - (lastSuccess ?? startedAt) > timeoutMs,
   );
   const names = failing
-    .map((endpoint) => `${endpoint.name} (${errorOf(endpoint) ?? "no answer yet"})`)
+    .map((endpoint) => `${endpoint.name} (${errorOf(endpoint) ?? "no response yet"})`)
     .join(", ");
-  // Another team's broken plugin must not take the agent out of service: it is named, and the check stays good.
+  // A failing external plugin does not make the agent unready; it is only named.
   if (failing.some(({ inTree }) => inTree)) return { ok: false, message: `no content from ${names}` };
   if (checkpointError) return { ok: false, message: `checkpoint: ${checkpointError}` };
   return { ok: true, message: names ? `no content from ${names}` : `${endpoints.length} plugins` };

@@ -1,29 +1,29 @@
-/** A JSON value. Objects have sorted keys and no nulls once they went through `normalize`. */
+/** A JSON value. After `normalize`, objects have sorted keys and no null members. */
 export type Json = string | number | boolean | null | Json[] | JsonObject;
 export interface JsonObject {
   [key: string]: Json;
 }
 
 /**
- * A number that a double can't hold, such as an int64 beyond 2^53: its text, which JSON.stringify writes as it is.
+ * A number that a double cannot represent, such as an int64 beyond 2^53: its text, which JSON.stringify emits verbatim.
  * https://github.com/tc39/proposal-json-parse-with-source
  */
 interface RawNumber {
   readonly rawJSON: string;
 }
 
-// The types of the language do not have them yet.
+// Not yet in TypeScript's library types.
 const { rawJSON, isRawJSON } = JSON as unknown as {
   rawJSON(text: string): RawNumber;
   isRawJSON(value: unknown): value is RawNumber;
 };
 
-// Text without any of these has no number that a double rounds.
+// JSON that does not match contains no number that a double would round.
 const mayBeInexact = /\d{16}|\d[eE]/;
 
 /**
- * As JSON.parse, with every number kept exactly. Throws a SyntaxError for text that is not JSON, and an Error that names a
- * number beyond what a double reaches, which would become null.
+ * Parses JSON without rounding numbers. Throws a SyntaxError for invalid JSON, and an Error for a number outside the
+ * range of a double, which JSON.stringify would write as null.
  */
 export function parseExactly(text: string): Json {
   if (!mayBeInexact.test(text)) return JSON.parse(text);
@@ -39,20 +39,20 @@ function exactly(value: number, source: string): Json {
   return rawJSON(source) as unknown as Json;
 }
 
-/** The text of a number, whether a double holds it or not; undefined for any other value. */
+/** The text of a number, exact or not; undefined for other values. */
 export function numberText(value: Json): string | undefined {
   if (typeof value === "number") return String(value);
   return isRawJSON(value) ? value.rawJSON : undefined;
 }
 
-// Deeper than any API type; bounds the recursion here and in the merge.
+// Exceeds the depth of every API type; bounds the recursion here and in the merge.
 const MAX_DEPTH = 64;
 
 export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isRawJSON(value);
 }
 
-/** What a person calls the type of a value. */
+/** The JSON type of a value, for messages. */
 export function typeName(value: Json): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
@@ -60,8 +60,8 @@ export function typeName(value: Json): string {
 }
 
 /**
- * A copy with sorted keys and without null members, so that equal contents are equal as text.
- * Throws an Error that names the place of a `__proto__` key or of too deep a nesting.
+ * A copy with sorted keys and without null members, so that equal contents serialize equally. Throws an Error with the
+ * path of a `__proto__` key or of a value nested deeper than 64 levels.
  */
 export function normalize(value: Json, path = "", depth = 0): Json {
   if (depth > MAX_DEPTH) throw new Error(`nested deeper than ${MAX_DEPTH} levels at ${path.slice(0, 200)}`);
@@ -77,7 +77,7 @@ export function normalize(value: Json, path = "", depth = 0): Json {
   return sorted;
 }
 
-/** Whether two normalized values are the same. */
+/** Whether two normalized values are equal. */
 export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
   if (a === b) return true;
   if (a === undefined || b === undefined || typeof a !== typeof b) return false;

@@ -1,6 +1,6 @@
 import type { GroupVersionKind } from "@nodekeeper/core/kube";
 
-/** The parts of an object that plugins report, as FieldType names them. */
+/** The parts of an object that plugins report, as in FieldType of reporterplugin.v1alpha1. */
 export type Part = "spec" | "status" | "metadata";
 
 export const customNodeResource: GroupVersionKind = {
@@ -12,8 +12,8 @@ export const customNodeResource: GroupVersionKind = {
 export const node: GroupVersionKind = { group: "", version: "v1", kind: "Node" };
 
 /**
- * Bytes of plugins' fields in one object. etcd takes 1.5 MiB in one request (--max-request-bytes), and what is beyond
- * stays for other writers' fields.
+ * Limit for the plugins' fields in one object, in bytes. etcd accepts requests of 1.5 MiB (--max-request-bytes); the
+ * remainder is left for the fields of other clients.
  */
 export const OBJECT_BUDGET_BYTES = 1024 * 1024;
 
@@ -22,24 +22,24 @@ export function kindKey({ group, version, kind }: GroupVersionKind): string {
   return group === "" ? `${version}/${kind}` : `${group}/${version}/${kind}`;
 }
 
-/** What plugins may say about one kind. */
+/** Which fields of one kind plugins may report. */
 export interface KindPolicy {
   kind: GroupVersionKind;
-  /** Field names that plugins may report in each part; undefined: any. */
+  /** Field names that plugins may report in each part; undefined for any. */
   fields: Partial<Record<Part, readonly string[] | undefined>>;
-  /** The JSON type that known fields must have, by "part.name". */
+  /** Required JSON types of known fields, by "part.name". */
   shapes: Readonly<Record<string, JsonShape>>;
-  /** Whether quantities of status fields are kept to extended resources. */
+  /** Whether status quantities are restricted to extended resources. */
   extendedResourcesOnly: boolean;
 }
 
 export type JsonShape = "object" | "array" | "string" | "strings" | "quantities";
 
-// Labels and annotations alone: a reporter has no business with finalizers, owners or names.
+// Reporters may not set finalizers, owner references or names.
 const metadataFields = ["labels", "annotations"] as const;
 const metadataShapes = { "metadata.labels": "strings", "metadata.annotations": "strings" } as const;
 
-/** The kinds that plugins may report on: the CNR, this node's Node, and what the configuration adds. */
+/** The kinds that plugins may report: CustomNodeResource, Node, and reporting.additionalKinds. */
 export function kindPolicies(additional: readonly GroupVersionKind[]): ReadonlyMap<string, KindPolicy> {
   const policies: KindPolicy[] = additional.map((kind) => ({
     kind,
@@ -72,7 +72,7 @@ export function kindPolicies(additional: readonly GroupVersionKind[]): ReadonlyM
 }
 
 /**
- * Whether a resource name is an extended resource, which others than the kubelet may set on a Node:
+ * Whether a resource name is an extended resource, which clients other than the kubelet may set on a Node:
  * https://kubernetes.io/docs/tasks/administer-cluster/extended-resource-node/
  */
 export function isExtendedResource(name: string): boolean {
@@ -83,22 +83,22 @@ export function isExtendedResource(name: string): boolean {
 }
 
 /**
- * The annotation of a CustomNodeResource that lists the agent's own taints. All taints are one value to the API server,
- * with one owner, so managedFields do not say which of them are the agent's.
+ * The annotation of a CustomNodeResource that lists the taints managed by the agent. The list of taints is one atomic
+ * field with one owner, so managedFields cannot tell which taints the agent added.
  */
 export const OWN_TAINTS = "nodekeeper.dev/own-taints";
 
-// A plugin that could set these could move pods, or break the kubelet's own bookkeeping.
+// Reserved labels affect scheduling and the kubelet.
 const reservedLabelDomain =
   /^(?:(?:.*\.)?(?:node|node-role|node-restriction|topology|beta|kubelet)\.)?(?:kubernetes|k8s)\.io$/;
 
-/** Why a plugin may not set this label or annotation on an object, or undefined where it may. */
+/** Why a plugin may not set this label or annotation; undefined if it may. */
 export function refusedMetadataKey(key: string): string | undefined {
   if (!isQualifiedName(key)) return "is not a qualified name";
-  if (key === OWN_TAINTS) return "is the agent's own";
+  if (key === OWN_TAINTS) return "is reserved for the agent";
   const domain = key.includes("/") ? key.slice(0, key.indexOf("/")) : "";
   if (domain.startsWith("feature.node.")) return undefined;
-  return reservedLabelDomain.test(domain) ? `belongs to Kubernetes (${domain})` : undefined;
+  return reservedLabelDomain.test(domain) ? `is reserved for Kubernetes (${domain})` : undefined;
 }
 
 const namePattern = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;

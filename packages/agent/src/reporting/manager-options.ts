@@ -11,13 +11,13 @@ export interface ReporterManagerOptions {
   policies: ReadonlyMap<string, KindPolicy>;
   inTree: readonly ReporterSource[];
   settings: () => CollectSettings & { pluginGracePeriod: number };
-  /** How many lost plugins are remembered at once; beyond them no new name is taken. */
+  /** Maximum number of lost plugins in their grace period; beyond it, plugins with new names are rejected. */
   maxLost: number;
-  /** How long plugins that run may take to be found and asked after the start, milliseconds. */
+  /** Startup grace period for running plugins to register again, milliseconds. */
   returnMs: number;
-  /** Longest message taken from a plugin, bytes. */
+  /** Maximum size of a plugin's message, bytes. */
   maxContentBytes: number;
-  /** Told which objects (`kindKey`) may have to be written anew. */
+  /** Called with the objects (`kindKey`) whose content may have changed. */
   onChange: (objects: ReadonlySet<string>) => void;
   notify: Notify;
   clock: Clock;

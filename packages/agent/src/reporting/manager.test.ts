@@ -111,19 +111,19 @@ function store(...plugins: { plugin: string; stoppedAt?: number }[]): void {
 }
 
 describe("ReporterManager", () => {
-  it("asks every plugin each interval, and a hung one delays nobody", async () => {
+  it("polls every plugin each interval, and a hung plugin delays no other", async () => {
     const hung = new Scripted("hung", never);
     const good = new Scripted("good", () => Promise.resolve(says(`v${good.polls}`)));
     const { value, changes } = start([hung, good]);
     await clock.step(19_999);
     expect(good.polls).toBe(4);
     expect(value("good")).toBe("v4");
-    // Its deadline is 10 s: the second call began when the first was given up.
+    // The deadline is 10 s: the second call started when the first timed out.
     expect(hung.polls).toBe(2);
     expect(changes.flat()).toContain(cnr);
   });
 
-  it("shows how old each content is, also of a plugin that is lost or fails", async () => {
+  it("reports the age of each content, also of a lost or failing plugin", async () => {
     store({ plugin: "lost" });
     await clock.step(1_000);
     const failing = new Scripted("failing", () => Promise.resolve(says("good")));
@@ -154,7 +154,7 @@ describe("ReporterManager", () => {
     expect(manager.fetcherHealth().ok).toBe(true);
   });
 
-  it("takes what the stream says at once, and opens it again when it ends", async () => {
+  it("uses stream messages immediately, and reopens the stream when it ends", async () => {
     const plugin = new Scripted("p", never);
     const { value } = start([plugin]);
     plugin.push(says("one"));
@@ -166,7 +166,7 @@ describe("ReporterManager", () => {
     expect(value("p")).toBe("two");
   });
 
-  it("does not let a slow poll overwrite what the stream said meanwhile", async () => {
+  it("does not let a slow poll overwrite a newer stream message", async () => {
     const slow = Promise.withResolvers<GetReportContentResponse>();
     const plugin = new Scripted("p", () => slow.promise);
     const { value } = start([plugin]);
@@ -178,7 +178,7 @@ describe("ReporterManager", () => {
     expect(value("p")).toBe("newer");
   });
 
-  it("does not tell of messages that repeat the last one", async () => {
+  it("does not report a change for messages equal to the last one", async () => {
     const plugin = new Scripted("p", () => Promise.resolve(says("same")));
     const { changes } = start([plugin]);
     await clock.step(100);
@@ -187,7 +187,7 @@ describe("ReporterManager", () => {
     expect(changes).toHaveLength(before);
   });
 
-  it("tells of the objects that content was about, and of those it is about now", async () => {
+  it("reports a change of the objects in the previous and in the new content", async () => {
     const plugin = new Scripted("p", () => Promise.resolve(says("x")));
     const { changes } = start([plugin]);
     await clock.step(100);
@@ -201,7 +201,7 @@ describe("ReporterManager", () => {
     expect(changes.at(-1)?.sort()).toEqual([cnr, "v1/Node"].sort());
   });
 
-  it("holds back a stream that floods, and still takes its last word", async () => {
+  it("throttles a stream that floods, and still uses its last message", async () => {
     const plugin = new Scripted("p", never);
     const { value } = start([plugin]);
     for (let at = 0; at <= 1_000; at++) plugin.push(says(`v${at}`));
@@ -211,7 +211,7 @@ describe("ReporterManager", () => {
     expect(value("p")).toBe("v1000");
   });
 
-  it("holds back a stream that floods with large messages", async () => {
+  it("throttles a stream that floods with large messages", async () => {
     const plugin = new Scripted("p", never);
     const { value } = start([plugin]);
     const large = (at: number) => says(`v${at}${" ".repeat(1_000_000)}`);
@@ -223,7 +223,7 @@ describe("ReporterManager", () => {
     expect(last()).toBe(39);
   });
 
-  it("reads a plugin seldom whose messages are costly, and others as before", async () => {
+  it("parses messages of a plugin less often if they take long, and those of others as before", async () => {
     const costly = new Scripted("costly", never);
     const cheap = new Scripted("cheap", never);
     let spent = 0;
@@ -247,7 +247,7 @@ describe("ReporterManager", () => {
     expect(reads).toBeGreaterThan(0);
   });
 
-  it("shows the error of a stream that always breaks until one lasts, polls or not", async () => {
+  it("shows the error of a stream that always fails until one lasts, with or without polls", async () => {
     const plugin = new Scripted("p", () => Promise.resolve(says("polled")));
     let opened = 0;
     const breaking = vi.spyOn(plugin, "listAndWatch").mockImplementation(async function* () {
@@ -260,14 +260,14 @@ describe("ReporterManager", () => {
       await clock.step(1_000);
       expect(error()).toBe("ListAndWatchReportContent: broken");
     }
-    // It is not opened twice a second for ever, though each time it says something.
+    // The backoff grows although each stream sends a message before it fails.
     expect(opened).toBeLessThan(8);
     breaking.mockRestore();
     await clock.step(60_000);
     expect(error()).toBeUndefined();
   });
 
-  it("forgets what it counted of a plugin that was dropped", async () => {
+  it("removes the metric series of a plugin that was dropped", async () => {
     store({ plugin: "lost" });
     const { registry, metrics } = start([]);
     metrics.messages.inc({ plugin: "lost" });
@@ -277,7 +277,7 @@ describe("ReporterManager", () => {
     expect(await registry.metrics()).not.toContain('plugin="lost"');
   });
 
-  it("keeps the last good content of a message that can't be decoded", async () => {
+  it("keeps the last known good content when a message cannot be decoded", async () => {
     const plugin = new Scripted("p", () => Promise.resolve(says("good")));
     const { value, manager } = start([plugin]);
     await clock.step(100);
@@ -288,7 +288,7 @@ describe("ReporterManager", () => {
   });
 
   describe("after a restart", () => {
-    it("keeps what plugins said through the grace period, then drops it", async () => {
+    it("keeps plugins' contents for the grace period, then drops them", async () => {
       store({ plugin: "lost" });
       const { value, changes, notices, manager } = start([]);
       await clock.step(GRACE_MS - 1);
@@ -303,7 +303,7 @@ describe("ReporterManager", () => {
       expect(new ReporterStore(database).contents()).toEqual([]);
     });
 
-    it("counts the grace that had gone by before", async () => {
+    it("counts the part of the grace period before the restart", async () => {
       store({ plugin: "lost", stoppedAt: clock.now() - GRACE_MS + 20_000 });
       const { value } = start([]);
       await clock.step(19_999);
@@ -312,7 +312,7 @@ describe("ReporterManager", () => {
       expect(value("lost")).toBeUndefined();
     });
 
-    it("gives the whole grace where the clock jumped back", async () => {
+    it("gives the full grace period if the clock jumped back", async () => {
       store({ plugin: "lost", stoppedAt: clock.now() + 86_400_000 });
       const { value } = start([]);
       await clock.step(GRACE_MS - 1);
@@ -321,7 +321,7 @@ describe("ReporterManager", () => {
       expect(value("lost")).toBeUndefined();
     });
 
-    it("lets every plugin come back: while it was away, it could not see which had", async () => {
+    it("gives every plugin time to register again, since it could not while the agent was down", async () => {
       store({ plugin: "served" }, { plugin: "stopped", stoppedAt: clock.now() - 2 * GRACE_MS });
       const { value } = start([], { pluginGracePeriod: 0 });
       await clock.step(9_999);
@@ -332,7 +332,7 @@ describe("ReporterManager", () => {
       expect(value("stopped")).toBeUndefined();
     });
 
-    it("follows a grace period that changes while it runs", async () => {
+    it("applies a grace period that changes while it runs", async () => {
       store({ plugin: "lost" });
       const { value, manager, settings } = start([]);
       await clock.step(10_000);
@@ -342,7 +342,7 @@ describe("ReporterManager", () => {
       expect(value("lost")).toBeUndefined();
     });
 
-    it("keeps what an in-tree plugin said until it answers anew", async () => {
+    it("keeps the content of an in-tree plugin until it reports again", async () => {
       store({ plugin: "p" });
       const answer = Promise.withResolvers<GetReportContentResponse>();
       const { value } = start([new Scripted("p", () => answer.promise)]);
@@ -356,7 +356,7 @@ describe("ReporterManager", () => {
     });
   });
 
-  it("refuses versions it does not know, saying which it does", () => {
+  it("rejects unknown versions, naming the supported ones", () => {
     const { manager } = start([]);
     const candidate = {
       type: "ReporterPlugin",
@@ -370,7 +370,7 @@ describe("ReporterManager", () => {
     manager.validate({ ...candidate, versions: ["v9", "v1alpha1"] });
   });
 
-  it("takes no new name while too many lost plugins are remembered, but the names it knows", async () => {
+  it("accepts only known names while too many plugins are in their grace period", async () => {
     store({ plugin: "a" }, { plugin: "b" }, { plugin: "c" });
     const { manager } = start([]);
     const register = (name: string) =>
@@ -393,7 +393,7 @@ describe("ReporterManager", () => {
     ]);
   });
 
-  it("goes on, and says so, when the checkpoint can't be written", async () => {
+  it("keeps reporting, and fails its health check, when the checkpoint cannot be written", async () => {
     store({ plugin: "lost" });
     const { manager, value } = start([]);
     database.connection.exec("DROP TABLE reporter_content");

@@ -26,8 +26,9 @@ import { type ContentSource, inTreeSource, socketSource } from "./source.ts";
 const REPORTER_VERSIONS = ["v1alpha1"];
 
 /**
- * Keeps the content of every reporter plugin: reads those that are registered, keeps what lost ones said for the
- * grace period, checkpoints, and tells which objects change. A plugin behind a socket is a PluginHandler's business.
+ * Keeps the content of every reporter plugin: reads registered and in-tree plugins, keeps the last content of lost ones
+ * for the grace period, checkpoints contents, and reports which objects changed. It is the PluginHandler for reporter
+ * plugins that register over sockets.
  */
 export class ReporterManager implements Runnable, PluginHandler {
   readonly name = "reporter-manager";
@@ -64,12 +65,12 @@ export class ReporterManager implements Runnable, PluginHandler {
     });
   }
 
-  /** The names that no plugin behind a socket may take. */
+  /** Names of in-tree plugins, which external plugins may not use. */
   get inTreeNames(): ReadonlySet<string> {
     return new Set(this.#options.inTree.map((reporter) => reporter.name));
   }
 
-  /** Brings back what all plugins last said. Call once, before `run`, and before anything is published. */
+  /** Restores all plugins' last contents from the checkpoint. Call once, before `run` and before anything is published. */
   restore(): void {
     const { clock, log } = this.#options;
     for (const stored of this.#checkpoint.load()) {
@@ -78,16 +79,12 @@ export class ReporterManager implements Runnable, PluginHandler {
       endpoint.message = stored.content;
       endpoint.updatedAt = stored.updatedAt;
       readMessage(endpoint, this.#options);
-      // An in-tree plugin answers anew in a moment; until then, too, nothing of it may be withdrawn.
+      // In-tree plugins report again soon after the start; their restored content stays until then.
       if (inTree) continue;
-      // One that was served until the end gets its whole grace. And each may have come back unseen meanwhile.
+      // A plugin that was registered when the agent stopped gets a full grace period. Every plugin gets at least
+      // `returnMs` to register again.
       const stoppedFor = Math.max(clock.now() - (stored.stoppedAt ?? clock.now()), 0);
-      this.#stop(
-        endpoint,
-        "it has not registered since the agent started",
-        stoppedFor,
-        this.#options.returnMs,
-      );
+      this.#stop(endpoint, "not registered since the agent started", stoppedFor, this.#options.returnMs);
     }
     if (this.#endpoints.size > 0)
       log.info({ plugins: [...this.#endpoints.keys()] }, "restored reporter contents");
@@ -126,7 +123,7 @@ export class ReporterManager implements Runnable, PluginHandler {
   async register(registration: PluginRegistration): Promise<void> {
     if (!this.#running || this.#running.signal.aborted)
       throw new NodekeeperError("unavailable", "reporting is not running");
-    this.#refuseTooMany(registration.name);
+    this.#rejectTooMany(registration.name);
     const source = socketSource(registration.endpoint, this.#options.maxContentBytes);
     const endpoint = this.#endpoint(registration.name, false);
     endpoint.registration = registration;
@@ -137,14 +134,14 @@ export class ReporterManager implements Runnable, PluginHandler {
     );
   }
 
-  // Names that come and go without end would each leave a report behind for the grace period.
-  #refuseTooMany(name: string): void {
+  // Bounds the reports kept for plugins that register under ever new names.
+  #rejectTooMany(name: string): void {
     if (this.#endpoints.has(name)) return;
     const lost = [...this.#endpoints.values()].filter(({ stoppedAt }) => stoppedAt !== undefined).length;
     if (lost < this.#options.maxLost) return;
     throw new NodekeeperError(
       "exhausted",
-      `${lost} lost reporter plugins wait for the end of their grace period, the limit; no new name is taken till then`,
+      `limit reached: the reports of ${lost} lost reporter plugins are kept for their grace period; no new plugin is accepted until one of these ends`,
     );
   }
 
@@ -153,19 +150,19 @@ export class ReporterManager implements Runnable, PluginHandler {
     if (endpoint?.registration?.generation !== registration.generation) return;
     this.#options.log.warn(
       { plugin: registration.name, reason },
-      "reporter plugin lost, its content stays for the grace period",
+      "reporter plugin disconnected, its content stays published for the grace period",
     );
     endpoint.registration = undefined;
     this.#stop(endpoint, reason, 0);
   }
 
-  /** What each plugin last said, by name. The contents are immutable: a changed one is another object. */
+  /** Last content of each plugin, by name. Contents are immutable: a changed content is a new object. */
   contents(): ReadonlyMap<string, PluginContent> {
     this.#refresh.now();
     return new Map([...this.#endpoints.values()].map((endpoint) => [endpoint.name, endpoint.content]));
   }
 
-  /** Writes the checkpoint of all that changed. Call before a write that publishes it. Never throws. */
+  /** Writes changed contents to the checkpoint. Call before they are published. Never throws. */
   flush(): void {
     this.#checkpoint.flush();
   }
@@ -180,7 +177,7 @@ export class ReporterManager implements Runnable, PluginHandler {
     return [...this.#endpoints.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).map(endpointStatus);
   }
 
-  /** Fails while reporting does not run, an in-tree plugin does not answer, or the checkpoint can't be written. */
+  /** Fails while reporting is not running, an in-tree plugin does not respond, or the checkpoint cannot be written. */
   fetcherHealth(): HealthResult {
     const { clock, settings } = this.#options;
     if (!this.#running) return { ok: false, message: "reporting has not started" };
@@ -189,7 +186,7 @@ export class ReporterManager implements Runnable, PluginHandler {
       endpoints: [...this.#endpoints.values()],
       now: clock.monotonic(),
       startedAt: this.#startedAt,
-      patienceMs: 2 * collectInterval + callTimeout,
+      timeoutMs: 2 * collectInterval + callTimeout,
       checkpointError: this.#checkpoint.lastError,
     });
   }
@@ -250,21 +247,21 @@ export class ReporterManager implements Runnable, PluginHandler {
     const code = codeOf(error);
     metrics.failures.inc({ plugin: endpoint.name, method, code });
     const text = messageOf(error);
-    // What comes over a socket names the call already.
+    // Errors of gRPC calls already name the method.
     const message = text.startsWith(method) ? text : `${method}: ${text}`;
     if (method === "ListAndWatchReportContent" && code === "unsupported") return;
     const again = endpoint.errors.get(method) === message;
     endpoint.errors.set(method, message);
     log[again ? "debug" : "warn"](
       { err: error, plugin: endpoint.name, method },
-      "reporter plugin failed, its last content stays",
+      "reporter plugin failed, its last content stays published",
     );
   }
 
-  /** The times are those of Grace.begin. */
+  /** Starts the grace period; the times are those of Grace.begin. */
   #stop(endpoint: Endpoint, reason: string, stoppedFor: number, atLeast = 0): void {
     endpoint.lostReason = reason;
-    endpoint.scope?.abort(stopped("plugin is gone"));
+    endpoint.scope?.abort(stopped("plugin disconnected"));
     endpoint.scope = undefined;
     this.#grace.begin(endpoint, stoppedFor, atLeast);
     this.#checkpointed(endpoint);
@@ -280,11 +277,11 @@ export class ReporterManager implements Runnable, PluginHandler {
     forgetPlugin(metrics, endpoint.name);
     log.warn(
       { plugin: endpoint.name, reason: endpoint.lostReason },
-      "grace period of a lost reporter plugin ended, its content is dropped",
+      "grace period of a disconnected reporter plugin ended, its content is withdrawn",
     );
     notify(
       "ReporterPluginDropped",
-      `Plugin ${endpoint.name} did not come back in its grace period: its report is withdrawn`,
+      `Reporter plugin ${endpoint.name} did not register again within its grace period: its report is withdrawn`,
     );
     this.#countStates();
     onChange(objectsOf([endpoint]));
@@ -292,7 +289,7 @@ export class ReporterManager implements Runnable, PluginHandler {
 
   #checkpointed({ name, message, content, updatedAt, stoppedAt }: Endpoint): void {
     if (!message) return;
-    // Of a message with faults, what is published: the good values of earlier ones that stand in for bad fields too.
+    // Of a message with invalid fields, the published content is stored: it contains their last known good values.
     const stored = content.problems.length > 0 ? encodeContent(content) : encoded(message);
     this.#checkpoint.save({ plugin: name, content: stored, updatedAt: updatedAt ?? 0, stoppedAt });
   }
@@ -302,7 +299,7 @@ export class ReporterManager implements Runnable, PluginHandler {
     metrics.age.reset();
     for (const { name: plugin, message, receivedAt, updatedAt } of this.#endpoints.values()) {
       if (!message) continue;
-      // What an earlier agent received has its wall time only.
+      // Content received by an earlier agent process has only a wall clock time.
       const ageMs =
         receivedAt === undefined ? clock.now() - (updatedAt ?? 0) : clock.monotonic() - receivedAt;
       metrics.age.set({ plugin }, Math.max(ageMs, 0) / 1000);

@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject, sameJson } from "./json.ts";
 
-/** Lists, by name, whose items are the same thing when these members are equal. All other lists are appended. */
+/** Lists, by field name, whose items are merged if these members are equal. All other lists are concatenated. */
 export const listKeys: ReadonlyMap<string, readonly string[]> = new Map([
   ["topologyZone", ["type", "name"]],
   ["children", ["type", "name"]],
@@ -14,12 +14,12 @@ export const listKeys: ReadonlyMap<string, readonly string[]> = new Map([
   ["nodeResourceProperties", ["propertyName"]],
 ]);
 
-/** A path of which one plugin reports different values. */
+/** Called with a path for which different values are reported. */
 export type OnConflict = (path: string) => void;
 
 /**
- * What one plugin says of a field twice, as one value, by the rules of `mergeObject`: the later of two scalars wins.
- * @param path of the field, "status.topologyZone"
+ * Merges two values that one plugin reports for the same field, by the rules of `mergeObject`; the later scalar wins.
+ * @param path path of the field, "status.topologyZone"
  */
 export function mergeReports(
   before: Json,
@@ -31,7 +31,7 @@ export function mergeReports(
   return new Merge(onConflict).values(before, now, path, name);
 }
 
-/** A value in which no list has two items of the same keys: they are merged, as reports of two plugins are. */
+/** Merges the list items in a value that have the same keys, as reports of two plugins are merged. */
 export function mergeDuplicates(value: Json, path: string, name: string, onConflict: OnConflict): Json {
   if (isObject(value)) {
     const entries = Object.entries(value);
@@ -50,7 +50,7 @@ export function mergeDuplicates(value: Json, path: string, name: string, onConfl
   return merged.length === value.length && merged.every((item, at) => item === value[at]) ? value : merged;
 }
 
-// Never changes its inputs: contents are shared with later merges.
+// Does not modify its inputs, which are shared with later merges.
 export class Merge {
   readonly #onConflict: OnConflict;
 
@@ -70,7 +70,7 @@ export class Merge {
   #objects(before: JsonObject, now: JsonObject, path: string): JsonObject {
     const merged = { ...before };
     for (const [key, value] of Object.entries(now)) {
-      // hasOwn: a member called "constructor" must not meet Object's own.
+      // hasOwn: a member called "constructor" must not resolve to Object.prototype.
       const earlier = Object.hasOwn(before, key) ? before[key] : undefined;
       merged[key] = this.values(earlier, value, `${path}.${key}`, key);
     }
@@ -97,14 +97,14 @@ export class Merge {
   }
 }
 
-/** What an item is known by; undefined where it has none of the keys. */
+/** Identity of a list item by its keys; undefined if it has none of them. */
 export function itemIdentity(item: Json, keys: readonly string[]): string | undefined {
   if (!isObject(item)) return undefined;
   const values = keys.map((key) => item[key] ?? "");
   return values.every((value) => value === "") ? undefined : values.map(String).join("/");
 }
 
-/** A copy with its keys in a fixed order. */
+/** A copy with sorted keys. */
 export function sortKeys(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -16,7 +16,7 @@ const status = (name: string, value: unknown) => contentOf(message([field("statu
 const spec = (name: string, value: unknown) => contentOf(message([field("spec", name, value)]));
 
 describe("mergeObject", () => {
-  it("is undefined where nobody says anything", () =>
+  it("is undefined if no plugin reports anything", () =>
     expect(merge({ a: contentOf({ content: [] }) })).toBeUndefined());
 
   it("merges maps by key and objects deeply", () => {
@@ -31,7 +31,7 @@ describe("mergeObject", () => {
     expect(merged?.plugins).toEqual(["a", "b"]);
   });
 
-  it("takes the scalar of the plugin whose name sorts last, and records who else spoke", () => {
+  it("uses the scalar of the plugin whose name sorts last, and records the other plugins", () => {
     const merged = merge({
       b: status("topologyPolicy", "B"),
       c: status("topologyPolicy", "C"),
@@ -44,11 +44,11 @@ describe("mergeObject", () => {
     ]);
   });
 
-  it("records no conflict where plugins agree", () => {
+  it("records no conflict if plugins agree", () => {
     expect(merge({ a: status("x", { y: [1] }), b: status("x", { y: [1] }) })?.conflicts).toEqual([]);
   });
 
-  it("takes the later value where types differ", () => {
+  it("uses the later value if types differ", () => {
     const merged = merge({ a: status("x", { y: 1 }), b: status("x", [2]) });
     expect(merged?.parts.status).toEqual({ x: [2] });
     expect(merged?.conflicts).toHaveLength(1);
@@ -81,7 +81,7 @@ describe("mergeObject", () => {
     expect(merged?.conflicts).toHaveLength(1);
   });
 
-  it("is not fooled by members that every object has", () => {
+  it("ignores members of Object.prototype", () => {
     const merged = merge({ a: status("x", { a: 1 }), b: status("x", { constructor: 2, toString: 3 }) });
     expect(merged?.parts.status).toEqual({ x: { a: 1, constructor: 2, toString: 3 } });
   });
@@ -111,7 +111,7 @@ const plugin = fc
   );
 const plugins = fc.array(plugin, { minLength: names.length, maxLength: names.length });
 
-describe("merging, whatever plugins say", () => {
+describe("merging arbitrary reports", () => {
   it("does not depend on the order of arrival", () => {
     const order = fc.shuffledSubarray(names, { minLength: names.length });
     fc.assert(
@@ -124,7 +124,7 @@ describe("merging, whatever plugins say", () => {
     );
   });
 
-  it("changes none of its inputs", () => {
+  it("does not modify its inputs", () => {
     fc.assert(
       fc.property(plugins, (contents) => {
         const before = JSON.stringify(contents);
@@ -134,7 +134,7 @@ describe("merging, whatever plugins say", () => {
     );
   });
 
-  it("loses no map key that anybody says", () => {
+  it("keeps every reported map key", () => {
     fc.assert(
       fc.property(
         fc.array(fc.dictionary(fc.constantFrom("a", "b", "c"), scalar), { maxLength: 4 }),
@@ -150,7 +150,7 @@ describe("merging, whatever plugins say", () => {
     );
   });
 
-  it("is what one plugin says where the others say nothing", () => {
+  it("returns one plugin's report if the others report nothing", () => {
     fc.assert(
       fc.property(plugin, (content) => {
         const alone = mergeObject(cnr, new Map([["a", content]]));

@@ -4,33 +4,33 @@ import type { JsonObject } from "./json.ts";
 import type { Part } from "./kinds.ts";
 import { Merge, sortKeys } from "./merge-values.ts";
 
-/** Two plugins say different things about one place. */
+/** Plugins report different values for one path. */
 export interface MergeConflict {
   /** "status.topologyPolicy" */
   path: string;
   /** The plugin whose value is published. */
   winner: string;
-  /** The plugins that report the same field and sort before it; at least one of them says otherwise. */
+  /** The plugins that report the same field and sort before `winner`; at least one reports a different value. */
   others: readonly string[];
 }
 
-/** All that plugins say about one object. */
+/** The merged reports of all plugins for one object. */
 export interface MergedObject {
   kind: GroupVersionKind;
   parts: Record<Part, JsonObject>;
-  /** In a fixed order; at most 100. */
+  /** Sorted; at most 100. */
   conflicts: MergeConflict[];
-  /** The plugins that contribute, sorted. */
+  /** The contributing plugins, sorted. */
   plugins: string[];
 }
 
 const MAX_CONFLICTS = 100;
 
 /**
- * Merges what all plugins say about one object (a `kindKey`); undefined where nobody says anything.
- * A pure function of the map's entries, whatever their order: maps merge by key, objects deeply, lists append
- * (those of `listKeys` merge by their keys), and of scalars the one of the plugin whose name sorts last wins;
- * a difference is recorded.
+ * Merges the reports of all plugins for one object (a `kindKey`); undefined if no plugin reports it. A pure function of
+ * the map's entries, independent of their order. Maps are merged by key and objects deeply. Lists are concatenated,
+ * except those of `listKeys`, which are merged by their keys. Of different scalars, the value of the plugin whose name
+ * sorts last is used, and a conflict is recorded.
  */
 export function mergeObject(
   object: string,

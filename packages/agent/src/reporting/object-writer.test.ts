@@ -108,7 +108,7 @@ const refusePoison = (body: string) =>
   body.includes("poison") ? new NodekeeperError("invalid", "poison: Invalid value") : undefined;
 const last = (applies: readonly Apply[]) => applies.filter(({ dryRun }) => !dryRun).at(-1)!.body;
 
-it("writes at once when the watch is open again after an outage", async () => {
+it("writes immediately when the watch is open again after an outage", async () => {
   const { clock, server, applies, watches, say, publisher } = await setUp();
   await say("p", "old");
   server.fault = away;
@@ -122,7 +122,7 @@ it("writes at once when the watch is open again after an outage", async () => {
   expect(publisher.status()[0]).toMatchObject({ pending: false, lastError: undefined });
 });
 
-it("keeps away as long as the server asked, though its watch is open", async () => {
+it("waits as long as the server requested, although its watch is open", async () => {
   const { clock, server, applies, watches, say } = await setUp();
   await say("p", "old");
   server.fault = () => new NodekeeperError("throttled", "too much", { retryAfterMs: 200_000 });
@@ -133,7 +133,7 @@ it("keeps away as long as the server asked, though its watch is open", async () 
   expect(applies.length).toBe(tries);
 });
 
-it("watches a Node that is missing at the start, and writes as it comes", async () => {
+it("watches a Node that does not exist at the start, and writes when it is created", async () => {
   const { clock, server, applies, watches, say } = await setUp();
   await say("p", "x", node);
   await clock.step(120_000);
@@ -145,7 +145,7 @@ it("watches a Node that is missing at the start, and writes as it comes", async 
   expect(applies).toHaveLength(1);
 });
 
-it("asks seldom about a plugin whose ever new content is always refused, and publishes the others meanwhile", async () => {
+it("backs off for a plugin whose changing content is always rejected, and publishes the others", async () => {
   const { clock, server, applies, say } = await setUp();
   server.fault = refusePoison;
   await say("bad", "good");
@@ -155,7 +155,7 @@ it("asks seldom about a plugin whose ever new content is always refused, and pub
     await say("bad", `poison-${at}`);
     await clock.step(900);
   }
-  // Five minutes, three to four requests for each try.
+  // Five minutes, three to four requests for each attempt.
   expect(applies.length - before).toBeLessThan(60);
   await say("neighbour", "n1");
   expect(last(applies)).toContain("n1");
@@ -164,7 +164,7 @@ it("asks seldom about a plugin whose ever new content is always refused, and pub
   expect(applies.filter(({ body, dryRun }) => !dryRun && body.includes("mended"))).not.toEqual([]);
 });
 
-it("asks again some time about content that does not change: the server's rules may have", async () => {
+it("retries unchanged content later, since the server's rules may have changed", async () => {
   const { clock, server, applies, say, publisher } = await setUp();
   server.fault = refusePoison;
   await say("bad", "poison");
@@ -192,7 +192,7 @@ const predecessor: KubeObject = {
 };
 const statusOf = (applies: readonly Apply[]) => JSON.parse(last(applies)).status;
 
-it("keeps what an earlier agent published until a plugin reports it, or for the grace period", async () => {
+it("keeps fields published by an earlier agent until a plugin reports them, or for the grace period", async () => {
   const { clock, server, applies, say, publisher } = await setUp({ pluginGracePeriod: 300_000 });
   server.live = predecessor;
   await say("p", "x");
@@ -207,7 +207,7 @@ it("keeps what an earlier agent published until a plugin reports it, or for the 
   expect(publisher.status()[0]?.unclaimed).toEqual([]);
 });
 
-it("finds and releases what an earlier agent published where no plugin reports anything", async () => {
+it("removes fields published by an earlier agent if no plugin reports anything", async () => {
   const { clock, server, applies } = await setUp({ live: predecessor });
   await clock.step(1_000);
   expect(server.live).toBe(predecessor);
@@ -215,7 +215,7 @@ it("finds and releases what an earlier agent published where no plugin reports a
   expect(statusOf(applies)).toBeUndefined();
 });
 
-it("applies a part again each resync interval, though the other one changes all the time", async () => {
+it("applies a part again each resync interval, although the other one changes all the time", async () => {
   const { clock, applies, say } = await setUp();
   await say("labels", "x", customNodeResource);
   for (let minute = 0; minute < 130; minute++) {
@@ -223,6 +223,6 @@ it("applies a part again each resync interval, though the other one changes all 
     await clock.step(59_900);
   }
   const main = applies.filter(({ body }) => !body.includes('"status"'));
-  // At the start, after an hour, and after two.
+  // At the start, after one hour, and after two.
   expect(main).toHaveLength(3);
 });

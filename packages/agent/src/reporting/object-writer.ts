@@ -16,42 +16,42 @@ import {
   retryPolicies,
 } from "@nodekeeper/core/lib";
 import { type ApplyPart, applyParts, desiredOf } from "./bodies.ts";
-import { Budget, type HeldBack } from "./budget.ts";
+import { Budget, type OversizedContent } from "./budget.ts";
 import { type Contest, Contests } from "./contests.ts";
 import { type KindPolicy, kindKey, node } from "./kinds.ts";
 import { type MergedObject, mergeObject } from "./merge.ts";
 import { Ownership, type OwnershipLoss } from "./ownership.ts";
-import { type Contents, PartWriter, type Wish } from "./part-writer.ts";
+import { type Contents, type DesiredPart, PartWriter } from "./part-writer.ts";
 import { Predecessor } from "./predecessor.ts";
 import { checkResource, type PublisherOptions } from "./publish-options.ts";
 import { RemoteObject } from "./remote-object.ts";
 
-/** An object as the status API shows it. */
+/** Status of a published object, as shown by the JSON API. */
 export interface ObjectStatus {
   object: string;
   plugins: readonly string[];
   conflicts: MergedObject["conflicts"];
-  /** Fields that other clients write again and again. */
+  /** Fields that other clients write repeatedly. */
   contested: readonly Contest[];
-  /** Fields that an earlier agent published and no known plugin reports: kept for the grace period. */
+  /** Fields published by an earlier agent process that no plugin reports; kept for the grace period. */
   unclaimed: readonly string[];
-  /** Plugins whose content the server refuses, or has no room for, and why. */
+  /** Plugins whose content is quarantined, with the reason. */
   quarantined: Readonly<Record<string, string>>;
-  /** Since the agent's start. */
+  /** Number of writes since the agent's start. */
   writes: number;
-  /** Wall milliseconds. */
+  /** Wall clock time, milliseconds since the epoch. */
   lastWriteAt: number | undefined;
   pending: boolean;
   lastError: string | undefined;
 }
 
-/** `more`: another write is needed; `done`: nothing is left to write. */
+/** `more`: another write is needed; `done`: everything is written. */
 type Outcome = "done" | "more";
 
-// A kind of which nothing is to be published may be absent, or none of the agent's business.
-const notOurs: ReadonlySet<ErrorCode> = new Set(["unsupported", "forbidden", "invalid"]);
+// Errors that are ignored for a kind that no plugin reports.
+const ignorableIfUnused: ReadonlySet<ErrorCode> = new Set(["unsupported", "forbidden", "invalid"]);
 
-/** Writes one object. The publisher calls `writeNext` for one object never twice at once. */
+/** Writes one object. Calls of `writeNext` must not overlap. */
 export class ObjectWriter {
   readonly object: string;
   readonly #kind: GroupVersionKind;
@@ -67,23 +67,23 @@ export class ObjectWriter {
   #merged: MergedObject | undefined;
   #writes = 0;
   #isBusy = false;
-  // The server itself said when to come back.
-  #isTold = false;
+  // Whether the server requested the delay (Retry-After).
+  #hasRetryAfter = false;
   #writtenAt: number | undefined;
 
-  /** Monotonic: since when there is something to write. */
+  /** Monotonic time since which a write is pending. */
   changedAt: number | undefined;
-  /** Monotonic; of the last try. */
+  /** Monotonic time of the last attempt. */
   lastWriteAt = Number.NEGATIVE_INFINITY;
-  /** Monotonic: a server in trouble is left alone until then, whatever changes meanwhile. */
+  /** Monotonic time of the next attempt after the server failed, regardless of changes. */
   pausedUntil = Number.NEGATIVE_INFINITY;
   lastError: string | undefined;
   lastErrorCode: ErrorCode | undefined;
-  /** The part that is being written, or was last. */
+  /** The part that is or was last written. */
   writing: ApplyPart = "main";
-  /** Ends when the watch of the object has ended. */
+  /** Resolves when the watch of the object has ended. */
   watching: Promise<void> | undefined;
-  /** Says whether the object's watch works; undefined before the first write. */
+  /** Health of the object's watch; undefined before the first write. */
   watchHealth: HealthCheck | undefined;
 
   constructor(policy: KindPolicy, options: PublisherOptions, wake: () => void) {
@@ -110,17 +110,17 @@ export class ObjectWriter {
     };
   }
 
-  /** @param restored what plugins last said as the state has it: a source of what the server holds */
+  /** @param restored the plugins' contents from the checkpoint, which may be the source of published fields */
   start(restored: Contents): void {
     this.#predecessor.start(restored);
   }
 
-  /** Takes over what a predecessor published instead of refused contents: a plugin's message by its name. */
-  restoreStandIns(part: string, messages: ReadonlyMap<string, Uint8Array>): void {
-    if (part === "main" || part === "status") this.#parts[part].restoreStandIns(messages);
+  /** Restores the last known good contents of quarantined plugins, as messages by plugin. */
+  restoreLastGood(part: string, messages: ReadonlyMap<string, Uint8Array>): void {
+    if (part === "main" || part === "status") this.#parts[part].restoreLastGood(messages);
   }
 
-  /** Whether the server has, or should have, anything of the agent's here. */
+  /** Whether the object has, or should have, fields of the agent. */
   get isInUse(): boolean {
     return (
       this.#merged !== undefined ||
@@ -131,11 +131,11 @@ export class ObjectWriter {
     );
   }
 
-  /** Writes the part that needs it. Throws what the API server, or the way to it, has against it. */
+  /** Writes one part that needs it. Throws the errors of the API client. */
   async writeNext(signal: AbortSignal, watchSignal: AbortSignal): Promise<Outcome> {
     const since = this.changedAt;
     const before = this.#writes;
-    // What changes from here on counts as a change of its own, and wakes the queue by itself.
+    // Later changes set changedAt again and add the object to the queue.
     this.changedAt = undefined;
     this.#isBusy = true;
     try {
@@ -157,13 +157,13 @@ export class ObjectWriter {
     const { metrics, settings, beforeWrite } = this.#options;
     const expired = applyParts.filter((part) => this.#parts[part].expire(settings().resyncInterval));
     if (expired.length > 0) this.#budget.reset();
-    const remote = this.#predecessor.isKnown ? undefined : await this.#meetPredecessor(signal);
+    const remote = this.#predecessor.isKnown ? undefined : await this.#readPredecessor(signal);
     if (!this.#predecessor.isKnown) return "done";
     const all = this.#contents();
-    const wishes = this.#wishes(all);
-    this.#merged = wishes.main.merged;
+    const desired = this.#desiredParts(all);
+    this.#merged = desired.main.merged;
     metrics.conflicts.set({ object: this.object }, this.#merged?.conflicts.length ?? 0);
-    const pending = applyParts.filter((part) => this.#isPending(part, wishes[part]));
+    const pending = applyParts.filter((part) => this.#isPending(part, desired[part]));
     const [part] = pending;
     metrics.quarantined.set({ object: this.object }, Object.keys(this.#quarantined()).length);
     if (!part) return "done";
@@ -174,28 +174,28 @@ export class ObjectWriter {
       for (const each of applyParts) this.#parts[each].forget();
       return "done";
     }
-    // Before the write: it is how the end of a Node's absence is learned.
+    // Started before the write, since it reports when a missing Node is created.
     this.#watch(target.resource, watchSignal);
     beforeWrite();
-    await this.#parts[part].write(target, wishes[part], all, signal);
-    if (pending.length === 1) this.#budget.took(all);
+    await this.#parts[part].write(target, desired[part], all, signal);
+    if (pending.length === 1) this.#budget.accepted(all);
     return pending.length > 1 ? "more" : "done";
   }
 
   /**
-   * Reads what agents before this one published, which comes before the first write. Where there is nothing to publish,
-   * a kind that is not served, or not to be read, is none of ours: the next resync looks again.
+   * Reads what earlier agent processes published, before the first write. If no plugin reports the kind, errors because
+   * it is not served or not readable are ignored until the next resync.
    */
-  async #meetPredecessor(signal: AbortSignal): Promise<RemoteObject | undefined> {
-    const isWanted = mergeObject(this.object, this.#options.contents()) !== undefined;
+  async #readPredecessor(signal: AbortSignal): Promise<RemoteObject | undefined> {
+    const isReported = mergeObject(this.object, this.#options.contents()) !== undefined;
     try {
       const remote = this.#remote(await this.#resolve(signal));
       const live = await remote.read(signal);
       for (const part of applyParts) this.#parts[part].saw(live);
-      this.#predecessor.meet(live, (contents) => this.#budget.publishable(contents).contents);
+      this.#predecessor.read(live, (contents) => this.#budget.publishable(contents).contents);
       return remote;
     } catch (error) {
-      if (!isWanted && notOurs.has(codeOf(error))) return undefined;
+      if (!isReported && ignorableIfUnused.has(codeOf(error))) return undefined;
       throw error;
     }
   }
@@ -210,25 +210,28 @@ export class ObjectWriter {
 
   #contents(): Contents {
     const { contents, held } = this.#budget.publishable(this.#options.contents());
-    for (const each of held) if (each.isNew) this.#reportHeld(each);
+    for (const each of held) if (each.isNew) this.#reportOversized(each);
     return this.#predecessor.addTo(contents);
   }
 
-  #reportHeld({ plugin, message }: HeldBack): void {
+  #reportOversized({ plugin, message }: OversizedContent): void {
     const { log, notify, metrics } = this.#options;
     const { object } = this;
-    metrics.heldBack.inc({ plugin });
+    metrics.oversized.inc({ plugin });
     log.error(
       { plugin, object, reason: message },
-      "a plugin's content is too large for the object: its last good content stays, the other plugins are published",
+      "content of a plugin is too large for the object and is quarantined; its last known good content stays published",
     );
-    notify("ReportTooLarge", `What plugin ${plugin} reports on ${object} is not published: ${message}`);
+    notify("ReportTooLarge", `The report of plugin ${plugin} for ${object} is not published: ${message}`);
   }
 
-  /** How long until contents that are held back may be tried, or kept ones released, milliseconds; infinite where there are none. */
-  heldFor(): number {
-    const held = applyParts.map((part) => this.#parts[part].quarantine.heldUntil);
-    const until = Math.min(...held, this.#predecessor.until);
+  /**
+   * Milliseconds until quarantined content is tried again, or the fields of an earlier agent process are removed;
+   * Infinity if there are neither.
+   */
+  nextRetryMs(): number {
+    const retries = applyParts.map((part) => this.#parts[part].quarantine.nextRetryAt);
+    const until = Math.min(...retries, this.#predecessor.until);
     return Math.max(until - this.#options.clock.monotonic(), 0);
   }
 
@@ -238,7 +241,7 @@ export class ObjectWriter {
     this.lastErrorCode = undefined;
   }
 
-  /** Records a failure; answers how long to wait before the next try, milliseconds. */
+  /** Records a failure. Returns the delay before the next attempt, milliseconds. */
   failed(error: unknown): number {
     const now = this.#options.clock.monotonic();
     this.lastError = messageOf(error);
@@ -246,11 +249,11 @@ export class ObjectWriter {
     this.changedAt ??= now;
     this.lastWriteAt = now;
     if (error instanceof ApiStatusError && error.code === "exhausted") this.#budget.shrink();
-    // Without its object a status has no place: the main part makes it anew.
+    // The status subresource needs the object; writing the main part creates it again.
     if (this.lastErrorCode === "notFound") this.#parts.main.applied = undefined;
     const asked = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
-    const wait = Math.max(this.#failures.next(), Math.min(asked, LONGEST_RETRY_AFTER_MS));
-    this.#isTold = asked > 0;
+    const wait = Math.max(this.#failures.next(), Math.min(asked, MAX_RETRY_AFTER_MS));
+    this.#hasRetryAfter = asked > 0;
     // Newer content is no reason to ask the server sooner again. A refusal of the content itself is one.
     if (isTransient(this.lastErrorCode)) this.pausedUntil = now + wait;
     return wait;
@@ -271,7 +274,7 @@ export class ObjectWriter {
     };
   }
 
-  /** Ends what the writer began by itself. */
+  /** Stops the writer's timers and waits for its watch to end. */
   async close(): Promise<void> {
     this.#ownership.close();
     await this.watching;
@@ -281,23 +284,23 @@ export class ObjectWriter {
     const refusals = applyParts.flatMap((part) => [...this.#parts[part].quarantine.refusals]);
     const refused = refusals.map(([plugin, { message }]) => [
       plugin,
-      `refused by the API server: ${message}`,
+      `rejected by the API server: ${message}`,
     ]);
     return Object.fromEntries([...refused, ...this.#budget.held]);
   }
 
-  // The parts differ in what they merge only while the server refuses something.
-  #wishes(all: Contents): Record<ApplyPart, Wish> {
-    const main = this.#parts.main.wish(all);
+  // Both parts merge the same contents unless one of them has quarantined content.
+  #desiredParts(all: Contents): Record<ApplyPart, DesiredPart> {
+    const main = this.#parts.main.desired(all);
     const contents = this.#parts.status.quarantine.filter(all);
-    if (contents !== main.contents) return { main, status: this.#parts.status.wish(all) };
+    if (contents !== main.contents) return { main, status: this.#parts.status.desired(all) };
     return { main, status: { ...main, desired: desiredOf(main.merged, "status") } };
   }
 
-  #isPending(part: ApplyPart, { merged, desired: { text } }: Wish): boolean {
+  #isPending(part: ApplyPart, { merged, desired: { text } }: DesiredPart): boolean {
     const { applied, owns } = this.#parts[part];
     if (applied !== undefined) return text !== applied;
-    // The status can only be written to an object that is there; the main part makes it.
+    // The status can only be written to an existing object, which writing the main part creates.
     if (part === "main" && merged && !this.#isNode) return true;
     return text !== "" || owns;
   }
@@ -323,19 +326,19 @@ export class ObjectWriter {
     this.watchHealth = watcher.healthCheck();
     this.watching = watcher.run(signal).catch((error) => {
       if (!signal.aborted)
-        log.error({ err: error, object: this.object }, "watch of a published object ended");
+        log.error({ err: error, object: this.object }, "watch of a published object failed");
     });
   }
 
   #saw(object: KubeObject | undefined): void {
     this.#ownership.saw(object);
-    // A Node that went and came back ends the waiting for it.
+    // A recreated Node ends the wait for it.
     if (this.#isNode && object && this.lastErrorCode === "notFound") this.#wake();
   }
 
-  // The server answers again: a wait for that ends, unless the server itself said how long.
+  // The server responds again: the next attempt is made now, unless the server requested a delay.
   #reached(): void {
-    if (this.#isTold || this.lastErrorCode === undefined || !isTransient(this.lastErrorCode)) return;
+    if (this.#hasRetryAfter || this.lastErrorCode === undefined || !isTransient(this.lastErrorCode)) return;
     this.pausedUntil = Number.NEGATIVE_INFINITY;
     this.#wake();
   }
@@ -343,18 +346,15 @@ export class ObjectWriter {
   #repair({ parts, fields, others }: OwnershipLoss): void {
     const { clock, log, metrics, notify } = this.#options;
     for (const { path, writers } of this.#contests.note(fields, others)) {
-      const by = writers.join(", ") || "a client that is not recorded";
-      log.warn(
-        { object: this.object, path, writers },
-        "a published field is written by another client again and again",
-      );
+      const by = writers.join(", ") || "an unknown client";
+      log.warn({ object: this.object, path, writers }, "another client writes a published field repeatedly");
       notify(
         "FieldContested",
-        `${path} of ${this.object} is also written by ${by}, and put back again and again`,
+        `${path} of ${this.object} is also written by ${by}; the agent restores its value each time`,
       );
     }
     metrics.repairs.inc({ object: this.object });
-    log.info({ object: this.object, parts }, "another client changed published fields: applying them again");
+    log.info({ object: this.object, parts }, "another client changed published fields, applying them again");
     for (const part of parts) this.#parts[part].applied = undefined;
     this.changedAt ??= clock.monotonic();
     this.#wake();

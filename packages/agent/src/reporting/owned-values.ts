@@ -2,7 +2,7 @@ import type { KubeObject, ManagedFieldsEntry } from "@nodekeeper/core/kube";
 import { type ApplyPart, applyParts } from "./bodies.ts";
 import { isObject, type Json, type JsonObject, sameJson } from "./json.ts";
 
-/** The field set that `manager` has applied in one part of a live object, as fieldsV1; undefined where it owns nothing. */
+/** The fieldsV1 set that `manager` has applied in one part of a live object; undefined if it owns nothing. */
 export function appliedFields(object: KubeObject, manager: string, part: ApplyPart): JsonObject | undefined {
   const subresource = part === "status" ? "status" : undefined;
   const isOurs = (entry: ManagedFieldsEntry) =>
@@ -13,13 +13,13 @@ export function appliedFields(object: KubeObject, manager: string, part: ApplyPa
   return isObject(fields) ? fields : undefined;
 }
 
-/** The same as text: equal when the sets are; empty where it owns nothing. */
+/** The same set serialized: equal if the sets are equal, empty if it owns nothing. */
 export function ownedFields(object: KubeObject, manager: string, part: ApplyPart): string {
   const fields = appliedFields(object, manager, part);
   return fields ? JSON.stringify(fields) : "";
 }
 
-/** The values of all fields that `manager` has applied, in the shape of the object. */
+/** The values of all fields applied by `manager`, in the shape of the object. */
 export function ownedValues(object: KubeObject, manager: string): JsonObject {
   const values: JsonObject = {};
   for (const part of applyParts) {
@@ -31,8 +31,8 @@ export function ownedValues(object: KubeObject, manager: string): JsonObject {
 }
 
 /**
- * What a field set of managedFields picks out of a value. `f:` names a member, `k:` an item by its keys, `v:` an item
- * of a set, and `.` the container itself: https://kubernetes.io/docs/reference/using-api/server-side-apply/
+ * Selects the fields of a fieldsV1 set from a value. `f:` is a member, `k:` a list item by its keys, `v:` an item of a
+ * set, and `.` the map or list itself: https://kubernetes.io/docs/reference/using-api/server-side-apply/
  */
 function select(value: Json, fields: JsonObject): Json | undefined {
   const elements = Object.keys(fields).filter((element) => element !== ".");

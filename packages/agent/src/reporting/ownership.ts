@@ -11,22 +11,23 @@ const BELIEVE_AFTER_MS = 400;
 export interface OwnershipOptions {
   fieldManager: string;
   clock: Clock;
-  /** Another client changed or removed fields of these parts. */
+  /** Called when another client changed or removed fields. */
   onLost: (loss: OwnershipLoss) => void;
 }
 
-/** What another client took. */
+/** Fields changed or removed by another client. */
 export interface OwnershipLoss {
   parts: readonly ApplyPart[];
-  /** Field sets, as fieldsV1. */
+  /** Field sets in fieldsV1 format, one for each part. */
   fields: readonly JsonObject[];
-  /** What the object's managedFields say of others. */
+  /** managedFields entries of other field managers. */
   others: readonly ManagedFieldsEntry[];
 }
 
 /**
- * Watches over the fields that we own of one object: compares the field sets of our managedFields entries as the
- * server keeps them with those it answered to our last writes. Who changes a field of ours takes it from our set.
+ * Detects changes by other clients to the fields that the agent owns in one object. It compares the agent's
+ * managedFields entries in watch events with those in the responses to its last writes: a client that changes a field
+ * removes it from the agent's set.
  */
 export class Ownership {
   readonly #options: OwnershipOptions;
@@ -41,12 +42,12 @@ export class Ownership {
     this.#repairs = new RepairPace(options.clock, retryPolicies.objectRepair);
   }
 
-  /** Takes the server's answer to a write of ours. */
+  /** Records the response to a write of the agent. */
   wrote(part: ApplyPart, answer: KubeObject): void {
     this.#expected.set(part, ownedFields(answer, this.#options.fieldManager, part));
   }
 
-  /** Takes the object as the watch tells it; undefined: it is gone. */
+  /** Records the object from a watch event; undefined if it was deleted. */
   saw(object: KubeObject | undefined): void {
     const { fieldManager, clock } = this.#options;
     this.#seen = new Map(
@@ -54,15 +55,15 @@ export class Ownership {
     );
     this.#others = (object?.metadata.managedFields ?? []).filter(({ manager }) => manager !== fieldManager);
     if (this.#timer || this.#lost().length === 0) return;
-    this.#timer = clock.after(BELIEVE_AFTER_MS + this.#repairs.delayMs, () => this.#judge());
+    this.#timer = clock.after(BELIEVE_AFTER_MS + this.#repairs.delayMs, () => this.#check());
   }
 
-  /** Ends a judgement that is due. */
+  /** Cancels a pending check. */
   close(): void {
     this.#timer?.cancel();
   }
 
-  #judge(): void {
+  #check(): void {
     this.#timer = undefined;
     const lost = this.#lost();
     if (lost.length === 0) return;

@@ -10,38 +10,38 @@ import { Quarantine } from "./quarantine.ts";
 import type { RemoteObject } from "./remote-object.ts";
 import { ownsTaintList, taintsOf } from "./taints.ts";
 
-/** What plugins report, by plugin. */
+/** Contents by plugin. */
 export type Contents = ReadonlyMap<string, PluginContent>;
 
-/** What plugins want of one part. */
-export interface Wish {
+/** The desired content of one part and the contents it was merged from. */
+export interface DesiredPart {
   contents: Contents;
   merged: MergedObject | undefined;
   desired: Desired;
 }
 
-/** What is told of writes. */
+/** Callbacks for writes. */
 export interface WriteListener {
-  /** The server is about to be asked. */
+  /** Called before a request is sent. */
   onTry(): void;
   onWritten(part: ApplyPart, answer: KubeObject): void;
 }
 
-/** Writes one part of one object, and remembers what it wrote. */
+/** Writes one part of one object, and tracks what the server has. */
 export class PartWriter {
   readonly part: ApplyPart;
   readonly quarantine: Quarantine;
   readonly #object: string;
   readonly #options: PublisherOptions;
   readonly #listener: WriteListener;
-  /** The text of `Desired` of the last good write; undefined: not known to be there. */
+  /** `Desired.text` of the last successful write; undefined if the server's state is unknown. */
   applied: string | undefined;
-  // Monotonic.
+  // Monotonic time.
   #appliedAt = Number.NEGATIVE_INFINITY;
-  // As the server last answered: what no plugin reports any more is to be removed.
+  // Whether the server's last response contained fields of the agent, to be removed if no plugin reports them.
   #owns = false;
   #ownsTaints = false;
-  // The contents as they are recorded that stand in for refused ones.
+  // Last known good contents of quarantined plugins, as stored in the state database.
   #recorded: Contents = new Map();
 
   constructor(part: ApplyPart, object: string, options: PublisherOptions, listener: WriteListener) {
@@ -52,20 +52,20 @@ export class PartWriter {
     this.quarantine = new Quarantine(options.clock);
   }
 
-  /** Whether the server holds fields of this part that the agent, or one before it, has applied. */
+  /** Whether the server has fields of this part that this or an earlier agent process applied. */
   get owns(): boolean {
     return this.#owns;
   }
 
-  /** Takes note of what the server says is the agent's; undefined: there is no object. */
+  /** Records which fields of the object the agent owns; undefined if the object does not exist. */
   saw(live: KubeObject | undefined): void {
     const { fieldManager } = this.#options;
     this.#owns = live !== undefined && ownedFields(live, fieldManager, this.part) !== "";
     this.#ownsTaints = this.part === "main" && live !== undefined && ownsTaintList(live, fieldManager);
   }
 
-  /** Takes over what a predecessor published instead of contents that the server refused. */
-  restoreStandIns(messages: ReadonlyMap<string, Uint8Array>): void {
+  /** Restores the last known good contents of quarantined plugins, as messages by plugin. */
+  restoreLastGood(messages: ReadonlyMap<string, Uint8Array>): void {
     const contents = new Map<string, PluginContent>();
     const { policies, log } = this.#options;
     for (const [plugin, message] of messages) {
@@ -74,7 +74,7 @@ export class PartWriter {
       } catch (error) {
         log.warn(
           { err: error, plugin, object: this.#object },
-          "a plugin's last good content can't be read back from the state",
+          "failed to restore a plugin's last known good content from the state database",
         );
       }
     }
@@ -82,7 +82,7 @@ export class PartWriter {
     this.quarantine.accept(contents);
   }
 
-  /** What was applied longer ago is not known to be there any more, milliseconds. Gives whether that is so just now. */
+  /** Marks the server's state as unknown if the last write is older than `afterMs`. Returns whether it did. */
   expire(afterMs: number): boolean {
     if (this.applied === undefined || this.#options.clock.monotonic() - this.#appliedAt < afterMs)
       return false;
@@ -90,46 +90,47 @@ export class PartWriter {
     return true;
   }
 
-  wish(all: Contents): Wish {
+  /** Computes the desired content from all plugins' contents, without quarantined ones. */
+  desired(all: Contents): DesiredPart {
     const contents = this.quarantine.filter(all);
     const merged = mergeObject(this.#object, contents);
     return { contents, merged, desired: desiredOf(merged, this.part) };
   }
 
-  /** Writes the wish. Where the server refuses it for some plugins' contents, those are left out. */
-  async write(remote: RemoteObject, first: Wish, all: Contents, signal: AbortSignal): Promise<void> {
-    let wish = first;
+  /** Writes the desired content. If the server rejects it, the plugins responsible are quarantined and it is retried. */
+  async write(remote: RemoteObject, first: DesiredPart, all: Contents, signal: AbortSignal): Promise<void> {
+    let part = first;
     try {
-      await this.#apply(remote, wish.desired, signal);
+      await this.#apply(remote, part.desired, signal);
     } catch (error) {
-      if (codeOf(error) !== "invalid" || !wish.merged) throw error;
-      if (!(await this.#isolate(remote, all, wish.merged.plugins, signal))) throw error;
-      this.#recordStandIns();
-      wish = this.wish(all);
-      await this.#apply(remote, wish.desired, signal);
+      if (codeOf(error) !== "invalid" || !part.merged) throw error;
+      if (!(await this.#isolate(remote, all, part.merged.plugins, signal))) throw error;
+      this.#saveLastGood();
+      part = this.desired(all);
+      await this.#apply(remote, part.desired, signal);
     }
-    this.quarantine.accept(wish.contents);
-    this.#recordStandIns();
+    this.quarantine.accept(part.contents);
+    this.#saveLastGood();
   }
 
-  /** The object is not there, and nothing is to be published of it. */
+  /** Records that the object does not exist and has no desired content. */
   forget(): void {
     this.saw(undefined);
-    this.#took("");
+    this.#applied("");
   }
 
   async #apply(remote: RemoteObject, { fields, text }: Desired, signal: AbortSignal): Promise<void> {
     this.#listener.onTry();
     const ownsTaints = this.#ownsTaints;
-    // An answer that is lost on its way says nothing about what the server has taken.
+    // If the response is lost, the server may have applied the taints.
     this.#ownsTaints ||= this.part === "main" && taintsOf(fields).length > 0;
     const answer = await remote.apply({ part: this.part, fields, ownsTaints }, signal);
     this.saw(answer);
     this.#listener.onWritten(this.part, answer);
-    this.#took(text);
+    this.#applied(text);
   }
 
-  #took(text: string): void {
+  #applied(text: string): void {
     this.applied = text;
     this.#appliedAt = this.#options.clock.monotonic();
   }
@@ -150,32 +151,35 @@ export class PartWriter {
       const reason = this.quarantine.refusals.get(plugin)?.message ?? "";
       log.error(
         { plugin, object, reason },
-        "API server refuses a plugin's content: its last good content stays, the other plugins are published",
+        "API server rejected the content of a plugin, which is quarantined; its last known good content stays published",
       );
-      notify("ReportRefused", `The API server refuses what plugin ${plugin} reports on ${object}: ${reason}`);
+      notify(
+        "ReportRefused",
+        `The API server rejected the report of plugin ${plugin} for ${object}: ${reason}`,
+      );
     }
     return found.length > 0;
   }
 
-  // Without them an agent that starts anew would withdraw the fields of a plugin whose newer content is refused.
-  #recordStandIns(): void {
-    const standIns = this.quarantine.standIns;
-    const isSame = [...standIns].every(([plugin, content]) => this.#recorded.get(plugin) === content);
-    if (isSame && standIns.size === this.#recorded.size) return;
+  // Without these, a restarted agent would withdraw the published fields of a quarantined plugin.
+  #saveLastGood(): void {
+    const lastGood = this.quarantine.lastGood;
+    const isSame = [...lastGood].every(([plugin, content]) => this.#recorded.get(plugin) === content);
+    if (isSame && lastGood.size === this.#recorded.size) return;
     const messages = new Map<string, Uint8Array>();
-    for (const [plugin, { fields }] of standIns) {
+    for (const [plugin, { fields }] of lastGood) {
       const ofObject = fields.filter(({ object }) => object === this.#object);
       messages.set(plugin, encodeContent({ fields: ofObject, problems: [] }));
     }
-    this.#recorded = standIns;
+    this.#recorded = lastGood;
     const { store, log } = this.#options;
     try {
       store.saveStandIns(this.#object, this.part, messages);
     } catch (error) {
-      // The reporter checkpoint's health check reports a disk that is full.
+      // A full disk is reported by the health check of the reporter checkpoint.
       log.warn(
         { err: error, object: this.#object },
-        "last good contents of refused plugins can't be recorded",
+        "failed to store the last known good contents of quarantined plugins",
       );
     }
   }

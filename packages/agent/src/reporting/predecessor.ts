@@ -6,23 +6,23 @@ import type { Contents } from "./part-writer.ts";
 import type { PublisherOptions } from "./publish-options.ts";
 import { pathsOf, publishedBefore, unclaimed } from "./unclaimed.ts";
 
-/** Stands for the earlier agent among plugins: none can have this name, and it sorts before all. */
+/** Name of the earlier agent process in the merge. It is not a valid plugin name, and sorts before all of them. */
 const PREDECESSOR = "(earlier agent)";
 
 /**
- * What agents before this one published of one object, by the word of the API server.
+ * The fields of one object that earlier agent processes published, as recorded in the object's managedFields.
  *
- * 1. A field that they applied and no known plugin reports is kept for the grace period of a lost plugin, counted from
- *    this agent's start: its plugin may come back, and state that is lost or old says nothing about it.
- * 2. As soon as a plugin reports the field, it is the plugin's alone.
- * 3. At the end of the grace period what is left is released.
+ * 1. A field that they applied and no plugin reports is kept for the plugin grace period, counted from this agent's
+ *    start: its plugin may register again, and the state database may have been lost or restored from a backup.
+ * 2. Once a plugin reports the field, only that plugin determines it.
+ * 3. At the end of the grace period the remaining fields are removed.
  */
 export class Predecessor {
   readonly #policy: KindPolicy;
   readonly #options: PublisherOptions;
   #content: PluginContent = noContent;
   #restored: Contents = new Map();
-  // Monotonic.
+  // Monotonic time.
   #startedAt = 0;
   #isKnown = false;
 
@@ -31,34 +31,34 @@ export class Predecessor {
     this.#options = options;
   }
 
-  /** Whether the object was read since the start. */
+  /** Whether the object has been read since the start. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
 
-  /** Monotonic milliseconds: when what is left is released; infinite where nothing is left. */
+  /** When remaining fields are removed, monotonic milliseconds; Infinity if there are none. */
   get until(): number {
     if (this.#content.fields.length === 0) return Number.POSITIVE_INFINITY;
     const { settings, returnMs } = this.#options;
     return this.#startedAt + Math.max(settings().pluginGracePeriod, returnMs);
   }
 
-  /** Where fields are kept of which no known plugin is the source. */
+  /** Paths of the remaining fields. */
   get unclaimed(): readonly string[] {
     return pathsOf(this.#content);
   }
 
-  /** @param restored contents of plugins as the state has them; what they cover has a known source */
+  /** @param restored the plugins' contents from the checkpoint; fields they contain are not unclaimed */
   start(restored: Contents): void {
     this.#startedAt = this.#options.clock.monotonic();
     this.#restored = restored;
   }
 
   /**
-   * Takes the object as it was before this agent's first write; undefined: there is none.
-   * @param publishable gives of contents what is published: what is held back covers nothing
+   * Reads the object as it was before this agent's first write; undefined if it does not exist.
+   * @param publishable returns the published part of contents: quarantined content claims no fields
    */
-  meet(live: KubeObject | undefined, publishable: (contents: Contents) => Contents): void {
+  read(live: KubeObject | undefined, publishable: (contents: Contents) => Contents): void {
     this.#isKnown = true;
     if (!live) return;
     const { fieldManager: manager, managedTaintPrefixes: managedPrefixes } = this.#options;
@@ -67,14 +67,16 @@ export class Predecessor {
     this.#restored = new Map();
     this.#claim(publishable(this.#options.contents()));
     if (this.#content.fields.length === 0) return;
-    this.#report("an earlier agent published fields that no known plugin reports: kept for the grace period");
+    this.#report(
+      "an earlier agent process published fields that no plugin reports; they are kept for the grace period",
+    );
   }
 
-  /** The contents with what is left of the earlier agent's. */
+  /** Adds the remaining fields of earlier agent processes to contents. */
   addTo(contents: Contents): Contents {
     this.#claim(contents);
     if (this.until <= this.#options.clock.monotonic()) {
-      this.#report("no plugin reported what an earlier agent had published: it is released");
+      this.#report("no plugin reported the fields published by an earlier agent process; they are removed");
       this.#keep(noContent);
     }
     if (this.#content.fields.length === 0) return contents;

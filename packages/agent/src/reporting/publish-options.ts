@@ -12,33 +12,33 @@ import type { PluginContent } from "./content.ts";
 import type { KindPolicy } from "./kinds.ts";
 import type { ReportingMetrics } from "./metrics.ts";
 
-/** Tells of something that happened to this node, as an Event: a reason in UpperCamelCase and a message. */
+/** Emits an Event about this node, with a reason in UpperCamelCase and a message. */
 export type Notify = (reason: string, message: string) => void;
 
-/** A watch of one object, and whether it works. */
+/** A watch of one object, with its health. */
 export interface ObjectWatch extends Runnable {
   healthCheck(): HealthCheck;
 }
 
 export interface PublisherOptions {
   client: KubeClient;
-  /** The name under which the client applies. */
+  /** Field manager of the client's applies. */
   fieldManager: string;
-  /** Makes a watch of one object by name; the publisher runs it. */
+  /** Creates a watch of one object by name. The publisher runs it. */
   watch: (resource: ApiResource, name: string, handler: WatchHandler) => ObjectWatch;
   store: ReporterStore;
-  /** Also the name of the CNR and of any other object that is published. */
+  /** Name of the Node, and of the CustomNodeResource and every other published object. */
   nodeName: string;
   policies: ReadonlyMap<string, KindPolicy>;
   contents: () => ReadonlyMap<string, PluginContent>;
-  /** How long plugins that run may take to be found and asked after the start, milliseconds. */
+  /** Startup grace period for running plugins to register again, milliseconds. */
   returnMs: number;
-  /** Called before each write; makes durable what it publishes. */
+  /** Called before each write, to persist the content it publishes. */
   beforeWrite: () => void;
-  /** Tells people who look at the node with kubectl. */
+  /** Emits Events about the Node. */
   notify: Notify;
   managedTaintPrefixes: readonly string[];
-  /** Milliseconds; read anew for each use. */
+  /** Live settings, read on each use. Milliseconds. */
   settings: () => { minWriteInterval: number; resyncInterval: number; pluginGracePeriod: number };
   clock: Clock;
   log: Logger;
@@ -46,7 +46,7 @@ export interface PublisherOptions {
   queueMetrics?: WorkQueueMetrics;
 }
 
-/** Refuses what can't be published as one object of this node. */
+/** Throws if a kind cannot be published as one object for this node. */
 export function checkResource(resource: ApiResource | undefined, object: string): ApiResource {
   if (!resource) {
     throw new NodekeeperError(

@@ -158,7 +158,7 @@ function specOf(object: KubeObject | undefined): Record<string, unknown> {
 }
 
 describe("Publisher", () => {
-  it("creates, changes and empties the CNR, under one field manager", async () => {
+  it("creates, updates and empties the CNR with one field manager", async () => {
     const { say, object, eventually } = await setUp();
     say("a", message([properties("cpu"), resources("x.io/a", "1"), field("metadata", "labels", { l: "1" })]));
     await eventually(() => expect(object()?.status).toEqual({ resources: { capacity: { "x.io/a": "1" } } }));
@@ -193,7 +193,7 @@ describe("Publisher", () => {
     expect(object()?.metadata.resourceVersion).toBe(resourceVersion);
   });
 
-  it("writes bursts together, and the last value always", async () => {
+  it("combines bursts into one write, always with the last value", async () => {
     const { say, object, patches, eventually } = await setUp({ minWriteInterval: 100 });
     for (let value = 0; value <= 200; value++) {
       say("a", message([resources("x.io/a", String(value))]));
@@ -205,7 +205,7 @@ describe("Publisher", () => {
     expect(patches.length).toBeLessThan(12);
   });
 
-  it("keeps fields of others, and takes its own back from them", async () => {
+  it("keeps fields of other clients, and restores its own", async () => {
     const { say, object, server, eventually } = await setUp();
     say("a", message([resources("x.io/a", "1")]));
     await eventually(() => expect(object()?.status).toBeDefined());
@@ -219,7 +219,7 @@ describe("Publisher", () => {
     expect(object()?.metadata.labels).toEqual({ theirs: "1" });
   });
 
-  it("makes the CNR again when somebody deletes it", async () => {
+  it("recreates the CNR after another client deleted it", async () => {
     const { say, object, server, eventually } = await setUp();
     say("a", message([properties("cpu"), resources("x.io/a", "1")]));
     await eventually(() => expect(object()?.status).toBeDefined());
@@ -230,7 +230,7 @@ describe("Publisher", () => {
     expect(specOf(object())).toEqual({ nodeResourceProperties: [{ propertyName: "cpu" }] });
   });
 
-  it("keeps taints that others set, and removes its own alone", async () => {
+  it("keeps taints of other clients, and removes only its own", async () => {
     const { say, object, server, eventually } = await setUp();
     const taint = (key: string) => ({ key, effect: "NoSchedule", qosLevel: "shared_cores" });
     server.store.put({
@@ -243,7 +243,7 @@ describe("Publisher", () => {
     await eventually(() => expect(specOf(object()).taints).toEqual([taint("theirs"), taint("ours")]));
     say("a", message([field("spec", "Taints", [taint("ours-2")])]));
     await eventually(() => expect(specOf(object()).taints).toEqual([taint("theirs"), taint("ours-2")]));
-    // The list stays ours, with others' taints in it: later writes must not give it up.
+    // The agent still owns the list with the other clients' taints: later writes must not omit it.
     for (const property of ["cpu", "memory"]) {
       say("a", message([properties(property)]));
       await eventually(() =>
@@ -253,7 +253,7 @@ describe("Publisher", () => {
     }
   });
 
-  it("waits for a Node instead of making one, then writes what a Node may have", async () => {
+  it("waits for a Node instead of creating one, then writes the allowed fields", async () => {
     const { say, server, publisher, eventually } = await setUp();
     const capacity = field("status", "Capacity", { "x.io/a": "1", cpu: "99" });
     say("a", message([field("metadata", "labels", { "x.io/l": "1" }), capacity], node));
@@ -267,7 +267,7 @@ describe("Publisher", () => {
     expect(written()?.metadata.labels).toMatchObject({ "x.io/l": "1", "kubernetes.io/hostname": "n1" });
   });
 
-  it("leaves out a plugin whose content the server refuses, and publishes the others", async () => {
+  it("quarantines a plugin whose content the server rejects, and publishes the others", async () => {
     const { say, object, publisher, notices, eventually } = await setUp({
       refuse: (body) => body.includes("poison"),
     });
@@ -289,7 +289,7 @@ describe("Publisher", () => {
     await eventually(() => expect(publisher.status()[0]?.quarantined).toEqual({}));
   });
 
-  it("says which kind is not served, publishes the others, and fails its health check", async () => {
+  it("names the kind that is not served, publishes the others, and fails its health check", async () => {
     const { say, object, publisher, eventually } = await setUp();
     say("a", message([field("spec", "x", 1)], absent));
     say("b", message([resources("x.io/a", "1")]));
@@ -303,7 +303,7 @@ describe("Publisher", () => {
     });
   });
 
-  it("gets the newest content through once the server is well again", async () => {
+  it("writes the newest content once the server recovers", async () => {
     const { say, object, publisher, setFaults, patches, eventually } = await setUp();
     const answers: Fault[] = [
       { status: 500, body: { message: "boom" } },
@@ -323,7 +323,7 @@ describe("Publisher", () => {
     expect(patches).toHaveLength(2);
   });
 
-  it("fails its health check at once where a right is missing, and names it", async () => {
+  it("fails its health check immediately if a permission is missing, and names it", async () => {
     const { say, publisher, eventually } = await setUp({
       faults: ({ method }) =>
         method === "PATCH"
@@ -339,7 +339,7 @@ describe("Publisher", () => {
     );
   });
 
-  it("removes after a restart what a predecessor published and nobody says any more", async () => {
+  it("removes after a restart the fields of an earlier agent that no plugin reports", async () => {
     const first = await setUp();
     first.say("a", message([properties("cpu"), resources("x.io/a", "1")]));
     await first.eventually(() => expect(first.object()?.status).toBeDefined());
@@ -349,7 +349,7 @@ describe("Publisher", () => {
     await second.eventually(() => expect(specOf(second.object())).toEqual({}));
   });
 
-  it("removes also what a predecessor wrote without learning that it had", async () => {
+  it("also removes fields of an earlier agent that never received the response", async () => {
     const first = await setUp({ losesAnswers: true });
     first.say("a", message([properties("cpu")]));
     await first.eventually(() => expect(specOf(first.object())).not.toEqual({}));

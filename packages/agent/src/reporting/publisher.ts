@@ -2,13 +2,13 @@ import { codeOf, type HealthResult, isNonRetryable, type Runnable, WorkQueue } f
 import { type ObjectStatus, ObjectWriter } from "./object-writer.ts";
 import type { PublisherOptions } from "./publish-options.ts";
 
-// An object that can't be written for longer makes the agent not ready.
-const PATIENCE_MS = 60_000;
+// The readiness check fails if an object could not be written for longer.
+const UNHEALTHY_AFTER_MS = 60_000;
 const WORKERS = 4;
 
 /**
- * Keeps the API server in step with what plugins say: one object for each kind, written by server-side apply when
- * something changed, at most once per `minWriteInterval`, newest content first, tried again until it is there.
+ * Publishes the plugins' contents: one object for each kind, written by server-side apply when its content changed, at
+ * most once per `minWriteInterval`, always with the newest content, and retried until it succeeds.
  */
 export class Publisher implements Runnable {
   readonly name = "reporting-publisher";
@@ -28,7 +28,7 @@ export class Publisher implements Runnable {
     });
   }
 
-  /** Says that the contents of these objects (`kindKey`) may have changed. */
+  /** Marks objects (`kindKey`) whose content may have changed. */
   touch(objects: Iterable<string>): void {
     const { clock } = this.#options;
     for (const object of objects) {
@@ -42,14 +42,14 @@ export class Publisher implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     const { store, policies, contents } = this.#options;
-    // Every kind: what an agent before this one published is to be found also where no plugin reports anything.
+    // All kinds, since an earlier agent process may have published objects that no plugin reports now.
     const restored = contents();
     for (const object of policies.keys()) this.#writer(object)?.start(restored);
     const ofPart = Map.groupBy(store.standIns(), ({ object, part }) => `${object} ${part}`);
-    for (const standIns of ofPart.values()) {
-      const { object, part } = standIns[0]!;
-      const messages = new Map(standIns.map(({ plugin, content }) => [plugin, content]));
-      this.#writer(object)?.restoreStandIns(part, messages);
+    for (const lastGood of ofPart.values()) {
+      const { object, part } = lastGood[0]!;
+      const messages = new Map(lastGood.map(({ plugin, content }) => [plugin, content]));
+      this.#writer(object)?.restoreLastGood(part, messages);
     }
     for (const object of this.#writers.keys()) this.#queue.add(object);
     await this.#queue.run(signal, WORKERS, (object, scope) => this.#sync(object, scope));
@@ -60,13 +60,13 @@ export class Publisher implements Runnable {
     return this.#inUse().map((writer) => writer.status());
   }
 
-  /** Fails while an object waits too long to be written, is refused, or is not watched. */
+  /** Fails while an object could not be written for a minute, needs an operator's action, or is not watched. */
   health(): HealthResult {
     const now = this.#options.clock.monotonic();
     const problems: string[] = [];
     for (const { object, changedAt, lastError, lastErrorCode, watchHealth } of this.#writers.values()) {
       const waited = changedAt === undefined ? 0 : now - changedAt;
-      if (lastError && (waited > PATIENCE_MS || isNonRetryable(lastErrorCode ?? "internal"))) {
+      if (lastError && (waited > UNHEALTHY_AFTER_MS || isNonRetryable(lastErrorCode ?? "internal"))) {
         problems.push(`${object} not written for ${Math.round(waited / 1000)} s: ${lastError}`);
       }
       const watch = watchHealth?.check();
@@ -84,7 +84,7 @@ export class Publisher implements Runnable {
     let writer = this.#writers.get(object);
     if (writer) return writer;
     const policy = this.#options.policies.get(object);
-    // A kind that is no longer configured: what was published stays until somebody removes it.
+    // A kind that is no longer configured: published fields stay until an operator removes them.
     if (!policy) return undefined;
     writer = new ObjectWriter(policy, this.#options, () => this.#queue.add(object));
     this.#writers.set(object, writer);
@@ -105,17 +105,14 @@ export class Publisher implements Runnable {
       const outcome = await writer.writeNext(signal, this.#signal ?? signal);
       const { minWriteInterval, resyncInterval } = settings();
       if (outcome === "more") this.#queue.addAfter(object, minWriteInterval);
-      else this.#queue.addAfter(object, Math.min(resyncInterval, writer.heldFor()));
+      else this.#queue.addAfter(object, Math.min(resyncInterval, writer.nextRetryMs()));
       writer.succeeded();
     } catch (error) {
       if (signal.aborted) return;
       const code = codeOf(error);
       const delayMs = writer.failed(error);
       metrics.writes.inc({ object, part: writer.writing, result: code });
-      log.warn(
-        { err: error, object, retryInMs: Math.round(delayMs) },
-        "object can't be published, will be tried again",
-      );
+      log.warn({ err: error, object, retryInMs: Math.round(delayMs) }, "failed to publish object, retrying");
       this.#queue.addAfter(object, delayMs);
     }
   }

@@ -3,26 +3,26 @@ import type { PluginContent } from "./content.ts";
 
 type Contents = ReadonlyMap<string, PluginContent>;
 
-/** A plugin's content that the API server does not take, and why. */
+/** A plugin's content that the API server rejected, and why. */
 export interface Refusal {
   content: PluginContent;
   message: string;
-  /** Monotonic milliseconds: newer content is not tried before. */
+  /** Monotonic milliseconds before which newer content is not tried. */
   until: number;
-  /** The same for this very content: the server's rules may have changed by then. */
+  /** The same for unchanged content; the server's rules may have changed by then. */
   recheckAt: number;
 }
 
 const RECHECK_MS = 600_000;
 
-/** The contents to publish of one part of an object, where the server refuses some. */
+/** Selects the contents to publish for one part of an object while the server rejects some of them. */
 export class Quarantine {
   readonly #clock: Clock;
   readonly #refusals = new Map<string, Refusal>();
   readonly #retries = new Map<string, Backoff>();
-  // What the server last took of each plugin: published instead while its newer content is refused.
+  // Last known good content of each plugin: published instead while its newer content is rejected.
   #accepted = new Map<string, PluginContent>();
-  #heldUntil = Number.POSITIVE_INFINITY;
+  #nextRetryAt = Number.POSITIVE_INFINITY;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -32,19 +32,19 @@ export class Quarantine {
     return this.#refusals;
   }
 
-  /** When the first content that the last `filter` held back is to be tried, monotonic milliseconds. */
-  get heldUntil(): number {
-    return this.#heldUntil;
+  /** When the first content quarantined by the last `filter` is tried again, monotonic milliseconds. */
+  get nextRetryAt(): number {
+    return this.#nextRetryAt;
   }
 
-  /** What is published instead of refused contents, by plugin. */
-  get standIns(): Contents {
+  /** Last known good contents of quarantined plugins, which are published instead. */
+  get lastGood(): Contents {
     return new Map([...this.#accepted].filter(([plugin]) => this.#refusals.has(plugin)));
   }
 
-  /** The contents with each refused one replaced by the last that was taken. New content is tried when its time comes. */
+  /** Replaces each quarantined content by the plugin's last known good one, unless a retry is due. */
   filter(contents: Contents): Contents {
-    this.#heldUntil = Number.POSITIVE_INFINITY;
+    this.#nextRetryAt = Number.POSITIVE_INFINITY;
     if (this.#refusals.size === 0) return contents;
     const filtered = new Map(contents);
     for (const [plugin, { content, until, recheckAt }] of this.#refusals) {
@@ -54,7 +54,7 @@ export class Quarantine {
         this.#refusals.delete(plugin);
         continue;
       }
-      this.#heldUntil = Math.min(this.#heldUntil, due);
+      this.#nextRetryAt = Math.min(this.#nextRetryAt, due);
       const accepted = this.#accepted.get(plugin);
       if (accepted) filtered.set(plugin, accepted);
       else filtered.delete(plugin);
@@ -62,16 +62,16 @@ export class Quarantine {
     return filtered;
   }
 
-  /** Remembers what the server took: an outcome of `filter`. */
+  /** Records contents that the server accepted: a result of `filter`. */
   accept(contents: Contents): void {
     this.#accepted = new Map(contents);
     for (const plugin of this.#retries.keys()) if (!this.#refusals.has(plugin)) this.#retries.delete(plugin);
   }
 
   /**
-   * Finds whose content the server refuses: plugins are added one by one in name order, and one that turns a good
-   * object into a refused one is quarantined; its last good content is tried in its place. `tryOut` asks the server
-   * without changing anything and throws as the write would. Answers the plugins found.
+   * Finds the plugins whose content the server rejects. Plugins are added one by one in name order; one whose content
+   * makes the server reject the object is quarantined, and its last known good content is tried in its place. `tryOut`
+   * is a dry run that throws as the write would. Returns the plugins found.
    */
   async isolate(
     contents: Contents,

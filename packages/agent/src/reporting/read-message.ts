@@ -11,13 +11,13 @@ export interface ReadMessageOptions {
   metrics: ReportingMetrics;
 }
 
-/** Takes the endpoint's last message as its content; what is wrong with it is counted, and logged when it is new. */
+/** Parses the endpoint's last message into its content. Problems are counted, and logged when they are new. */
 export function readMessage(endpoint: Endpoint, { policies, log, metrics }: ReadMessageOptions): void {
   const before = endpoint.content;
   try {
     endpoint.content = parseContent(decoded(endpoint.message!), policies, before);
   } catch (error) {
-    const message = `message can't be decoded: ${messageOf(error)}`;
+    const message = `failed to decode message: ${messageOf(error)}`;
     endpoint.content = { fields: before.fields, problems: [{ reason: "json", message }] };
   }
   const { problems } = endpoint.content;
@@ -26,7 +26,7 @@ export function readMessage(endpoint: Endpoint, { policies, log, metrics }: Read
   if (texts.length > 0 && texts.join() !== before.problems.map((problem) => problem.message).join()) {
     log.warn(
       { plugin: endpoint.name, problems: texts.slice(0, 5), count: texts.length },
-      "reporter plugin sent fields that are not taken",
+      "reporter plugin sent invalid fields, which are not published",
     );
   }
 }

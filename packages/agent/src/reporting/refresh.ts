@@ -1,24 +1,24 @@
 import type { Clock, Timer } from "@nodekeeper/core/lib";
 import type { Endpoint } from "./endpoint.ts";
 
-// Messages of one plugin that come closer together than this are read as one: only the last counts.
+// Of the messages that a plugin sends within this interval, only the last one is parsed.
 const REFRESH_MS = 20;
-// A plugin that floods with large messages costs about a tenth of the time, however long one takes to read.
-const REST_PER_COST = 10;
+// Pause after parsing a message, as a multiple of the time it took: limits a plugin to about a tenth of the CPU time.
+const PAUSE_PER_COST = 10;
 
 export interface RefreshOptions {
   clock: Clock;
-  /** Takes these endpoints' last messages as their contents. */
+  /** Parses an endpoint's last message into its content. */
   read: (endpoint: Endpoint) => void;
-  /** Called with the endpoints that are about to be read; gives what is called when they were. */
+  /** Called with the endpoints that are about to be parsed. The returned function is called afterwards. */
   around: (endpoints: ReadonlySet<Endpoint>) => () => void;
 }
 
-/** Decides when a plugin's new message is read: soon, but seldom where it is costly. Each plugin pays for itself. */
+/** Schedules the parsing of plugins' messages: within 20 ms, but less often for plugins whose messages take long. */
 export class Refresh {
   readonly #options: RefreshOptions;
   readonly #dirty = new Set<Endpoint>();
-  // Monotonic: an endpoint whose last message was costly is not read before.
+  // Monotonic time before which an endpoint is not parsed again.
   readonly #notBefore = new Map<Endpoint, number>();
   #lastAt = Number.NEGATIVE_INFINITY;
   #timer: { due: number; timer: Timer } | undefined;
@@ -27,7 +27,7 @@ export class Refresh {
     this.#options = options;
   }
 
-  /** The endpoint has a new message. */
+  /** Schedules an endpoint with a new message. */
   add(endpoint: Endpoint): void {
     this.#dirty.add(endpoint);
     this.#schedule(endpoint);
@@ -38,13 +38,13 @@ export class Refresh {
     this.#notBefore.delete(endpoint);
   }
 
-  /** Reads every new message that is not held back. */
+  /** Parses every new message whose endpoint is not paused. */
   now(): void {
     const { clock } = this.#options;
     this.#read(new Set([...this.#dirty].filter((each) => this.#due(each) <= clock.monotonic())));
   }
 
-  /** Reads all that is left, and ends. */
+  /** Parses all remaining messages and stops. */
   close(): void {
     this.#read(new Set(this.#dirty));
     this.#timer?.timer.cancel();
@@ -60,7 +60,7 @@ export class Refresh {
       const began = clock.monotonic();
       read(endpoint);
       const ended = clock.monotonic();
-      this.#notBefore.set(endpoint, ended + REST_PER_COST * (ended - began));
+      this.#notBefore.set(endpoint, ended + PAUSE_PER_COST * (ended - began));
       this.#dirty.delete(endpoint);
     }
     done();

@@ -6,16 +6,16 @@ import type { PublisherOptions } from "./publish-options.ts";
 import { keepForeignTaints, taintsOf } from "./taints.ts";
 import { withdrawal } from "./withdrawal.ts";
 
-/** A part of an object as the server is to hold it. */
+/** The desired content of a part, to be applied. */
 export interface PartWrite {
   part: ApplyPart;
-  /** Of `Desired`. */
+  /** `Desired.fields`. */
   fields: JsonObject;
-  /** Whether the list of taints may be the agent's on the server: what it does not apply of it is removed. */
+  /** Whether the agent may own the list of taints on the server, so that omitted taints would be removed. */
   ownsTaints: boolean;
 }
 
-/** One object at the API server, and what must be heeded when it is applied. */
+/** One object on the API server, with the special rules for applying to Nodes and taints. */
 export class RemoteObject {
   readonly resource: ApiResource;
   readonly #isNode: boolean;
@@ -27,7 +27,7 @@ export class RemoteObject {
     this.#options = options;
   }
 
-  /** The object as it is; undefined where there is none. */
+  /** Reads the object; undefined if it does not exist. */
   async read(signal: AbortSignal): Promise<KubeObject | undefined> {
     const { client, nodeName } = this.#options;
     try {
@@ -38,7 +38,7 @@ export class RemoteObject {
     }
   }
 
-  /** Applies a part; answers the object. Throws `notFound` for a Node that is not there: the agent makes none. */
+  /** Applies a part and returns the object. Throws `notFound` if the Node does not exist: the agent never creates one. */
   async apply(write: PartWrite, signal: AbortSignal): Promise<KubeObject> {
     const { client } = this.#options;
     const live = await this.#live(write, signal);
@@ -46,14 +46,14 @@ export class RemoteObject {
     return await client.apply(this.resource, this.#body(write, live), applyOptions(write.part, signal));
   }
 
-  /** Asks the server whether it would take the part, and changes nothing. Throws as `apply` would. */
+  /** Applies a part as a dry run. Throws as `apply` would. */
   async tryOut(write: PartWrite, signal: AbortSignal): Promise<void> {
     const body = this.#body(write, await this.#live(write, signal));
     const options = { ...applyOptions(write.part, signal), dryRun: true };
     await this.#options.client.apply(this.resource, body, options);
   }
 
-  // Read only where the write depends on it.
+  // Reads the live object only if the write depends on it.
   async #live({ fields, ownsTaints }: PartWrite, signal: AbortSignal): Promise<KubeObject | undefined> {
     if (!this.#isNode && !ownsTaints && taintsOf(fields).length === 0) return undefined;
     const live = await this.read(signal);
@@ -66,7 +66,7 @@ export class RemoteObject {
   #body({ fields, ownsTaints }: PartWrite, live: KubeObject | undefined): KubeObject {
     const { nodeName: name, fieldManager: manager, managedTaintPrefixes: managedPrefixes } = this.#options;
     const taints = taintsOf(fields);
-    // An apply would make a Node that went meanwhile. With a uid it fails instead.
+    // An apply would create a Node that was deleted in the meantime. With its UID the apply fails instead.
     const uid = this.#isNode ? live?.metadata.uid : undefined;
     const body = applyBody(this.resource, fields, { name, ...(uid ? { uid } : {}) });
     if (taints.length > 0 || ownsTaints) keepForeignTaints(body, live, taints, { manager, managedPrefixes });

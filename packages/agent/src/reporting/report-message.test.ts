@@ -34,7 +34,7 @@ describe("messages", () => {
   ])("of countless empty %s are not decoded", (_, bytes) => {
     const decode = vi.spyOn(GetReportContentResponse, "decode");
     onTestFinished(() => decode.mockRestore());
-    expect(() => decoded(bytes)).toThrow("it has more than 10000 contents and fields");
+    expect(() => decoded(bytes)).toThrow("the message has more than 10000 contents and fields");
     expect(decode).not.toHaveBeenCalled();
   });
 

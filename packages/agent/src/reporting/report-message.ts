@@ -5,10 +5,10 @@ import {
 import type { GroupVersionKind } from "@nodekeeper/core/kube";
 import { checkMessageSize } from "./message-size.ts";
 
-/** What a plugin sent: the bytes of one behind a socket, which mostly repeat the last; the message of an in-tree one. */
+/** A plugin's message: bytes from a socket, which usually equal the previous ones, or the object of an in-tree plugin. */
 export type ReportMessage = Uint8Array | GetReportContentResponse;
 
-/** Bytes of the values and names in it, about. */
+/** Approximate size of the names and values in a message, bytes. */
 export function sizeOf(message: ReportMessage): number {
   if (message instanceof Uint8Array) return message.length;
   let size = 0;
@@ -18,7 +18,7 @@ export function sizeOf(message: ReportMessage): number {
   return size;
 }
 
-/** Whether two messages say the same. One of bytes and one that is not count as different. */
+/** Whether two messages are equal. Bytes and an object count as different. */
 export function isSameMessage(a: ReportMessage, b: ReportMessage): boolean {
   if (a === b) return true;
   if (a instanceof Uint8Array || b instanceof Uint8Array) {
@@ -33,19 +33,19 @@ export function isSameMessage(a: ReportMessage, b: ReportMessage): boolean {
   );
 }
 
-/** The message itself. Throws `exhausted` for one of more parts than are worth decoding, and for bytes that are none. */
+/** Decodes a message. Throws `exhausted` for one with too many parts, and the reader's error for invalid bytes. */
 export function decoded(message: ReportMessage): GetReportContentResponse {
   if (!(message instanceof Uint8Array)) return message;
   checkMessageSize(message);
   return GetReportContentResponse.decode(message);
 }
 
-/** Its bytes, for the checkpoint. */
+/** Encodes a message, for the checkpoint. */
 export function encoded(message: ReportMessage): Uint8Array {
   return message instanceof Uint8Array ? message : GetReportContentResponse.encode(message).finish();
 }
 
-/** A message that stays as it is: bytes may be a small piece of a large buffer of the transport. */
+/** A message that can be retained: copies bytes, which may be a slice of a large transport buffer. */
 export function kept(message: ReportMessage): ReportMessage {
   return message instanceof Uint8Array ? Uint8Array.from(message) : message;
 }

@@ -6,23 +6,23 @@ import { dialUnix, fromGrpcError } from "@nodekeeper/core/grpc";
 import { createClient } from "nice-grpc";
 import type { ReportMessage } from "./report-message.ts";
 
-/** A reporter plugin that runs inside the agent. It sees the same calls as one behind a socket. */
+/** An in-tree reporter plugin. It has the same methods as reporterplugin.v1alpha1. */
 export interface ReporterSource {
   readonly name: string;
-  /** All the plugin has to say now. The caller sets a deadline by the signal. */
+  /** The plugin's current content. The signal aborts at the caller's deadline. */
   getReportContent(signal: AbortSignal): Promise<GetReportContentResponse>;
-  /** The content at once, then each time it changes, until the signal aborts. */
+  /** Yields the content immediately and after each change, until the signal aborts. */
   listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse>;
 }
 
-/** A plugin as the collector reads it. */
+/** The calls to a plugin that the collector makes. */
 export interface ContentSource {
   get(signal: AbortSignal): Promise<ReportMessage>;
   watch(signal: AbortSignal): AsyncIterable<ReportMessage>;
   close(): void;
 }
 
-/** Reads an in-tree plugin. */
+/** A source for an in-tree plugin. */
 export function inTreeSource(reporter: ReporterSource): ContentSource {
   return {
     get: (signal) => reporter.getReportContent(signal),
@@ -31,7 +31,7 @@ export function inTreeSource(reporter: ReporterSource): ContentSource {
   };
 }
 
-/** Reads a plugin that serves reporterplugin.v1alpha1 on a unix socket. */
+/** A source for a plugin that serves reporterplugin.v1alpha1 on a unix socket. */
 export function socketSource(endpoint: string, maxContentBytes: number): ContentSource {
   const channel = dialUnix(endpoint, { maxReceiveBytes: maxContentBytes });
   const client = createClient(rawReporterPlugin, channel);
@@ -57,7 +57,7 @@ export function socketSource(endpoint: string, maxContentBytes: number): Content
 const EMPTY = new Uint8Array();
 const passThrough = (bytes: Uint8Array) => bytes;
 
-// The service with its messages left as bytes.
+// The service definition with undecoded messages.
 const rawReporterPlugin = {
   getReportContent: rawMethod("GetReportContent", false),
   listAndWatchReportContent: rawMethod("ListAndWatchReportContent", true),

@@ -3,11 +3,11 @@ import { isObject, type Json, type JsonObject } from "./json.ts";
 import { OWN_TAINTS } from "./kinds.ts";
 import { appliedFields } from "./owned-values.ts";
 
-/** What tells the agent's own taints from others'. */
+/** Identifies the taints managed by the agent. */
 export interface TaintOwner {
-  /** The field manager. */
+  /** The agent's field manager. */
   manager: string;
-  /** Taints with these prefixes of their key are the agent's. */
+  /** Key prefixes of taints managed by the agent. */
   managedPrefixes: readonly string[];
 }
 
@@ -16,22 +16,22 @@ export function taintsOf({ spec }: JsonObject): JsonObject[] {
   return isObject(spec) && Array.isArray(spec.taints) ? spec.taints.filter(isObject) : [];
 }
 
-/** The taints of the live object that are provably the agent's. */
+/** The taints of the live object that are known to be the agent's. */
 export function ownTaints(live: KubeObject, owner: TaintOwner): JsonObject[] {
   const isOwn = ownership(live, owner);
   return taintsOf(live as unknown as JsonObject).filter(isOwn);
 }
 
-/** Whether the agent owns the list, that is, is the only one who keeps the taints in it, others' included. */
+/** Whether the agent owns the list of taints, and therefore must apply the taints of other clients too. */
 export function ownsTaintList(live: KubeObject, manager: string): boolean {
   const spec = appliedFields(live, manager, "main")?.["f:spec"];
   return isObject(spec) && "f:taints" in spec;
 }
 
 /**
- * Adds to the body all taints of the live object that are not provably the agent's, and the annotation that proves the
- * others. The live resourceVersion is sent along, so that a taint added meanwhile is not lost.
- * @param now the taints that plugins report
+ * Adds to the body all taints of the live object that are not known to be the agent's, and the annotation that lists the
+ * agent's. The live resourceVersion is included, so that a taint added in the meantime is not lost.
+ * @param now the taints reported by plugins
  */
 export function keepForeignTaints(
   body: KubeObject,
@@ -46,7 +46,7 @@ export function keepForeignTaints(
   );
   const taints = [...foreign, ...now];
   const spec = isObject(body.spec as Json) ? (body.spec as JsonObject) : {};
-  // With none left, the list is given up rather than owned empty.
+  // Without taints the list is omitted, so that the agent does not own an empty list.
   if (taints.length > 0) body.spec = { ...spec, taints };
   if (now.length > 0) {
     const annotations = { ...body.metadata.annotations, [OWN_TAINTS]: JSON.stringify([...reported].sort()) };
@@ -64,7 +64,7 @@ function ownership(
     proven.has(taintId(taint)) || managedPrefixes.some((prefix) => String(taint.key).startsWith(prefix));
 }
 
-// Another client that writes the annotation owns it from then on, and it proves nothing.
+// The annotation is trusted only while the agent's field manager owns it.
 function provenIds(live: KubeObject, manager: string): ReadonlySet<unknown> {
   const metadata = appliedFields(live, manager, "main")?.["f:metadata"];
   const owned = isObject(metadata) ? metadata["f:annotations"] : undefined;

@@ -27,7 +27,7 @@ const publishedIn = (live: KubeObject) =>
     publishedBefore(live, policy, owner).fields.map(({ part, name, value }) => [`${part}.${name}`, value]),
   );
 
-describe("what an earlier agent published", () => {
+describe("fields published by an earlier agent", () => {
   const leaf = {};
   it.each<[string, object, object, object]>([
     [
@@ -56,7 +56,7 @@ describe("what an earlier agent published", () => {
       { "f:status": { "f:names": { 'v:"b"': leaf } } },
       { "status.names": ["b"] },
     ],
-    ["nothing that is not there any more", { status: {} }, { "f:status": { "f:gone": leaf } }, {}],
+    ["no field that was deleted", { status: {} }, { "f:status": { "f:gone": leaf } }, {}],
   ])("is %s", (_, body, fields, expected) => {
     expect(publishedIn(liveWith(body, {}, fields))).toEqual(expected);
     expect(publishedIn(liveWith(body, {}, fields, "somebody"))).toEqual({});
@@ -84,18 +84,18 @@ describe("what an earlier agent published", () => {
       { "f:spec": { "f:taints": leaf } },
       ["nodekeeper.dev/hot"],
     ],
-    ["those of its prefixes where the annotation is no JSON", "{", owned, ["nodekeeper.dev/hot"]],
-    ["those of its prefixes where the annotation is no list", "7", owned, ["nodekeeper.dev/hot"]],
+    ["those of its prefixes if the annotation is not JSON", "{", owned, ["nodekeeper.dev/hot"]],
+    ["those of its prefixes if the annotation is not a list", "7", owned, ["nodekeeper.dev/hot"]],
   ])("is, of taints, %s", (_, annotation, fields, keys) => {
     const taints = publishedIn(liveWith(annotated(annotation), fields))["spec.taints"] as { key: string }[];
     expect(taints.map(({ key }) => key)).toEqual(keys);
   });
 });
 
-describe("what no plugin claims", () => {
+describe("unclaimed fields", () => {
   it.each<[string, Json, Json, Json | undefined]>([
-    ["all, where nothing is reported", { a: "1" }, null, { a: "1" }],
-    ["nothing, whatever the values", { a: "1" }, { a: "2" }, undefined],
+    ["all, if nothing is reported", { a: "1" }, null, { a: "1" }],
+    ["nothing, regardless of the values", { a: "1" }, { a: "2" }, undefined],
     [
       "other members of maps",
       { capacity: { a: "1", b: "1" } },
@@ -111,7 +111,7 @@ describe("what no plugin claims", () => {
     expect(unclaimed(content, merged).fields[0]?.value).toEqual(left);
   });
 
-  it("is other items of keyed lists, and what nobody reports within an item, with its keys", () => {
+  it("include items of keyed lists, and unreported fields of an item with its keys", () => {
     const zone = (name: string, ...consumers: string[]) => ({
       type: "Numa",
       name,
@@ -126,7 +126,7 @@ describe("what no plugin claims", () => {
     expect(pathsOf(left)).toEqual(["status.topologyZone[Numa/0]", "status.topologyZone[Numa/1]"]);
   });
 
-  it("is the same object while nothing is claimed", () => {
+  it("are the same object while no plugin reports any", () => {
     const content = contentOf(message([field("status", "resources", { a: "1" })]));
     expect(unclaimed(content, undefined)).toBe(content);
     expect(

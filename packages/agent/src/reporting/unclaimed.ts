@@ -10,8 +10,8 @@ import { ownTaints, type TaintOwner } from "./taints.ts";
 const parts: readonly Part[] = ["spec", "status", "metadata"];
 
 /**
- * The fields of a live object that this field manager has applied, as if a plugin reported them: what agents before
- * this one published, whatever is left of their state. Of taints, those that are provably the agent's.
+ * The fields of a live object that earlier agent processes published, in the form of a plugin's content: fields applied
+ * by the agent's field manager, and taints known to be the agent's.
  */
 export function publishedBefore(live: KubeObject, policy: KindPolicy, owner: TaintOwner): PluginContent {
   const values = ownedValues(live, owner.manager);
@@ -48,8 +48,8 @@ function ownPart(
 }
 
 /**
- * What of `content` is not in `merged`: the fields, members and list items of which no known plugin is the source.
- * The same object where nothing is covered.
+ * The part of `content` that is not in `merged`: fields, members and list items that no plugin reports. Returns
+ * `content` itself if `merged` contains none of it.
  */
 export function unclaimed(content: PluginContent, merged: MergedObject | undefined): PluginContent {
   if (!merged) return content;
@@ -89,7 +89,7 @@ function keysOf(item: JsonObject, keys: readonly string[]): JsonObject {
   return Object.fromEntries(keys.flatMap((key) => (item[key] === undefined ? [] : [[key, item[key]]])));
 }
 
-/** Where the content has something, for people: "status.capacity.example.com/gpus", "spec.taints[a/NoSchedule/]". */
+/** Paths in the content, for messages: "status.capacity.example.com/gpus", "spec.taints[a/NoSchedule/]". */
 export function pathsOf({ fields }: PluginContent): string[] {
   return fields.flatMap(({ part, name, value }) => {
     const path = `${part}.${name}`;

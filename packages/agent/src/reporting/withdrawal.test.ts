@@ -19,7 +19,7 @@ describe("withdrawal from a Node's status", () => {
   });
   const live = node({ fieldsV1: owned });
 
-  it("names each quantity that is no longer wished, and the Node it means", () => {
+  it("removes each quantity that is no longer desired, with the Node's UID", () => {
     const fields = { status: { capacity: { [fpgas]: "1" } } };
     expect(withdrawal(live, "nodekeeper", fields)).toEqual({
       metadata: { uid: "u" },
@@ -32,8 +32,12 @@ describe("withdrawal from a Node's status", () => {
   });
 
   it.each([
-    ["all is still wished", live, { capacity: { [gpus]: "1", [fpgas]: "1" }, allocatable: { [gpus]: "1" } }],
-    ["somebody else applied them", node({ fieldsV1: owned, manager: "other" }), {}],
+    [
+      "all are still desired",
+      live,
+      { capacity: { [gpus]: "1", [fpgas]: "1" }, allocatable: { [gpus]: "1" } },
+    ],
+    ["another client applied them", node({ fieldsV1: owned, manager: "other" }), {}],
     ["they were not applied", node({ fieldsV1: owned, operation: "Update" }), {}],
     ["they are not of the status", node({ fieldsV1: owned, subresource: "" }), {}],
     ["the entry is empty", node({}), {}],

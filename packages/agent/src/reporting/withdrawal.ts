@@ -5,17 +5,17 @@ import { appliedFields } from "./owned-values.ts";
 const maps = ["capacity", "allocatable"] as const;
 
 /**
- * The JSON merge patch that removes from a Node's status the quantities that `manager` has applied and `fields`
- * no longer has; undefined where there are none. An apply must not do it: when nobody else is recorded
- * as an owner within a map, giving up its last owned member removes the map whole. What the kubelet wrote as it created
- * the Node is recorded for nobody, so its cpu and memory would go along.
+ * The JSON merge patch that removes from a Node's status the quantities that `manager` has applied and `fields` no
+ * longer contains; undefined if there are none. An apply cannot remove them: if no other manager owns a member of a map,
+ * giving up the last owned member removes the whole map. Fields that the kubelet wrote when it created the Node have no
+ * owner, so its cpu and memory would be removed too.
  */
 export function withdrawal(live: KubeObject, manager: string, fields: JsonObject): JsonObject | undefined {
   const owned = member(appliedFields(live, manager, "status"), "f:status");
-  const wished = member(fields, "status");
+  const desired = member(fields, "status");
   const status: JsonObject = {};
   for (const map of maps) {
-    const kept = member(wished, map);
+    const kept = member(desired, map);
     const gone = Object.keys(member(owned, `f:${map}`))
       .filter((name) => name.startsWith("f:"))
       .map((name) => name.slice(2))
@@ -23,7 +23,7 @@ export function withdrawal(live: KubeObject, manager: string, fields: JsonObject
     if (gone.length > 0) status[map] = Object.fromEntries(gone.map((name) => [name, null]));
   }
   if (Object.keys(status).length === 0) return undefined;
-  // The uid keeps the patch from a successor of the same name.
+  // With the UID the patch fails for a recreated Node of the same name.
   return { metadata: { uid: live.metadata.uid ?? "" }, status };
 }
 

@@ -217,7 +217,7 @@ describe("rounds", () => {
     expect(await ask("rounds", "--records", "--follow")).toMatchObject({ status: 2 });
     expect(await cli("rounds", "--server", "127.0.0.1:1")).toMatchObject({
       status: 1,
-      err: expect.stringContaining("no agent answers at 127.0.0.1:1"),
+      err: expect.stringContaining("no agent responds at 127.0.0.1:1"),
     });
     expect(await cli("rounds", "--follow", "--server", "127.0.0.1:1")).toMatchObject({ status: 1 });
     const { status } = await fetch(`http://${address}/api/v1/eviction/rounds?since=-1`);

@@ -143,7 +143,7 @@ describe("rounds --follow", () => {
     await server.stop();
     expect(out.map((line) => JSON.parse(line).id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
     expect(between).toEqual([]);
-    expect(errors).toEqual([expect.stringMatching(/^nodekeeper: no agent answers at .*; trying again\n$/)]);
+    expect(errors).toEqual([expect.stringMatching(/^nodekeeper: no agent responds at .*; trying again\n$/)]);
     const [first, ...later] = asked.map((query) => new URLSearchParams(query).get("since"));
     expect(first).toBe(String(summary(0).at));
     expect(later.at(-1)).toBe(String(summary(6).at + 1));
@@ -193,7 +193,7 @@ describe("rounds --follow", () => {
       from: undefined,
     } as const;
     await expect(roundsCommand(options, plain, systemClock, new AbortController().signal)).rejects.toThrow(
-      /no agent answers/,
+      /no agent responds/,
     );
   });
 });

@@ -10,7 +10,7 @@ export interface HarnessOptions {
   settings?: Partial<LifecycleSettings>;
 }
 
-/** A generator on a runtime in memory and a clock that the test steps. */
+/** A generator with an in-memory runtime and a fake clock. */
 export function createHarness(options: HarnessOptions = {}) {
   const clock = options.clock ?? new FakeClock();
   const runtime = options.runtime ?? new MemoryRuntime(clock);
@@ -34,27 +34,27 @@ export function createHarness(options: HarnessOptions = {}) {
     runtime,
     registry,
     generator,
-    /** Starts the generator and lets its first relist come to its end. */
+    /** Starts the generator and completes its first relist. */
     async start(): Promise<void> {
       running = generator.run(controller.signal);
       await clock.step(0);
     },
-    /** Stops it and waits until nothing of it runs. */
+    /** Stops the generator and waits for it to end. */
     async stop(): Promise<void> {
       controller.abort(stopped("test is over"));
       await running;
     },
-    /** The events so far, as "type container", PodSync with the pod's UID. */
-    told(): string[] {
-      const told: string[] = [];
+    /** The emitted events as "type container", PodSync with the pod's UID. */
+    emitted(): string[] {
+      const emitted: string[] = [];
       for (let sequence = 1; sequence <= generator.events.last; sequence++) {
         const event = generator.events.get(sequence);
         if (event)
-          told.push(`${event.type.replace("Container", "")} ${event.container?.id ?? event.pod.uid}`);
+          emitted.push(`${event.type.replace("Container", "")} ${event.container?.id ?? event.pod.uid}`);
       }
-      return told;
+      return emitted;
     },
-    /** The log's lines with this message. */
+    /** Log lines with this message. */
     logged: (message: string) => lines.filter(({ msg }) => msg === message),
     async metric(name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
       const metric = await registry.getSingleMetric(`nodekeeper_lifecycle_${name}`)?.get();

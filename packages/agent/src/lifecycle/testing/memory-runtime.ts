@@ -27,10 +27,10 @@ interface MemoryPod {
 
 export type MemoryCall = "listPods" | "listPod" | "podStatus" | "version" | "hints";
 
-/** A runtime that lives in memory and does what a test tells it to, mischief included. */
+/** An in-memory runtime whose behaviour and faults a test can set. */
 export class MemoryRuntime implements Runtime {
   readonly pods = new Map<string, MemoryPod>();
-  /** How often each call was made. */
+  /** Number of calls by method. */
   readonly calls: Record<MemoryCall, number> = {
     listPods: 0,
     listPod: 0,
@@ -38,24 +38,24 @@ export class MemoryRuntime implements Runtime {
     version: 0,
     hints: 0,
   };
-  /** Called before each call is answered, with the pod's UID where it has one: may throw, or take its time. */
+  /** Called before each call returns, with the pod's UID if it has one: may throw or delay. */
   before: (call: MemoryCall, uid: string, signal: AbortSignal) => Promise<void> | void = () => {};
-  /** Called between reading the state and answering with it. */
+  /** Called between reading the state and returning it. */
   after: (call: MemoryCall, uid: string) => Promise<void> | void = () => {};
-  /** Changes what a list answers for a pod. */
+  /** Changes the pods that a list returns. */
   lie: (pod: Pod) => Pod | undefined = (pod) => pod;
-  /** What `hints` does: `none` throws unsupported, `off` ends at once. */
+  /** Behaviour of `hints`: `none` throws unsupported, `off` ends immediately. */
   events: "none" | "off" | "on" = "none";
   runtimeName = "memory";
   runtimeVersion = "1.0";
-  /** How many connections to it have come up. */
+  /** Number of connections made to it. */
   connected = 1;
   readonly #clock: Clock | undefined;
   #streams = new Set<{ queue: RuntimeHint[]; wake: () => void; end: unknown; ended: boolean }>();
   readonly #inFlight = new Set<CallInFlight>();
   #created = 0n;
 
-  /** @param clock where given, `latencyMs` is waited on it */
+  /** @param clock if given, `latencyMs` elapses on it */
   constructor(clock?: Clock) {
     this.#clock = clock;
   }
@@ -107,7 +107,7 @@ export class MemoryRuntime implements Runtime {
     return this.#streams.size;
   }
 
-  /** Waits on the runtime's clock, as a slow call would. */
+  /** Delays a call by the runtime's clock. */
   async delay(ms: number, signal: AbortSignal): Promise<void> {
     await this.#clock?.sleep(ms, signal);
   }

@@ -8,18 +8,18 @@ import { PluginManager, type PluginManagerOptions } from "../manager.ts";
 import type { PluginStatus } from "../status.ts";
 import type { PluginHandler, PluginRegistration } from "../types.ts";
 
-/** A folder of its own in the temp directory, and the way to remove it. */
+/** A new temporary directory, with a function that removes it. */
 export function temporaryFolder(): { path: string; remove: () => void } {
   const path = mkdtempSync(join(tmpdir(), "nkp-"));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** A handler that records its calls and does what a test tells it to. */
+/** A handler that records its calls and whose behaviour a test can set. */
 export class RecordingHandler implements PluginHandler {
   readonly type: string;
   readonly calls: string[] = [];
   readonly serving = new Map<string, PluginRegistration>();
-  /** Awaited by every register call. */
+  /** Awaited by every call of register. */
   onRegister: (registration: PluginRegistration) => Promise<void> | void = () => {};
 
   constructor(type = "ReporterPlugin") {
@@ -53,7 +53,7 @@ export interface ServedPlugin {
   path: string;
   notices: { pluginRegistered: boolean; error: string }[];
   infoCalls: number;
-  /** While above zero, a notice fails and lowers it. */
+  /** Number of next notifications that fail. */
   failNotices: number;
   close(): void;
 }
@@ -93,7 +93,7 @@ export async function servePlugin(
   return served;
 }
 
-/** A manager that runs, and what a test looks at. */
+/** A running manager with the state that tests inspect. */
 export interface RunningManager {
   manager: PluginManager;
   handler: RecordingHandler;

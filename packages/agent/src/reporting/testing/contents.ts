@@ -8,14 +8,14 @@ import { customNodeResource, kindPolicies } from "../kinds.ts";
 
 const types = { spec: FieldType.Spec, status: FieldType.Status, metadata: FieldType.Metadata };
 
-/** A field of a message, its value as JSON text or anything that becomes it. For tests. */
+/** Creates a field of a message for tests; the value is serialized as JSON. */
 export function field(part: keyof typeof types | number, fieldName: string, value: unknown) {
   const fieldType = typeof part === "number" ? (part as FieldType) : types[part];
   const text = value instanceof RawText ? value.text : JSON.stringify(value);
   return { fieldType, fieldName, value: new TextEncoder().encode(text) };
 }
 
-/** Text that stands in a field as it is, JSON or not. */
+/** Text that is used as a field's value verbatim. */
 export class RawText {
   readonly text: string;
   constructor(text: string) {
@@ -23,7 +23,7 @@ export class RawText {
   }
 }
 
-/** A message about one kind. */
+/** Creates a message with fields of one kind. */
 export function message(
   fields: ReturnType<typeof field>[],
   groupVersionKind: GroupVersionKind | undefined = customNodeResource,
@@ -31,7 +31,7 @@ export function message(
   return { content: [{ groupVersionKind, field: fields }] };
 }
 
-/** The content of a message, as an agent takes it that is configured for the additional kinds. */
+/** The validated content of a message, with the given additional kinds configured. */
 export function contentOf(
   response: GetReportContentResponse,
   previous?: PluginContent,

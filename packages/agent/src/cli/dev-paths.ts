@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
-/** As the command line gives them. */
+/** Options of `nodekeeper dev` as parsed from the command line. */
 export interface DevOptions {
   dataDir?: string;
   apiPort?: string;
@@ -10,16 +10,16 @@ export interface DevOptions {
   nodeName: string;
   agent: boolean;
   plugin: boolean;
-  /** When the sample eviction plugin has the first pod go: "5s" after it has seen pods. */
+  /** Delay from the first pods the sample eviction plugin receives to its first threshold met: "5s". */
   firstPressure: string;
-  /** Whether a container runtime is simulated; else the machine's own is looked for. */
+  /** Whether to simulate a container runtime; if false, the machine's own runtime is discovered. */
   simulatedRuntime: boolean;
   logLevel: string;
   verbose?: boolean;
 }
 
-/** Where the parts of a development cluster have their files. */
-export interface Place {
+/** Files and folders of a development cluster. */
+export interface DevPaths {
   folder: string;
   plugins: string;
   state: string;
@@ -29,12 +29,12 @@ export interface Place {
   /** Socket of the agent's API. */
   api: string;
   log: string;
-  /** Whether the folder goes when the command ends. */
+  /** Whether the folder is removed when the command ends. */
   isTemporary: boolean;
 }
 
-/** Makes the folder: the given one, else a temporary one. */
-export function makePlace(dataDir: string | undefined): Place {
+/** Creates `dataDir`, or a temporary folder if it is undefined, and returns the paths in it. */
+export function createDevPaths(dataDir: string | undefined): DevPaths {
   const folder = dataDir ? resolve(dataDir) : mkdtempSync(join(tmpdir(), "nodekeeper-"));
   const plugins = join(folder, "plugins_registry");
   mkdirSync(plugins, { recursive: true, mode: 0o700 });
