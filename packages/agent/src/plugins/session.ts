@@ -182,7 +182,7 @@ export class PluginSession implements Claimant {
     }
   }
 
-  // A wake-up is for the wait that is under way alone: what came before it has been acted on.
+  // A wake-up ends only the current wait: earlier ones have been handled.
   async #wait(ms: number, signal: AbortSignal): Promise<void> {
     this.#sleep.clear();
     await this.#sleep.wait(this.#context.clock, ms, signal);

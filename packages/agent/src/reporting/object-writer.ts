@@ -252,9 +252,9 @@ export class ObjectWriter {
     // The status subresource needs the object; writing the main part creates it again.
     if (this.lastErrorCode === "notFound") this.#parts.main.applied = undefined;
     const asked = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
-    const wait = Math.max(this.#failures.next(), Math.min(asked, MAX_RETRY_AFTER_MS));
+    const wait = Math.max(this.#failures.next(), Math.min(asked, LONGEST_RETRY_AFTER_MS));
     this.#hasRetryAfter = asked > 0;
-    // Newer content is no reason to ask the server sooner again. A refusal of the content itself is one.
+    // After these errors, changed content does not cause an earlier retry.
     if (isTransient(this.lastErrorCode)) this.pausedUntil = now + wait;
     return wait;
   }

@@ -5,8 +5,8 @@ import { lostFields } from "./contests.ts";
 import type { JsonObject } from "./json.ts";
 import { ownedFields } from "./owned-values.ts";
 
-// Our own write may be on its way through the watch: a difference is believed when it lasts.
-const BELIEVE_AFTER_MS = 400;
+// The watch event of the agent's own write may be delayed, so only a difference that lasts this long counts.
+const CONFIRM_AFTER_MS = 400;
 
 export interface OwnershipOptions {
   fieldManager: string;
@@ -55,7 +55,7 @@ export class Ownership {
     );
     this.#others = (object?.metadata.managedFields ?? []).filter(({ manager }) => manager !== fieldManager);
     if (this.#timer || this.#lost().length === 0) return;
-    this.#timer = clock.after(BELIEVE_AFTER_MS + this.#repairs.delayMs, () => this.#check());
+    this.#timer = clock.after(CONFIRM_AFTER_MS + this.#repairs.delayMs, () => this.#check());
   }
 
   /** Cancels a pending check. */
