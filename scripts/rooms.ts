@@ -24,6 +24,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     "policy",
     "pod-usage",
     "eviction",
+    "claims",
     "devices",
     "reporting",
     "plugins",

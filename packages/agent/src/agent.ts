@@ -17,8 +17,10 @@ import {
   runInOrder,
 } from "@nodekeeper/core/lib";
 import {
+  claimsOf,
   containerRuntime,
   deviceSettings,
+  driverHandler,
   type EvictionParts,
   evictionOf,
   inTreeReporters,
@@ -157,12 +159,23 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
         queueMetrics,
       })
     : undefined;
-  const devices = new DeviceSync({
+  const claims = claimsOf({
+    configuration: () => configuration,
+    database,
+    client,
+    onTaints: (driver) => devices.taintsChanged(driver),
+    clock,
+    log: log.child({ room: "claims" }),
+    registry,
+    queueMetrics,
+  });
+  const devices: DeviceSync = new DeviceSync({
     client,
     watch: (resource, selectors, handler) => new Watcher({ ...watching, ...selectors, resource, handler }),
     nodeName,
     settings: () => deviceSettings(configuration),
     notify: ({ type, reason, message }) => events.record({ type, reason, message, regarding }),
+    taints: (driver) => claims?.taints(driver),
     clock,
     log: log.child({ component: "devices" }),
     registry,
@@ -220,7 +233,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     foreignSockets: [configuration.api.socket, configuration.runtime.endpoint.replace("unix://", "")].filter(
       (path) => path !== "",
     ),
-    handlers: [reporters, devices.handler, ...(eviction ? [eviction.plugins] : [])],
+    handlers: [reporters, driverHandler(devices.handler, claims), ...(eviction ? [eviction.plugins] : [])],
     clock,
     log: log.child({ component: "plugins" }),
     registry,
@@ -252,6 +265,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     { name: "ReporterPublished", kind: "ready", check: () => publisher.health() },
     pluginManager.healthCheck(),
     ...devices.healthChecks(),
+    ...(claims ? [claims.healthCheck()] : []),
     ...(eviction?.checks ?? []),
     ...(lifecycle ? [lifecycle.healthCheck()] : []),
     ...(localApi ? [localApi.healthCheck()] : []),
@@ -264,6 +278,11 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
         listPlugins(pluginManager.list(), reporters.status(), publisher.status(), eviction?.plugins.status()),
     },
     { path: "devices", summary: "Drivers, their devices and slices.", handle: () => devices.status() },
+    {
+      path: "claims",
+      summary: "ResourceClaims by driver, and how the agent stands with the kubelet for each.",
+      handle: () => claims?.status() ?? [],
+    },
     ...(eviction ? evictionRoutes(eviction.queries) : []),
     { path: "objects", summary: "What is published to the API server.", handle: () => publisher.status() },
     { path: "configuration", summary: "The configuration the agent runs with.", handle: () => configuration },
@@ -300,6 +319,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
           publisher,
           reporters,
           devices,
+          ...(claims ? [claims] : []),
           ...(lifecycle ? [lifecycle] : []),
           ...(localApi ? [localApi] : []),
           ...(eviction?.parts ?? []),

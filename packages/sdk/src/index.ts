@@ -3,6 +3,19 @@ export { createLogger, type Logger } from "@nodekeeper/core/lib";
 export type { ActivePod } from "./active-pod.ts";
 export { contentOf, customNodeResource, type JsonValue, metadata, node, spec, status } from "./content.ts";
 export type {
+  AllocatedDevice,
+  ClaimToPrepare,
+  ClaimToUnprepare,
+  ContainerEdits,
+  DeviceConfiguration,
+  DeviceNode,
+  Hook,
+  Mount,
+  PreparedDevice,
+} from "./device-claim.ts";
+export { type DeviceDriverOptions, type DevicePool, serveDeviceDriver } from "./device-driver.ts";
+export type { DeviceHealth, Preparation } from "./device-services.ts";
+export type {
   EvictionCondition,
   NamedPod,
   PodsToEvict,
@@ -34,13 +47,10 @@ export type {
 } from "./lifecycle-model.ts";
 export type { Report } from "./run-report.ts";
 export {
-  type DeviceDriverOptions,
-  type DevicePool,
   type EvictionPlugin,
   type EvictionPluginOptions,
   type ReporterPlugin,
   type ReporterPluginOptions,
-  serveDeviceDriver,
   serveEvictionPlugin,
   serveReporterPlugin,
 } from "./serve.ts";

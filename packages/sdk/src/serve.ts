@@ -1,9 +1,4 @@
 import { EvictionPluginDefinition } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
-import {
-  type DeepPartial,
-  DeviceDriverDefinition,
-  type Pool,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
 import { RoundRequestsDefinition } from "@nodekeeper/core/gen/nodekeeper/eviction/v1alpha1/api.ts";
 import {
   type ReportContent,
@@ -14,7 +9,7 @@ import { type EvictionAnswers, evictionService } from "./eviction-service.ts";
 import { reportingKind } from "./reporting-kind.ts";
 import type { Report } from "./run-report.ts";
 import { type Plugin, type PluginOptions, ServedPlugin } from "./served-plugin.ts";
-import { deviceService, reporterService, roundRequestService } from "./services.ts";
+import { reporterService, roundRequestService } from "./services.ts";
 
 export interface ReporterPluginOptions extends PluginOptions {
   /** Yields everything the plugin has to say, again each time it changes. */
@@ -34,29 +29,6 @@ export function serveReporterPlugin(options: ReporterPluginOptions): ReporterPlu
     report: options.report,
     addService: (server, latest, stop) =>
       void server.add(ReporterPluginDefinition, reporterService(latest, stop)),
-  });
-  return new ServedPlugin(options, kind);
-}
-
-/** A pool of devices in the shape of resource.k8s.io/v1; what is left out is empty. */
-export type DevicePool = DeepPartial<Pool>;
-
-export interface DeviceDriverOptions extends PluginOptions {
-  /** Yields all pools with all devices, again each time something changes. No pool at all: there is no device. */
-  devices: Report<DevicePool>;
-}
-
-/**
- * Serves a driver's devices on a unix socket. The agent keeps ResourceSlices in step with them under the driver's
- * name, a DNS subdomain of at most 63 characters; the driver needs no access to the API server.
- */
-export function serveDeviceDriver(options: DeviceDriverOptions): Plugin {
-  const kind = reportingKind({
-    type: "DRAPlugin",
-    versions: ["nodekeeper.devices.v1alpha1"],
-    report: options.devices,
-    addService: (server, latest, stop) =>
-      void server.add(DeviceDriverDefinition, deviceService(latest, stop)),
   });
   return new ServedPlugin(options, kind);
 }

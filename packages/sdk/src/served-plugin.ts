@@ -1,19 +1,16 @@
-import { randomBytes } from "node:crypto";
-import { watch } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
-import { type OwnSocket, ownershipOf, placeSocket, removeSocket } from "@nodekeeper/core/grpc";
+import { KeptServer } from "@nodekeeper/core/grpc";
 import {
   type Clock,
   checkPluginName,
   childScope,
   type Logger,
-  NodekeeperError,
   silentLogger,
   stopped,
   systemClock,
 } from "@nodekeeper/core/lib";
-import { createServer, type Server } from "nice-grpc";
+import type { Server } from "nice-grpc";
 import { type RegistrationState, registrationService } from "./services.ts";
 
 /** What all plugins are served with. */
@@ -81,8 +78,6 @@ export class ServedPlugin implements Plugin {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #scope;
-  #server: Server | undefined;
-  #socket: OwnSocket | undefined;
 
   constructor(options: PluginOptions, kind: PluginKind) {
     this.#options = options;
@@ -109,84 +104,41 @@ export class ServedPlugin implements Plugin {
   }
 
   async #run(ready: PromiseWithResolvers<void>): Promise<void> {
-    const { signal } = this.#scope;
     const work = this.#kind.work?.(this.#parts);
     try {
       checkPluginName(this.#options.name);
-      await this.#serve();
-      ready.resolve();
-      while (!signal.aborted) await this.#keep(signal);
-    } catch (error) {
-      ready.reject(error);
-      this.#log.error({ err: error }, "plugin can't be served");
-      throw error;
+      const server = this.#server();
+      server.ready.then(ready.resolve, ready.reject);
+      await server.run(this.#scope.signal);
+    } catch (err) {
+      ready.reject(err);
+      this.#log.error({ err }, "plugin can't be served");
+      throw err;
     } finally {
       this.#scope.abort(stopped("plugin stopped"));
       this.#scope.release();
-      await this.#close();
       await work;
     }
   }
 
-  async #serve(): Promise<void> {
-    const { name } = this.#options;
-    const previous = this.#server;
-    const { maxRequestBytes } = this.#kind;
-    const server = createServer(
-      maxRequestBytes === undefined ? {} : { "grpc.max_receive_message_length": maxRequestBytes },
-    );
-    server.add(
-      RegistrationDefinition,
-      registrationService(name, this.#kind, (state) => this.#told(state)),
-    );
-    this.#kind.addService(server, this.#parts);
-    // Random, since one process may serve several plugins in the directory.
-    const hiddenName = `.${process.pid}-${randomBytes(4).toString("hex")}.sock`;
-    try {
-      this.#socket = await placeSocket(this.socketPath, hiddenName, this.#clock, async (path) => {
-        await server.listen(`unix:${path}`);
-      });
-    } catch (error) {
-      server.forceShutdown();
-      throw error;
-    }
-    this.#server = server;
-    previous?.forceShutdown();
-    this.#log.info({ socket: this.socketPath }, "serving");
-  }
-
-  /** Waits for an event in the folder, or the interval, then puts the socket back if it is gone. */
-  async #keep(signal: AbortSignal): Promise<void> {
-    await this.#folderChanged(signal);
-    if (signal.aborted || !this.#socket) return;
-    const ownership = await ownershipOf(this.#socket, this.#clock);
-    if (ownership === "ours") return;
-    if (ownership === "taken") {
-      throw new NodekeeperError("conflict", `another process took the socket ${this.socketPath}`);
-    }
-    this.#log.warn({ socket: this.socketPath }, "socket disappeared, serving again");
-    this.registration = { state: "waiting" };
-    try {
-      await this.#serve();
-    } catch (error) {
-      if (error instanceof NodekeeperError) throw error;
-      // The directory may be on its way back; the next round tries again.
-      this.#log.warn({ err: error }, "socket can't be served yet");
-    }
-  }
-
-  #folderChanged(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const finish = () => {
-        timer.cancel();
-        watcher?.close();
-        signal.removeEventListener("abort", finish);
-        resolve();
-      };
-      const watcher = watchFolder(dirname(this.socketPath), finish);
-      const timer = this.#clock.after(this.#options.checkIntervalMs ?? 2_000, finish);
-      signal.addEventListener("abort", finish, { once: true });
-      if (signal.aborted) finish();
+  #server(): KeptServer {
+    const { name, checkIntervalMs } = this.#options;
+    return new KeptServer({
+      path: this.socketPath,
+      maxRequestBytes: this.#kind.maxRequestBytes,
+      checkIntervalMs,
+      addServices: (server) => {
+        server.add(
+          RegistrationDefinition,
+          registrationService(name, this.#kind, (state) => this.#told(state)),
+        );
+        this.#kind.addService(server, this.#parts);
+      },
+      onLost: () => {
+        this.registration = { state: "waiting" };
+      },
+      clock: this.#clock,
+      log: this.#log,
     });
   }
 
@@ -199,25 +151,5 @@ export class ServedPlugin implements Plugin {
       this.#log.error({ reason: state.reason }, "refused by the agent");
       this.#options.onRefused?.(state.reason);
     }
-  }
-
-  async #close(): Promise<void> {
-    if (this.#socket) await removeSocket(this.#socket, this.#clock);
-    const server = this.#server;
-    if (!server) return;
-    const timer = this.#clock.after(1_000, () => server.forceShutdown());
-    await server.shutdown();
-    timer.cancel();
-  }
-}
-
-function watchFolder(path: string, onRename: () => void) {
-  try {
-    const watcher = watch(path, { persistent: false }, (event) => event === "rename" && onRename());
-    watcher.on("error", () => watcher.close());
-    return watcher;
-  } catch {
-    // No folder, or no inotify handles left: the interval serves.
-    return undefined;
   }
 }

@@ -1,8 +1,3 @@
-import type {
-  DeepPartial,
-  DeviceDriverServiceImplementation,
-  Pool,
-} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
 import type { RoundRequestsServiceImplementation } from "@nodekeeper/core/gen/nodekeeper/eviction/v1alpha1/api.ts";
 import type { RegistrationServiceImplementation } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 import type {
@@ -11,7 +6,6 @@ import type {
 } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
 import { codeOf, type LatestValue } from "@nodekeeper/core/lib";
 import { ServerError, Status } from "nice-grpc";
-import { deltaOf } from "./device-delta.ts";
 
 /** What the agent said last. `waiting`: the agent has not answered yet. */
 export type RegistrationState =
@@ -56,34 +50,6 @@ export function reporterService(
   };
 }
 
-/**
- * Devices from the latest value; streams wait for the first one, and end when `stop` aborts. An agent that accepts deltas
- * gets the whole state once, and then what has changed since the value that it got before.
- */
-export function deviceService(
-  latest: LatestValue<DeepPartial<Pool>[]>,
-  stop: AbortSignal,
-): DeviceDriverServiceImplementation {
-  return {
-    async *listAndWatchDevices({ acceptsDeltas }, { signal }) {
-      const either = AbortSignal.any([signal, stop]);
-      let sent: { revision: bigint; value: DeepPartial<Pool>[] } | undefined;
-      for (let seen = 0; ; ) {
-        const { number, value } = await ending(stop, latest.after(seen, either));
-        seen = number;
-        const pools = acceptsDeltas && sent ? deltaOf(sent.value, value) : undefined;
-        // Where nothing has changed, the agent's state stays that of the revision before.
-        if (pools?.length === 0) continue;
-        const revision = BigInt(number);
-        yield sent && pools
-          ? { revision, delta: { baseRevision: sent.revision, pools } }
-          : { revision, pools: value };
-        sent = { revision, value };
-      }
-    },
-  };
-}
-
 /** A plugin's requests for rounds: the newest one that no call has taken yet. */
 export function roundRequestService(
   latest: LatestValue<string>,
@@ -97,7 +63,8 @@ export function roundRequestService(
   };
 }
 
-async function ending<T>(stop: AbortSignal, value: Promise<T>): Promise<T> {
+/** The value; where the plugin stops first, throws what its callers are answered. */
+export async function ending<T>(stop: AbortSignal, value: Promise<T>): Promise<T> {
   try {
     return await value;
   } catch (error) {

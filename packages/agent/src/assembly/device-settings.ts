@@ -5,6 +5,7 @@ import type { DeviceSettings } from "../devices/index.ts";
 export function deviceSettings({ devices }: AgentConfiguration): DeviceSettings {
   return {
     wipeDelayMs: devices.wipeDelay,
+    taintDelayMs: devices.taintDelay,
     settleMs: devices.settleTime,
     minWriteIntervalMs: devices.minWriteInterval,
     maxMessageBytes: devices.maxMessageSize,

@@ -1,3 +1,4 @@
+export { claimsOf, driverHandler } from "./claims.ts";
 export { deviceSettings } from "./device-settings.ts";
 export { type EvictionParts, evictionOf } from "./eviction.ts";
 export { evictionPolicyOf } from "./eviction-settings.ts";

@@ -60,9 +60,17 @@ describe("sources", () => {
       },
       devices: {
         wipeDelay: 30_000,
+        taintDelay: 5_000,
         settleTime: 30_000,
         minWriteInterval: 200,
         maxMessageSize: 64 * 1024 * 1024,
+        kubeletPlugin: {
+          enabled: false,
+          registryDirectory: "/var/lib/kubelet/plugins_registry",
+          cdiDirectory: "/var/run/cdi",
+          callTimeout: 40_000,
+          hostPaths: ["/"],
+        },
       },
       eviction: {
         enabled: true,
@@ -493,7 +501,9 @@ describe("the list of settings", () => {
     expect(settings.filter(({ isLive }) => isLive).map(({ path }) => path)).toEqual([
       "log.level",
       "devices.wipeDelay",
+      "devices.taintDelay",
       "devices.minWriteInterval",
+      "devices.kubeletPlugin.callTimeout",
       "eviction.syncPeriod",
       "eviction.callTimeout",
       "eviction.outOfTurnRounds",

@@ -1,3 +1,4 @@
+import { devicesSection } from "./devices-section.ts";
 import { evictionSection } from "./eviction-section.ts";
 import {
   boolean,
@@ -237,21 +238,7 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       }),
     },
   ),
-  devices: section("Device drivers and the ResourceSlices their devices are published in.", {
-    wipeDelay: duration("30s", "0s", "1h", {
-      about: "How long the ResourceSlices of a disconnected driver are kept.",
-      applied: "live",
-    }),
-    settleTime: duration("30s", "0s", "1h", {
-      about:
-        "Startup grace period: how long after the agent's start drivers may take to reconnect before their ResourceSlices are deleted.",
-    }),
-    minWriteInterval: duration("200ms", "0s", "1m", {
-      about: "Minimum interval between two writes of one driver's ResourceSlices.",
-      applied: "live",
-    }),
-    maxMessageSize: byteSize("64Mi", "64Ki", "256Mi", { about: "Maximum size of a message from a driver." }),
-  }),
+  devices: devicesSection,
   eviction: evictionSection,
   reporting: section("Reporter plugins and the objects their reports are published to.", {
     collectInterval: duration("5s", "1s", "10m", {

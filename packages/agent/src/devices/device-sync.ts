@@ -13,6 +13,7 @@ import {
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
 import type { PluginHandler } from "../plugins/index.ts";
+import type { AddedTaints } from "./added-taints.ts";
 import { type Desired, nothingDesired } from "./driver.ts";
 import { DriverSync, type WriteProblem } from "./driver-sync.ts";
 import { type DriverSettings, Drivers } from "./drivers.ts";
@@ -37,6 +38,7 @@ export interface DeviceSettings extends DriverSettings {
 
 export const defaultDeviceSettings: Readonly<DeviceSettings> = {
   wipeDelayMs: 30_000,
+  taintDelayMs: 5_000,
   maxMessageBytes: 64 * 1024 * 1024,
   minWriteIntervalMs: 200,
   settleMs: 30_000,
@@ -48,6 +50,8 @@ export interface DeviceSyncOptions {
   nodeName: string;
   settings: () => DeviceSettings;
   notify: (event: Pick<EventInput, "type" | "reason" | "message">) => void;
+  /** Taints that devices get beside those that their driver reports; another object after each change. */
+  taints?: (driver: string) => Pick<AddedTaints, "byDevice"> | undefined;
   clock: Clock;
   log: Logger;
   /** One sync for each registry. */
@@ -106,6 +110,7 @@ export class DeviceSync implements Runnable {
       nodeName,
       settings: options.settings,
       onChange: (driver) => this.#changed(driver),
+      taints: options.taints ?? (() => undefined),
       metrics: () => this.#metrics,
       turns: this.#turns,
       clock,
@@ -161,6 +166,11 @@ export class DeviceSync implements Runnable {
    */
   reportedDevice(driver: string, pool: string, device: string): Device | undefined {
     return this.#drivers.get(driver)?.device(pool, device);
+  }
+
+  /** What `taints` answers for a driver has changed. */
+  taintsChanged(driver: string): void {
+    this.#drivers.taintsChanged(driver);
   }
 
   /** Calls back when a driver's first message is read, also after it was forgotten; gives the way to stop that. */

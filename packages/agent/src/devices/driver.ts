@@ -1,4 +1,5 @@
 import type { LoopTurns } from "@nodekeeper/core/lib";
+import { type AddedTaints, TaintedDevices } from "./added-taints.ts";
 import type { CheckedDevice, CheckedPool, CheckedPools } from "./checked.ts";
 import { poolsOfNamedResources } from "./decode-named-resources.ts";
 import type { StreamProtocol, StreamState, WholeMessage } from "./driver-stream.ts";
@@ -56,6 +57,11 @@ export class Driver {
   /** Counts registrations; a stream of an earlier one is not listened to any more. */
   generation = 0;
   isRegistered = false;
+  /** It has been disconnected for so long that its devices are tainted. */
+  isTainted = false;
+  /** What the agent taints of its devices, where the server keeps taints; undefined where it is nothing. */
+  addedTaints: AddedTaints | undefined;
+  readonly #tainted = new TaintedDevices();
   /** Its slices are to be deleted: it disconnected for good, or does not publish through the agent any more. */
   isWithdrawn = false;
 
@@ -101,9 +107,11 @@ export class Driver {
     this.#reader = new PoolReader({ driver: this.name, nodeName: this.#nodeName });
   }
 
-  /** The pools that it reported last, checked, as far as they are read; undefined before. */
+  /** The pools that it reported last, checked, as far as they are read, with added taints; undefined before. */
   reported(): CheckedPools | undefined {
-    return this.#checked;
+    return this.#checked && this.addedTaints
+      ? this.#tainted.of(this.#checked, this.addedTaints)
+      : this.#checked;
   }
 
   /** A device that it reported last, as far as it is read; undefined where nothing of it is to be published. */
@@ -120,7 +128,7 @@ export class Driver {
 
   /** The features that its devices need, as far as they are read. */
   features(): readonly Feature[] {
-    const checked = this.#checked;
+    const checked = this.reported();
     if (!checked) return [];
     if (this.#needed?.of !== checked) this.#needed = { of: checked, features: featuresIn(checked) };
     return this.#needed.features;
@@ -131,13 +139,16 @@ export class Driver {
     if (this.isWithdrawn) return nothingDesired;
     if (!this.#checked) return undefined;
     const isOldModel = isOld && this.#message?.protocol === "namedResources";
-    const source = isOldModel ? this.#message : this.#checked;
+    // A device that its driver did not taint is not quarantined where the server has no taints.
+    const hasTaints = !isOld && !without.has("DRADeviceTaints") && !unknown.has("DRADeviceTaints");
+    const checked = (hasTaints && this.reported()) || this.#checked;
+    const source = isOldModel ? this.#message : checked;
     const key = JSON.stringify([isOld, [...without].sort(), [...unknown].sort()]);
     const made = this.#made;
     if (made && made.source === source && made.key === key) return made.desired;
     const desired = isOld
       ? this.#asModels(this.#checked)
-      : { ...withoutFeatures(this.#checked, without, unknown, this.#reducedFor(key)), models: [] };
+      : { ...withoutFeatures(checked, without, unknown, this.#reducedFor(key)), models: [] };
     this.#made = { source, key, desired };
     return desired;
   }

@@ -10,6 +10,7 @@ import {
   type Timer,
 } from "@nodekeeper/core/lib";
 import type { PluginHandler, PluginRegistration } from "../plugins/index.ts";
+import { type AddedTaints, disconnectedTaint } from "./added-taints.ts";
 import { Driver } from "./driver.ts";
 import { deviceApiVersion, followDriver, protocolOf } from "./driver-stream.ts";
 import { isDriverName } from "./field-names.ts";
@@ -19,6 +20,8 @@ import type { DeviceMetrics } from "./metrics.ts";
 export interface DriverSettings {
   /** How long the slices of a driver that disconnected stay. */
   wipeDelayMs: number;
+  /** After what time the devices of a driver that disconnected are tainted against new pods. */
+  taintDelayMs: number;
   /** The largest message of a driver, bytes. */
   maxMessageBytes: number;
 }
@@ -28,12 +31,16 @@ export interface DriversOptions {
   settings: () => DriverSettings;
   /** What is to be published of a driver may have changed. */
   onChange: (driver: string) => void;
+  /** Taints that a driver's devices get beside those that it reports. */
+  taints: (driver: string) => Pick<AddedTaints, "byDevice"> | undefined;
   metrics: () => DeviceMetrics;
   turns: LoopTurns;
   clock: Clock;
   log: Logger;
   random?: () => number;
 }
+
+const nothingAdded: Pick<AddedTaints, "byDevice"> = { byDevice: new Map() };
 
 interface Following {
   scope: ScopedSignal;
@@ -49,6 +56,7 @@ export class Drivers implements PluginHandler {
   // Streams of earlier registrations until they are over.
   readonly #superseded = new Set<Promise<void>>();
   readonly #wipes = new Map<string, Timer>();
+  readonly #taints = new Map<string, Timer>();
 
   constructor(options: DriversOptions) {
     this.#options = options;
@@ -78,6 +86,8 @@ export class Drivers implements PluginHandler {
     const { clock, log, settings, turns } = this.#options;
     this.#wipes.get(name)?.cancel();
     this.#wipes.delete(name);
+    this.#taints.get(name)?.cancel();
+    this.#taints.delete(name);
     const driver = this.#drivers.get(name) ?? new Driver(name, this.#options.nodeName);
     this.#drivers.set(name, driver);
     const protocol = protocolOf(versions);
@@ -85,6 +95,7 @@ export class Drivers implements PluginHandler {
     if (driver.isWithdrawn) driver.forget();
     driver.isWithdrawn = false;
     driver.isRegistered = true;
+    this.#taint(driver, false);
     driver.generation = generation;
     this.#enter(driver, protocol === "none" ? "none" : "waiting");
     // What the registration before has reported holds until the first message.
@@ -140,13 +151,27 @@ export class Drivers implements PluginHandler {
     this.#supersede(name, reason);
     driver.isRegistered = false;
     this.#enter(driver, driver.state === "none" ? "none" : "ended", reason);
-    if (driver.isWithdrawn) this.#options.onChange(name);
-    else this.#withdrawLater(driver, reason);
+    if (driver.isWithdrawn) {
+      this.#options.onChange(name);
+      return;
+    }
+    this.#withdrawLater(driver, reason);
+    const { clock, settings } = this.#options;
+    this.#taints.set(
+      name,
+      clock.after(settings().taintDelayMs, () => this.#taint(driver, true)),
+    );
+  }
+
+  /** The taints that the agent adds to a driver's devices have changed. */
+  taintsChanged(name: string): void {
+    const driver = this.#drivers.get(name);
+    if (driver) this.#taint(driver, driver.isTainted);
   }
 
   /** Ends every stream. */
   async stop(): Promise<void> {
-    for (const timer of this.#wipes.values()) timer.cancel();
+    for (const timer of [...this.#wipes.values(), ...this.#taints.values()]) timer.cancel();
     for (const name of [...this.#following.keys()]) this.#supersede(name, "the agent is stopping");
     await Promise.all(this.#superseded);
   }
@@ -187,8 +212,23 @@ export class Drivers implements PluginHandler {
 
   #withdraw(driver: Driver): void {
     this.#wipes.delete(driver.name);
+    this.#taints.get(driver.name)?.cancel();
+    this.#taints.delete(driver.name);
     driver.isWithdrawn = true;
     this.#options.onChange(driver.name);
+  }
+
+  // While it is disconnected, its devices could not be prepared.
+  #taint(driver: Driver, isDisconnected: boolean): void {
+    this.#taints.delete(driver.name);
+    const { byDevice } = this.#options.taints(driver.name) ?? nothingAdded;
+    const before = driver.addedTaints;
+    driver.isTainted = isDisconnected;
+    driver.addedTaints =
+      isDisconnected || byDevice.size > 0
+        ? { all: isDisconnected ? [disconnectedTaint] : [], byDevice }
+        : undefined;
+    if (before !== driver.addedTaints) this.#options.onChange(driver.name);
   }
 
   #enter(driver: Driver, state: Driver["state"], error?: string): void {

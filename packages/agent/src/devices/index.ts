@@ -1,3 +1,4 @@
+export type { AddedTaints } from "./added-taints.ts";
 export type {
   CheckedCounterSet,
   CheckedDevice,

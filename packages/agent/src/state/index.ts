@@ -1,3 +1,4 @@
+export { ClaimStore, type StoredClaim } from "./claim-store.ts";
 export { StateDatabase, type StateDatabaseOptions } from "./database.ts";
 export {
   EvictionStore,

@@ -107,6 +107,18 @@ const migrations: readonly string[] = [
      watched_at INTEGER NOT NULL,  -- when the history was last known to be complete
      cursor     TEXT               -- of the lifecycle log, read up to here; NULL where none was read
    ) STRICT;`,
+  `CREATE TABLE claim (
+     driver     TEXT NOT NULL,
+     uid        TEXT NOT NULL,     -- of the ResourceClaim
+     namespace  TEXT NOT NULL,
+     name       TEXT NOT NULL,
+     state      TEXT NOT NULL,     -- preparing, prepared, unpreparing
+     boot       TEXT NOT NULL,     -- of the machine, when it was prepared
+     devices    TEXT NOT NULL,     -- what was prepared, as JSON
+     cdi        TEXT NOT NULL,     -- text of the CDI file; empty where there is none
+     updated_at INTEGER NOT NULL,  -- milliseconds since the epoch
+     PRIMARY KEY (driver, uid)
+   ) STRICT;`,
 ];
 
 /** The file has a schema that this program does not know. */

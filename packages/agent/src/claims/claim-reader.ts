@@ -1,0 +1,60 @@
+import type { ApiResource, KubeApiClient, KubeObject } from "@nodekeeper/core/kube";
+import { codeOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
+
+/** A ResourceClaim as the kubelet names it. */
+export interface ClaimReference {
+  namespace: string;
+  name: string;
+  uid: string;
+}
+
+const group = "resource.k8s.io";
+// What kubelets that speak the agent's versions of DRAPlugin use.
+const versions = ["v1", "v1beta2", "v1beta1"] as const;
+
+/** Reads ResourceClaims, in the best version that the server has. */
+export class ClaimReader {
+  readonly #client: Pick<KubeApiClient, "resolve" | "get">;
+
+  constructor(client: Pick<KubeApiClient, "resolve" | "get">) {
+    this.#client = client;
+  }
+
+  /**
+   * Throws `notFound` where there is no such claim or another one has taken its name, `forbidden` with the right that is
+   * missing, and as the client's `get` does.
+   */
+  async read({ namespace, name, uid }: ClaimReference, signal: AbortSignal): Promise<KubeObject> {
+    const resource = await this.#resource(signal);
+    const claim = await this.#get(resource, namespace, name, signal);
+    if (claim.metadata.uid !== uid) {
+      const found = `its UID is ${claim.metadata.uid}, the one asked for had ${uid}`;
+      throw new NodekeeperError("notFound", `ResourceClaim ${namespace}/${name} is another one: ${found}`);
+    }
+    return claim;
+  }
+
+  async #get(resource: ApiResource, namespace: string, name: string, signal: AbortSignal) {
+    try {
+      return await this.#client.get(resource, name, { namespace, signal });
+    } catch (error) {
+      if (codeOf(error) !== "forbidden") throw error;
+      throw new NodekeeperError(
+        "forbidden",
+        `Nodekeeper may not get resourceclaims (deploy/rbac-optional.yaml): ${messageOf(error)}`,
+        { cause: error },
+      );
+    }
+  }
+
+  async #resource(signal: AbortSignal): Promise<ApiResource> {
+    for (const version of versions) {
+      const resource = await this.#client.resolve({ group, version, kind: "ResourceClaim" }, { signal });
+      if (resource) return resource;
+    }
+    throw new NodekeeperError(
+      "unsupported",
+      `the API server serves no ResourceClaims of ${group}/${versions.join(", ")}`,
+    );
+  }
+}

@@ -1,0 +1,172 @@
+import { posix } from "node:path";
+import type {
+  ContainerEdits,
+  DeviceNode,
+  Hook,
+  Mount,
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+import { NodekeeperError, quote } from "@nodekeeper/core/lib";
+import type { HostFiles } from "./host-files.ts";
+
+/** Edits as a CDI file has them. */
+export interface CdiEdits {
+  env?: string[];
+  deviceNodes?: CdiDeviceNode[];
+  mounts?: { hostPath: string; containerPath: string; type?: string; options?: string[] }[];
+  hooks?: { hookName: string; path: string; args?: string[]; env?: string[]; timeout?: number }[];
+}
+
+interface CdiDeviceNode {
+  path: string;
+  hostPath?: string;
+  type?: string;
+  major?: number;
+  minor?: number;
+  fileMode?: number;
+  permissions?: string;
+  uid?: number;
+  gid?: number;
+}
+
+const MOST_ENTRIES = 256;
+const LONGEST_TEXT = 64 * 1024;
+const hookNames = ["prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"];
+const nodeTypes = ["b", "c", "u", "p"];
+
+/**
+ * A driver's edits in the form of a CDI file, version 0.5.0. Container runtimes refuse a whole file for one wrong entry, or
+ * fail when the container starts; so all that can be known before is checked here.
+ * Throws `invalid` that names the field.
+ */
+export async function cdiEdits(edits: ContainerEdits, host: HostFiles): Promise<CdiEdits> {
+  const { env, deviceNodes, mounts, hooks } = edits;
+  const counts = { env, deviceNodes, mounts, hooks };
+  for (const [field, list] of Object.entries(counts)) {
+    if (list.length > MOST_ENTRIES)
+      throw refusal(field, `has ${list.length} entries, more than ${MOST_ENTRIES}`);
+  }
+  if (Object.values(counts).every(({ length }) => length === 0))
+    throw refusal("", "are empty; leave them out where nothing is to be changed in containers");
+  return {
+    ...(env.length > 0 ? { env: env.map((text, at) => variable(text, `env[${at}]`)) } : {}),
+    ...(deviceNodes.length > 0
+      ? {
+          deviceNodes: await Promise.all(
+            deviceNodes.map((node, at) => deviceNode(node, `deviceNodes[${at}]`, host)),
+          ),
+        }
+      : {}),
+    ...(mounts.length > 0
+      ? { mounts: await Promise.all(mounts.map((each, at) => mount(each, `mounts[${at}]`, host))) }
+      : {}),
+    ...(hooks.length > 0
+      ? { hooks: await Promise.all(hooks.map((each, at) => hook(each, `hooks[${at}]`, host))) }
+      : {}),
+  };
+}
+
+async function deviceNode(node: DeviceNode, field: string, host: HostFiles): Promise<CdiDeviceNode> {
+  const { path, hostPath, type, permissions, fileMode, uid, gid } = node;
+  containerPath(path, `${field}.path`);
+  if (hostPath !== "") absolute(hostPath, `${field}.hostPath`);
+  const where = hostPath === "" ? `${field}.path` : `${field}.hostPath`;
+  if (type !== "" && !nodeTypes.includes(type))
+    throw refusal(`${field}.type`, `${quote(type)} is not one of ${nodeTypes.join(", ")}`);
+  const [major, minor] = [node.major, node.minor].map(Number) as [number, number];
+  if (!isDeviceNumber(major) || !isDeviceNumber(minor))
+    throw refusal(field, `${node.major}:${node.minor} is no device number`);
+  if (!/^([rwm]{0,3}|none)$/.test(permissions))
+    throw refusal(`${field}.permissions`, `${quote(permissions)} is not made of r, w and m`);
+  const onNode = hostPath || path;
+  host.checkAllowed(onNode, where);
+  // By this rule runtimes look at the node's file.
+  if (type === "" || (major === 0 && type !== "p")) await host.checkDevice(onNode, where);
+  return {
+    path,
+    ...(hostPath === "" ? {} : { hostPath }),
+    ...(type === "" ? {} : { type }),
+    ...(major === 0 && minor === 0 ? {} : { major, minor }),
+    ...(fileMode === undefined ? {} : { fileMode }),
+    ...(permissions === "" ? {} : { permissions }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(gid === undefined ? {} : { gid }),
+  };
+}
+
+async function mount(
+  { hostPath, containerPath: path, type, options }: Mount,
+  field: string,
+  host: HostFiles,
+): Promise<NonNullable<CdiEdits["mounts"]>[number]> {
+  containerPath(path, `${field}.containerPath`);
+  for (const [at, option] of options.entries()) plain(option, `${field}.options[${at}]`);
+  plain(type, `${field}.type`, true);
+  // What is no bind mount may have a source that is no path, such as "tmpfs".
+  if (type === "" || type === "bind") {
+    absolute(hostPath, `${field}.hostPath`);
+    host.checkAllowed(hostPath, `${field}.hostPath`);
+    await host.checkExists(hostPath, `${field}.hostPath`);
+  } else plain(hostPath, `${field}.hostPath`);
+  // A bind mount has to be asked for by its options, or runc takes the type for that of a file system.
+  const all = type === "" && !options.some((option) => option === "bind" || option === "rbind");
+  return {
+    hostPath,
+    containerPath: path,
+    ...(type === "" ? {} : { type }),
+    options: all ? [...options, "bind"] : options,
+  };
+}
+
+async function hook(
+  { hookName, path, args, env, timeout }: Hook,
+  field: string,
+  host: HostFiles,
+): Promise<NonNullable<CdiEdits["hooks"]>[number]> {
+  if (!hookNames.includes(hookName))
+    throw refusal(`${field}.hookName`, `${quote(hookName)} is not one of ${hookNames.join(", ")}`);
+  absolute(path, `${field}.path`);
+  host.checkAllowed(path, `${field}.path`);
+  await host.checkExists(path, `${field}.path`);
+  for (const [at, argument] of args.entries()) plain(argument, `${field}.args[${at}]`, true);
+  if (timeout < 0) throw refusal(`${field}.timeout`, `${timeout} is negative`);
+  return {
+    hookName,
+    path,
+    ...(args.length > 0 ? { args } : {}),
+    ...(env.length > 0 ? { env: env.map((text, at) => variable(text, `${field}.env[${at}]`)) } : {}),
+    ...(timeout > 0 ? { timeout } : {}),
+  };
+}
+
+function variable(text: string, field: string): string {
+  plain(text, field);
+  if (text.indexOf("=") < 1) throw refusal(field, `${quote(text)} is not NAME=value`);
+  return text;
+}
+
+function containerPath(path: string, field: string): void {
+  absolute(path, field);
+  // runc refuses the first, and the second would hide the container's own processes.
+  if (path === "/" || path === "/proc" || path.startsWith("/proc/"))
+    throw refusal(field, `${quote(path)} can't be changed in a container`);
+}
+
+function absolute(path: string, field: string): void {
+  plain(path, field);
+  if (!path.startsWith("/")) throw refusal(field, `${quote(path)} is not an absolute path`);
+  if (posix.normalize(path) !== path) throw refusal(field, `${quote(path)} is not a plain path`);
+}
+
+function plain(text: string, field: string, mayBeEmpty = false): void {
+  if (text === "" && !mayBeEmpty) throw refusal(field, "is empty");
+  if (text.length > LONGEST_TEXT) throw refusal(field, `is longer than ${LONGEST_TEXT} characters`);
+  if (text.includes("\0")) throw refusal(field, "has a null character");
+}
+
+function isDeviceNumber(number: number): boolean {
+  return number >= 0 && number < 2 ** 32;
+}
+
+function refusal(field: string, message: string): NodekeeperError {
+  return new NodekeeperError("invalid", field === "" ? `edits ${message}` : `edits.${field}: ${message}`);
+}

@@ -1,0 +1,89 @@
+import {
+  DevicePreparationDefinition,
+  PrepareDevicesRequest,
+  PrepareDevicesResponse,
+  UnprepareDevicesRequest,
+} from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+import { UnaryChannel } from "@nodekeeper/core/grpc";
+import { type Clock, codeOf, messageOf, NodekeeperError, withDeadline } from "@nodekeeper/core/lib";
+import type { Allocation, DeviceIdentity } from "./allocation.ts";
+import type { ClaimReference } from "./claim-reader.ts";
+
+export interface DriverClientOptions {
+  driver: string;
+  /** Of the driver's socket. */
+  endpoint: string;
+  /** Milliseconds for each call. */
+  deadlineMs: () => number;
+  clock: Clock;
+}
+
+const MOST_ANSWER_BYTES = 4 * 1024 * 1024;
+
+/** Asks one connected driver to prepare devices and to undo it. Errors name the driver. */
+export class DriverClient {
+  readonly #options: DriverClientOptions;
+  readonly #channel: UnaryChannel;
+
+  constructor(options: DriverClientOptions) {
+    this.#options = options;
+    this.#channel = new UnaryChannel(options.endpoint, { maxReceiveBytes: MOST_ANSWER_BYTES });
+  }
+
+  async prepare(
+    { namespace, name, uid }: ClaimReference,
+    { pods, devices }: Allocation,
+    signal: AbortSignal,
+  ): Promise<PrepareDevicesResponse> {
+    const request = PrepareDevicesRequest.encode({
+      claim: { namespace, name, uid },
+      pods,
+      devices,
+    }).finish();
+    const answer = await this.#call("PrepareDevices", request, signal);
+    try {
+      return PrepareDevicesResponse.decode(answer);
+    } catch (error) {
+      const { driver } = this.#options;
+      throw new NodekeeperError(
+        "invalid",
+        `driver ${driver}: its answer can't be decoded: ${messageOf(error)}`,
+      );
+    }
+  }
+
+  async unprepare(
+    { namespace, name, uid }: ClaimReference,
+    devices: readonly DeviceIdentity[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const request = UnprepareDevicesRequest.encode({
+      claim: { namespace, name, uid },
+      devices: devices.map((device) => ({
+        ...device,
+        consumedCapacity: {},
+        adminAccess: false,
+        configuration: [],
+      })),
+    }).finish();
+    await this.#call("UnprepareDevices", request, signal);
+  }
+
+  /** Calls under way fail with `unavailable`. */
+  close(): void {
+    this.#channel.close();
+  }
+
+  async #call(method: string, request: Uint8Array, parent: AbortSignal): Promise<Uint8Array> {
+    const { driver, deadlineMs, clock } = this.#options;
+    const path = `${DevicePreparationDefinition.fullName}/${method}`;
+    try {
+      return await withDeadline(clock, deadlineMs(), method, parent, (signal) =>
+        this.#channel.call(path, [request], signal),
+      );
+    } catch (error) {
+      parent.throwIfAborted();
+      throw new NodekeeperError(codeOf(error), `driver ${driver}: ${messageOf(error)}`, { cause: error });
+    }
+  }
+}

@@ -1,0 +1,193 @@
+import { codeOf, type Logger, NodekeeperError, quote } from "@nodekeeper/core/lib";
+import { type Allocation, allocationOf } from "./allocation.ts";
+import { type PreparedDevice, preparedOf } from "./cdi-file.ts";
+import type { CdiFolder } from "./cdi-folder.ts";
+import type { ClaimReader, ClaimReference } from "./claim-reader.ts";
+import { type ClaimRecord, type ClaimRecords, unprepared } from "./claim-records.ts";
+import type { DriverClient } from "./driver-client.ts";
+import type { HostFiles } from "./host-files.ts";
+import { KeyedLock } from "./keyed-lock.ts";
+
+/** A driver that is connected now. */
+export interface ConnectedDriver {
+  /** Undefined where its devices need no preparation. */
+  client: DriverClient | undefined;
+}
+
+export interface PreparationOptions {
+  reader: ClaimReader;
+  records: ClaimRecords;
+  folder: CdiFolder;
+  host: HostFiles;
+  /** Undefined while the driver is disconnected. */
+  connected: (driver: string) => ConnectedDriver | undefined;
+  log: Logger;
+}
+
+// A UID is part of a file's name.
+const uidPattern = /^[A-Za-z0-9-]{1,64}$/;
+const nothing = { devices: [], cdi: "" };
+
+/**
+ * Prepares claims by one driver each, and undoes it. Killed between any two steps and started again, it goes on:
+ *
+ * 1. A record says that a driver is asked before it is asked, and what was prepared before the kubelet is answered.
+ * 2. What the kubelet was answered has its CDI file: the file is written before the record, and removed before it.
+ * 3. Steps for one claim never overlap; those for different claims do.
+ */
+export class Preparation {
+  readonly #options: PreparationOptions;
+  readonly #locks = new KeyedLock();
+
+  constructor(options: PreparationOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Prepares what a claim was allocated of a driver; answers from the record where that is done already.
+   * Throws what concerns this claim alone: `unavailable` where the driver is disconnected, `invalid` where its answer breaks
+   * a rule, and as reading the claim and asking the driver do.
+   */
+  async prepare(
+    driver: string,
+    claim: ClaimReference,
+    signal: AbortSignal,
+  ): Promise<readonly PreparedDevice[]> {
+    checkReference(claim);
+    return await this.#locks.run(`${driver}/${claim.uid}`, async () => {
+      const { reader, records } = this.#options;
+      const allocation = allocationOf(await reader.read(claim, signal), driver);
+      const known = records.get(driver, claim.uid);
+      if (records.isPrepared(known, allocation.devices)) {
+        await this.#restoreFile(known);
+        return known.devices;
+      }
+      return await this.#prepareAnew(driver, claim, allocation, known, signal);
+    });
+  }
+
+  /**
+   * Undoes it. While the driver is disconnected its part is left for later, and the kubelet need not wait: a driver may
+   * never come back. Throws where the driver fails.
+   */
+  async unprepare(driver: string, claim: ClaimReference, signal: AbortSignal): Promise<void> {
+    checkReference(claim);
+    await this.#locks.run(`${driver}/${claim.uid}`, () => this.#unprepare(driver, claim, signal));
+  }
+
+  /**
+   * Brings one record in line with the driver and the files: goes on with what was left, prepares anew what the machine's
+   * restart has undone, and writes a lost file again.
+   */
+  async reconcile(driver: string, uid: string, signal: AbortSignal): Promise<void> {
+    await this.#locks.run(`${driver}/${uid}`, async () => {
+      const { records, connected, folder } = this.#options;
+      const record = records.get(driver, uid);
+      if (!record) return;
+      if (record.state === "unpreparing") {
+        await folder.remove(driver, uid);
+        if (connected(driver)) await this.#unprepare(driver, record, signal);
+        return;
+      }
+      if (!records.isOfOldBoot(record)) {
+        if (record.state === "prepared") await this.#restoreFile(record);
+        return;
+      }
+      // No container starts with a device that is not set up any more.
+      await folder.remove(driver, uid);
+      if (connected(driver)) await this.#renew(record, signal);
+    });
+  }
+
+  // The kubelet takes the claim for prepared, and does not ask again.
+  async #renew(record: ClaimRecord, signal: AbortSignal): Promise<void> {
+    const { reader, log } = this.#options;
+    const { driver, namespace, name } = record;
+    let allocation: Allocation;
+    try {
+      allocation = allocationOf(await reader.read(record, signal), driver);
+    } catch (error) {
+      const code = codeOf(error);
+      if (code !== "notFound" && code !== "conflict") throw error;
+      log.info({ driver, claim: { namespace, name } }, "claim of an earlier boot does not exist any more");
+      await this.#unprepare(driver, record, signal);
+      return;
+    }
+    if (record.state === "preparing") return;
+    await this.#prepareAnew(driver, record, allocation, undefined, signal);
+    log.info({ driver, claim: { namespace, name } }, "claim prepared again after the machine's restart");
+  }
+
+  async #prepareAnew(
+    driver: string,
+    claim: ClaimReference,
+    allocation: Allocation,
+    known: ClaimRecord | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly PreparedDevice[]> {
+    const { records, folder, host, connected, log } = this.#options;
+    if (allocation.devices.length === 0)
+      throw new NodekeeperError("conflict", `the claim has no devices of driver ${driver}`);
+    const connection = connected(driver);
+    if (!connection)
+      throw new NodekeeperError("unavailable", `driver ${driver} is not connected to Nodekeeper`);
+    const identities = unprepared(allocation.devices);
+    if (!connection.client) return identities;
+    // Deallocated and allocated again without a word of the kubelet, or not undone yet.
+    if (
+      known &&
+      (known.state === "unpreparing" || (known.state === "prepared" && !records.isOfOldBoot(known)))
+    )
+      await this.#unprepare(driver, known, signal);
+    records.save(driver, claim, "preparing", { devices: identities, cdi: "" });
+    const answer = await connection.client.prepare(claim, allocation, signal);
+    const { namespace, name, uid } = claim;
+    const owner = { driver, namespace, name, uid, boot: records.boot };
+    const prepared = await preparedOf(owner, allocation.devices, answer, host);
+    if (prepared.cdi === "") await folder.remove(driver, uid);
+    else await folder.write(driver, uid, prepared.cdi);
+    records.save(driver, claim, "prepared", prepared);
+    log.info({ driver, claim: { namespace, name }, devices: identities.length }, "claim prepared");
+    return prepared.devices;
+  }
+
+  async #unprepare(driver: string, claim: ClaimReference, signal: AbortSignal): Promise<void> {
+    const { records, folder, connected, log } = this.#options;
+    const { namespace, name, uid } = claim;
+    const record = records.get(driver, uid);
+    const connection = connected(driver);
+    const devices = record?.devices ?? [];
+    if (connection?.client || !connection) {
+      // Also without a record: that may have been lost, and the driver may know the claim.
+      if (record?.state !== "unpreparing")
+        records.save(driver, claim, "unpreparing", { ...nothing, devices }, record?.boot);
+    }
+    if (!connection) {
+      await folder.remove(driver, uid);
+      log.info(
+        { driver, claim: { namespace, name } },
+        "driver is disconnected: it undoes the claim when it is back",
+      );
+      return;
+    }
+    await connection.client?.unprepare(claim, devices, signal);
+    await folder.remove(driver, uid);
+    records.remove(driver, uid);
+    log.info({ driver, claim: { namespace, name } }, "claim unprepared");
+  }
+
+  async #restoreFile({ driver, uid, namespace, name, cdi }: ClaimRecord): Promise<void> {
+    if (cdi === "") return;
+    const { folder, log } = this.#options;
+    if ((await folder.read(driver, uid)) === cdi) return;
+    await folder.write(driver, uid, cdi);
+    log.warn({ driver, claim: { namespace, name } }, "CDI file was gone or changed: written again");
+  }
+}
+
+function checkReference({ uid, name, namespace }: ClaimReference): void {
+  if (!uidPattern.test(uid))
+    throw new NodekeeperError("invalid", `${quote(uid)} is not the UID of a ResourceClaim`);
+  if (name === "" || namespace === "")
+    throw new NodekeeperError("invalid", `ResourceClaim ${uid} has no name or no namespace`);
+}

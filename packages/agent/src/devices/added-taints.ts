@@ -1,0 +1,55 @@
+import { Canonical } from "./canonical.ts";
+import type { CheckedDevice, CheckedPool, CheckedPools } from "./checked.ts";
+import { checkedDevice } from "./checked-device.ts";
+import { limits } from "./limits.ts";
+import type { DeviceTaint } from "./model.ts";
+
+/** Taints that devices get from the agent beside those that their driver reports. A new object for each change. */
+export interface AddedTaints {
+  /** On every device. */
+  readonly all: readonly DeviceTaint[];
+  /** By `<pool>/<device>`. */
+  readonly byDevice: ReadonlyMap<string, readonly DeviceTaint[]>;
+}
+
+/** Its driver is disconnected: pods on it could not start. */
+export const disconnectedTaint: DeviceTaint = {
+  key: "nodekeeper.dev/driver-disconnected",
+  effect: "NoSchedule",
+};
+
+/** The same devices with more taints; what does not change are the same objects, also in later calls. */
+export class TaintedDevices {
+  #tainted = new WeakMap<CheckedDevice, CheckedDevice>();
+  #made: { from: CheckedPools; added: AddedTaints; pools: CheckedPools } | undefined;
+  #added: AddedTaints | undefined;
+
+  of(from: CheckedPools, added: AddedTaints): CheckedPools {
+    if (this.#made?.from === from && this.#made.added === added) return this.#made.pools;
+    if (this.#added !== added) this.#tainted = new WeakMap();
+    this.#added = added;
+    const canonical = new Canonical();
+    const pools = { ...from, pools: from.pools.map((pool) => this.#pool(pool, added, canonical)) };
+    this.#made = { from, added, pools };
+    return pools;
+  }
+
+  #pool(pool: CheckedPool, { all, byDevice }: AddedTaints, canonical: Canonical): CheckedPool {
+    let isChanged = false;
+    const devices = pool.devices.map((checked) => {
+      const { name, taints = [] } = checked.device;
+      const more = [...all, ...(byDevice.get(`${pool.name}/${name}`) ?? [])].filter(
+        ({ key, effect }) => !taints.some((taint) => taint.key === key && taint.effect === effect),
+      );
+      // A device with so many is not for every pod anyway, and with one more the API server refuses it.
+      if (more.length === 0 || taints.length + more.length > limits.taints) return checked;
+      isChanged = true;
+      const known = this.#tainted.get(checked);
+      if (known) return known;
+      const made = checkedDevice({ ...checked.device, taints: [...taints, ...more] }, canonical);
+      this.#tainted.set(checked, made);
+      return made;
+    });
+    return isChanged ? { ...pool, devices } : pool;
+  }
+}

@@ -1,0 +1,518 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  type ClaimToPrepare,
+  type ClaimToUnprepare,
+  type DeviceDriverOptions,
+  type DeviceHealth,
+  type Plugin,
+  type PreparedDevice,
+  serveDeviceDriver,
+} from "@nodekeeper/sdk";
+import { eventually, until } from "@nodekeeper/testing/until";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type RunningAgent, startAgent } from "./support/agent.ts";
+import { NODE, startCluster, type TestCluster } from "./support/cluster.ts";
+import { DraKubelet } from "./support/dra-kubelet.ts";
+
+const DRIVER = "accelerators.example.com";
+const SLICES = "resourceslices.resource.k8s.io";
+
+let cluster: TestCluster;
+let agent: RunningAgent;
+let kubelet: DraKubelet;
+// Short, for the sockets of plugins.
+let folder: string;
+const drivers: Plugin[] = [];
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "nkc-"));
+  cluster = await startCluster();
+  agent = await start();
+  kubelet = new DraKubelet(join(folder, "reg"));
+});
+
+afterEach(async () => {
+  kubelet[Symbol.dispose]();
+  await agent.stop();
+  await Promise.all(drivers.splice(0).map((driver) => driver.stop()));
+  await cluster.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function start(flags: Record<string, string> = {}): Promise<RunningAgent> {
+  return startAgent(cluster, {
+    devicesKubeletPluginEnabled: "true",
+    devicesKubeletPluginRegistryDirectory: join(folder, "reg"),
+    devicesKubeletPluginCdiDirectory: join(folder, "cdi"),
+    devicesMinWriteInterval: "0s",
+    ...flags,
+  });
+}
+
+/** What a driver of a test was asked. */
+interface DriverCalls {
+  prepared: ClaimToPrepare[];
+  unprepared: ClaimToUnprepare[];
+}
+
+function edits(claim: ClaimToPrepare): PreparedDevice[] {
+  return claim.devices.map(({ request, pool, device, shareId }) => ({
+    request,
+    pool,
+    device,
+    ...(shareId ? { shareId } : {}),
+    edits: {
+      env: { [device.toUpperCase().replaceAll("-", "_")]: "1" },
+      deviceNodes: [{ path: `/dev/${device}`, hostPath: "/dev/null" }],
+    },
+  }));
+}
+
+async function serve(options: Partial<DeviceDriverOptions> = {}): Promise<Plugin & DriverCalls> {
+  const calls: DriverCalls = { prepared: [], unprepared: [] };
+  const { prepare = edits, unprepare = () => {}, ...rest } = options;
+  const driver = serveDeviceDriver({
+    name: DRIVER,
+    socketDir: agent.pluginDir,
+    async *devices() {
+      yield [{ devices: [{ name: "device-0" }, { name: "device-1" }] }];
+    },
+    prepare(claim, signal) {
+      calls.prepared.push(claim);
+      return prepare(claim, signal);
+    },
+    unprepare(claim, signal) {
+      calls.unprepared.push(claim);
+      return unprepare(claim, signal);
+    },
+    ...rest,
+  });
+  drivers.push(driver);
+  await driver.ready;
+  return Object.assign(driver, calls);
+}
+
+/** Stores an allocated claim, and gives it as the kubelet names it. */
+function claim(name: string, devices: string[] | object[] = ["device-0"], config: object[] = []) {
+  const results = devices.map((device) =>
+    typeof device === "string" ? { request: "req", driver: DRIVER, pool: NODE, device } : device,
+  );
+  const stored = cluster.server.store.put({
+    apiVersion: "resource.k8s.io/v1",
+    kind: "ResourceClaim",
+    metadata: { name, namespace: "default" },
+    spec: {},
+    status: {
+      allocation: { devices: { results, config } },
+      reservedFor: [{ resource: "pods", name: "pod-of-claim", uid: "11111111-2222-3333-4444-555555555555" }],
+    },
+  });
+  return { namespace: "default", name, uid: stored.metadata.uid! };
+}
+
+/** The CDI files, read as a container runtime reads YAML that is JSON but for a comment. */
+function cdiFiles(): { name: string; spec: Record<string, unknown> }[] {
+  if (!existsSync(join(folder, "cdi"))) return [];
+  return readdirSync(join(folder, "cdi"))
+    .filter((name) => name.endsWith(".yaml"))
+    .map((name) => {
+      const text = readFileSync(join(folder, "cdi", name), "utf8");
+      return { name, spec: JSON.parse(text.slice(text.indexOf("\n"))) };
+    });
+}
+
+const claimsOfDriver = async () =>
+  (await agent.api("claims")).find(({ driver }: { driver: string }) => driver === DRIVER);
+
+describe("prepare", () => {
+  it.each(["v1", "v1beta1"] as const)(
+    "a claim by DRAPlugin %s: the driver is asked, the CDI file is there",
+    async (version) => {
+      using own = new DraKubelet(join(folder, "reg"), version);
+      const driver = await serve();
+      const wanted = claim(
+        "two",
+        ["device-0", "device-1"],
+        [
+          { source: "FromClaim", requests: ["req"], opaque: { driver: DRIVER, parameters: { mode: "b" } } },
+          { source: "FromClass", requests: [], opaque: { driver: DRIVER, parameters: { mode: "a" } } },
+          { source: "FromClaim", requests: ["other"], opaque: { driver: DRIVER, parameters: { mode: "c" } } },
+          { source: "FromClaim", requests: [], opaque: { driver: "other.example.com", parameters: {} } },
+        ],
+      );
+      const answer = await own.prepare(DRIVER, wanted);
+      const ids = ["device-0", "device-1"].map((device) => `k8s.${DRIVER}/claim=${wanted.uid}_${device}`);
+      expect(answer[wanted.uid]).toMatchObject({
+        error: "",
+        devices: ["device-0", "device-1"].map((deviceName, at) => ({
+          requestNames: ["req"],
+          poolName: NODE,
+          deviceName,
+          cdiDeviceIds: [ids[at]],
+        })),
+      });
+      expect(driver.prepared).toEqual([
+        {
+          ...wanted,
+          pods: [{ name: "pod-of-claim", uid: "11111111-2222-3333-4444-555555555555" }],
+          devices: ["device-0", "device-1"].map((device) => ({
+            request: "req",
+            pool: NODE,
+            device,
+            consumedCapacity: {},
+            adminAccess: false,
+            configuration: [
+              { source: "FromClass", parameters: { mode: "a" } },
+              { source: "FromClaim", parameters: { mode: "b" } },
+            ],
+          })),
+        },
+      ]);
+      expect(cdiFiles()).toEqual([
+        {
+          name: `nodekeeper-${DRIVER}_${wanted.uid}.yaml`,
+          spec: {
+            cdiVersion: "0.5.0",
+            kind: `k8s.${DRIVER}/claim`,
+            devices: ["device-0", "device-1"].map((device) => ({
+              name: `${wanted.uid}_${device}`,
+              containerEdits: {
+                env: [`${device.toUpperCase().replace("-", "_")}=1`],
+                deviceNodes: [{ path: `/dev/${device}`, hostPath: "/dev/null" }],
+              },
+            })),
+          },
+        },
+      ]);
+      // Again, as the kubelet does after its restart: from the record.
+      expect(await own.prepare(DRIVER, wanted)).toEqual(answer);
+      expect(driver.prepared).toHaveLength(1);
+      expect(await claimsOfDriver()).toMatchObject({
+        kubelet: "registered",
+        claims: [{ name: "two", state: "prepared", devices: [`${NODE}/device-0`, `${NODE}/device-1`] }],
+      });
+
+      expect(await own.unprepare(DRIVER, wanted)).toEqual({ [wanted.uid]: { error: "" } });
+      expect(driver.unprepared).toMatchObject([
+        { ...wanted, devices: [{ device: "device-0" }, { device: "device-1" }] },
+      ]);
+      expect(cdiFiles()).toEqual([]);
+      expect((await claimsOfDriver()).claims).toEqual([]);
+    },
+  );
+
+  it("one claim that fails fails alone, with what the driver says", async () => {
+    await serve({
+      prepare(claim) {
+        if (claim.name === "bad") throw new Error("firmware does not answer");
+        return edits(claim);
+      },
+    });
+    const [good, bad] = [claim("good"), claim("bad", ["device-1"])];
+    const answer = await kubelet.prepare(DRIVER, good, bad);
+    expect(answer[good.uid]).toMatchObject({ error: "" });
+    expect(answer[bad.uid]).toMatchObject({
+      error: `driver ${DRIVER}: firmware does not answer`,
+      devices: [],
+    });
+  });
+
+  it.each([
+    ["empty edits", { edits: {} }, "edits are empty"],
+    [
+      "a device that the node has not",
+      { edits: { deviceNodes: [{ path: "/dev/nodekeeper-none" }] } },
+      '"/dev/nodekeeper-none" is not there on the node',
+    ],
+    [
+      "a file that is no device",
+      { edits: { deviceNodes: [{ path: "/dev/x", hostPath: "/etc/hosts" }] } },
+      "is no device on the node",
+    ],
+    [
+      "a relative path",
+      { edits: { mounts: [{ hostPath: "/etc", containerPath: "etc" }] } },
+      'edits.mounts[0].containerPath: "etc" is not an absolute path',
+    ],
+    [
+      "a path upwards",
+      { edits: { mounts: [{ hostPath: "/tmp/../etc", containerPath: "/x" }] } },
+      "is not a plain path",
+    ],
+    ["a variable without a name", { edits: { env: { "": "1" } } }, "is not NAME=value"],
+    [
+      "an unknown hook",
+      { edits: { hooks: [{ hookName: "later" as "poststop", path: "/bin/true" }] } },
+      'hooks[0].hookName: "later"',
+    ],
+    ["a CDI id that is none", { cdiDeviceIds: ["nonsense"] }, 'is not "<vendor>/<class>=<name>"'],
+    ["another device", { device: "device-7" }, "which the claim does not have"],
+  ] as [string, Partial<PreparedDevice>, string][])(
+    "%s is an error of the claim that names it",
+    async (_, part, message) => {
+      await serve({
+        prepare: (claim) =>
+          claim.devices.map(({ request, pool, device }) => ({ request, pool, device, ...part })),
+      });
+      const wanted = claim("wrong");
+      const answer = await kubelet.prepare(DRIVER, wanted);
+      expect(answer[wanted.uid]!.error).toContain(message);
+      expect(cdiFiles()).toEqual([]);
+    },
+  );
+
+  it("what the kubelet names but the API server does not have, or has as another one, is an error", async () => {
+    const driver = await serve();
+    const wanted = claim("real");
+    const absent = { ...wanted, name: "absent", uid: "00000000-0000-0000-0000-000000000001" };
+    const other = { ...wanted, uid: "00000000-0000-0000-0000-000000000002" };
+    const escaping = { ...wanted, uid: "../../etc/passwd" };
+    const answer = await kubelet.prepare(DRIVER, absent, other, escaping);
+    expect(answer[absent.uid]!.error).toContain("absent");
+    expect(answer[other.uid]!.error).toContain("is another one");
+    expect(answer[escaping.uid]!.error).toContain("is not the UID of a ResourceClaim");
+    expect(driver.prepared).toEqual([]);
+  });
+
+  it("without the right to get claims the message says what is missing", async () => {
+    await serve();
+    const wanted = claim("secret");
+    cluster.fault = ({ path }) => (path.includes("resourceclaims") ? { status: 403 } : undefined);
+    const answer = await kubelet.prepare(DRIVER, wanted);
+    expect(answer[wanted.uid]!.error).toContain("may not get resourceclaims (deploy/rbac-optional.yaml)");
+  });
+
+  it("different claims at once, the same one in turn", async () => {
+    const inside = new Map<string, number>();
+    let most = 0;
+    const all = Promise.withResolvers<void>();
+    await serve({
+      async prepare(claim) {
+        const number = (inside.get(claim.uid) ?? 0) + 1;
+        inside.set(claim.uid, number);
+        most = Math.max(most, number);
+        if (inside.size === 10) all.resolve();
+        await all.promise;
+        inside.set(claim.uid, number - 1);
+        return edits(claim);
+      },
+    });
+    const claims = Array.from({ length: 10 }, (_, at) => claim(`claim-${at}`, [`device-${at}`]));
+    const answers = await Promise.all([
+      kubelet.prepare(DRIVER, ...claims),
+      kubelet.prepare(DRIVER, ...claims),
+    ]);
+    for (const answer of answers)
+      for (const { uid } of claims) expect(answer[uid]).toMatchObject({ error: "" });
+    expect(most).toBe(1);
+  });
+
+  it("a shared device: share and consumed capacity reach the driver and the kubelet", async () => {
+    const driver = await serve();
+    const shares = ["one", "two"].map((shareID) => ({
+      request: "req/sub",
+      driver: DRIVER,
+      pool: NODE,
+      device: "device-0",
+      shareID,
+      consumedCapacity: { memory: "10Gi" },
+    }));
+    const wanted = claim("shares", shares);
+    const answer = await kubelet.prepare(DRIVER, wanted);
+    expect(answer[wanted.uid]!.devices).toMatchObject([
+      { requestNames: ["req"], shareId: "one", cdiDeviceIds: [`k8s.${DRIVER}/claim=${wanted.uid}_device-0`] },
+      {
+        requestNames: ["req"],
+        shareId: "two",
+        cdiDeviceIds: [`k8s.${DRIVER}/claim=${wanted.uid}_device-0_2`],
+      },
+    ]);
+    expect(driver.prepared[0]!.devices).toMatchObject([
+      { request: "req/sub", shareId: "one", consumedCapacity: { memory: "10Gi" } },
+      { request: "req/sub", shareId: "two" },
+    ]);
+  });
+});
+
+describe("the kubelet's registration", () => {
+  it("holds through the agent's restart, and the new process has a socket of its own", async () => {
+    await serve();
+    const wanted = claim("kept");
+    await kubelet.prepare(DRIVER, wanted);
+    const before = (await kubelet.untilRegistered(DRIVER)).socket;
+    await agent.stop();
+    expect(kubelet.sockets()).toEqual([]);
+    agent = await start();
+    const after = (await kubelet.untilRegistered(DRIVER)).socket;
+    expect(after).not.toBe(before);
+    expect((await kubelet.unprepare(DRIVER, wanted))[wanted.uid]).toEqual({ error: "" });
+  });
+
+  it("comes again when the registry's folder is emptied", async () => {
+    await serve();
+    const { socket } = await kubelet.untilRegistered(DRIVER);
+    rmSync(join(folder, "reg", socket));
+    await until("the socket is there again", () => kubelet.sockets().includes(socket));
+    await kubelet.untilRegistered(DRIVER);
+  });
+
+  it("is left to a driver that keeps its own plugin", async () => {
+    const driver = serveDeviceDriver({
+      name: DRIVER,
+      socketDir: agent.pluginDir,
+      ownKubeletPlugin: true,
+      async *devices() {
+        yield [{ devices: [{ name: "device-0" }] }];
+      },
+    });
+    drivers.push(driver);
+    await until("left alone", async () => (await claimsOfDriver())?.kubelet === "ownPlugin");
+    expect(kubelet.sockets()).toEqual([]);
+  });
+
+  it("a driver with nothing to prepare: devices without any change to containers", async () => {
+    const driver = serveDeviceDriver({
+      name: DRIVER,
+      socketDir: agent.pluginDir,
+      async *devices() {
+        yield [{ devices: [{ name: "device-0" }] }];
+      },
+    });
+    drivers.push(driver);
+    const wanted = claim("plain");
+    const answer = await kubelet.prepare(DRIVER, wanted);
+    expect(answer[wanted.uid]).toMatchObject({
+      error: "",
+      devices: [{ deviceName: "device-0", cdiDeviceIds: [] }],
+    });
+    expect((await kubelet.unprepare(DRIVER, wanted))[wanted.uid]).toEqual({ error: "" });
+  });
+});
+
+describe("what happens in between", () => {
+  it("a CDI folder that is emptied is filled again, without the driver", async () => {
+    const driver = await serve();
+    const wanted = claim("lasting");
+    await kubelet.prepare(DRIVER, wanted);
+    const before = cdiFiles();
+    rmSync(join(folder, "cdi"), { recursive: true });
+    await eventually(() => expect(cdiFiles()).toEqual(before));
+    expect(driver.prepared).toHaveLength(1);
+  });
+
+  it("files are there again after the agent was away", async () => {
+    await serve();
+    const wanted = claim("lasting");
+    await kubelet.prepare(DRIVER, wanted);
+    const before = cdiFiles();
+    await agent.stop();
+    rmSync(join(folder, "cdi"), { recursive: true });
+    agent = await start();
+    await eventually(() => expect(cdiFiles()).toEqual(before));
+  });
+
+  it("a claim that ends while its driver is away ends; the driver undoes it when it is back", async () => {
+    const first = await serve();
+    const wanted = claim("orphan");
+    await kubelet.prepare(DRIVER, wanted);
+    await first.stop();
+    await until("disconnected", async () => (await claimsOfDriver())?.isPreparing === false);
+    expect((await kubelet.unprepare(DRIVER, wanted))[wanted.uid]).toEqual({ error: "" });
+    expect(cdiFiles()).toEqual([]);
+    const next = claim("next");
+    expect((await kubelet.prepare(DRIVER, next))[next.uid]!.error).toContain("is not connected");
+
+    const second = await serve();
+    await until("undone", () => second.unprepared.length === 1);
+    expect(second.unprepared).toMatchObject([{ ...wanted, devices: [{ device: "device-0" }] }]);
+    await until("forgotten", async () =>
+      (await claimsOfDriver()).claims.every(({ name }: { name: string }) => name !== "orphan"),
+    );
+    expect((await kubelet.prepare(DRIVER, next))[next.uid]).toMatchObject({ error: "" });
+  });
+
+  it("a lost state database is made again of the files", async () => {
+    await serve();
+    const wanted = claim("remembered");
+    const answer = await kubelet.prepare(DRIVER, wanted);
+    await agent.stop();
+    rmSync(agent.stateDir, { recursive: true });
+    agent = await start();
+    await until("recorded", async () => (await claimsOfDriver())?.claims.length === 1);
+    expect(cdiFiles()).toHaveLength(1);
+    expect(await kubelet.prepare(DRIVER, wanted)).toEqual(answer);
+  });
+});
+
+describe("devices that no pod could use", () => {
+  const taints = () =>
+    cluster.server.store
+      .list(SLICES)
+      // biome-ignore lint/suspicious/noExplicitAny: the shape of a slice
+      .flatMap(({ spec }: any) => spec.devices.map(({ taints = [] }: any) => taints));
+
+  it("a driver that is away for a while has its devices tainted until it is back", async () => {
+    await agent.stop();
+    agent = await start({ devicesTaintDelay: "100ms" });
+    const first = await serve();
+    await until("published", () => taints().length === 2);
+    await first.stop();
+    await eventually(() =>
+      expect(taints()).toMatchObject([
+        [{ key: "nodekeeper.dev/driver-disconnected", effect: "NoSchedule" }],
+        [{ key: "nodekeeper.dev/driver-disconnected", effect: "NoSchedule" }],
+      ]),
+    );
+    await serve();
+    await eventually(() => expect(taints()).toEqual([[], []]));
+  });
+
+  it("health reaches the kubelet, and taints where the driver asks for one", async () => {
+    let report = Promise.withResolvers<DeviceHealth[]>();
+    await serve({
+      async *health() {
+        yield [
+          { device: "device-0", healthy: true },
+          { device: "device-1", healthy: true },
+        ];
+        yield await report.promise;
+        report = Promise.withResolvers();
+        yield await report.promise;
+      },
+    });
+    const { versions } = await kubelet.untilRegistered(DRIVER);
+    expect(versions).toContain("v1.DRAResourceHealth");
+    expect(versions).toContain("v1alpha1.DRAResourceHealth");
+    const ending = new AbortController();
+    const seen: string[] = [];
+    const watching = (async () => {
+      for await (const { devices } of kubelet.health(DRIVER, ending.signal))
+        seen.push(
+          devices
+            .map(
+              ({ device, health, message }) =>
+                `${device?.poolName}/${device?.deviceName}:${health}${message}`,
+            )
+            .join(),
+        );
+    })();
+    await until("healthy", () => seen.includes(`${NODE}/device-0:1,${NODE}/device-1:1`));
+    report.resolve([
+      { device: "device-0", healthy: true },
+      { device: "device-1", healthy: false, message: "too hot", taintEffect: "NoSchedule" },
+    ]);
+    await until("unhealthy", () => seen.includes(`${NODE}/device-0:1,${NODE}/device-1:2too hot`));
+    await eventually(() =>
+      expect(taints()).toMatchObject([[], [{ key: `${DRIVER}/unhealthy`, effect: "NoSchedule" }]]),
+    );
+    report.resolve([
+      { device: "device-0", healthy: true },
+      { device: "device-1", healthy: true },
+    ]);
+    await eventually(() => expect(taints()).toEqual([[], []]));
+    ending.abort();
+    await watching.catch(() => {});
+  });
+});
