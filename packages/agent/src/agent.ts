@@ -165,7 +165,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     client,
     onTaints: (driver) => devices.taintsChanged(driver),
     clock,
-    log: log.child({ room: "claims" }),
+    log: log.child({ component: "claims" }),
     registry,
     queueMetrics,
   });

@@ -164,7 +164,7 @@ function envTexts(env: Record<string, string> = {}): string[] {
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
-  } catch (cause) {
-    throw new NodekeeperError("invalid", "the opaque parameters of the claim are no JSON", { cause });
+  } catch (error) {
+    throw new NodekeeperError("invalid", "the opaque parameters of the claim are no JSON", { cause: error });
   }
 }

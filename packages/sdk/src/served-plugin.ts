@@ -110,10 +110,10 @@ export class ServedPlugin implements Plugin {
       const server = this.#server();
       server.ready.then(ready.resolve, ready.reject);
       await server.run(this.#scope.signal);
-    } catch (err) {
-      ready.reject(err);
-      this.#log.error({ err }, "plugin can't be served");
-      throw err;
+    } catch (error) {
+      ready.reject(error);
+      this.#log.error({ err: error }, "plugin can't be served");
+      throw error;
     } finally {
       this.#scope.abort(stopped("plugin stopped"));
       this.#scope.release();
