@@ -7,7 +7,7 @@ import {
   DeviceHealthReportDefinition,
   DevicePreparationDefinition,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
-import { NodekeeperError } from "@nodekeeper/core/lib";
+import { LatestValue, NodekeeperError } from "@nodekeeper/core/lib";
 import {
   type DeviceHealth,
   deviceHealthService,
@@ -15,7 +15,7 @@ import {
   type Preparation,
   preparationService,
 } from "./device-services.ts";
-import { LatestValue } from "./latest-value.ts";
+
 import { type Report, runReport } from "./run-report.ts";
 import { type Plugin, type PluginKind, type PluginOptions, ServedPlugin } from "./served-plugin.ts";
 

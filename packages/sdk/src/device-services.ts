@@ -8,6 +8,7 @@ import type {
   DevicePreparationServiceImplementation,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
 import { toServerError } from "@nodekeeper/core/grpc";
+import type { LatestValue } from "@nodekeeper/core/lib";
 import {
   type ClaimToPrepare,
   type ClaimToUnprepare,
@@ -17,7 +18,7 @@ import {
   preparedDevice,
 } from "./device-claim.ts";
 import { deltaOf } from "./device-delta.ts";
-import type { LatestValue } from "./latest-value.ts";
+
 import { ending } from "./services.ts";
 
 /** The health of a device as its driver reports it. */

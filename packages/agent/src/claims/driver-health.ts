@@ -10,6 +10,7 @@ import {
   type Logger,
   messageOf,
   NodekeeperError,
+  retryPolicies,
   WakeableSleep,
 } from "@nodekeeper/core/lib";
 import type { DeviceTaint } from "../devices/index.ts";
@@ -68,7 +69,7 @@ export class DriverHealth {
   /** Follows the driver's stream until the signal aborts; one that fails is started again after 1 s to 1 min. */
   async run(signal: AbortSignal): Promise<void> {
     const { driver, clock, log } = this.#options;
-    const backoff = new Backoff({ baseMs: 1_000, maxMs: 60_000, jitter: 0.3 });
+    const backoff = new Backoff(retryPolicies.healthStream);
     while (!signal.aborted) {
       try {
         await this.#follow(signal, () => backoff.reset());

@@ -13,6 +13,7 @@ import {
   messageOf,
   type Registry,
   type Runnable,
+  retryPolicies,
   type ScopedSignal,
   stopped,
   WakeableSleep,
@@ -135,7 +136,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
       name: "claims",
       clock,
       log,
-      backoff: { baseMs: 1_000, maxMs: 60_000 },
+      backoff: retryPolicies.claims,
       ...(queueMetrics ? { metrics: queueMetrics } : {}),
     });
     this.#metrics = createClaimMetrics(registry, {

@@ -57,7 +57,7 @@ export { type RunInOrderOptions, runInOrder } from "./run-in-order.ts";
 export type { Runnable } from "./runnable.ts";
 export { Semaphore, type SemaphoreOptions } from "./semaphore.ts";
 export { SharedWork, type SharedWorkOptions } from "./shared-work.ts";
-export { checkSocketPath } from "./socket-path.ts";
+export { checkSocketPath, longestSocketPath } from "./socket-path.ts";
 export { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
 export { WakeableSleep } from "./wakeable-sleep.ts";
 export { pause, withPauses } from "./with-pauses.ts";

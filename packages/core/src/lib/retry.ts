@@ -37,6 +37,10 @@ export const retryPolicies = {
   reportStream: { baseMs: 500, maxMs: 30_000 },
   /** A driver's stream, as the kubelet of 1.30 had it. */
   driverStream: { baseMs: 5_000, maxMs: 180_000, jitter: 0.3 },
+  /** A driver's report of health. */
+  healthStream: { baseMs: 1_000, maxMs: 60_000, jitter: 0.3 },
+  /** What is left to do for a driver's claims. */
+  claims: { baseMs: 1_000, maxMs: 60_000 },
   /** The container runtime's events. */
   runtimeEvents: { baseMs: 500, maxMs: 30_000 },
 

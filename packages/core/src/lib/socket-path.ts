@@ -2,7 +2,7 @@ import { NodekeeperError } from "./errors.ts";
 import { quote } from "./quote.ts";
 
 /** The longest path of a unix socket that Linux takes, in bytes: sun_path of unix(7) less its closing NUL. */
-const longestSocketPath = 107;
+export const longestSocketPath = 107;
 
 /** Throws `invalid` when the path is not absolute or is longer than the kernel takes. */
 export function checkSocketPath(path: string): void {
