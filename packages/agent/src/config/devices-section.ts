@@ -32,15 +32,22 @@ export const devicesSection = section(
       registryDirectory: text(
         "/var/lib/kubelet/plugins_registry",
         { pattern: absolutePath, expected: "an absolute path", placeholder: "<path>" },
-        { about: "The kubelet's folder of plugin sockets. The kubelet and the agent must see it under one path." },
+        {
+          about:
+            "The kubelet's folder of plugin sockets. The kubelet and the agent must see it under one path.",
+        },
       ),
       cdiDirectory: text(
         "/var/run/cdi",
         { pattern: absolutePath, expected: "an absolute path", placeholder: "<path>" },
-        { about: "Where CDI files are written; one of the folders that the container runtime reads them from." },
+        {
+          about:
+            "Where CDI files are written; one of the folders that the container runtime reads them from.",
+        },
       ),
       callTimeout: duration("40s", "100ms", "10m", {
-        about: "Timeout of a driver's PrepareDevices and UnprepareDevices. The kubelet's own timeout is 45 s.",
+        about:
+          "Timeout of a driver's PrepareDevices and UnprepareDevices. The kubelet's own timeout is 45 s.",
         applied: "live",
       }),
       hostPaths: textList(
