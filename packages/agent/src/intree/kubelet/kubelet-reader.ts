@@ -6,7 +6,7 @@ import { MachineReader } from "./machine.ts";
 import { PodResources } from "./pod-resources.ts";
 import type { RunningPods } from "./pod-uids.ts";
 import type { KubeletReporterSettings } from "./settings.ts";
-import { readTopologyManager, topologyPolicy } from "./topology-policy.ts";
+import { KubeletConfigFile, topologyPolicy } from "./topology-policy.ts";
 import { topologyZones, type ZoneOutput } from "./topology-zones.ts";
 
 export interface KubeletReading extends ZoneOutput {
@@ -30,6 +30,7 @@ export class KubeletReader {
   readonly #pods: RunningPods;
   readonly #devices: ReportedDevices;
   readonly #machine: MachineReader;
+  readonly #configFile: KubeletConfigFile;
   readonly #flags: KubeletFlags;
   #lastPolicy: string | undefined;
 
@@ -38,6 +39,7 @@ export class KubeletReader {
     this.#pods = pods;
     this.#devices = devices;
     this.#machine = new MachineReader(host);
+    this.#configFile = new KubeletConfigFile(settings.configFile);
     this.#flags = new KubeletFlags(host, clock);
   }
 
@@ -78,7 +80,7 @@ export class KubeletReader {
         return undefined;
       }
       // The kubelet takes a flag before its file.
-      const file = await readTopologyManager(configFile);
+      const file = await this.#configFile.topologyManager();
       this.#lastPolicy = topologyPolicy({ ...file, ...(await this.#flags.read(signal)) });
       return undefined;
     } catch (error) {

@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
-import { readTopologyManager, topologyManagerOf, topologyPolicy } from "./topology-policy.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { KubeletConfigFile, topologyManagerOf, topologyPolicy } from "./topology-policy.ts";
 
 describe("topologyPolicy", () => {
   it.each([
@@ -67,24 +67,40 @@ describe("topologyManagerOf", () => {
   });
 });
 
-describe("readTopologyManager", () => {
-  it("names the file that is missing, too large or wrong", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "nodekeeper-policy-"));
-    try {
-      const path = join(folder, "config.yaml");
-      await expect(readTopologyManager(path)).rejects.toMatchObject({ code: "notFound" });
-      await writeFile(path, "#".repeat(1024 * 1024 + 1));
-      await expect(readTopologyManager(path)).rejects.toMatchObject({ code: "exhausted" });
-      await writeFile(path, "kind: Pod");
-      await expect(readTopologyManager(path)).rejects.toMatchObject({
-        code: "invalid",
-        message: `kubelet configuration ${path}`,
-      });
-      await writeFile(path, `${header}topologyManagerScope: pod`);
-      await expect(readTopologyManager(path)).resolves.toEqual({ policy: "none", scope: "pod" });
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+describe("the kubelet's configuration file", () => {
+  let folder: string;
+  let path: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "nodekeeper-policy-"));
+    path = join(folder, "config.yaml");
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it("is named when it is missing, too large or wrong", async () => {
+    const file = new KubeletConfigFile(path);
+    await expect(file.topologyManager()).rejects.toMatchObject({ code: "notFound" });
+    await writeFile(path, "#".repeat(1024 * 1024 + 1));
+    await expect(file.topologyManager()).rejects.toMatchObject({ code: "exhausted" });
+    await writeFile(path, "kind: Pod");
+    await expect(file.topologyManager()).rejects.toMatchObject({
+      code: "invalid",
+      message: `kubelet configuration ${path}`,
+    });
+    await writeFile(path, `${header}topologyManagerScope: pod`);
+    await expect(file.topologyManager()).resolves.toEqual({ policy: "none", scope: "pod" });
+  });
+
+  it("is read again only when it has changed", async () => {
+    const file = new KubeletConfigFile(path);
+    await writeFile(path, `${header}topologyManagerPolicy: restricted`);
+    const first = await file.topologyManager();
+    expect(await file.topologyManager()).toBe(first);
+    await writeFile(path, `${header}topologyManagerPolicy: best-effort`);
+    await expect(file.topologyManager()).resolves.toEqual({ policy: "best-effort", scope: "container" });
+    // As a mounted ConfigMap is swapped: a new file takes the name.
+    await writeFile(`${path}.new`, `${header}topologyManagerPolicy: none`);
+    await rename(`${path}.new`, path);
+    await expect(file.topologyManager()).resolves.toEqual({ policy: "none", scope: "container" });
   });
 });
 

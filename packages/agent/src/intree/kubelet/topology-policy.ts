@@ -1,5 +1,5 @@
 import { open } from "node:fs/promises";
-import { NodekeeperError, quote } from "@nodekeeper/core/lib";
+import { NodekeeperError, quote, stampOf } from "@nodekeeper/core/lib";
 import { parse } from "yaml";
 
 /** Names of the kubelet's topology manager policies, with katalyst's word for each. */
@@ -55,13 +55,28 @@ export function topologyManagerOf(text: string): TopologyManager {
   };
 }
 
-/** Reads the kubelet's configuration file. Throws `notFound`, `exhausted`, `unavailable` or `invalid`, naming it. */
-export async function readTopologyManager(path: string): Promise<TopologyManager> {
-  const text = await readBounded(path);
-  try {
-    return topologyManagerOf(text);
-  } catch (error) {
-    throw new NodekeeperError("invalid", `kubelet configuration ${path}`, { cause: error });
+/** The kubelet's configuration file, which is read only when it has changed. */
+export class KubeletConfigFile {
+  readonly #path: string;
+  #known: { readonly stamp: string; readonly topologyManager: TopologyManager } | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Settings of the topology manager. Throws `notFound`, `exhausted`, `unavailable` or `invalid`, naming the file. */
+  async topologyManager(): Promise<TopologyManager> {
+    // Taken before the file is read: a change meanwhile is seen the next time.
+    const stamp = await stampOf(this.#path).catch((error) => unreadable(this.#path, error));
+    if (this.#known?.stamp === stamp) return this.#known.topologyManager;
+    const text = await readBounded(this.#path);
+    try {
+      const topologyManager = topologyManagerOf(text);
+      this.#known = { stamp, topologyManager };
+      return topologyManager;
+    } catch (error) {
+      throw new NodekeeperError("invalid", `kubelet configuration ${this.#path}`, { cause: error });
+    }
   }
 }
 
@@ -90,14 +105,21 @@ async function readBounded(path: string): Promise<string> {
   try {
     const file = await open(path);
     try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(LARGEST_FILE + 1), 0, LARGEST_FILE + 1, 0);
+      const { size } = await file.stat();
+      // One byte more than it may have shows that it is larger.
+      const length = Math.min(size, LARGEST_FILE) + 1;
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0);
       if (bytesRead <= LARGEST_FILE) return buffer.toString("utf8", 0, bytesRead);
     } finally {
       await file.close();
     }
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code === "ENOENT" ? "notFound" : "unavailable";
-    throw new NodekeeperError(code, `kubelet configuration ${path} can't be read`, { cause: error });
+    unreadable(path, error);
   }
   throw new NodekeeperError("exhausted", `kubelet configuration ${path} is larger than 1 MiB`);
+}
+
+function unreadable(path: string, error: unknown): never {
+  const code = (error as NodeJS.ErrnoException).code === "ENOENT" ? "notFound" : "unavailable";
+  throw new NodekeeperError(code, `kubelet configuration ${path} can't be read`, { cause: error });
 }
