@@ -226,7 +226,7 @@ describe("PodLifecycle over a socket", () => {
       .watch({ stopAtEnd: true })
       .next()
       .catch((error: unknown) => error);
-    const message = "2 watches are open, and the agent serves no more at a time";
+    const message = "2 watches are open, the most that the agent serves";
     expect(error).toMatchObject({ code: "exhausted", message });
     expect(refused).toEqual([message]);
     expect(await client.getPods()).toEqual([]);

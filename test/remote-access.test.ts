@@ -84,9 +84,9 @@ describe.skipIf(!hasOpenssl)("a status server that other machines reach", () => 
       /prometheus may not/,
     ],
     ["an unknown token", "/metrics", "made-up", 401, /does not know the token/],
-    ["no token", "/api/v1/configuration", undefined, 401, /a bearer token is needed/],
+    ["no token", "/api/v1/configuration", undefined, 401, /a bearer token is required/],
     ["no token", "/livez", undefined, 200, /^ok$/],
-    ["no token", "/livez/../metrics", undefined, 401, /a bearer token is needed/],
+    ["no token", "/livez/../metrics", undefined, 401, /a bearer token is required/],
   ])("answers with %s %s", async (_, path, token, status, text) => {
     const answer = await get(path, token);
     expect(answer).toMatchObject({ status, text: expect.stringMatching(text) });

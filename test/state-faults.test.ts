@@ -184,7 +184,7 @@ describe.concurrent("the state database", () => {
     );
     expect(setup.agent.logLines).toContainEqual(
       expect.objectContaining({
-        msg: expect.stringContaining("of a newer agent: set aside"),
+        msg: expect.stringContaining("by a newer agent: set aside"),
         setAside: expect.any(String),
       }),
     );

@@ -47,10 +47,10 @@ import {
 } from "./server/index.ts";
 import { createStateMetrics, ReporterStore, StateDatabase } from "./state/index.ts";
 
-// Under the five seconds in which a person who pressed Ctrl-C expects an end.
+// Less than the five seconds that a person who pressed Ctrl-C waits.
 const STOP_DEADLINE_MS = 4_000;
 const FIELD_MANAGER = "nodekeeper";
-// Plugins that run are found by the first scan, and asked at once.
+// Running plugins are found by the first scan, and asked at once.
 const RETURN_MS = 10_000;
 
 export interface AgentOptions {
@@ -62,23 +62,23 @@ export interface AgentOptions {
   log: Logger;
   /** Changes the level of `log`. */
   setLogLevel: (level: LogLevel) => void;
-  /** Calls back at each SIGHUP; gives the way to stop that. */
+  /** Calls back at each SIGHUP; returns the function that stops that. */
   onHangup: (callback: () => void) => () => void;
 }
 
 export interface AgentSummary {
-  /** Plugins that are served now. */
+  /** Reporter plugins that are connected. */
   plugins: number;
   objects: number;
-  /** Pods that the container runtime has; undefined where it is not asked. */
+  /** Pods of the container runtime; undefined where lifecycle is off. */
   pods: number | undefined;
-  /** Events that were told of them so far. */
+  /** Lifecycle events emitted so far. */
   events: number | undefined;
-  /** Pods that were evicted and are gone; undefined where eviction is off. */
+  /** Pods that were evicted and deleted; undefined where eviction is off. */
   evicted: number | undefined;
-  /** Objects with something yet to be written. */
+  /** Objects with changes that are not written yet. */
   pending: number;
-  /** Writes that the API server took since the start. */
+  /** Writes that the API server accepted since the start. */
   writes: number;
   /** Wall milliseconds. */
   lastWriteAt: number | undefined;
@@ -86,17 +86,17 @@ export interface AgentSummary {
   problem: string | undefined;
 }
 
-/** The running agent, for those who started it. */
+/** The running agent. */
 export interface Agent extends Runnable {
   /** Resolves with the address of the status server once it listens. */
   listening(): Promise<string>;
-  /** What the agent does now, in figures for a live line. */
+  /** The agent's current figures, for a live line. */
   summary(): AgentSummary;
 }
 
 /**
- * Builds every part from the configuration. The only place that knows all rooms.
- * Throws where the agent can't begin: no way to the API server, no state directory, an unknown in-tree plugin.
+ * Builds every part from the configuration. The only module that imports all others.
+ * Throws where the agent can't start: no access to the API server, no state directory, an unknown in-tree plugin.
  */
 export async function createAgent(options: AgentOptions): Promise<Agent> {
   const { clock, log, version, sources } = options;
@@ -214,7 +214,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     returnMs: RETURN_MS,
     beforeWrite: () => reporters.flush(),
     notify,
-    // Else an agent that lost its state would leave eviction's taints behind.
+    // Otherwise an agent that lost its state would leave eviction's taints behind.
     managedTaintPrefixes: [
       ...reporting.managedTaintPrefixes,
       ...(eviction ? [`${configuration.eviction.taintPrefix}/`] : []),
@@ -240,7 +240,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     reservedNames: (type) => (type === reporters.type ? reporters.inTreeNames : new Set()),
     rescanIntervalMs: plugins.rescanInterval,
     livenessIntervalMs: plugins.livenessInterval,
-    // A socket that accepts and says nothing is not told from one that does not answer GetInfo.
+    // A socket that accepts and sends nothing is not distinguished from one that does not answer GetInfo.
     dialTimeoutMs: plugins.infoTimeout,
     infoTimeoutMs: plugins.infoTimeout,
     noticeTimeoutMs: plugins.notifyTimeout,

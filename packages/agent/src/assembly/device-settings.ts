@@ -1,7 +1,7 @@
 import type { AgentConfiguration } from "../config/index.ts";
 import type { DeviceSettings } from "../devices/index.ts";
 
-/** The settings of devices as the configuration has them. */
+/** Settings of devices, from the configuration. */
 export function deviceSettings({ devices }: AgentConfiguration): DeviceSettings {
   return {
     wipeDelayMs: devices.wipeDelay,

@@ -2,7 +2,7 @@ import type { AgentConfiguration } from "../config/index.ts";
 import type { EvictionPolicy, EvictionSettings, KillerTable } from "../eviction/index.ts";
 import type { InTreeEvictionSettings, RankingMetric } from "../intree/index.ts";
 
-/** What the operator has decided about eviction; the part that `replay` tries another of. */
+/** The eviction policy of the configuration: what `replay` can replace by another. */
 export function evictionPolicyOf({ eviction }: Pick<AgentConfiguration, "eviction">): EvictionPolicy {
   const { limits, skip, grace } = eviction;
   return {
@@ -35,7 +35,7 @@ export function evictionPolicyOf({ eviction }: Pick<AgentConfiguration, "evictio
   };
 }
 
-/** What the operator sets of rounds besides the policy. */
+/** Settings of rounds besides the policy. */
 export function evictionSettingsOf({ eviction }: Pick<AgentConfiguration, "eviction">): EvictionSettings {
   const { syncPeriod, callTimeout, outOfTurnRounds, records } = eviction;
   return {
@@ -130,7 +130,7 @@ function memoryOf({ ranking, gracePeriod, reclaimedGracePeriod }: MemorySection)
   };
 }
 
-// 0 is the pod's own; a part of a second is a whole one, for 0 would kill at once.
+// 0 is the pod's own; a fraction of a second is rounded up, for 0 would kill at once.
 function graceOf(ms: number): number | null {
   return ms === 0 ? null : Math.max(1, Math.round(ms / 1000));
 }
@@ -144,7 +144,7 @@ function pairOf(text: string): [name: string, value: string] {
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** Which killer takes which pods. */
+/** Which killer evicts which pods. */
 export function killerTableOf({ eviction }: Pick<AgentConfiguration, "eviction">): KillerTable {
   const rules = Object.fromEntries(eviction.killerRules.map((rule) => rule.split("=")));
   const { reclaimed_cores, shared_cores, dedicated_cores, BestEffort, Burstable, Guaranteed } = rules;

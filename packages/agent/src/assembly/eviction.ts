@@ -45,14 +45,14 @@ import { evictionPolicyOf, evictionSettingsOf, killerTableOf } from "./eviction-
 import { inTreeEviction } from "./in-tree-eviction.ts";
 import { PolicyFiles } from "./policy-files.ts";
 
-/** What eviction is built of. */
+/** What eviction is built from. */
 export interface EvictionAssembly {
-  /** As it is now: eviction's settings change live. */
+  /** The current one: eviction's settings change live. */
   configuration: () => AgentConfiguration;
   client: KubeApiClient;
   database: StateDatabase;
   events: EventRecorder;
-  /** Where the container runtime is asked. */
+  /** Undefined where lifecycle is off and the container runtime is not used. */
   containers: { runtime: CriRuntime | FoundRuntime; lifecycle: PodLifecycleEventGenerator } | undefined;
   clock: Clock;
   log: Logger;
@@ -61,20 +61,20 @@ export interface EvictionAssembly {
   queueMetrics: WorkQueueMetrics;
 }
 
-/** Eviction as the agent runs it. */
+/** The parts of eviction. */
 export interface EvictionParts {
   /** In the order to start them. */
   parts: Runnable[];
   checks: HealthCheck[];
   plugins: EvictionPlugins;
-  /** Tells conditions as taints of the CustomNodeResource. */
+  /** Reports conditions as taints of the CustomNodeResource. */
   reporter: ReporterSource;
   queries: RecordQueries;
-  /** How many evicted pods are gone since the start. */
+  /** How many evicted pods have been deleted since the start. */
   evicted: () => number;
 }
 
-/** Builds eviction; the caller asks only where it is enabled. */
+/** Builds eviction; called only where it is enabled. */
 export function evictionOf(assembly: EvictionAssembly): EvictionParts {
   const { configuration, client, database, containers, clock, registry } = assembly;
   const { nodeName } = configuration();

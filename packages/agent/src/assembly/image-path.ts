@@ -1,14 +1,14 @@
 import { type Clock, NodekeeperError } from "@nodekeeper/core/lib";
 
-/** Gives the path, or rejects with why it is not known. */
+/** Resolves to the path, or rejects with the reason why it is not known. */
 export type ImagePathReader = (signal: AbortSignal) => Promise<string>;
 
-// A runtime that is away is not asked again each round, milliseconds.
+// A runtime that is unavailable is not asked in each round, milliseconds.
 const RETRY_MS = 30_000;
 
 /**
- * Where images are kept: as configured, else as the runtime says, which is asked until it has answered once. Rejects
- * with why that is not known.
+ * The path where images are stored: as configured, else from the runtime, which is asked until it has answered once.
+ * Rejects with the reason why that is not known.
  */
 export function imagePath(
   configured: string,
@@ -19,7 +19,11 @@ export function imagePath(
   let failed: { error: unknown; at: number } | undefined;
   return async (signal) => {
     if (known) return known;
-    if (!ask) throw new NodekeeperError("unavailable", "no container runtime is asked where images are");
+    if (!ask)
+      throw new NodekeeperError(
+        "unavailable",
+        "the path of images is not configured, and no container runtime is used",
+      );
     if (failed && clock.monotonic() - failed.at < RETRY_MS) throw failed.error;
     try {
       known = await ask(signal);

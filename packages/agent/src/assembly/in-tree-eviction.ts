@@ -20,26 +20,26 @@ import { type CriRuntime, FoundRuntime, type RuntimeStats } from "../runtime/ind
 import { inTreeEvictionSettingsOf } from "./eviction-settings.ts";
 import { imagePath } from "./image-path.ts";
 
-/** What in-tree eviction plugins are built of. */
+/** What in-tree eviction plugins are built from. */
 export interface InTreeEvictionAssembly {
-  /** As it is now: their settings change live. */
+  /** The current one: their settings change live. */
   configuration: () => AgentConfiguration;
   client: KubeApiClient;
   pods: NodePods;
-  /** Asked for memory of pods whose cgroups are not found; undefined where no runtime is asked. */
+  /** Asked for the memory of pods whose cgroups are not found; undefined where no runtime is used. */
   runtime: CriRuntime | FoundRuntime | undefined;
   clock: Clock;
   log: Logger;
   registry: Registry;
 }
 
-/** Eviction plugins inside the agent. */
+/** The in-tree eviction plugins and what they share. */
 export interface InTreeEviction {
   /** Those that are enabled by name. */
   sources: EvictionSource[];
   /** Sampled between rounds. */
   host: Host;
-  /** Has the machine read again, for a round that starts. */
+  /** Discards readings of the machine, for a round that starts. */
   refreshReadings: () => void;
   /** Makes a plugin of each policy; they share readings with the others. */
   ofPolicies: (policies: readonly Policy[]) => EvictionSource[];
@@ -47,7 +47,7 @@ export interface InTreeEviction {
   lastMemoryUsageOf: (uid: string) => number | undefined;
 }
 
-/** The in-tree eviction plugins. Throws for a name that nobody has. */
+/** The in-tree eviction plugins. Throws `invalid` for a name that no plugin has. */
 export function inTreeEviction(assembly: InTreeEvictionAssembly): InTreeEviction {
   const { configuration, client, pods, runtime, clock, log, registry } = assembly;
   const { hostRoot, nodeName, eviction } = configuration();
@@ -56,7 +56,7 @@ export function inTreeEviction(assembly: InTreeEvictionAssembly): InTreeEviction
     host,
     pods: new PodReadings({ root: hostRoot, clock }),
     clock,
-    // All plugins of a round share a reading, and no round gets the last one's.
+    // All plugins of a round share a reading, and no round gets the readings of the one before.
     maxAgeMs: () => configuration().eviction.syncPeriod / 2,
   });
   const runtimeStats = runtime && statsOf(runtime);

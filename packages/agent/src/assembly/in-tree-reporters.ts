@@ -18,7 +18,7 @@ import {
 import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import type { ReporterSource } from "../reporting/index.ts";
 
-/** The in-tree reporters that are enabled. Throws for a name that nobody has. */
+/** The in-tree reporters that are enabled. Throws `invalid` for a name that no reporter has. */
 export function inTreeReporters(
   configuration: AgentConfiguration,
   lifecycle: PodLifecycleEventGenerator | undefined,
@@ -74,8 +74,11 @@ export function kubeletReporterSettingsOf({
 
 function runningPods(lifecycle: PodLifecycleEventGenerator | undefined): RunningPods {
   if (!lifecycle) {
-    // Nobody knows who holds what: zones without it would say that everything is free.
-    const problem = new NodekeeperError("unavailable", "lifecycle is off, and pods' UIDs come from it");
+    // Allocations can't be assigned to pods: zones without them would report that everything is free.
+    const problem = new NodekeeperError(
+      "unavailable",
+      "lifecycle.enabled is false, and the UIDs of pods come from lifecycle",
+    );
     return { listed: () => Promise.reject(problem), uids: () => podUidLookup([]), changes: nothing };
   }
   return {

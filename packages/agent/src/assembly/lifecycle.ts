@@ -8,7 +8,7 @@ import { LifecycleStore, type StateDatabase } from "../state/index.ts";
 // Clients that are refused try again every few seconds.
 const REFUSAL_LOG_INTERVAL_MS = 60_000;
 
-/** The container runtime: where the configuration says, or to be found. Connects at the first call. */
+/** The container runtime at the configured endpoint, or the one that is found. Connects at the first call. */
 export function containerRuntime(
   { runtime: { endpoint, requestTimeout, maxMessageSize } }: AgentConfiguration,
   clock: Clock,
@@ -20,7 +20,7 @@ export function containerRuntime(
   return endpoint === "" ? new FoundRuntime(options) : new CriRuntime({ ...options, endpoint });
 }
 
-/** What runs on the node. One for each registry. */
+/** The pod lifecycle event generator. One for each registry. */
 export function podLifecycle(
   { lifecycle, runtime: { requestTimeout } }: AgentConfiguration,
   runtime: Runtime,
@@ -51,7 +51,7 @@ export function podLifecycle(
   });
 }
 
-/** The API for other programs on the node; undefined where it is off, or has nothing to tell. */
+/** The API for other programs on the node; undefined where it is off, or lifecycle is. */
 export function localApiOf(
   { api }: AgentConfiguration,
   lifecycle: PodLifecycleEventGenerator | undefined,

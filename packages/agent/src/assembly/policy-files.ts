@@ -5,9 +5,9 @@ import { enabledPlugins } from "../intree/index.ts";
 import { describeProblem, loadPolicies, type Policy, type PolicyProblem } from "../policy/index.ts";
 
 export interface PolicyFilesOptions {
-  /** Paths; asked for at each look. */
+  /** Paths; read again at each check. */
   files: () => readonly string[];
-  /** Which policies run: "*", "name", "-name"; asked for at each look. */
+  /** Which policies run: "*", "name", "-name"; read again at each check. */
   enabled: () => readonly string[];
   plugins: Pick<EvictionPlugins, "replaceInTree">;
   /** Makes a plugin of each policy. */
@@ -16,7 +16,7 @@ export interface PolicyFilesOptions {
   log: Logger;
 }
 
-/** What is known of one file. */
+/** The policies of one file. */
 interface KnownFile {
   /** Changes when the file does. */
   fingerprint: string;
@@ -27,8 +27,8 @@ interface KnownFile {
 const CHECK_INTERVAL_MS = 10_000;
 
 /**
- * Keeps the eviction plugins that are made of policy files in step with them. A policy that is wrong is refused with its
- * place, and the others go on; a file that changes for the worse keeps the policies it had.
+ * Keeps the eviction plugins that are made from policy files in step with these. An invalid policy is refused with its
+ * position, and the others run; of a file that becomes invalid the last valid policies stay.
  */
 export class PolicyFiles implements Runnable {
   readonly name = "eviction-policies";
@@ -49,7 +49,7 @@ export class PolicyFiles implements Runnable {
     }
   }
 
-  /** Looks at the files, and takes up what changed. */
+  /** Checks the files, and applies what changed. */
   async check(): Promise<void> {
     const { files, enabled } = this.#options;
     const patterns = JSON.stringify(enabled());
@@ -113,7 +113,7 @@ export class PolicyFiles implements Runnable {
     }
     this.#problem = problems.length > 0 ? problems.join("; ").slice(0, 2_000) : undefined;
     if (!isNews) return;
-    for (const problem of problems) log.error({ problem }, "eviction policy is refused");
+    for (const problem of problems) log.error({ problem }, "eviction policy refused");
     log.info({ loaded: [...policies.keys()], plugins: this.#names }, "eviction policies loaded");
   }
 

@@ -22,7 +22,7 @@ export function parseListenAddress(text: string): ListenAddress {
   return { host, port };
 }
 
-/** Writes host and port as they stand in a URL. */
+/** Formats host and port as in a URL. */
 export function formatAddress(host: string, port: number): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

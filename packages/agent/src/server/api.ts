@@ -7,7 +7,7 @@ export interface JsonRoute {
   readonly path: string;
   /** One line for the list of routes. */
   readonly summary: string;
-  /** Gives what is sent as JSON. A NodekeeperError becomes its code's HTTP status. */
+  /** Returns the value that is sent as JSON. A NodekeeperError becomes its code's HTTP status. */
   handle(query: URLSearchParams, signal: AbortSignal): Promise<unknown> | unknown;
 }
 
@@ -15,7 +15,7 @@ export const API_ROOT = "/api/v1";
 /** The longest a handler may take, milliseconds. */
 export const HANDLER_DEADLINE_MS = 10_000;
 
-/** Checks that paths are plain and not taken twice, and finds routes by path. Throws `invalid`. */
+/** Checks that paths are plain and unique; returns the routes by path. Throws `invalid`. */
 export function indexRoutes(routes: readonly JsonRoute[]): ReadonlyMap<string, JsonRoute> {
   const found = new Map<string, JsonRoute>();
   for (const route of routes) {
@@ -25,7 +25,7 @@ export function indexRoutes(routes: readonly JsonRoute[]): ReadonlyMap<string, J
         `route ${JSON.stringify(route.path)} is not a path of lower-case words`,
       );
     }
-    if (found.has(route.path)) throw new NodekeeperError("invalid", `route ${route.path} is there twice`);
+    if (found.has(route.path)) throw new NodekeeperError("invalid", `two routes have the path ${route.path}`);
     found.set(route.path, route);
   }
   return found;
@@ -38,7 +38,7 @@ export function routeList(routes: readonly JsonRoute[]): Reply {
   });
 }
 
-/** Runs a route's handler under its deadline; whatever it throws becomes an answer. */
+/** Runs a route's handler under its deadline; an error becomes an answer. */
 export async function routeReply(
   route: JsonRoute,
   query: URLSearchParams,

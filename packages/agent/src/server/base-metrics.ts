@@ -3,9 +3,9 @@ import { performance } from "node:perf_hooks";
 import { Counter, Gauge, type Registry } from "@nodekeeper/core/lib";
 
 /**
- * Registers nodekeeper_build_info and what the process costs, under the names that Prometheus client libraries share.
+ * Registers nodekeeper_build_info and metrics of the process, under the names that Prometheus client libraries share.
  * Not prom-client's default collectors: those keep a 10 ms timer for the event loop's delay and observe every garbage
- * collection, which an idle agent pays for all day. Here each value is read when it is scraped, and only then:
+ * collection, which costs an idle agent CPU time. Here each value is read only when it is scraped:
  * CPU, resident memory, open files, start time, the event loop's lag at the scrape, and its busy seconds, which show
  * stalls between scrapes too.
  */
@@ -13,7 +13,7 @@ export function createBaseMetrics(registry: Registry, version: string): void {
   const registers = [registry];
   new Gauge({
     name: "nodekeeper_build_info",
-    help: "Always 1; the labels say what is running.",
+    help: "Always 1; the labels have the agent's and Node's versions.",
     labelNames: ["version", "node_version"],
     registers,
   }).set({ version, node_version: process.version }, 1);

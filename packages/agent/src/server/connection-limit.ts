@@ -4,8 +4,8 @@ import type { Socket } from "node:net";
  * Bounds the open connections of the status server.
  *
  * 1. At most `most` connections are open.
- * 2. A new connection is admitted as long as one of the others waits for no answer: of those, the one that was used
- *    longest ago is closed. Idle and half-sent connections can't take `/livez` away from the kubelet.
+ * 2. A new connection is admitted while another one waits for no answer: the least recently used of these is closed.
+ *    Idle and half-sent connections can't keep the kubelet from `/livez`.
  * 3. A connection has at most one request at a time.
  */
 export class ConnectionLimit {
@@ -21,7 +21,7 @@ export class ConnectionLimit {
     this.#onClosed = onClosed;
   }
 
-  /** Takes in a new TCP connection, and closes the least recently used idle one where they are too many. */
+  /** Admits a new TCP connection, and closes the least recently used idle one where there are too many. */
   admit(socket: Socket): void {
     const peer = peerOf(socket);
     socket.once("close", () => {
@@ -37,7 +37,7 @@ export class ConnectionLimit {
     this.#onClosed();
   }
 
-  /** A request arrived. False where it is not to be answered: the connection's last one is not answered yet. */
+  /** Called for each request. False where it must not be answered: the connection's last one is not answered yet. */
   begin(connection: Socket): boolean {
     const peer = peerOf(connection);
     const busy = this.#busy.get(peer);
@@ -54,7 +54,7 @@ export class ConnectionLimit {
     return this.#busy.get(peerOf(connection))?.isPipelined ?? false;
   }
 
-  /** The answer was handed to the connection. */
+  /** Called when the answer was written to the connection. */
   end(connection: Socket): void {
     const peer = peerOf(connection);
     const busy = this.#busy.get(peer);

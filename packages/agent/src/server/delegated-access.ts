@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { KubeApiClient, TokenAnswer } from "@nodekeeper/core/kube";
 import { type Clock, ExpiringCache, NodekeeperError, TokenBucket, withDeadline } from "@nodekeeper/core/lib";
 
-/** A request that was made from beyond this machine. */
+/** A request from another machine. */
 export interface RemoteRequest {
   /** From the header `Authorization: Bearer`; undefined where there is none. */
   token: string | undefined;
@@ -14,7 +14,7 @@ export interface RemoteRequest {
 
 /**
  * Decides about a request. Throws `unauthenticated` for no or an unknown token, `forbidden` where its account may not
- * get the path, `throttled` where too many unknown tokens come, `unavailable` or `deadline` where the API server can't
+ * get the path, `throttled` where there are too many unknown tokens, `unavailable` or `deadline` where the API server can't
  * be asked.
  */
 export type AccessCheck = (request: RemoteRequest, signal: AbortSignal) => Promise<void>;
@@ -24,27 +24,28 @@ export interface DelegatedAccessOptions {
   clock: Clock;
 }
 
-// A right that is withdrawn ends within the longer, one that is granted works within the shorter.
+// A revoked permission ends within the longer, a granted one works within the shorter.
 const ALLOWED_FOR_MS = 60_000;
 const REFUSED_FOR_MS = 10_000;
 const MAX_TOKENS = 256;
 const MAX_DECISIONS = 1_024;
-// Reviews share the agent's own budget of API calls: tokens made up by a stranger must not use it up.
+// Reviews share the agent's own budget of API calls: invented tokens of an attacker must not use it up.
 const REVIEWS = { perSecond: 2, burst: 10 };
 const LONGEST_WAIT_MS = 2_000;
 const DEADLINE_MS = 8_000;
 
 /**
- * The path as RBAC has to grant it. Kubernetes' default role system:discovery lets every authenticated account get
- * /api/*, so the agent's own API is asked for under a prefix. Metrics are where Prometheus expects them.
+ * The path that RBAC has to grant. Kubernetes' default role system:discovery lets every authenticated account get
+ * /api/*, so the agent's own API is reviewed under a prefix. Metrics are where Prometheus expects them.
  */
 function grantedPath(path: string): string {
   return path === "/metrics" ? path : `/nodekeeper${path}`;
 }
 
 /**
- * Leaves the decision to the API server, as the kubelet's and controller-runtime's servers do: a TokenReview says whose
- * token it is, a SubjectAccessReview whether that account may get the path (RBAC: nonResourceURLs). Answers are kept:
+ * Leaves the decision to the API server, as the kubelet's and controller-runtime's servers do: a TokenReview
+ * identifies the account of the token, a SubjectAccessReview decides whether it may get the path (RBAC:
+ * nonResourceURLs). Answers are cached:
  * a minute where the request is allowed, ten seconds where it is not.
  */
 export function delegatedAccess({ client, clock }: DelegatedAccessOptions): AccessCheck {
@@ -55,7 +56,7 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
   });
   const reviews = new TokenBucket(clock, REVIEWS);
   const ttlMs = (isGood: boolean) => (isGood ? ALLOWED_FOR_MS : REFUSED_FOR_MS);
-  // An answer serves all who asked meanwhile, so that it does not end with the one who asked first.
+  // Concurrent requests share one review, so that it does not end when the first of them does.
   const within = <T>(what: string, ask: (signal: AbortSignal) => Promise<T>) =>
     withDeadline(clock, DEADLINE_MS, what, undefined, async (signal) => {
       await reviews.take(LONGEST_WAIT_MS, signal);
@@ -64,7 +65,7 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
 
   return async ({ token, verb, path: requested }) => {
     const path = grantedPath(requested);
-    if (!token) throw new NodekeeperError("unauthenticated", "a bearer token is needed");
+    if (!token) throw new NodekeeperError("unauthenticated", "a bearer token is required");
     const key = createHash("sha256").update(token).digest("base64");
     const { user } = await tokens.get(
       key,

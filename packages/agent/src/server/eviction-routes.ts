@@ -6,28 +6,28 @@ import { checkParameters, wholeNumber } from "./query.ts";
 /** A page of whole rounds, oldest first. */
 export interface RecordPage {
   records: RoundRecord[];
-  /** Rounds that were left out, since one alone is larger than an answer may be: 12 MiB. */
+  /** Rounds that were left out, because one alone exceeds the largest answer, 12 MiB. */
   tooLarge: { id: number; bytes: number }[];
-  /** The id to go on after; absent at the end. */
+  /** The id after which to continue; absent at the end. */
   next?: number;
 }
 
 /** A page of the history of the node and its pods. */
 export interface HistoryPage {
   lines: HistoryLine[];
-  /** What to go on after; absent at the end. */
+  /** The number after which to continue; absent at the end. */
   next?: number;
 }
 
 // A round of a thousand pods is about half a megabyte of JSON.
 const PAGE_BYTES = 2 * 1024 * 1024;
-// Together with a page that is nearly full, what a client should be ready to read.
+// Together with a page that is nearly full, the most that a client must be ready to read.
 const MOST_RECORD_BYTES = 12 * 1024 * 1024;
 const MOST_PAGE_ROUNDS = 100;
 // Two names of the longest, and a slash.
 const LONGEST_POD = 2 * 253 + 1;
 
-/** What the agent's HTTP API tells of eviction's records. */
+/** The routes of the JSON API that read eviction's records. */
 export function evictionRoutes(queries: RecordQueries): JsonRoute[] {
   return [
     {

@@ -8,7 +8,7 @@ const allIsWell: Reply = { ...textReply(200, ""), body: "ok" };
 export const healthEndpoints = ["livez", "readyz", "healthz"] as const;
 export type HealthEndpoint = (typeof healthEndpoints)[number];
 
-// A check may quote what a plugin said; one line of this length says enough.
+// A check may quote a plugin's message: it is cut to one line of this length.
 const LONGEST_MESSAGE = 500;
 
 export interface HealthQuestion {
@@ -46,7 +46,7 @@ export function healthReply(question: HealthQuestion, query: URLSearchParams): R
   return textReply(failed ? 503 : 200, lines.join("\n"));
 }
 
-/** Answers /readyz/<name> and the like: that check alone; 404 where the endpoint does not ask it. */
+/** Answers /readyz/<name> and the like: that check alone; 404 where the endpoint does not include it. */
 export function singleHealthReply(question: HealthQuestion, name: string): Reply {
   const check = checksOf(question).find((each) => each.name === name);
   if (!check) return textReply(404, `no check named ${JSON.stringify(name.slice(0, 100))}`);

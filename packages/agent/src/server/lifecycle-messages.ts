@@ -33,7 +33,7 @@ const states: Record<ContainerState, State> = {
 
 const NANOSECONDS_PER_MILLISECOND = 1_000_000n;
 
-/** An event as the API tells it. */
+/** An event as the API sends it. */
 export function eventMessage(event: PodLifecycleEvent, status: PodStatusMessage | undefined): EventMessage {
   const { container } = event;
   return {

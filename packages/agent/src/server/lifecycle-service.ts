@@ -52,7 +52,7 @@ export interface LifecycleServiceOptions {
 // Each costs some 30 KB and a write for every event.
 const MOST_WATCHES = 1_024;
 const BOOKMARK_INTERVAL_MS = 10_000;
-// A consumer whose pods are quiet among others learns how far the log is.
+// A consumer whose pods have no events is sent the position of the log.
 const MOST_HIDDEN = 1_000;
 const FRESH_DEADLINE_MS = 60_000;
 
@@ -72,7 +72,7 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
   async *watch(request: WatchRequest, context: CallContext): AsyncGenerator<WatchBytes> {
     const { signal, mostWatches = MOST_WATCHES, onRefused } = this.#options;
     if (this.#watches >= mostWatches) {
-      const message = `${this.#watches} watches are open, and the agent serves no more at a time`;
+      const message = `${this.#watches} watches are open, the most that the agent serves`;
       onRefused(message);
       throw toServerError(new NodekeeperError("exhausted", message));
     }
@@ -125,7 +125,7 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
     await this.#listed(AbortSignal.any([context.signal, signal]));
     if (fresh) {
       const uid = selector?.uid;
-      if (!uid) throw toServerError(new NodekeeperError("invalid", "fresh needs the pod's uid"));
+      if (!uid) throw toServerError(new NodekeeperError("invalid", "fresh requires the pod's uid"));
       const since = clock.monotonic();
       try {
         await withDeadline(clock, FRESH_DEADLINE_MS, "reading the pod", context.signal, (scope) =>
@@ -176,7 +176,7 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
   }
 }
 
-// UNAVAILABLE would say that the agent can't be reached: it is there, and what it needs is not.
+// UNAVAILABLE would mean that the agent can't be reached: it is the container runtime that can't.
 function refusal(error: unknown): ServerError {
   if (codeOf(error) !== "unavailable") return toServerError(error);
   return new ServerError(Status.FAILED_PRECONDITION, messageOf(error));

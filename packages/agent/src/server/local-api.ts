@@ -14,24 +14,24 @@ export interface LocalApiOptions {
   path: string;
   /** Adds the services. They end their streams when the signal aborts. */
   addServices: (server: Server, signal: AbortSignal) => void;
-  /** How often the socket file is looked at, milliseconds. Default 5 s. */
+  /** How often the socket file is checked, milliseconds. Default 5 s. */
   checkIntervalMs?: number;
   clock: Clock;
   log: Logger;
 }
 
-// Whoever has the right group may ask; the folder's mode decides who reaches it.
+// Members of its group may connect; the mode of the folder decides who reaches it.
 const SOCKET_MODE = 0o660;
 const CHECK_INTERVAL_MS = 5_000;
 const STOP_GRACE_MS = 1_000;
 const RETRY_MS = 5_000;
 // A client's requests are small: a cursor, names.
 const LONGEST_REQUEST = 64 * 1024;
-// More than watches may be open: what is beyond that is refused with an error. At this limit calls would wait in the
-// client without a word.
+// More than the watches that may be open, which are refused with an error: at this limit calls would wait in the
+// client without one.
 const MOST_STREAMS_OF_A_CONNECTION = 4_096;
 
-/** Serves the agent's gRPC API to other programs on the node, on a unix socket. Serves again when the file goes. */
+/** Serves the agent's gRPC API to other programs on the node, on a unix socket. Serves again when the file was removed. */
 export class LocalApi implements Runnable {
   readonly name = "local-api";
   readonly #options: LocalApiOptions;
@@ -62,7 +62,7 @@ export class LocalApi implements Runnable {
         await this.#serve(signal);
       } catch (error) {
         if (signal.aborted) return;
-        // Another agent on the node, or a folder that can't be written: the agent's other jobs go on.
+        // Another agent on the node, or a folder that can't be written: the rest of the agent continues.
         if (!this.#isFailing)
           log.warn({ err: error, path }, "local API can't be served, will be tried again");
         this.#isFailing = true;

@@ -2,14 +2,14 @@ import { type Clock, type Registry, SharedWork, withDeadline } from "@nodekeeper
 import { HANDLER_DEADLINE_MS } from "./api.ts";
 import type { Reply } from "./reply.ts";
 
-/** Rendering all series takes tens of milliseconds of the only thread. */
+/** Rendering all series blocks the event loop for tens of milliseconds. */
 const RENDER_INTERVAL_MS = 1_000;
 
 /** The body of `/metrics`. It is rendered at most once a second, whatever the number of requests. */
 export class MetricsPage {
   readonly #registry: Registry;
   readonly #clock: Clock;
-  // A collector that hangs holds one rendering, not one for each scrape.
+  // A collector that hangs blocks one rendering, not one for each scrape.
   readonly #rendering = new SharedWork(() => this.#render(), { outlivesCallers: true });
   #last: { body: string; startedAt: number } | undefined;
 

@@ -11,13 +11,13 @@ export interface PluginRow {
   endpoint: string | undefined;
   registrationSocket: string | undefined;
   versions: readonly string[];
-  /** Wall milliseconds; of the state, or of the loss. */
+  /** Wall milliseconds: since when it is in this state. */
   since: number | undefined;
   attempts: number;
   /** Wall milliseconds of the last changed content. */
   contentAt: number | undefined;
   contentBytes: number;
-  /** What is refused of its content, by the agent or by the API server, or of its conditions, each with the reason. */
+  /** Refused parts of its content or conditions, by the agent or the API server, each with the reason. */
   problems: readonly string[];
   /** The last refusal or failed call; undefined when nothing is wrong. */
   error: string | undefined;

@@ -1,6 +1,6 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
-/** Throws `invalid` for a parameter that the route does not have, or that is there twice: a slip must not widen an answer. */
+/** Throws `invalid` for a parameter that the route does not have, or that is given twice: a typing error must not widen an answer. */
 export function checkParameters(query: URLSearchParams, known: readonly string[]): void {
   const seen = new Set<string>();
   for (const name of query.keys()) {
@@ -8,12 +8,12 @@ export function checkParameters(query: URLSearchParams, known: readonly string[]
     if (!known.includes(name)) {
       throw new NodekeeperError("invalid", `no parameter ${shown}; there are: ${known.join(", ")}`);
     }
-    if (seen.has(name)) throw new NodekeeperError("invalid", `the parameter ${shown} is there twice`);
+    if (seen.has(name)) throw new NodekeeperError("invalid", `the parameter ${shown} is given twice`);
     seen.add(name);
   }
 }
 
-/** A whole number from 0 to `most`; `fallback` where the query does not say. Throws `invalid`. */
+/** A whole number from 0 to `most`; `fallback` where it is not given. Throws `invalid`. */
 export function wholeNumber(
   query: URLSearchParams,
   name: string,

@@ -22,13 +22,13 @@ export interface RouterOptions {
   withholdReasons: boolean;
 }
 
-/** Whether a path is answered without authentication also beyond loopback: health, for the kubelet's probes. */
+/** Whether a path is answered without authentication beyond loopback too: health, for the kubelet's probes. */
 export function isPublic(path: string): boolean {
   const [, first] = path.split("/");
   return healthEndpoints.some((name) => name === first);
 }
 
-/** An answer, and under which name it is counted: a name of ours, never the client's path. */
+/** An answer, and the name under which it is counted: never the client's path. */
 export interface Routed {
   handler: string;
   reply: Reply;
@@ -46,14 +46,14 @@ export class Router {
   readonly #metrics: MetricsPage;
   readonly #handlers = new Semaphore({ permits: HANDLERS_AT_ONCE, maxWaiting: MAX_WAITING_REQUESTS });
 
-  /** Throws `invalid` for routes or checks that stand in each other's way. */
+  /** Throws `invalid` for two routes or checks of one name. */
   constructor(options: RouterOptions) {
     this.#options = options;
     this.#routes = indexRoutes(options.routes);
     this.#metrics = new MetricsPage(options.registry, options.clock);
     const names = options.checks.map((check) => check.name);
     const twice = names.find((name, at) => names.indexOf(name) !== at);
-    if (twice !== undefined) throw new NodekeeperError("invalid", `health check ${twice} is there twice`);
+    if (twice !== undefined) throw new NodekeeperError("invalid", `two health checks have the name ${twice}`);
   }
 
   async answer(path: string, query: URLSearchParams, signal: AbortSignal): Promise<Routed> {
@@ -78,7 +78,7 @@ export class Router {
     };
   }
 
-  // Health and metrics do not pass through here: they answer whatever waits for a handler.
+  // Health and metrics do not pass through here: they answer while requests wait for a handler.
   async #route(route: JsonRoute, query: URLSearchParams, signal: AbortSignal): Promise<Reply> {
     try {
       return await this.#handlers.run(signal, async () => {

@@ -36,7 +36,7 @@ export class ServingCertificate {
       const stamp = await this.#currentStamp();
       const [cert, key] = await Promise.all([readFile(certFile, "utf8"), readFile(privateKeyFile, "utf8")]);
       createSecureContext({ cert, key });
-      // Only now: what could not be read is tried again, whether the files change or not.
+      // Only now: after a failure the files are read again even if they do not change.
       this.#stamp = stamp;
       return { cert, key };
     } catch (error) {
@@ -46,7 +46,7 @@ export class ServingCertificate {
     }
   }
 
-  /** Calls back with each pair that takes the place of the one read last, until the signal aborts. A bad one is logged. */
+  /** Calls back with each pair that replaces the last one, until the signal aborts. An invalid one is logged. */
   async watch(signal: AbortSignal, onChange: (pair: CertificatePair) => void): Promise<void> {
     const { clock, log, certFile } = this.#options;
     let lastError = "";

@@ -25,7 +25,7 @@ import type { CertificatePair, ServingCertificate } from "./serving-certificate.
 /** How requests from other machines are served. */
 export interface RemoteAccess {
   certificate: ServingCertificate;
-  /** Asked for each request but those for health. */
+  /** Called for each request except those for health. */
   check: AccessCheck;
 }
 
@@ -38,10 +38,10 @@ export interface StatusServerOptions extends Omit<RouterOptions, "withholdReason
   log: Logger;
 }
 
-/** Most connections at once. Beyond them the one that was used longest ago is closed. */
+/** Most connections at once. Beyond them the least recently used one is closed. */
 export const MAX_CONNECTIONS = 64;
 
-// Health answers at once. Everything else may wait, for the API server or a collector, and must leave connections for it.
+// Health is answered at once. Everything else may wait for the API server or a collector, and must leave connections for it.
 const REQUESTS_AT_ONCE = 48;
 
 const HEADERS_TIMEOUT_MS = 5_000;
@@ -54,7 +54,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
 // Answers under way get this long to finish when the server stops.
 const STOP_GRACE_MS = 500;
 
-/** Makes the status server. Throws `invalid` for an address, route or check that can't or must not be served. */
+/** Creates the status server. Throws `invalid` for an address, route or check that can't or must not be served. */
 export function createStatusServer(options: StatusServerOptions): StatusServer {
   return new StatusServer(options);
 }
@@ -80,7 +80,7 @@ export class StatusServer implements Runnable {
     this.#router = new Router({ ...options, withholdReasons: this.#remote !== undefined });
     this.#metrics = createServerMetrics(options.registry);
     this.#connections = new ConnectionLimit(MAX_CONNECTIONS, () => this.#metrics.refusedConnections.inc());
-    // Whoever does not wait for it learns of a failure from run.
+    // `run` throws the same error, where no caller waits for this promise.
     this.#listening.promise.catch(() => {});
   }
 
@@ -207,7 +207,7 @@ export class StatusServer implements Runnable {
   }
 }
 
-// Nothing of the node leaves the machine readable by all.
+// Without TLS and authorization, nothing about the node is served to other machines.
 function remoteOf(options: StatusServerOptions, { host }: ListenAddress): RemoteAccess | undefined {
   if (isLoopback(host)) return undefined;
   if (options.remote) return options.remote;

@@ -23,7 +23,7 @@ export type WatchBytes = Uint8Array;
 
 /** An answer that may become part of a batch. */
 export interface WatchAnswer {
-  /** Where the log goes on after it. */
+  /** The position of the log after it. */
   readonly position: LogPosition;
   readonly bytes: WatchBytes;
 }
@@ -55,7 +55,7 @@ interface EncodedEvent extends WatchAnswer {
   readonly entry: PodCacheEntry | undefined;
 }
 
-// As many events as one batch may have, so that consumers that read along in batches find the same ones.
+// As many events as a batch may have, so that consumers that read side by side share batches.
 const MOST_ENCODED = 256;
 // Events with the status of a pod of many containers have tens of kilobytes each. A batch ends when it has this much.
 const MOST_BATCH_BYTES = 1024 * 1024;

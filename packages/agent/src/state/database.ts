@@ -21,11 +21,11 @@ export interface StateDatabaseOptions {
   directory: string;
   clock: Clock;
   log: Logger;
-  /** Another one for each boot of the machine. Default: the kernel's. */
+  /** Changes with each boot of the machine. Default: the kernel's. */
   bootId?: string;
 }
 
-/** How a database stands with its disk. */
+/** How a database is stored. */
 interface Disk {
   /** Undefined where the directory can't be written at all. */
   lock: DirectoryLock | undefined;
@@ -36,11 +36,11 @@ interface Disk {
 }
 
 /**
- * The one file in which the agent keeps what must survive it: SQLite in WAL mode, in a directory that is locked.
+ * The one file with the state that survives the agent: SQLite in WAL mode, in a directory that is locked.
  *
  * 1. A commit survives SIGKILL of the agent at any point; the last commits before a power cut may be lost, the file not.
- * 2. Of several agents with one directory, the first has it; the others do not start. A full disk changes nothing about
- *    that; where not even the lock's file can be opened, they do not notice each other.
+ * 2. Of several agents with one directory, the first has it; the others do not start. A full disk does not
+ *    change that; where not even the lock's file can be opened, they do not notice each other.
  * 3. A file that can't be read, or that a newer agent wrote, is set aside, never changed or removed.
  * 4. Where the disk is full, read-only or broken, the database is kept in memory and the health check fails.
  */
@@ -48,7 +48,7 @@ export class StateDatabase implements Disposable {
   readonly connection: DatabaseSync;
   /** Where an unusable predecessor was set aside, if there was one. */
   readonly setAside: string | undefined;
-  /** Commits of an earlier agent may be missing: the machine went down with the file open, or it could not be written. */
+  /** Commits of an earlier agent may be missing: the machine went down while the file was open, or it could not be written. */
   readonly mayHaveLostCommits: boolean;
   readonly #path: string;
   readonly #log: Logger;
@@ -67,8 +67,8 @@ export class StateDatabase implements Disposable {
   }
 
   /**
-   * Opens the database, or makes it. Throws `conflict` that names the agent which has the directory, `invalid` where the
-   * path can't be a directory's.
+   * Opens the database, or makes it. Throws `conflict` that names the agent which has locked the directory, `invalid` where
+   * the path can't be a directory.
    */
   static open({ directory, clock, log, bootId = kernelBootId() }: StateDatabaseOptions): StateDatabase {
     const path = join(directory, FILE_NAME);
@@ -97,7 +97,7 @@ export class StateDatabase implements Disposable {
     }
   }
 
-  /** Runs `work` in one transaction: all of it is kept, or nothing. */
+  /** Runs `work` in one transaction: all of it is committed, or nothing. */
   transaction<T>(work: () => T): T {
     this.connection.exec("BEGIN IMMEDIATE");
     try {
@@ -111,7 +111,7 @@ export class StateDatabase implements Disposable {
     }
   }
 
-  /** Fails while what the agent writes would be lost with it: it is kept in memory, or its file was removed. */
+  /** Fails while the state would be lost when the agent exits: it is kept in memory, or its file was removed. */
   healthCheck(): HealthCheck {
     return { name: "StateDatabaseReady", kind: "ready", check: () => this.#health() };
   }
@@ -136,7 +136,7 @@ export class StateDatabase implements Disposable {
       this.#log.error({ path: this.#path }, "state database was removed or replaced under the running agent");
     }
     this.#wasRemoved = true;
-    const message = `${this.#path} was removed or replaced under the running agent: what it writes is lost at its end; restart it`;
+    const message = `${this.#path} was removed or replaced under the running agent: what it writes is lost when it exits; restart it`;
     return { ok: false, message };
   }
 }
@@ -150,7 +150,7 @@ function openUsable(path: string, bootId: string, now: number, log: Logger) {
       const aside = setAside(path, `schema-${error.version}`, now);
       log.warn(
         { err: error, path, setAside: aside },
-        "state database is of a newer agent: set aside, starting a new one",
+        "state database was written by a newer agent: set aside, a new one is started",
       );
       return { opened: openFile(path, bootId), aside };
     }
@@ -158,7 +158,7 @@ function openUsable(path: string, bootId: string, now: number, log: Logger) {
     const aside = setAside(path, "corrupt", now);
     log.error(
       { err: error, path, setAside: aside },
-      "state database is corrupt: set aside, starting a new one",
+      "state database is corrupt: set aside, a new one is started",
     );
     return { opened: openFile(path, bootId), aside };
   }

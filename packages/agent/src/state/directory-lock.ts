@@ -7,13 +7,13 @@ import { isBusy } from "./sqlite-errors.ts";
 
 const LOCK_FILE = "nodekeeper.lock";
 const HOLDER_FILE = "nodekeeper.pid";
-// A predecessor that is being stopped lets go within its stop deadline, or is killed.
+// A predecessor that is being stopped releases the lock within its stop deadline, or is killed.
 const WAIT_MS = 2_000;
 
-/** Who holds a state directory, as it wrote about itself. */
+/** The agent that has locked a state directory, as it described itself. */
 interface Holder {
   pid: number;
-  /** In a pod the pid says little: the name of the pod. */
+  /** In a pod, where the pid identifies little: the name of the pod. */
   host: string;
   /** RFC 3339. */
   since: string;
@@ -21,7 +21,7 @@ interface Holder {
 
 /**
  * The right to use a state directory: one process at a time. The lock is the kernel's (SQLite takes a POSIX record
- * lock on an empty file), so it ends with the process, however that ends.
+ * lock on an empty file), so it is released when the process exits, for whatever reason.
  */
 export class DirectoryLock implements Disposable {
   readonly #connection: DatabaseSync;
@@ -33,7 +33,7 @@ export class DirectoryLock implements Disposable {
   /**
    * Takes the lock, waiting at most 2 s.
    * @param now wall milliseconds
-   * Throws `conflict` that names the holder; what SQLite throws where the directory can't be written.
+   * Throws `conflict` that names the holder; SQLite's error where the directory can't be written.
    */
   static take(directory: string, now: number): DirectoryLock {
     const path = join(directory, LOCK_FILE);
@@ -59,7 +59,7 @@ export class DirectoryLock implements Disposable {
   }
 }
 
-// For people: without room for it, the lock holds all the same.
+// For people: the lock holds without it where the disk is full.
 function introduce(directory: string, now: number): void {
   const holder: Holder = { pid: process.pid, host: hostname(), since: new Date(now).toISOString() };
   try {
@@ -72,6 +72,6 @@ function holderOf(directory: string): string {
     const { pid, host, since } = JSON.parse(readFileSync(join(directory, HOLDER_FILE), "utf8")) as Holder;
     return `another agent: process ${pid} on ${host}, running since ${since}`;
   } catch {
-    return `another agent (${join(directory, HOLDER_FILE)} does not say which)`;
+    return `another agent (${join(directory, HOLDER_FILE)} does not name it)`;
   }
 }

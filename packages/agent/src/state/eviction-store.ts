@@ -1,7 +1,7 @@
 import type { StatementSync } from "node:sqlite";
 import type { StateDatabase } from "./database.ts";
 
-/** A pod that a round is about: one that goes, or that was asked for. */
+/** A pod of a round: one that is evicted, or that a plugin requested to evict. */
 export interface RecordedPod {
   uid: string;
   namespace: string;
@@ -26,7 +26,7 @@ export interface StoredRound {
   body: Uint8Array;
 }
 
-/** Something that happened on the way of an eviction. */
+/** A step of an eviction. */
 export interface StoredStep {
   uid: string;
   /** Wall milliseconds. */
@@ -34,9 +34,9 @@ export interface StoredStep {
   message: string;
 }
 
-/** Records beyond either bound are forgotten, the oldest first. */
+/** Records beyond either bound are deleted, the oldest first. */
 export interface RecordBounds {
-  /** Wall milliseconds: what is older goes. */
+  /** Wall milliseconds: older records are deleted. */
   notBefore: number;
   maxBytes: number;
 }
@@ -86,7 +86,7 @@ export class EvictionStore {
     return row?.state as string | undefined;
   }
 
-  /** The greatest id any round ever had; 0 before the first. */
+  /** The greatest id of any round so far; 0 before the first. */
   lastRoundId(): number {
     const row = this.#database.connection
       .prepare("SELECT seq FROM sqlite_sequence WHERE name = 'eviction_round'")
@@ -95,8 +95,8 @@ export class EvictionStore {
   }
 
   /**
-   * Writes a state, and what a round and its evictions have to tell, in one transaction, and keeps the records within
-   * bounds. Gives the id of the round's base. Throws when the disk is full; nothing is changed then.
+   * Writes a state, a round's record and the steps of evictions, in one transaction, and keeps the records within
+   * bounds. Returns the id of the round's base. Throws when the disk is full; nothing is changed then.
    */
   save(
     { state, round, steps }: { state: string; round?: NewRound | undefined; steps: readonly StoredStep[] },
@@ -213,7 +213,7 @@ export class EvictionStore {
     return baseId;
   }
 
-  // The round that is being written stays, so that what it is acted on is always there.
+  // The round that is being written stays, so that the record of what is acted on is always there.
   #trim({ notBefore, maxBytes }: RecordBounds, current: number | undefined): void {
     const { connection } = this.#database;
     const aged = connection.prepare("DELETE FROM eviction_round WHERE at < ? AND id IS NOT ?");

@@ -17,7 +17,7 @@ export interface StoredEvent {
   reason: string;
 }
 
-/** What events have told of a pod so far; `record` is the writer's own text, undefined when the pod is gone. */
+/** The last known record of a pod; `record` is the writer's own text, undefined when the pod no longer exists. */
 export interface StoredRecord {
   podUid: string;
   record: string | undefined;
@@ -52,7 +52,7 @@ export class LifecycleStore {
     this.#trim = connection.prepare("DELETE FROM lifecycle_event WHERE sequence <= ?");
   }
 
-  /** Whether events that consumers were given may be missing: the machine went down with the file open. */
+  /** Whether events that consumers have read may be missing: the machine went down while the file was open. */
   get mayHaveLostEvents(): boolean {
     return this.#database.mayHaveLostCommits;
   }
@@ -93,7 +93,7 @@ export class LifecycleStore {
   }
 
   /**
-   * Writes events and the records they lead up to in one transaction, and forgets events up to `trimTo`.
+   * Writes events and the records they lead up to in one transaction, and deletes events up to `trimTo`.
    * Throws when the disk is full; nothing is changed then.
    */
   save(
@@ -127,7 +127,7 @@ export class LifecycleStore {
     });
   }
 
-  /** Forgets everything, for a log that can't be gone on with. */
+  /** Deletes everything, for a log that can't be continued. */
   clear(): void {
     this.#database.transaction(() => {
       this.#database.connection.exec(

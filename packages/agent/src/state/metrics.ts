@@ -6,7 +6,7 @@ export function createStateMetrics(registry: Registry, database: StateDatabase):
   const { check } = database.healthCheck();
   new Gauge({
     name: "nodekeeper_state_persistent",
-    help: "1 while what the agent writes to its state database survives it, 0 while it is kept in memory or the file was removed.",
+    help: "1 while the state database survives the agent, 0 while it is kept in memory or its file was removed.",
     registers: [registry],
     collect() {
       this.set(check().ok ? 1 : 0);

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
-// Each entry takes the schema one version on. Entries are never changed after a release, only added.
+// Each entry migrates the schema to the next version. Entries are never changed after a release, only added.
 const migrations: readonly string[] = [
   `CREATE TABLE reporter_content (
      plugin     TEXT PRIMARY KEY,
@@ -82,7 +82,7 @@ const migrations: readonly string[] = [
    ) STRICT;
    CREATE INDEX eviction_step_uid ON eviction_step (uid);
    CREATE INDEX eviction_step_at ON eviction_step (at);`,
-  // What is published is read from the API server: its managedFields cannot be lost or old.
+  // What is published is read from the API server: its managedFields can't be lost or outdated.
   `DROP TABLE published_part;`,
   `CREATE TABLE node_pod (
      uid       TEXT PRIMARY KEY,
@@ -121,7 +121,7 @@ const migrations: readonly string[] = [
    ) STRICT;`,
 ];
 
-/** The file has a schema that this program does not know. */
+/** The file has a schema that this version does not support. */
 export class NewerSchemaError extends NodekeeperError {
   /** Of the file. */
   readonly version: number;
@@ -129,7 +129,7 @@ export class NewerSchemaError extends NodekeeperError {
   constructor(path: string, version: number, known: number) {
     super(
       "unsupported",
-      `${path} was written by a newer nodekeeper (schema ${version}; this one knows up to ${known})`,
+      `${path} was written by a newer nodekeeper (schema ${version}; this version supports up to ${known})`,
     );
     this.version = version;
   }

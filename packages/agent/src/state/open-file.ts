@@ -6,7 +6,7 @@ import { migrate } from "./migrations.ts";
 /** An open database of the current schema. */
 export interface OpenedDatabase {
   connection: DatabaseSync;
-  /** Commits that were made may be missing. */
+  /** Commits may be missing. */
   mayHaveLostCommits: boolean;
 }
 
@@ -30,7 +30,7 @@ export function openFile(path: string, bootId: string): OpenedDatabase {
   }
 }
 
-/** A database in memory with what the file has, where it can be read, else an empty one. The file is not written. */
+/** A database in memory with the file's contents where it can be read, else an empty one. The file is not written. */
 export function openInMemory(path: string): OpenedDatabase {
   for (const contents of [contentsOf(path), undefined]) {
     const connection = new DatabaseSync(":memory:");
@@ -39,7 +39,7 @@ export function openInMemory(path: string): OpenedDatabase {
       connection.exec("PRAGMA foreign_keys = ON");
       checkIntegrity(connection, path);
       migrate(connection, path);
-      // The file stays where it is while this one moves on: what it holds must not pass for the newest later.
+      // The file is not updated while this one is: its contents must not be taken for the newest later.
       return { connection, mayHaveLostCommits: true };
     } catch (error) {
       connection.close();
@@ -50,7 +50,7 @@ export function openInMemory(path: string): OpenedDatabase {
 }
 
 const LARGEST_IN_MEMORY = 256 * 1024 * 1024;
-// Offsets of the header's two bytes that say WAL (2) or rollback journal (1): https://www.sqlite.org/fileformat.html
+// Offsets of the header's two bytes that are 2 for WAL, 1 for a rollback journal: https://www.sqlite.org/fileformat.html
 const [WRITE_VERSION, READ_VERSION] = [18, 19];
 
 function contentsOf(path: string): Uint8Array | undefined {
@@ -67,7 +67,7 @@ function contentsOf(path: string): Uint8Array | undefined {
   }
 }
 
-/** Renames the file and what belongs to it to `<path>.<why>-<time>`; gives the new path. */
+/** Renames the file and what belongs to it to `<path>.<why>-<time>`; returns the new path. */
 export function setAside(path: string, why: string, now: number): string {
   const stamp = new Date(now).toISOString().replaceAll(":", "").replace(/\..*/, "Z");
   let aside = `${path}.${why}-${stamp}`;
@@ -84,7 +84,7 @@ function checkIntegrity(connection: DatabaseSync, path: string): void {
   if (check.quick_check !== "ok") throw new NodekeeperError("corrupt", `${path}: ${check.quick_check}`);
 }
 
-// Whether the file was last opened in another boot.
+// Whether the file was last opened during another boot.
 function noteBoot(connection: DatabaseSync, bootId: string): boolean {
   const last = connection.prepare("SELECT id FROM boot").get()?.id;
   if (last === bootId) return false;

@@ -1,17 +1,17 @@
 import type { StatementSync } from "node:sqlite";
 import type { StateDatabase } from "./database.ts";
 
-/** What a reporter plugin last said. Times are wall milliseconds. */
+/** The last report of a reporter plugin. Times are wall milliseconds. */
 export interface StoredContent {
   plugin: string;
   /** The plugin's message as it was received. */
   content: Uint8Array;
   updatedAt: number;
-  /** When the plugin was lost; undefined while it was served. */
+  /** When the plugin disconnected; undefined while it was connected. */
   stoppedAt: number | undefined;
 }
 
-/** What is published of a plugin instead of newer content that the API server refuses. */
+/** The last known good content of a plugin, which is published instead of newer content that the API server refuses. */
 export interface StandIn {
   object: string;
   part: string;
@@ -20,7 +20,7 @@ export interface StandIn {
   content: Uint8Array;
 }
 
-/** The reporting checkpoint: what each plugin last said, and what is published instead of refused contents. */
+/** The reporting checkpoint: the last report of each plugin, and the last known good content of refused ones. */
 export class ReporterStore {
   readonly #database: StateDatabase;
   readonly #save: StatementSync;
@@ -49,7 +49,7 @@ export class ReporterStore {
     }));
   }
 
-  /** Writes and drops contents in one transaction. Throws when the disk is full; nothing is changed then. */
+  /** Writes and deletes contents in one transaction. Throws when the disk is full; nothing is changed then. */
   saveContents(changed: readonly StoredContent[], dropped: readonly string[]): void {
     this.#database.transaction(() => {
       for (const { plugin, content, updatedAt, stoppedAt } of changed) {
@@ -71,7 +71,7 @@ export class ReporterStore {
     }));
   }
 
-  /** Replaces the stand-ins of one part in one transaction. Throws when the disk is full; nothing is changed then. */
+  /** Replaces the last known good contents of one part in one transaction. Throws when the disk is full; nothing is changed then. */
   saveStandIns(object: string, part: string, contents: ReadonlyMap<string, Uint8Array>): void {
     const { connection } = this.#database;
     this.#database.transaction(() => {

@@ -9,7 +9,7 @@ const SQLITE_FULL = 13;
 const SQLITE_CANTOPEN = 14;
 const SQLITE_NOTADB = 26;
 
-// Paths that no disk would make right.
+// Errors of the path, which no other disk would fix.
 const wrongPath: ReadonlySet<string | undefined> = new Set(["ENOTDIR", "EISDIR", "ELOOP", "ENAMETOOLONG"]);
 
 /** Another connection has the lock. */
@@ -23,7 +23,7 @@ export function isCorruption(error: unknown): boolean {
   return hasResult(error, SQLITE_CORRUPT, SQLITE_NOTADB);
 }
 
-/** The disk is full, read-only or broken, or the directory is not the agent's to write. */
+/** The disk is full, read-only or broken, or the agent may not write the directory. */
 export function isDiskTrouble(error: unknown): boolean {
   if (hasResult(error, SQLITE_READONLY, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN)) return true;
   const { code, syscall } = error as NodeJS.ErrnoException;
@@ -35,7 +35,7 @@ function hasResult(error: unknown, ...results: readonly number[]): boolean {
   return result !== undefined && results.includes(result);
 }
 
-// The extended codes say more in their upper bits.
+// Extended codes have the details in their upper bits.
 function resultOf(error: unknown): number | undefined {
   const code = (error as { errcode?: number }).errcode;
   return code === undefined ? undefined : code & 0xff;

@@ -5,13 +5,13 @@ import { type Clock, messageOf, NodekeeperError, silentLogger } from "@nodekeepe
 import { StateDatabase } from "./database.ts";
 
 const FILE_NAME = "nodekeeper.db";
-// An agent writes every few seconds for some milliseconds.
+// An agent writes for some milliseconds every few seconds.
 const MOST_TRIES = 10;
 const PAUSE_MS = 100;
 
 /**
  * A private copy of a state directory's database, in a temporary folder that `close` removes. The directory itself is
- * only read: neither an agent that has it, nor one that is started on it later, notices.
+ * only read: an agent that uses it, or is started on it later, is not affected.
  */
 export class StateCopy implements Disposable {
   readonly database: StateDatabase;
@@ -34,7 +34,7 @@ export class StateCopy implements Disposable {
 
   /**
    * Of a state directory, or the database file in it. Throws `notFound` where there is none, `corrupt` where it can't
-   * be read, `unsupported` where a newer agent wrote it, `unavailable` where a running agent keeps writing it.
+   * be read, `unsupported` where a newer agent wrote it, `unavailable` where a running agent writes it continuously.
    */
   static async of(path: string, clock: Clock): Promise<StateCopy> {
     const file = basename(path) === FILE_NAME ? path : join(path, FILE_NAME);
@@ -53,7 +53,10 @@ export class StateCopy implements Disposable {
     if (setAside.includes(".schema-")) {
       throw new NodekeeperError("unsupported", `${file} was written by a newer nodekeeper`);
     }
-    throw new NodekeeperError("corrupt", `${file} can't be read: it is no state database, or is damaged`);
+    throw new NodekeeperError(
+      "corrupt",
+      `${file} can't be read: it is not a state database, or it is corrupt`,
+    );
   }
 
   close(): void {
@@ -88,7 +91,7 @@ async function copyStable(file: string, target: string, clock: Clock): Promise<v
   }
   throw new NodekeeperError(
     "unavailable",
-    `${file} is being written all the time; ask the agent that writes it (--server)`,
+    `${file} is written continuously; ask the agent that writes it (--server)`,
   );
 }
 

@@ -1,7 +1,7 @@
-/** A secret or certificate: given in place, or in a file that is read again when it changes. */
+/** A secret or certificate: inline, or in a file that is read again when it changes. */
 export type Material = { readonly text: string } | { readonly file: string };
 
-/** Where the API server is and who we are to it. Made by `loadClusterAccess`, used by `createKubeClient`. */
+/** The address of the API server and the agent's credentials. Created by `loadClusterAccess`, used by `createKubeClient`. */
 export interface ClusterAccess {
   /** For messages: the kubeconfig file and context, or "in-cluster". */
   readonly source: string;

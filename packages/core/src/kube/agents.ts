@@ -6,9 +6,9 @@ import type { CredentialSnapshot } from "./credentials.ts";
 /** What a connection is used for. Watches hold theirs for minutes, so they have their own and never starve calls. */
 export type Purpose = "calls" | "watches";
 
-// Below the API server's 90 s idle timeout, so that it is us who closes an idle connection.
+// Less than the API server's idle timeout of 90 s, so that the client closes idle connections.
 const IDLE_MS = 60_000;
-// Finds a peer that is gone without a word.
+// Detects a peer that vanished without closing the connection.
 const TCP_KEEPALIVE_MS = 30_000;
 
 /** Keep-alive connections for one generation of certificates. */
@@ -34,8 +34,8 @@ export class Agents {
   }
 
   /**
-   * Ends the kept connections that no call uses. Where one was cut without a word, as by a failed router, those beside
-   * it were too, and each would cost another call its deadline.
+   * Ends the kept connections that no call uses. Where one was cut silently, as by a failed router, the others
+   * were too, and each would cost another call its deadline.
    */
   retireIdle(): void {
     if (this.#agents) endIdle(this.#agents.calls);

@@ -10,11 +10,11 @@ import type { ApiResource, DeleteOptions, KubeApiClient, KubeObject, WriteOption
 import { watchOnce } from "./watch.ts";
 
 export interface KubeClientOptions extends ConnectionOptions {
-  /** Who owns the fields we write. Default "nodekeeper". */
+  /** The field manager of applied fields. Default "nodekeeper". */
   fieldManager?: string;
 }
 
-/** A client of one API server. It connects with the first call, and keeps no process alive. */
+/** A client of one API server. It connects at the first call, and does not keep the process alive. */
 export function createKubeClient(options: KubeClientOptions): KubeApiClient {
   const { fieldManager = "nodekeeper", ...connectionOptions } = options;
   const connection = new Connection(connectionOptions);
@@ -47,7 +47,7 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
       const path = subresource
         ? objectPath(resource, { ...named(name), ...place({ namespace, subresource }) })
         : collectionPath(resource, namespace);
-      // A subresource has a kind of its own (Eviction), which only the caller knows.
+      // A subresource has a kind of its own (Eviction), which only the caller has.
       const body = subresource ? object : typed(resource, object);
       return await objectCall(
         resource,
@@ -75,7 +75,7 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
           force: callOptions.force ?? false,
         },
         body: { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind },
-        // Every JSON document is YAML too, and older servers know the YAML type alone.
+        // Every JSON document is YAML too, and older servers accept the YAML type alone.
         contentType: "application/apply-patch+yaml",
         verb: "apply",
       };

@@ -9,7 +9,7 @@ export interface ClusterAccessOptions {
   kubeconfig?: string;
   /** Name of the context to use; the file's current-context where absent. */
   context?: string;
-  /** The process's environment: KUBECONFIG, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are looked at. */
+  /** The process's environment: KUBECONFIG, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are read. */
   environment: Readonly<Record<string, string | undefined>>;
   /** Where the pod's service account is mounted. */
   serviceAccountFolder?: string;
@@ -19,8 +19,8 @@ export interface ClusterAccessOptions {
 const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
- * Finds the way to the API server: the given kubeconfig, else the one named by KUBECONFIG, else the service account
- * of the pod we run in. Throws `invalid` naming the file, the field and what was expected, or what was looked for.
+ * Finds how to access the API server: the given kubeconfig, else the one named by KUBECONFIG, else the service account
+ * of the agent's pod. Throws `invalid` naming the file, the field and what was expected, or what was looked for.
  */
 export async function loadClusterAccess(options: ClusterAccessOptions): Promise<ClusterAccess> {
   const { kubeconfig, context, environment } = options;
@@ -33,7 +33,7 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
   if (inCluster) return inCluster;
   throw new NodekeeperError(
     "invalid",
-    "no way to the API server: no kubeconfig was given, KUBECONFIG is not set, and this is not a pod with a service account",
+    "no access to the API server: no kubeconfig was given, KUBECONFIG is not set, and this is not a pod with a service account",
   );
 }
 

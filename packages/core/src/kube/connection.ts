@@ -23,7 +23,7 @@ export interface ConnectionOptions {
   clock: Clock;
   log: Logger;
   metrics: KubeMetrics;
-  /** Our version, for the User-Agent. */
+  /** The agent's version, for the User-Agent. */
   version: string;
   /** For calls that name none, milliseconds. Default 10,000. */
   deadlineMs?: number;
@@ -39,7 +39,7 @@ export interface ConnectionOptions {
   maxResponseBytes?: number;
 }
 
-/** A request in the API's terms. */
+/** A request to the API server. */
 export interface ApiRequest {
   method: string;
   path: string;
@@ -52,7 +52,7 @@ export interface ApiRequest {
   resource: string;
   /** Longest answer, bytes, where less than the connection's own limit. */
   longest?: number;
-  /** A secret in the body. No error about the request quotes it. */
+  /** A secret in the body, which errors about the request never quote. */
   secret?: string;
 }
 
@@ -62,7 +62,7 @@ export interface ApiAnswer {
   bytes: number;
 }
 
-/** What a stream tells while it is open. */
+/** Callbacks of an open stream. */
 export interface StreamListener {
   onOpen(): void;
   onChunk(chunk: Buffer): void;
@@ -90,12 +90,12 @@ export class Connection {
     this.#limiter = new TokenBucket(clock, { perSecond: qps, burst });
   }
 
-  /** Sends one request and reads its answer, all within the deadline. Throws as KubeClient says. */
+  /** Sends one request and reads its answer, all within the deadline. Throws as documented for KubeClient. */
   async call(request: ApiRequest, options: CallOptions = {}): Promise<ApiAnswer> {
     if (this.#calls >= MAX_OUTSTANDING_CALLS) {
       throw new NodekeeperError(
         "exhausted",
-        `${nameOf(request)}: ${this.#calls} calls are under way already`,
+        `${nameOf(request)}: ${this.#calls} calls are in progress already`,
       );
     }
     this.#calls++;
@@ -113,8 +113,8 @@ export class Connection {
   }
 
   /**
-   * Opens an answer without end. The deadline holds until its headers are there; resolves when the server ends it,
-   * rejects as `call` does, or with what `onChunk` threw.
+   * Opens an answer that is streamed. The deadline holds until its headers arrive; resolves when the server ends it,
+   * rejects as `call` does, or with the error that `onChunk` threw.
    */
   async stream(
     request: ApiRequest,
@@ -129,7 +129,7 @@ export class Connection {
     const signal = AbortSignal.any([options.signal, this.#closing.signal, ending.signal]);
     try {
       const response = await this.#within(request, options, (opening, deadlineMs) => {
-        // The deadline ends the opening only; the body lives on under `signal`.
+        // The deadline applies to opening only; the body is read until `signal` aborts.
         opening.addEventListener("abort", () => ending.abort(opening.reason), { once: true });
         return this.#authorized(request, "watches", signal, deadlineMs);
       });
@@ -143,7 +143,7 @@ export class Connection {
     }
   }
 
-  /** Ends every connection; calls under way fail with `stopped`. */
+  /** Ends every connection; calls in progress fail with `stopped`. */
   close(): void {
     this.#closing.abort(stopped("the API server client was closed"));
     this.#agents.destroy();
@@ -167,7 +167,7 @@ export class Connection {
     });
   }
 
-  // A 401 is answered by reading the credentials again, and with a renewed one the request is made once more.
+  // After a 401 the credentials are read again, and with renewed ones the request is sent once more.
   async #authorized(request: ApiRequest, purpose: Purpose, signal: AbortSignal, deadlineMs: number) {
     const credentials = await this.#credentials.current();
     try {
@@ -249,7 +249,7 @@ export class Connection {
     }
   }
 
-  // Every error that leaves says which request it is about; an abort leaves with its own reason.
+  // Every error names its request; an abort keeps its own reason.
   #explain(request: ApiRequest, error: unknown, signal: AbortSignal): unknown {
     if (signal.aborted && error === signal.reason) return error;
     const what = nameOf(request);

@@ -2,7 +2,7 @@ import type { Logger } from "../lib/index.ts";
 import type { KubeMetrics } from "./metrics.ts";
 import type { ApiResource, KubeObject, WatchHandler } from "./types.ts";
 
-/** A watch handler whose errors are logged and counted, and go no further. */
+/** A watch handler whose errors are logged and counted, and do not propagate. */
 export class ContainedHandler {
   readonly #handler: WatchHandler;
   readonly #log: Logger;
@@ -33,7 +33,7 @@ export class ContainedHandler {
     this.#guard("OPEN", undefined, () => this.#handler.onOpen?.());
   }
 
-  /** A handler that throws knows nothing. */
+  /** Undefined where the handler throws. */
   knownVersion(head: string): string | undefined {
     let version: string | undefined;
     this.#guard("KNOWN", undefined, () => {

@@ -3,7 +3,7 @@ import { createSecureContext, type SecureContext } from "node:tls";
 import { type Clock, type Logger, messageOf, NodekeeperError, SharedWork, stampOf } from "../lib/index.ts";
 import type { ClusterAccess, Material } from "./access.ts";
 
-/** What a request needs to prove who we are and check who they are, at one moment. */
+/** What a request needs to authenticate the agent and to verify the server, at one moment. */
 export interface CredentialSnapshot {
   readonly token: string | undefined;
   /** Undefined for plain http. */
@@ -16,8 +16,8 @@ export interface CredentialSnapshot {
 const RECHECK_MS = 5_000;
 
 /**
- * The credentials of a ClusterAccess. Files are read again when they change: looked at most every few seconds, and at
- * once on `refresh`. A change that can't be read or does not fit together is logged and the last good one kept.
+ * The credentials of a ClusterAccess. Files are read again when they change: they are checked every few seconds at most,
+ * and at once on `refresh`. Invalid changes are logged, and the last valid credentials kept.
  */
 export class Credentials {
   readonly #access: ClusterAccess;
@@ -39,20 +39,20 @@ export class Credentials {
     this.#files = materials.flatMap((material) => (material && "file" in material ? [material.file] : []));
   }
 
-  /** The credentials now. Throws `invalid` only as long as they could never be read. */
+  /** The current credentials. Throws `invalid` while they could not be read once. */
   async current(): Promise<CredentialSnapshot> {
     const due = this.#clock.monotonic() - this.#checkedAt >= RECHECK_MS;
     if (this.#good && (!due || this.#files.length === 0)) return this.#good.snapshot;
     return await this.#checks.join();
   }
 
-  /** Reads all files again, changed or not: for when the server refused us. */
+  /** Reads all files again, changed or not: for when the server refused the credentials. */
   async refresh(): Promise<CredentialSnapshot> {
     this.#isStampIgnored = true;
     return await this.#checks.fresh();
   }
 
-  /** Makes the next `current` look at the files whatever the time: for when the server's certificate was not trusted. */
+  /** Makes the next `current` check the files in any case: for when the server's certificate was not trusted. */
   suspect(): void {
     this.#checkedAt = Number.NEGATIVE_INFINITY;
   }

@@ -4,9 +4,9 @@ import { isRecord } from "./objects.ts";
 import { groupVersionPath } from "./paths.ts";
 import type { ApiResource, CallOptions, GroupVersionKind } from "./types.ts";
 
-/** How long a kind the server did not know is taken for unknown without asking again, milliseconds. */
+/** How long a kind that the server does not serve is cached as such, milliseconds. */
 const UNKNOWN_MS = 10_000;
-/** How long what the server told is believed, milliseconds. */
+/** How long the server's answers are cached, milliseconds. */
 const KNOWN_MS = 600_000;
 
 interface Answer {
@@ -14,7 +14,7 @@ interface Answer {
   at: number;
 }
 
-/** What the server serves, asked once for each group and version and kept. */
+/** What the server serves, asked once for each group and version and cached. */
 export class Discovery {
   readonly #connection: Connection;
   readonly #clock: Clock;
@@ -26,7 +26,7 @@ export class Discovery {
     this.#clock = clock;
   }
 
-  /** As KubeClient.resolve. Callers that ask at one time share one request; each may stop waiting by its own signal. */
+  /** As KubeClient.resolve. Concurrent callers share one request; each may stop waiting by its own signal. */
   async resolve(kind: GroupVersionKind, options: CallOptions = {}): Promise<ApiResource | undefined> {
     const path = groupVersionPath(kind.group, kind.version);
     const known = this.#answers.get(path);
@@ -36,7 +36,7 @@ export class Discovery {
     try {
       return find(await this.#ask(path, kind).join(options.signal), kind);
     } catch (error) {
-      // What was true ten minutes ago is better than nothing while the server is away.
+      // An old answer is better than none while the server is unavailable.
       if (found && codeOf(error) !== "stopped") return found;
       throw error;
     }
@@ -84,7 +84,7 @@ function find(answer: Answer | undefined, kind: GroupVersionKind): ApiResource |
   return answer?.resources.find((resource) => resource.kind === kind.kind);
 }
 
-/** Reads an APIResourceList; subresources come in it as "nodes/status". Entries that make no sense are left out. */
+/** Reads an APIResourceList; subresources come in it as "nodes/status". Invalid entries are left out. */
 function readResources(what: string, list: unknown, group: string, version: string): ApiResource[] {
   if (!isRecord(list) || !Array.isArray(list.resources)) {
     throw new NodekeeperError("unavailable", `${what}: the answer is not a list of resources`);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { KubeObject, ObjectReference } from "./types.ts";
 
-/** One thing that happened to an object, for people who look at it with kubectl. */
+/** Something that happened to an object, for people who describe it with kubectl. */
 export interface EventInput {
   type: "Normal" | "Warning";
   /** UpperCamelCase, for programs: "EvictionFailed". */
@@ -22,13 +22,13 @@ export function truncated(message: string): string {
   return `${bytes.subarray(0, end).toString("utf8")}...`;
 }
 
-/** What makes two Events about one object count as one object. */
+/** A key of the object that an Event is about. */
 export function objectKey({ regarding }: EventInput): string {
   const { apiVersion, kind, namespace, name, uid } = regarding;
   return JSON.stringify([apiVersion, kind, namespace, name, uid]);
 }
 
-/** What makes two Events repeats of one. */
+/** A key that repeats of an Event share. */
 export function eventKey(input: EventInput): string {
   return JSON.stringify([objectKey(input), input.type, input.reason, input.message]);
 }

@@ -18,7 +18,7 @@ export interface EventRecorderOptions {
   clock: Clock;
   log: Logger;
   metrics: KubeMetrics;
-  /** Who reports: "nodekeeper". */
+  /** The reporting component: "nodekeeper". */
   component: string;
   /** The node's name. */
   host: string;
@@ -73,7 +73,7 @@ export class EventRecorder implements Runnable {
     this.#perObject = options.perObject ?? { perSecond: 1 / 300, burst: 25 };
   }
 
-  /** Notes an Event to be written. A message longer than 1,024 bytes is cut. */
+  /** Queues an Event to be written. A message longer than 1,024 bytes is truncated. */
   record(input: EventInput): void {
     const now = this.#options.clock.now();
     const event = { ...input, message: truncated(input.message) };
@@ -153,7 +153,7 @@ export class EventRecorder implements Runnable {
     this.#count("created");
   }
 
-  /** False when the Event is gone: the server forgets Events after an hour. */
+  /** False when the Event has expired: the server deletes Events after an hour. */
   async #repeat(known: Written, pending: Pending, signal: AbortSignal): Promise<boolean> {
     const patch = { count: known.count, lastTimestamp: new Date(pending.lastAt).toISOString() };
     const { name, namespace } = known;

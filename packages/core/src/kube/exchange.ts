@@ -17,8 +17,8 @@ export interface Outgoing {
 }
 
 /**
- * Sends a request and gives the answer once its headers are there. The signal ends the request and, later, the body.
- * A GET that met a kept connection the server had just closed is sent again on another: it was never heard.
+ * Sends a request and resolves to the answer once its headers arrive. The signal ends the request and, later, the body.
+ * A GET that met a kept connection the server had just closed is sent again on another: the server never read it.
  */
 export function send(outgoing: Outgoing, signal: AbortSignal): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
@@ -52,12 +52,12 @@ function start({ url, ...outgoing }: Outgoing): ClientRequest {
   });
 }
 
-// Each costs 27 bytes of the peer and a call into JavaScript: without a limit they hold up the event loop for seconds.
+// Each costs 27 bytes of the peer and a call into JavaScript: without a limit they block the event loop for seconds.
 function limitInformational(request: ClientRequest): void {
   let answers = 0;
   request.on("information", () => {
     if (++answers <= MAX_INFORMATIONAL_ANSWERS) return;
-    const message = `the server sends informational answers without end: more than ${MAX_INFORMATIONAL_ANSWERS} to one request`;
+    const message = `the server sends too many informational answers: more than ${MAX_INFORMATIONAL_ANSWERS} to one request`;
     request.destroy(new NodekeeperError("unavailable", message));
   });
 }
@@ -67,7 +67,7 @@ function metClosedConnection(request: ClientRequest, error: Error): boolean {
   return request.reusedSocket && request.method === "GET" && (code === "ECONNRESET" || code === "EPIPE");
 }
 
-/** Raw bytes of a body as they come; `onChunk` may throw to end the reading. Rejects when the body is cut short. */
+/** Raw bytes of a body as they arrive; `onChunk` may throw to end the reading. Rejects when the body is cut short. */
 export function readChunks(
   response: IncomingMessage,
   signal: AbortSignal,
@@ -94,7 +94,7 @@ export function readChunks(
 }
 
 /**
- * The whole body as text. Beyond `longest` bytes it throws `exhausted`, or with `cut` gives the first part.
+ * The whole body as text. Beyond `longest` bytes it throws `exhausted`, or with `cut` returns the first part.
  */
 export async function readText(
   response: IncomingMessage,

@@ -3,7 +3,7 @@ import { type ErrorCode, messageOf, NodekeeperError } from "../lib/index.ts";
 import { isRecord } from "./objects.ts";
 import { redactSecrets } from "./redact.ts";
 
-// Longer waits than this are taken for a mistake of the other side.
+// A longer Retry-After is taken for a mistake of the server.
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
 const EXCERPT_CHARACTERS = 200;
 
@@ -24,12 +24,12 @@ const codesByStatus: Readonly<Record<number, ErrorCode>> = {
   429: "throttled",
 };
 
-// kube-apiserver answers an apply whose body does not fit the kind's schema with 500, as if it were to blame itself:
+// kube-apiserver answers an apply whose body does not fit the kind's schema with 500, as if the server had failed:
 // https://github.com/kubernetes/kubernetes/issues/122480
 const misfit = /^failed to create typed patch object/;
 
-// What etcd says of an object beyond --max-request-bytes reaches the client as an internal error, and so does what
-// gRPC says where the limit is higher than its own.
+// etcd's refusal of an object beyond --max-request-bytes reaches the client as an internal error, and so does gRPC's
+// where the limit is higher than its own.
 const tooLarge = /request is too large|trying to send message larger than max/;
 
 /** The code of an HTTP status that is not a success, by the message of its Status object too. */
@@ -47,7 +47,7 @@ export interface StatusCause {
   message: string;
 }
 
-/** What a Status object says besides its message. Texts are empty where it does not say. */
+/** The fields of a Status object besides its message. Texts are empty where it has none. */
 export interface StatusSummary {
   /** "NotFound", "Conflict", ... */
   reason: string;
@@ -58,7 +58,7 @@ export interface StatusSummary {
   causes: readonly StatusCause[];
 }
 
-/** The API server's own refusal, as a Status object; what a proxy on the way says is a plain NodekeeperError. */
+/** The API server's own refusal, as a Status object; an answer of a proxy is a plain NodekeeperError. */
 export class ApiStatusError extends NodekeeperError {
   /** The HTTP status. */
   readonly httpStatus: number;

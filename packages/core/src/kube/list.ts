@@ -16,7 +16,7 @@ interface Page {
   bytes: number;
 }
 
-/** Lists whole, page by page; the deadline holds for each page. A list whose next page has expired is begun anew. */
+/** Lists whole, page by page; the deadline holds for each page. A list whose next page has expired is started again. */
 export async function listWhole(connection: Connection, resource: ApiResource, options: ListOptions = {}) {
   for (let restarts = 0; ; restarts++) {
     try {
@@ -37,7 +37,7 @@ async function listOnce(connection: Connection, resource: ApiResource, options: 
     if (page.next !== undefined && page.next === next) {
       throw new NodekeeperError(
         "unavailable",
-        `list of ${resource.plural}: the server repeats a page without end`,
+        `list of ${resource.plural}: the server repeats a page endlessly`,
       );
     }
     pages.push(page.items);

@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from "../lib/index.ts";
 
-/** What the room measures. */
+/** Metrics of access to the API server. */
 export interface KubeMetrics {
   requests: Counter<"verb" | "resource" | "code">;
   requestDuration: Histogram<"verb" | "resource">;
@@ -11,7 +11,7 @@ export interface KubeMetrics {
   events: Counter<"result">;
 }
 
-/** Makes the room's metrics in `registry`; once for each registry. */
+/** Registers the metrics; once for each registry. */
 export function createKubeMetrics(registry: Registry): KubeMetrics {
   const registers = [registry];
   return {
@@ -30,13 +30,13 @@ export function createKubeMetrics(registry: Registry): KubeMetrics {
     }),
     rateLimiterWait: new Histogram({
       name: "nodekeeper_kube_rate_limiter_wait_seconds",
-      help: "Time requests waited for our own rate limit.",
+      help: "Time that requests waited for the client's own rate limit.",
       buckets: [0.001, 0.01, 0.1, 0.5, 1, 5, 10],
       registers,
     }),
     watchRestarts: new Counter({
       name: "nodekeeper_kube_watch_restarts_total",
-      help: "Watches that ended and were begun again, by what ended them.",
+      help: "Watches that ended and were restarted, by what ended them.",
       labelNames: ["resource", "reason"],
       registers,
     }),

@@ -6,7 +6,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Takes a parsed answer for an API object; throws `unavailable` when it can't be one. A missing metadata becomes empty. */
+/** Checks that a parsed answer is an API object; throws `unavailable` when it is not. A missing metadata becomes empty. */
 export function asObject(what: string, value: unknown): KubeObject {
   if (!isRecord(value)) throw new NodekeeperError("unavailable", `${what}: the answer is not an object`);
   value.metadata ??= {};
@@ -20,7 +20,7 @@ export function apiVersionOf(resource: { group: string; version: string }): stri
   return resource.group ? `${resource.group}/${resource.version}` : resource.version;
 }
 
-/** The object with the apiVersion and kind of its resource, where it does not say. */
+/** The object, with the apiVersion and kind of its resource where it has none. */
 export function typed(resource: ApiResource, object: KubeObject): KubeObject {
   if (object.apiVersion && object.kind) return object;
   return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind };

@@ -19,7 +19,7 @@ export function collectionPath(resource: ApiResource, namespace?: string): strin
   return `${base}/namespaces/${segment("namespace", namespace)}/${plural}`;
 }
 
-/** The path of one object or of a subresource of it. Throws `invalid` for a name that can't be one or a missing namespace. */
+/** The path of one object or of a subresource of it. Throws `invalid` for an invalid name or a missing namespace. */
 export function objectPath(
   resource: ApiResource,
   place: { name?: string; namespace?: string; subresource?: string },
@@ -29,10 +29,10 @@ export function objectPath(
   return place.subresource ? `${path}/${segment("subresource", place.subresource)}` : path;
 }
 
-/** Throws `invalid` where a resource lives in namespaces and none is named. */
+/** Throws `invalid` where a resource is namespaced and no namespace is given. */
 export function requireNamespace(resource: ApiResource, namespace: string | undefined): void {
   if (!resource.namespaced || namespace) return;
-  throw new NodekeeperError("invalid", `${resource.kind}: a namespace is needed`);
+  throw new NodekeeperError("invalid", `${resource.kind}: a namespace is required`);
 }
 
 /** The path with its query. */

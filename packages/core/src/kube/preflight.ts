@@ -5,7 +5,7 @@ import type { AccessAnswer, AccessQuestion, CallOptions, ServerVersion } from ".
 
 const REVIEWS_PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-/** The version the server says it has. */
+/** The version that the server reports. */
 export async function readServerVersion(
   connection: Connection,
   options?: CallOptions,
@@ -27,7 +27,7 @@ export async function readGroupVersions(connection: Connection, options?: CallOp
   );
 }
 
-/** Asks whether we may do something. */
+/** Asks whether the agent may do something. */
 export async function reviewAccess(
   connection: Connection,
   question: AccessQuestion,

@@ -11,7 +11,7 @@ import type {
   TokenUser,
 } from "./types.ts";
 
-/** Asks whose token it is: https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-review-v1/ */
+/** Asks which account a token belongs to: https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-review-v1/ */
 export async function reviewToken(
   connection: Connection,
   token: string,

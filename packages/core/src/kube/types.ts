@@ -35,7 +35,7 @@ export interface ManagedFieldsEntry {
   fieldsV1?: Record<string, unknown>;
 }
 
-/** Any API object. Rooms that know a kind narrow it. */
+/** Any API object. Modules that use a kind narrow it. */
 export interface KubeObject {
   apiVersion?: string;
   kind?: string;
@@ -77,12 +77,12 @@ export interface CallOptions {
 
 export interface WriteOptions extends CallOptions {
   subresource?: string;
-  /** Let the server check everything and change nothing. */
+  /** The server checks the request and changes nothing (dryRun=All). */
   dryRun?: boolean;
 }
 
 export interface ApplyOptions extends WriteOptions {
-  /** Take fields from other managers. */
+  /** Take fields from other managers (force). */
   force?: boolean;
 }
 
@@ -95,20 +95,20 @@ export interface ListOptions extends CallOptions {
   namespace?: string;
   fieldSelector?: string;
   labelSelector?: string;
-  /** "0": whatever the server has at hand, perhaps old, at no cost to its store. The newest where absent. */
+  /** "0": from the server's cache, perhaps old, at no cost to etcd. The newest where absent. */
   resourceVersion?: "0";
   /** Objects asked for at once, 1 or more. Default 500; fewer of large ones need less memory. */
   pageSize?: number;
 }
 
 /**
- * Access to one API server. Every call has a deadline; failures are NodekeeperErrors whose code says what to do:
+ * Access to one API server. Every call has a deadline; failures are NodekeeperErrors with one of these codes:
  * notFound, conflict, forbidden, unauthenticated, throttled (with retryAfterMs), invalid, gone, unsupported,
  * unavailable, deadline, stopped, exhausted (an object or an answer beyond its size, too many calls). No call retries by itself except
  * once with renewed credentials after a 401, and a GET that met a kept connection the server had just closed.
  */
 export interface KubeClient {
-  /** The resource that serves a kind, from cached discovery; undefined where the server has none. Re-asks the server at most every few seconds for a kind it did not know. */
+  /** The resource that serves a kind, from cached discovery; undefined where the server has none. For a kind that is not served the server is asked again every few seconds at most. */
   resolve(kind: GroupVersionKind, options?: CallOptions): Promise<ApiResource | undefined>;
   get(
     resource: ApiResource,
@@ -187,11 +187,11 @@ export interface AccessQuestion {
 
 export interface AccessAnswer {
   allowed: boolean;
-  /** What the authorizer said, perhaps nothing. */
+  /** The authorizer's reason; may be empty. */
   reason: string;
 }
 
-/** An account, as the API server knows it by its token. */
+/** The account of a token, from the API server. */
 export interface TokenUser {
   /** "system:serviceaccount:kube-system:pressure" */
   username: string;
@@ -201,9 +201,9 @@ export interface TokenUser {
 }
 
 export interface TokenAnswer {
-  /** Undefined where the token is nobody's. */
+  /** Undefined where the token is invalid. */
   user: TokenUser | undefined;
-  /** Why it is nobody's, perhaps nothing. */
+  /** Why it is invalid; may be empty. */
   reason: string;
 }
 
@@ -215,42 +215,42 @@ export interface ServerVersion {
   platform: string;
 }
 
-/** What `createKubeClient` makes: the calls all rooms use, and those for watchers and the preflight. */
+/** What `createKubeClient` makes: the calls that all modules use, and those for watchers and the preflight. */
 export interface KubeApiClient extends KubeClient {
   /**
    * One watch, from opening to its end: resolves when the server ends it, rejects as every call does, with `gone`
-   * when the version asked for is no longer kept, and with MalformedStreamError when the stream makes no sense.
+   * when the version asked for is no longer kept, and with MalformedStreamError when the stream is malformed.
    */
   watch(resource: ApiResource, options: WatchOptions): Promise<void>;
-  /** Forgets what discovery told, so that the next lookups ask again. */
+  /** Clears the discovery cache, so that the next lookups ask the server. */
   forgetDiscovery(): void;
   serverVersion(options?: CallOptions): Promise<ServerVersion>;
   /** Every group and version served: "v1", "apps/v1", ... */
   groupVersions(options?: CallOptions): Promise<string[]>;
-  /** Asks the server what we may do, by a SelfSubjectAccessReview. */
+  /** Asks the server what the agent may do, by a SelfSubjectAccessReview. */
   reviewAccess(question: AccessQuestion, options?: CallOptions): Promise<AccessAnswer>;
-  /** Asks the server whose token it is, by a TokenReview. */
+  /** Asks the server which account a token belongs to, by a TokenReview. */
   reviewToken(token: string, options?: CallOptions): Promise<TokenAnswer>;
-  /** Asks the server what somebody else may do, by a SubjectAccessReview. */
+  /** Asks the server what another account may do, by a SubjectAccessReview. */
   reviewAccessOf(
     user: TokenUser,
     question: AccessQuestion | PathQuestion,
     options?: CallOptions,
   ): Promise<AccessAnswer>;
-  /** Ends every connection; calls under way fail with `stopped`. */
+  /** Ends every connection; calls in progress fail with `stopped`. */
   close(): void;
 }
 
-/** What a watcher tells. Calls come one after another, in the server's order; a throwing handler is logged and contained. */
+/** Callbacks of a watcher. They are called one after another, in the server's order; their errors are logged and contained. */
 export interface WatchHandler {
   /**
-   * The whole list, after the start and whenever the watch had to be started over; objects absent from it are deleted.
+   * The whole list, after the start and whenever the watch had to start again with a list; objects absent from it are deleted.
    * `resourceVersion` is the list's: what was written after it may be absent too.
    */
   onReplace(objects: KubeObject[], resourceVersion: string): void;
   onUpsert(object: KubeObject): void;
   onDelete(object: KubeObject): void;
-  /** The server has taken up a watch: the first one, or one after another that ended or broke. */
+  /** A watch is open: the first one, or one that follows another that ended or broke. */
   onOpen?(): void;
   /** As `WatchOptions.knownVersion`. */
   knownVersion?(head: string): string | undefined;

@@ -6,20 +6,20 @@ import { asObject, isRecord, typed } from "./objects.ts";
 import { collectionPath } from "./paths.ts";
 import { type ApiResource, type WatchEvent, type WatchOptions, watchHeadLength } from "./types.ts";
 
-/** Longest event, bytes: ten times what the API server's store takes, so that only a broken stream gets there. */
+/** Longest event, bytes: ten times what the API server's store takes, so that only a broken stream reaches it. */
 const LONGEST_LINE = 16 * 1024 * 1024;
 
-// The API server sends bookmarks once a minute to watches that get any; three missed ones mean that nothing comes through.
+// The API server sends bookmarks once a minute to watches that get any; three missed ones mean that the connection is dead.
 const BOOKMARK_SILENCE_MS = 180_000;
 
-/** What the server sent is not a watch's stream: events may have been lost in it, so the list is to be read again. */
+/** The server sent a malformed stream: events may have been lost in it, so the objects must be listed again. */
 export class MalformedStreamError extends NodekeeperError {
   constructor(message: string, cause?: unknown) {
     super("unavailable", message, { cause });
   }
 }
 
-/** The server sent an ERROR event; the watch is over, but the connection was well. */
+/** The server sent an ERROR event; the watch has ended, but the connection is intact. */
 export class StreamStatusError extends NodekeeperError {
   constructor(error: NodekeeperError) {
     super(
@@ -100,7 +100,7 @@ function readEvent(what: string, resource: ApiResource, line: string): WatchEven
   try {
     event = JSON.parse(line);
   } catch (error) {
-    // The parser's message quotes the line; an object's content has no place in a log.
+    // The parser's message quotes the line; an object's content must not be logged.
     const reason = messageOf(error).includes("Unexpected end") ? "it ends too early" : "it is not JSON";
     throw new MalformedStreamError(`${what}: an event of ${line.length} characters can't be read: ${reason}`);
   }
@@ -116,7 +116,7 @@ function readEvent(what: string, resource: ApiResource, line: string): WatchEven
   return { type, object: typed(resource, asObject(what, object)) };
 }
 
-/** Calls back when nothing was heard for a time. Re-arms itself when due, so that hearing costs next to nothing. */
+/** Calls back when nothing was received for a time. Re-arms its timer only when that is due, so that receiving costs little. */
 class SilenceTimer implements Disposable {
   readonly #clock: Clock;
   #longestMs: number;

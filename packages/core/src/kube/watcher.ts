@@ -30,22 +30,22 @@ export interface WatcherOptions {
   metrics: KubeMetrics;
   /** The server is asked to end each watch after a random time in this range, seconds. Default 300 to 600. */
   timeoutSeconds?: { min: number; max: number };
-  /** A server that is silent for timeoutSeconds and this much longer is given up, milliseconds. Default 30,000. */
+  /** A server that is silent for timeoutSeconds and this much longer is given up on, milliseconds. Default 30,000. */
   inactivityMarginMs?: number;
   /** The health check fails when there was no watch for longer, milliseconds. Default 60,000. */
   lostContactMs?: number;
   random?: () => number;
 }
 
-/** A watch that ends sooner than this counts as failed, so that it is not begun again in a tight loop. */
+/** A watch that ends sooner than this counts as failed, so that it is not restarted in a tight loop. */
 const SHORT_WATCH_MS = 1_000;
-/** After so many ERROR events in a row with nothing between them the list is read again. */
+/** After so many ERROR events in a row with nothing between them the objects are listed again. */
 const MOST_STATUS_ERRORS = 3;
 
 /**
- * Keeps a handler told about the objects of one resource: lists, then watches from there, for as long as it runs.
- * Lost connections go on from the last version seen; a version that is no longer kept, and a stream that makes no
- * sense, begin anew with onReplace. Every failure is tried again with jittered backoff.
+ * Notifies a handler of the objects of one resource: lists, then watches from there, for as long as it runs.
+ * After a lost connection it continues from the last version seen; after an expired version or a malformed stream it
+ * lists again and calls onReplace. Every failure is retried with jittered backoff.
  */
 export class Watcher implements Runnable {
   readonly name: string;
@@ -79,12 +79,12 @@ export class Watcher implements Runnable {
     this.#lostAt = clock.monotonic();
   }
 
-  /** Whether the handler has had a whole list. */
+  /** Whether the handler has been given a whole list. */
   get isSynced(): boolean {
     return this.#isSynced;
   }
 
-  /** Wall time when the server was last heard, milliseconds since the epoch. */
+  /** Wall time of the last message from the server, milliseconds since the epoch. */
   get lastContactAt(): number | undefined {
     return this.#contactAt;
   }
@@ -116,7 +116,7 @@ export class Watcher implements Runnable {
 
   async #list(signal: AbortSignal): Promise<void> {
     const { client, resource, pageSize } = this.#options;
-    // As client-go: from the server's memory at first, since thousands of nodes start at one time; but when that
+    // As client-go: from the server's cache at first, since thousands of nodes start at one time; but when that
     // led to an expired version, the newest.
     const version = this.#listed === "expired" ? {} : ({ resourceVersion: "0" } as const);
     const { items, resourceVersion } = await client.list(resource, {
@@ -188,7 +188,7 @@ export class Watcher implements Runnable {
     if (object.metadata.resourceVersion) this.#resourceVersion = object.metadata.resourceVersion;
   }
 
-  /** Notes the failure, decides whether to list anew, and gives the delay before the next try, milliseconds. */
+  /** Notes the failure, decides whether to list again, and returns the delay before the next try, milliseconds. */
   #failed(error: unknown): number {
     this.#lastError = error;
     const reason = this.#reasonOf(error);
@@ -206,7 +206,7 @@ export class Watcher implements Runnable {
       reason,
       delayMs: Math.round(delayMs),
     };
-    this.#options.log.warn(fields, "Watch failed, trying again");
+    this.#options.log.warn(fields, "Watch failed, will be retried");
     return delayMs;
   }
 
@@ -236,7 +236,7 @@ export class Watcher implements Runnable {
     const because = this.#lastError === undefined ? "" : `: ${messageOf(this.#lastError)}`;
     if (!this.#isSynced) return { ok: false, message: `no list yet after ${seconds} s${because}` };
     if (this.#isOpen) return { ok: true, message: "watching" };
-    // A lost connection comes back by itself; a right that is missing has to be given, so it is told at once.
+    // A lost connection is restored by itself; a missing permission has to be granted, so it is reported at once.
     const isRefused = this.#lastError !== undefined && codeOf(this.#lastError) === "forbidden";
     const ok = !isRefused && clock.monotonic() - this.#lostAt <= lostContactMs;
     return { ok, message: `no watch for ${seconds} s${because}` };

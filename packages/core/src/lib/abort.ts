@@ -1,7 +1,7 @@
 import type { Clock } from "./clock.ts";
 import { NodekeeperError } from "./errors.ts";
 
-/** A signal to hand on, and the way to let go of it. Call `release` when the work is over: it removes every listener. */
+/** A signal to pass on. Call `release` when the work is over: it removes every listener. */
 export interface ScopedSignal extends Disposable {
   readonly signal: AbortSignal;
   /** Aborts this scope alone, not its parent. */
@@ -45,7 +45,7 @@ export function untilAborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Waits for `promise` or the signal's abort, whichever is first; the promise goes on unobserved after an abort. */
+/** Waits for `promise` or the signal's abort, whichever is first; after an abort the promise's outcome is ignored. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
     promise.catch(() => {});
@@ -70,7 +70,7 @@ export async function withDeadline<T>(
   return await abortable(work(scope.signal), scope.signal);
 }
 
-/** The error with which parts are asked to stop. */
+/** The abort reason with which components are stopped. */
 export function stopped(message: string): NodekeeperError {
   return new NodekeeperError("stopped", message);
 }

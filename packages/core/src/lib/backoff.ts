@@ -7,7 +7,7 @@ export interface BackoffOptions {
   random?: () => number;
 }
 
-/** Exponential backoff for one thing that is tried again and again. */
+/** Exponential backoff for one operation that is retried. */
 export class Backoff {
   readonly #options: Required<BackoffOptions>;
   #failures = 0;

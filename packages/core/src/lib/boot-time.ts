@@ -2,13 +2,13 @@ import { readFileSync } from "node:fs";
 
 /** How long the machine has been up, and which boot that was. Unlike wall time it can't be set. */
 export interface BootTime {
-  /** Another one after each boot. */
+  /** Changes with each boot. */
   id: string;
   /** Milliseconds since then, suspended time included. */
   uptimeMs: number;
 }
 
-/** Reads it from /proc; undefined where there is none, as on other systems than Linux. */
+/** Reads it from /proc; undefined where there is none, as on systems other than Linux. */
 export function readBootTime(): BootTime | undefined {
   try {
     const id = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();

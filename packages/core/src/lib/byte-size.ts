@@ -1,7 +1,7 @@
 import { NodekeeperError } from "./errors.ts";
 import { parseQuantity, wholeUnits } from "./quantity.ts";
 
-/** Reads a size such as "4Mi" or "100k" into bytes, a fraction rounded up. Throws `invalid`, also for what is negative or above 2^53-1. */
+/** Reads a size such as "4Mi" or "100k" into bytes, a fraction rounded up. Throws `invalid`, also for negative sizes and sizes above 2^53-1. */
 export function parseByteSize(text: string): number {
   const bytes = wholeUnits(parseQuantity(text));
   if (bytes < 0n || bytes > BigInt(Number.MAX_SAFE_INTEGER)) {

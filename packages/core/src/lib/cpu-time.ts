@@ -1,4 +1,4 @@
-/** CPU time that this process has used on all its threads, milliseconds. Waiting for a busy machine is not in it. */
+/** CPU time that this process has used on all its threads, milliseconds. Time spent waiting for a CPU is not included. */
 export function processCpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;

@@ -38,7 +38,7 @@ export function parseDuration(text: string): number {
   return match[1] === "-" ? -ms : ms;
 }
 
-/** Writes milliseconds as the shortest such text: "5s", "1m30s", "200ms", "1.5ms", "0s". A fraction of a nanosecond is dropped. */
+/** Formats milliseconds as the shortest such text: "5s", "1m30s", "200ms", "1.5ms", "0s". A fraction of a nanosecond is dropped. */
 export function formatDuration(ms: number): string {
   if (!Number.isFinite(ms)) throw new NodekeeperError("invalid", `${ms} ms can't be written as a duration`);
   const nanos =

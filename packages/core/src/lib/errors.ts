@@ -1,29 +1,29 @@
 /**
- * The one catalogue of error codes. A code says what kind of thing went wrong, in terms a caller can act on;
- * the message says what and where. gRPC and HTTP statuses are mapped to and from codes at the edges only.
+ * The one catalogue of error codes. A code gives the kind of failure, in terms that a caller can act on; the
+ * message gives what failed and where. gRPC and HTTP statuses are mapped to and from codes at the edges only.
  */
 export const errorCodes = {
   invalid: "the input breaks a rule; trying again does not help",
   notFound: "the thing named does not exist",
-  conflict: "somebody else changed it, or owns it",
+  conflict: "another client changed it, or owns it",
   forbidden: "the caller may not do this",
   unauthenticated: "the caller's credentials are missing, wrong or expired",
-  throttled: "told to come back later",
+  throttled: "too many requests; retry later",
   unavailable: "the other side can't be reached or can't answer now",
   deadline: "no answer within the deadline",
   gone: "the version asked for is no longer kept; list again",
   unsupported: "the other side does not know this call, kind or version",
   exhausted: "a limit on size, number or rate was reached",
   corrupt: "stored data can't be read",
-  stopped: "the part was asked to stop",
-  internal: "a defect of ours",
+  stopped: "the component is stopping",
+  internal: "a defect in Nodekeeper",
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;
 
 export interface ErrorDetails {
   cause?: unknown;
-  /** How long to wait before the next try, milliseconds, where the other side said so. */
+  /** How long to wait before the next try, milliseconds, where the other side requested it. */
   retryAfterMs?: number;
 }
 
@@ -40,14 +40,14 @@ export class NodekeeperError extends Error {
   }
 }
 
-/** The code of any thrown value; what is not ours is `internal`, an abort is `stopped`. */
+/** The code of any thrown value: `stopped` for an abort, `internal` for an error of another library. */
 export function codeOf(error: unknown): ErrorCode {
   if (error instanceof NodekeeperError) return error.code;
   if (error instanceof Error && error.name === "AbortError") return "stopped";
   return "internal";
 }
 
-/** One line that says what any thrown value is, with its chain of causes. */
+/** The message of any thrown value in one line, with its chain of causes. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const own = error.message || error.name;
@@ -56,7 +56,7 @@ export function messageOf(error: unknown): string {
   return own.includes(cause) ? own : `${own}: ${cause}`;
 }
 
-/** Makes an Error of any thrown value, for APIs that want one. */
+/** Converts any thrown value to an Error, for APIs that require one. */
 export function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }

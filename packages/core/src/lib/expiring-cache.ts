@@ -3,11 +3,11 @@ import { SharedWork } from "./shared-work.ts";
 
 export interface ExpiringCacheOptions {
   clock: Clock;
-  /** Beyond it the entry that was used longest ago is dropped. */
+  /** Beyond it the least recently used entry is evicted. */
   maxEntries: number;
 }
 
-/** Answers by key for a limited time. One computation for all who ask for a key at once; failures are not kept. */
+/** Caches values by key for a limited time. Concurrent callers share one computation; failures are not cached. */
 export class ExpiringCache<V> {
   readonly #options: ExpiringCacheOptions;
   readonly #entries = new Map<string, { value: V; until: number }>();
@@ -18,7 +18,7 @@ export class ExpiringCache<V> {
   }
 
   /**
-   * The value of a key, computed where none is kept. Rejects as `compute` does.
+   * The value of a key, computed where none is cached. Rejects as `compute` does.
    * @param ttlMs how long a computed value may be used, milliseconds
    */
   async get(key: string, compute: () => Promise<V>, ttlMs: (value: V) => number): Promise<V> {

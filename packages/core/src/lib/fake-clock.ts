@@ -6,7 +6,7 @@ interface Pending {
   callback: () => void;
 }
 
-/** A clock that stands still until a test steps it. */
+/** A clock that moves only when a test steps it. */
 export class FakeClock implements Clock {
   #now: number;
   #elapsed = 0;
@@ -41,7 +41,7 @@ export class FakeClock implements Clock {
     return this.#pending.size;
   }
 
-  /** Moves the wall time alone, as an administrator or NTP would. */
+  /** Steps the wall time alone, as an administrator or NTP does. */
   jump(ms: number): void {
     this.#now += ms;
   }

@@ -6,10 +6,10 @@ export interface HealthResult {
   warning?: string;
 }
 
-/** A named check that can really fail. It answers from memory: it never waits, and never calls out. */
+/** A named check. It answers from memory: it never waits, and makes no calls. */
 export interface HealthCheck {
   readonly name: string;
-  /** `live`: failing means the process should be restarted. `ready`: failing means it does not do its job now. */
+  /** `live`: failing means the process should be restarted. `ready`: failing means that it can't do its work now. */
   readonly kind: "live" | "ready";
   check(): HealthResult;
 }

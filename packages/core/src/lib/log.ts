@@ -10,7 +10,7 @@ export type Logger = Pick<PinoLogger, "debug" | "info" | "warn" | "error"> & {
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
-/** A JSON logger with the keys operators expect: ts (RFC 3339), v (level), msg, err. Writes to stderr unless told otherwise. */
+/** A JSON logger with the keys operators expect: ts (RFC 3339), v (level), msg, err. Writes to stderr unless given a destination. */
 export function createLogger(level: LogLevel, destination?: DestinationStream): PinoLogger {
   return pino(
     {
@@ -26,7 +26,7 @@ export function createLogger(level: LogLevel, destination?: DestinationStream): 
   );
 }
 
-/** A logger that says nothing, for tests and libraries. */
+/** A logger that writes nothing, for tests and libraries. */
 export const silentLogger: Logger = pino({ level: "silent" });
 
 // One line and a code instead of a stack: an operator acts on the message; debug has the stack.

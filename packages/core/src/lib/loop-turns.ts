@@ -1,13 +1,13 @@
 import type { Clock } from "./clock.ts";
 
-// Short enough that a health probe or another call does not notice it. The count bounds pieces that are let through
-// before the first of them has run, as those of many subscribers of one event are.
+// Short enough not to delay a health probe or another call. The count bounds the pieces that are admitted before the
+// first of them has run, such as those of many subscribers to one event.
 const LONGEST_TURN_MS = 10;
 const MOST_IN_TURN = 32;
 
 /**
- * Spreads work that is done for many at once over turns of the event loop: each piece of it calls `pass` first, and
- * waits for a later turn when this one has had enough. First come, first served.
+ * Spreads work for many clients over turns of the event loop: each piece of it calls `pass` first, and waits for a
+ * later turn when this one has used its time. First come, first served.
  */
 export class LoopTurns {
   readonly #clock: Clock;
@@ -19,7 +19,7 @@ export class LoopTurns {
     this.#clock = clock;
   }
 
-  /** Resolves when the piece may be done. */
+  /** Resolves when the piece of work may run. */
   async pass(): Promise<void> {
     if (this.#waiting.length === 0 && this.#admit()) return;
     await new Promise<void>((resolve) => this.#waiting.push(resolve));

@@ -4,7 +4,7 @@ import type { Clock } from "./clock.ts";
 /**
  * What a bare connect to a unix socket found.
  * `accepts`: a process listens. `refused`: the file is there, no process listens. `missing`: no such file.
- * `unknown`: something else is in the way, such as permissions; it proves nothing about the process.
+ * `unknown`: another error, such as missing permissions; it proves nothing about the process.
  */
 export type ProbeResult = "accepts" | "refused" | "missing" | "unknown";
 
@@ -29,7 +29,7 @@ export function probeSocket(clock: Clock, path: string): Promise<ProbeResult> {
 function verdictOf(code: string | undefined): ProbeResult {
   if (code === "ECONNREFUSED") return "refused";
   if (code === "ENOENT" || code === "ENOTDIR") return "missing";
-  // A full backlog: somebody listens, and is behind.
+  // A full backlog: a process listens, and accepts too slowly.
   if (code === "EAGAIN") return "accepts";
   return "unknown";
 }

@@ -20,7 +20,7 @@ const LARGEST_BINARY = (2n ** 63n - 1n) * NANOS;
 const LONGEST_TEXT = 256;
 const LARGEST_EXPONENT = 512;
 
-// A lone sign, point or suffix is refused, as the documented grammar says; apimachinery's scanner reads it as 0.
+// A lone sign, point or suffix is refused, as the documented grammar requires; apimachinery's scanner reads it as 0.
 const grammar = /^([+-]?)(?:(\d+)(?:\.(\d*))?|\.(\d+))(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d+))$/;
 const binarySuffixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const decimalExponents: Record<string, number> = {
@@ -81,7 +81,7 @@ export function isQuantity(value: unknown): value is string {
 /**
  * The canonical text: no fractional digits, the largest suffix of the family that loses nothing, "0" for zero. A
  * binary quantity that is below 1024, not whole, or above 2^63-1 is written as DecimalSI; a DecimalSI beyond "E"
- * gets an exponent. (apimachinery writes the binary ones above 2^63-1 with "Ei", which nobody can read back.)
+ * gets an exponent. (apimachinery writes the binary ones above 2^63-1 with "Ei", which can't be parsed back.)
  */
 export function formatQuantity(quantity: Quantity): string {
   const { nano, format } = quantity;

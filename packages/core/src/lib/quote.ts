@@ -1,4 +1,4 @@
-/** Text of others, quoted for a message: at most 100 characters of it, control characters escaped. */
+/** Text from outside the agent, quoted for a message: at most 100 characters of it, control characters escaped. */
 export function quote(text: string): string {
   const limit = 100;
   if (text.length <= limit) return JSON.stringify(text);

@@ -19,8 +19,8 @@ interface RunningPart {
 
 /**
  * Runs parts until the signal aborts: starts them in order, stops them in reverse, each when the one after it has
- * ended, all under one deadline. A part that fails, or ends unasked, stops the others; its error is then thrown.
- * Parts that are still running at the deadline are named in the log and left behind.
+ * ended, all under one deadline. A part that fails, or returns before it is stopped, stops the others; its error is
+ * then thrown. Parts that are still running at the deadline are logged and abandoned.
  */
 export async function runInOrder(
   parts: readonly Runnable[],

@@ -4,7 +4,7 @@ import { NodekeeperError } from "./errors.ts";
 export interface TokenBucketOptions {
   /** Tokens that come back each second, above 0. */
   perSecond: number;
-  /** Most tokens at hand, at least 1. */
+  /** The most tokens available at once, at least 1. */
   burst: number;
 }
 
@@ -12,7 +12,7 @@ export interface TokenBucketOptions {
 export class TokenBucket {
   readonly #clock: Clock;
   readonly #options: TokenBucketOptions;
-  // Below zero: that many callers wait for tokens to come.
+  // Below zero: so many callers wait for tokens.
   #tokens: number;
   #filledAt: number;
 
@@ -23,7 +23,7 @@ export class TokenBucket {
     this.#filledAt = clock.monotonic();
   }
 
-  /** Takes a token if one is at hand. */
+  /** Takes a token if one is available. */
   tryTake(): boolean {
     this.#fill();
     if (this.#tokens < 1) return false;
@@ -32,7 +32,7 @@ export class TokenBucket {
   }
 
   /**
-   * Takes a token, waiting for its turn; callers are served in order. Gives the time waited, milliseconds.
+   * Takes a token, waiting for its turn; callers are served in order. Returns the time waited, milliseconds.
    * Throws `throttled` at once when the turn would come later than `longestMs`; rejects with the signal's reason.
    */
   async take(longestMs: number, signal?: AbortSignal): Promise<number> {
@@ -53,7 +53,7 @@ export class TokenBucket {
     return waitMs;
   }
 
-  /** Takes a token ahead of time; gives the wait until it is there, milliseconds, 0 when it is at hand. */
+  /** Reserves a token; returns the time until it is available, milliseconds, 0 when it is available now. */
   reserve(): number {
     this.#fill();
     this.#tokens -= 1;

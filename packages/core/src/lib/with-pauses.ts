@@ -5,7 +5,7 @@ export const pause: unique symbol = Symbol("pause");
 
 /**
  * The items of a source, and `pause` whenever none came for `ms` milliseconds since the last or the last pause.
- * Ends and fails with the source; who stops iterating ends the source.
+ * Ends and fails with the source; a caller that stops iterating ends the source.
  */
 export async function* withPauses<T>(
   source: AsyncIterator<T, unknown>,

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "./metrics.ts";
 
-/** What work queues tell of themselves, labelled with the queue's name. Names and meanings follow client-go's. */
+/** Metrics of work queues, labelled with the queue's name. Names and meanings follow client-go's. */
 export interface WorkQueueMetrics {
   added(name: string): void;
   retried(name: string): void;
@@ -13,7 +13,7 @@ export interface WorkQueueMetrics {
   unwatch(name: string): void;
 }
 
-// 10 ns to 10 s by tens would be client-go's; nothing here is under 0.1 ms.
+// client-go has 10 ns to 10 s by tens; no work here takes less than 0.1 ms.
 const seconds = [0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
 
 /** The metrics of all work queues of a registry. Call it once for each registry. */
@@ -35,7 +35,7 @@ export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
   });
   const queued = new Histogram({
     name: `${prefix}queue_duration_seconds`,
-    help: "How long a key was queued before work on it began.",
+    help: "How long a key was queued before work on it started.",
     buckets: seconds,
     ...common,
   });
@@ -47,7 +47,7 @@ export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
   });
   new Gauge({
     name: `${prefix}unfinished_work_seconds`,
-    help: "How long the keys in work have been so, in sum. A steady rise tells of a stuck worker.",
+    help: "Total time that work on the keys in work has taken so far. A steady rise means that a worker is stuck.",
     ...common,
     collect() {
       for (const [name, running] of watched)
@@ -59,7 +59,7 @@ export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
   });
   new Gauge({
     name: `${prefix}longest_running_processor_seconds`,
-    help: "How long the key longest in work has been so.",
+    help: "How long the longest work in progress has taken so far.",
     ...common,
     collect() {
       for (const [name, running] of watched) this.set({ name }, Math.max(0, ...running()));

@@ -19,7 +19,7 @@ export interface WorkQueueOptions {
   metrics?: WorkQueueMetrics;
 }
 
-/** Works on one key. What it throws is logged and the key tried again with backoff. */
+/** Works on one key. An error that it throws is logged and the key is retried with backoff. */
 export type KeyHandler = (key: string, signal: AbortSignal) => Promise<void>;
 
 interface Waiting {
@@ -30,8 +30,8 @@ interface Waiting {
 /**
  * A queue of keys with the guarantees of client-go's workqueue:
  * - a key is never worked on by two workers at once;
- * - a key added while queued is there once; added while in work, it is worked on again afterwards;
- * - keys come out in the order they went in.
+ * - a key added while queued is queued once; added while in work, it is worked on again afterwards;
+ * - keys are worked on in the order in which they were added.
  */
 export class WorkQueue {
   readonly name: string;
@@ -44,7 +44,7 @@ export class WorkQueue {
   readonly #queue: string[] = [];
   /** Keys that need work: those in the queue, and those added again while in work. Value: when added. */
   readonly #needed = new Map<string, number>();
-  /** Keys in work. Value: when begun. */
+  /** Keys in work. Value: when work on it started. */
   readonly #working = new Map<string, number>();
   readonly #waiting = new Map<string, Waiting>();
   readonly #failures = new Map<string, number>();
@@ -68,7 +68,7 @@ export class WorkQueue {
     return this.#queue.length;
   }
 
-  /** Asks for work on a key. Ignored after shutdown. Throws `exhausted` when the queue holds `maxKeys` other keys. */
+  /** Requests work on a key. Ignored after shutdown. Throws `exhausted` when the queue holds `maxKeys` other keys. */
   add(key: string): void {
     if (this.#isShutDown || this.#needed.has(key)) return;
     this.#admit(key);
@@ -77,7 +77,7 @@ export class WorkQueue {
     if (!this.#working.has(key)) this.#enqueue(key);
   }
 
-  /** Adds a key `ms` from now, at once for 0 or less. Of several such calls the earliest wins. Throws as `add` does. */
+  /** Adds a key `ms` from now, at once for 0 or less. Of several such calls the earliest counts. Throws as `add` does. */
   addAfter(key: string, ms: number): void {
     if (this.#isShutDown) return;
     if (ms <= 0) {
@@ -97,7 +97,7 @@ export class WorkQueue {
     this.#waiting.set(key, { due, timer });
   }
 
-  /** Adds a key after its backoff, which doubles with each call until `forget`. Gives the delay, milliseconds. Throws as `add` does. */
+  /** Adds a key after its backoff, which doubles with each call until `forget`. Returns the delay, milliseconds. Throws as `add` does. */
   addRateLimited(key: string, atLeastMs = 0): number {
     const failures = this.#failures.get(key) ?? 0;
     const backoff = delayAfter(failures, { ...this.#backoff, jitter: 0 });
@@ -153,7 +153,7 @@ export class WorkQueue {
     this.#settleDrain();
   }
 
-  /** Takes no more keys and forgets those that wait for their time. Keys already queued can still be got. */
+  /** Accepts no more keys and drops those that wait for their delay. `get` still returns keys already queued. */
   shutDown(): void {
     this.#isShutDown = true;
     for (const { timer } of this.#waiting.values()) timer.cancel();
@@ -212,7 +212,7 @@ export class WorkQueue {
       } catch (error) {
         if (!signal.aborted) this.#retry(key, error);
       } finally {
-        // After an abort nobody works on what came meanwhile.
+        // After an abort no worker takes the keys that were added meanwhile.
         if (signal.aborted) this.#needed.delete(key);
         this.done(key);
       }
