@@ -51,7 +51,7 @@ describe("a copy of a state directory", () => {
       "with another file in its place",
       () => writeFileSync(join(directory, "nodekeeper.db"), "not a database ".repeat(1_000)),
       "corrupt",
-      /no state database, or is damaged/,
+      /not a state database, or it is corrupt/,
     ],
     [
       "of a newer agent",
