@@ -83,7 +83,9 @@ describe("calls", () => {
   test("refuse a missing namespace", async () => {
     await using server = await startServer(echo);
     using test = clientOf(server);
-    await expect(test.client.apply(pods, { metadata: { name: "p" } })).rejects.toThrow(/namespace is required/);
+    await expect(test.client.apply(pods, { metadata: { name: "p" } })).rejects.toThrow(
+      /namespace is required/,
+    );
     await expect(test.client.create(pods, { metadata: { name: "p" } })).rejects.toThrow(
       /namespace is required/,
     );
