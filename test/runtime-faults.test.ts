@@ -4,7 +4,10 @@ import { startLifecycle } from "./support/lifecycle.ts";
 
 describe("a runtime that", () => {
   it("hangs in the status of one pod: that pod is stale, the others are told, and it is when it answers", async () => {
-    await using setup = await startLifecycle({ client: { callDeadlineMs: 1_000 } });
+    await using setup = await startLifecycle({
+      client: { callDeadlineMs: 1_000 },
+      lifecycle: { inspectionTimeoutMs: 150 },
+    });
     const { runtime, cri, start, pod, told, health, lifecycle } = setup;
     const [stuck, well] = [pod("stuck"), pod("well")];
     await start();

@@ -154,6 +154,26 @@ describe("relist", () => {
     await harness.stop();
   });
 
+  it("emits what a reading finds that outlives the first list: the snapshot has its pod as failed", async () => {
+    const harness = createHarness();
+    const { runtime, clock, generator } = harness;
+    for (const uid of ["slow", "well"]) {
+      runtime.addPod(uid);
+      runtime.set(uid, `${uid}1`, "running");
+    }
+    runtime.before = (call, uid, signal) =>
+      call === "podStatus" && uid === "slow" ? runtime.delay(60_000, signal) : undefined;
+    await harness.start();
+    await clock.step(30_000);
+    expect(generator.statuses.get("slow").error?.message).toMatch(/no answer/);
+    expect(generator.events.snapshot().map(({ uid }) => uid)).toEqual(["well"]);
+    runtime.set("slow", "slow1", "exited");
+    await clock.step(40_000);
+    expect(generator.statuses.get("slow").error).toBeUndefined();
+    expect(harness.emitted()).toEqual(["Started slow-sandbox", "Started slow1", "Died slow1"]);
+    await harness.stop();
+  });
+
   it("tells PodSync when a pod can be inspected again and nothing is different", async () => {
     const harness = createHarness();
     const { runtime, clock } = harness;

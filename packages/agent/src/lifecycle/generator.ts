@@ -154,6 +154,7 @@ export class PodLifecycleEventGenerator implements Runnable {
       limiter,
       metrics,
       callDeadlineMs: settings.callDeadlineMs,
+      isKnown: () => this.isKnown,
       hintedExits: this.#hints.exits,
       onUnchanged: (podUid) => this.#hints.unchanged(podUid),
       onChanged: (podUid, startedAt) => this.#hints.changed(podUid, startedAt),
@@ -264,17 +265,14 @@ export class PodLifecycleEventGenerator implements Runnable {
   }
 
   async #relistLoop(signal: AbortSignal): Promise<void> {
-    // The first relist is not emitted as events, unless records were restored to compare with.
-    let silent = !this.#restored;
     while (!signal.aborted) {
       try {
         this.#pacing.begin();
-        await this.#relistOnce(silent, signal);
-        if (silent) {
+        await this.#relistOnce(signal);
+        if (!this.isKnown) {
           this.#journal.begin();
           this.#requests.open(signal);
         }
-        silent = false;
         this.#relistSucceeded();
       } catch (error) {
         if (signal.aborted) return;
@@ -285,7 +283,7 @@ export class PodLifecycleEventGenerator implements Runnable {
   }
 
   // While a list call hangs, pods that could not be read are retried as between relists.
-  async #relistOnce(silent: boolean, signal: AbortSignal): Promise<void> {
+  async #relistOnce(signal: AbortSignal): Promise<void> {
     const periodMs = Math.max(this.#settings.relistPeriodMs, RETRY_MS);
     const retry = () => {
       if (this.#relist.status.inFlight?.phase === "list") this.#readSome();
@@ -293,7 +291,7 @@ export class PodLifecycleEventGenerator implements Runnable {
     };
     let timer = this.#clock.after(periodMs, retry);
     try {
-      await this.#relist.run(silent, signal);
+      await this.#relist.run(signal);
     } finally {
       timer.cancel();
     }

@@ -47,18 +47,15 @@ export class Relist {
     return this.#status;
   }
 
-  /**
-   * Resolves when every pod was handled, except those for which the runtime is slow. Throws if the list fails.
-   * @param silent emits no events: used for the first relist without restored records
-   */
-  async run(silent: boolean, signal: AbortSignal): Promise<void> {
+  /** Resolves when every pod was handled, except those for which the runtime is slow. Throws if the list fails. */
+  async run(signal: AbortSignal): Promise<void> {
     const { clock, cache, metrics } = this.#options;
     const startedAt = clock.monotonic();
     const last = this.#status.lastSuccessAt;
     if (last !== undefined) metrics.relistInterval.observe((startedAt - last) / 1000);
     try {
       const pods = await this.#list(startedAt, signal);
-      await this.#take(pods, startedAt, silent, signal);
+      await this.#take(pods, startedAt, signal);
       signal.throwIfAborted();
       cache.updateTime(startedAt);
     } finally {
@@ -87,14 +84,14 @@ export class Relist {
     }
   }
 
-  async #take(pods: readonly Pod[], startedAt: number, silent: boolean, signal: AbortSignal): Promise<void> {
+  async #take(pods: readonly Pod[], startedAt: number, signal: AbortSignal): Promise<void> {
     const { tracker, records, clock, onChange } = this.#options;
     const listed = new Map<string, Pod>();
     for (const pod of pods) if (!listed.has(pod.uid)) listed.set(pod.uid, pod);
     const changed: Promise<void>[] = [];
     for (const uid of new Set([...records.uids(), ...records.marked(), ...listed.keys()])) {
       const known = records.markOf(uid) !== undefined;
-      const done = tracker.handleListed(uid, listed.get(uid), startedAt, silent, signal);
+      const done = tracker.handleListed(uid, listed.get(uid), startedAt, signal);
       if (!done) continue;
       changed.push(done);
       if (!known) onChange(uid);

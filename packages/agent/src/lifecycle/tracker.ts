@@ -19,6 +19,11 @@ export interface PodTrackerOptions {
   metrics: LifecycleMetrics;
   /** Timeout of one call to the runtime, milliseconds. */
   callDeadlineMs: number;
+  /**
+   * Whether consumers can get a snapshot of the node. No events are emitted before: the first list is the snapshot. A
+   * reading that outlives the first list emits what it finds, for the snapshot shows its pod as failed.
+   */
+  isKnown: () => boolean;
   /** Exits reported by the runtime's container events. */
   hintedExits: Pick<HintedExits, "get">;
   /** Called when a pod was read and had not changed; not called for unchanged pods in lists of all pods. */
@@ -44,8 +49,6 @@ interface Reading {
   uid: string;
   /** Monotonic milliseconds before the runtime was called. */
   startedAt: number;
-  /** Whether no events are emitted, as for the first relist. */
-  silent: boolean;
   signal: AbortSignal;
   /** Called when the reading is slow; callers stop waiting for it. */
   onOverdue: (slow: SlowReading) => void;
@@ -77,18 +80,10 @@ export class PodTracker {
    * Handles a pod in a list of all pods; `listed` is undefined if the pod is not in it. Returns undefined if nothing
    * changed, otherwise a promise that resolves when the pod was handled or is slow.
    */
-  handleListed(
-    uid: string,
-    listed: Pod | undefined,
-    startedAt: number,
-    silent: boolean,
-    signal: AbortSignal,
-  ) {
+  handleListed(uid: string, listed: Pod | undefined, startedAt: number, signal: AbortSignal) {
     if (this.#busy.has(uid) || this.#readSinceList.has(uid)) return this.read(uid, signal);
     if (this.#isUnchanged(uid, listed)) return undefined;
-    return this.#start(uid, (onOverdue) =>
-      this.#process({ uid, startedAt, silent, signal, onOverdue }, listed),
-    );
+    return this.#start(uid, (onOverdue) => this.#process({ uid, startedAt, signal, onOverdue }, listed));
   }
 
   /** Reads a single pod, after its current reading if there is one. Resolves like `handleListed`; never rejects. */
@@ -139,7 +134,7 @@ export class PodTracker {
 
   async #readAlone(uid: string, signal: AbortSignal, onOverdue: Reading["onOverdue"]): Promise<void> {
     const { cache, clock, metrics, onUnchanged } = this.#options;
-    const reading: Reading = { uid, startedAt: clock.monotonic(), silent: false, signal, onOverdue };
+    const reading: Reading = { uid, startedAt: clock.monotonic(), signal, onOverdue };
     let listed: Pod | undefined;
     try {
       listed = await this.#list(reading);
@@ -194,8 +189,8 @@ export class PodTracker {
   }
 
   // Synchronous, so that readers always find cache, records and log consistent.
-  #commit({ uid, startedAt, silent }: Reading, listed: Pod, read: PodStatus): void {
-    const { records, cache, journal, hintedExits, onUnchanged, onChanged } = this.#options;
+  #commit({ uid, startedAt }: Reading, listed: Pod, read: PodStatus): void {
+    const { records, cache, journal, isKnown, hintedExits, onUnchanged, onChanged } = this.#options;
     const { pod, listed: before, status: inspected, isInconsistent } = reconcile(listed, read);
     const record = records.open(pod);
     const status = withKnownIps(inspected, record.ips);
@@ -221,7 +216,7 @@ export class PodTracker {
       onUnchanged(uid);
       return;
     }
-    journal.commit(record, silent ? [] : events);
+    journal.commit(record, isKnown() ? events : []);
     onChanged(uid, startedAt);
   }
 

@@ -254,7 +254,8 @@ function openInChild(command: string, ...args: readonly string[]) {
     const { silentLogger: log, systemClock: clock } = await import(${imported("../../../core/src/lib/index.ts")});
     const database = StateDatabase.open({ directory: ${JSON.stringify(directory)}, clock, log });
     console.log(database.healthCheck().check().message);
-    setInterval(() => {}, 1_000);`;
+    // Referenced for good: a database that is collected as garbage is closed, and its lock ends.
+    setInterval(() => database.connection.isOpen, 1_000);`;
   const node = [process.execPath, "--input-type=module", "-e", script];
   return spawn(command, [...args, ...node], { stdio: ["ignore", "pipe", "inherit"] });
 }
