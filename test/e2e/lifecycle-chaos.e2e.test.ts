@@ -1,17 +1,14 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  PodLifecycleClient,
-  type PodLifecycleEvent,
-  type PodLifecycleItem,
-  type PodList,
-} from "@nodekeeper/sdk";
+import { PodLifecycleClient, type PodLifecycleEvent, type PodList } from "@nodekeeper/sdk";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterEach, describe, expect, it } from "vitest";
+import { seededRandom } from "../../packages/testing/src/runtime/seeded-random.ts";
 import { AgentProcess } from "./support/agent-process.ts";
 import { Containerd } from "./support/containerd.ts";
 import { startControlPlane } from "./support/control-plane.ts";
 import { CriClient, type PodSpec } from "./support/cri-client.ts";
+import { FollowedLog } from "./support/followed-log.ts";
 import { missingParts } from "./support/parts.ts";
 
 const NODE = "worker-1";
@@ -49,7 +46,7 @@ describe.each(["containerd", "newContainerd"] as const)("chaos on %s", (part) =>
   it.skipIf(missing || missingParts(part))(
     `log and cache equal what was done, over kills of agent and containerd (seed ${SEED})`,
     async () => {
-      const random = seeded(SEED);
+      const random = seededRandom(SEED);
       const cluster = await startControlPlane();
       ends.push(() => cluster.stop());
       await cluster.addNode(NODE);
@@ -66,7 +63,7 @@ describe.each(["containerd", "newContainerd"] as const)("chaos on %s", (part) =>
       const client = new PodLifecycleClient({ socket: agent.apiSocket });
       ends.push(() => client.close());
 
-      const watched = follow(client);
+      const watched = new FollowedLog(client);
       ends.push(() => watched.stop());
       await eventually(() => expect(watched.snapshots).toBe(1));
       const record = new Record(watched, `${part}-${SEED}`);
@@ -97,43 +94,16 @@ describe.each(["containerd", "newContainerd"] as const)("chaos on %s", (part) =>
   );
 });
 
-/** A consumer that goes on over restarts of the agent. */
-function follow(client: PodLifecycleClient) {
-  const controller = new AbortController();
-  const watched = {
-    events: [] as PodLifecycleEvent[],
-    byContainer: new Map<string, PodLifecycleEvent[]>(),
-    snapshots: 0,
-    async stop() {
-      controller.abort();
-      await done;
-    },
-  };
-  const take = (item: PodLifecycleItem) => {
-    if (item.kind === "snapshot") watched.snapshots++;
-    if (item.kind !== "event") return;
-    watched.events.push(item.event);
-    // PodSync is of a pod that could not be read while containerd was down.
-    const id = item.event.container?.id;
-    if (id === undefined) return;
-    watched.byContainer.set(id, [...(watched.byContainer.get(id) ?? []), item.event]);
-  };
-  const done = (async () => {
-    for await (const item of client.watch({}, controller.signal)) take(item);
-  })();
-  return watched;
-}
-
 class Record {
   readonly #lives = new Map<string, Life>();
-  readonly #watched: ReturnType<typeof follow>;
+  readonly #watched: FollowedLog;
   readonly #name: string;
   #pods = 0;
   containerdKills = 0;
   /** Pods of which a call failed: the runtime may have made what it gave no ID of. */
   readonly unsure = new Set<string>();
 
-  constructor(watched: ReturnType<typeof follow>, name: string) {
+  constructor(watched: FollowedLog, name: string) {
     this.#watched = watched;
     this.#name = name;
   }
@@ -346,14 +316,4 @@ async function untilDone<T>(work: (attempt: number) => Promise<T>, onFailure = (
 
 function keyOf({ sequence, type, container, exitCode }: PodLifecycleEvent): string {
   return `${sequence} ${type} ${container?.id} ${exitCode}`;
-}
-
-// https://en.wikipedia.org/wiki/Linear_congruential_generator: a run can be repeated by its seed, as far as the
-// machine lets it.
-function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
 }

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fromDebian, fromPackage } from "./prepare/debian.ts";
-import { buildGo, downloadModule } from "./prepare/go-build.ts";
+import { buildGo, buildGoPrograms, downloadModule } from "./prepare/go-build.ts";
 import { say } from "./prepare/run.ts";
 import { cacheFolder, type Part, type Parts, partNames, partsFile } from "./support/parts.ts";
 
@@ -11,6 +11,14 @@ import { cacheFolder, type Part, type Parts, partNames, partsFile } from "./supp
 const CNR_MODULE = "github.com/kubewharf/katalyst-api";
 const CNR_FILE = "config/crd/bases/node.katalyst.kubewharf.io_customnoderesources.yaml";
 
+/** Those of the current release, which one build makes. */
+const KUBERNETES = [
+  "kube-apiserver",
+  "kubectl",
+  "kubelet",
+  "kube-scheduler",
+  "kube-controller-manager",
+] as const;
 const CONTAINERD = "usr/bin/containerd";
 const BUSYBOX = "bin/busybox";
 
@@ -22,13 +30,18 @@ const podResources = join(plugins, "podresources");
 
 mkdirSync(cacheFolder, { recursive: true });
 const katalyst = requiredVersion(plugins, CNR_MODULE);
+const kubernetes = await buildKubernetes(tools, KUBERNETES);
+const oldKubernetes = await buildKubernetes(oldTools, ["kube-apiserver"]);
 
 const parts: Parts = {
   etcd: await fromDebian("etcd-server", "etcd", "usr/bin/etcd"),
   openssl: await fromDebian("openssl", "openssl", "usr/bin/openssl"),
-  kubeApiServer: await buildKubernetes(tools, "kube-apiserver"),
-  oldKubeApiServer: await buildKubernetes(oldTools, "kube-apiserver"),
-  kubectl: await buildKubernetes(tools, "kubectl"),
+  kubeApiServer: kubernetes["kube-apiserver"],
+  oldKubeApiServer: oldKubernetes["kube-apiserver"],
+  kubectl: kubernetes.kubectl,
+  kubelet: kubernetes.kubelet,
+  kubeScheduler: kubernetes["kube-scheduler"],
+  kubeControllerManager: kubernetes["kube-controller-manager"],
   cnrDefinition: await cnrDefinition(),
   goReporter: await buildGo({ name: "reporter", module: plugins, package: "./reporter", version: katalyst }),
   goEviction: await buildGo({ name: "eviction", module: plugins, package: "./eviction", version: katalyst }),
@@ -50,6 +63,7 @@ const parts: Parts = {
   containerd: await fromPackage({ packageName: "containerd", file: CONTAINERD, release: "trixie" }),
   newContainerd: await fromPackage({ packageName: "containerd", file: CONTAINERD, release: "sid" }),
   runc: await fromPackage({ packageName: "runc", file: "usr/sbin/runc" }),
+  cniPlugins: await fromPackage({ packageName: "containernetworking-plugins", file: "usr/lib/cni/ptp" }),
   busybox: await fromPackage({ packageName: "busybox-static", file: BUSYBOX }),
 };
 writeFileSync(partsFile, `${JSON.stringify(parts, null, 2)}\n`);
@@ -66,7 +80,10 @@ function tell(name: string, part: Part): void {
   else say(`${name} (${part.version}): ${part.path}`);
 }
 
-function buildKubernetes(module: string, name: string): Promise<Part> {
+function buildKubernetes<Name extends string>(
+  module: string,
+  programs: readonly Name[],
+): Promise<Record<Name, Part>> {
   const version = requiredVersion(module, "k8s.io/kubernetes");
   const [major = "", minor = ""] = version.replace(/^v/, "").split(".");
   const symbols = "k8s.io/component-base/version";
@@ -76,7 +93,7 @@ function buildKubernetes(module: string, name: string): Promise<Part> {
     [`${symbols}.gitMinor`]: minor,
     [`${symbols}.gitTreeState`]: "clean",
   };
-  return buildGo({ name, module, package: `./${name}`, version, stamps });
+  return buildGoPrograms({ name: "kubernetes", module, programs, version, stamps });
 }
 
 async function cnrDefinition(): Promise<Part> {

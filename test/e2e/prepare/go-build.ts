@@ -4,41 +4,79 @@ import { join, relative } from "node:path";
 import { cacheFolder, type Part } from "../support/parts.ts";
 import { findProgram, run, say } from "./run.ts";
 
-export interface GoProgram {
-  /** The file's name in the cache. */
-  name: string;
+interface GoBuild {
   /** The folder with go.mod. */
   module: string;
-  /** The package in it, such as "./kubectl". */
-  package: string;
   /** For the name in the cache and for messages. */
   version: string;
   /** `-X` values of the linker. */
   stamps?: Readonly<Record<string, string>>;
 }
 
+export interface GoProgram extends GoBuild {
+  /** The file's name in the cache. */
+  name: string;
+  /** The package in it, such as "./kubectl". */
+  package: string;
+}
+
+/** Programs of one module, each in the folder of its name. */
+export interface GoPrograms<Name extends string> extends GoBuild {
+  /** The folder's name in the cache. */
+  name: string;
+  programs: readonly Name[];
+}
+
 const NO_GO = "Go is not installed";
 
 /** Builds a program once for each state of its module and each Go; the result stays in the cache. */
 export async function buildGo(program: GoProgram): Promise<Part> {
-  const { name, module, version } = program;
+  const { name } = program;
+  const built = await buildOnce({ ...program, packages: [program.package], files: [name] });
+  return "missing" in built ? built : { ...built, path: join(built.path, name) };
+}
+
+/** As `buildGo`, for programs that share most of their packages: one call of Go compiles those once, without a wait between. */
+export async function buildGoPrograms<Name extends string>(
+  group: GoPrograms<Name>,
+): Promise<Record<Name, Part>> {
+  const { programs } = group;
+  const packages = programs.map((name) => `./${name}`);
+  const built = await buildOnce({ ...group, packages, files: programs });
+  const parts = programs.map((name) => [
+    name,
+    "missing" in built ? built : { ...built, path: join(built.path, name) },
+  ]);
+  return Object.fromEntries(parts);
+}
+
+interface OneBuild extends GoBuild {
+  name: string;
+  packages: readonly string[];
+  /** What the build leaves in its folder. */
+  files: readonly string[];
+}
+
+// The part is the folder that has the files.
+async function buildOnce(wanted: OneBuild): Promise<Part> {
+  const { name, module, version, files } = wanted;
   if (!findProgram("go")) return { missing: NO_GO };
   const goVersion = (await run("go", ["env", "GOVERSION"], { cwd: module })).trim();
-  const folder = join(cacheFolder, `${name}-${version}`);
-  const path = join(folder, `${digestOf(program, goVersion)}`, name);
+  const path = join(cacheFolder, `${name}-${version}`, digestOf(wanted, goVersion));
   const part = { path, version: `${version}, ${goVersion}` };
-  if (existsSync(path)) return part;
+  if (files.every((file) => existsSync(join(path, file)))) return part;
   say(`building ${name} ${version} with ${goVersion} (once; minutes where Go's own cache is empty)`);
   const startedAt = process.uptime();
   const unfinished = `${path}.${process.pid}`;
-  mkdirSync(join(path, ".."), { recursive: true });
+  mkdirSync(unfinished, { recursive: true });
   try {
-    await build(program, unfinished);
+    await build(wanted, unfinished);
+    rmSync(path, { recursive: true, force: true });
     renameSync(unfinished, path);
   } catch (error) {
     return { missing: `go build failed: ${error instanceof Error ? error.message : error}` };
   } finally {
-    rmSync(unfinished, { force: true });
+    rmSync(unfinished, { recursive: true, force: true });
   }
   say(`built ${name} in ${Math.round(process.uptime() - startedAt)} s`);
   return part;
@@ -62,24 +100,29 @@ export async function downloadModule(module: string, version: string): Promise<P
   }
 }
 
-async function build(program: GoProgram, output: string): Promise<void> {
-  const stamps = Object.entries(program.stamps ?? {}).map(([symbol, value]) => ` -X ${symbol}=${value}`);
-  const args = ["build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", `-s -w${stamps.join("")}`];
-  await run("nice", ["-n", "19", "go", ...args, "-o", output, program.package], {
-    cwd: program.module,
+async function build(
+  { name, module, stamps = {}, packages, files }: OneBuild,
+  folder: string,
+): Promise<void> {
+  const symbols = Object.entries(stamps).map(([symbol, value]) => ` -X ${symbol}=${value}`);
+  const args = ["build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", `-s -w${symbols.join("")}`];
+  // Of several packages Go names the files itself; a single one may have another name than its folder.
+  const output = files.length === 1 ? join(folder, files[0]!) : `${folder}/`;
+  await run("nice", ["-n", "19", "go", ...args, "-o", output, ...packages], {
+    cwd: module,
     env: { CGO_ENABLED: "0", GOFLAGS: "", GOWORK: "off" },
-    progress: (lines) => `  still building ${program.name}: ${lines} packages and downloads so far`,
+    progress: (lines) => `  still building ${name}: ${lines} packages and downloads so far`,
   });
 }
 
-function digestOf(program: GoProgram, goVersion: string): string {
-  const hash = createHash("sha256").update(JSON.stringify([goVersion, program.stamps, program.package]));
-  const sources = readdirSync(program.module, { recursive: true, encoding: "utf8" })
+function digestOf({ module, stamps, packages }: OneBuild, goVersion: string): string {
+  const hash = createHash("sha256").update(JSON.stringify([goVersion, stamps, packages]));
+  const sources = readdirSync(module, { recursive: true, encoding: "utf8" })
     .filter((name) => /(\.go|go\.mod|go\.sum)$/.test(name))
     .sort();
   for (const name of sources) {
-    const path = join(program.module, name);
-    hash.update(`${relative(program.module, path)}\n`).update(readFileSync(path));
+    const path = join(module, name);
+    hash.update(`${relative(module, path)}\n`).update(readFileSync(path));
   }
   return hash.digest("hex").slice(0, 12);
 }

@@ -22,6 +22,8 @@ export interface AgentProcessOptions {
   tokenLifetime?: number;
   /** Fields of the kubeconfig's user, in place of the service account's token. */
   user?: Readonly<Record<string, string>>;
+  /** In front of the command, so that it runs in a node's namespaces. */
+  enter?: readonly string[];
 }
 
 export interface Health {
@@ -94,6 +96,7 @@ export class AgentProcess {
       command: process.execPath,
       args: [main, "run", ...args],
       logFile: join(folder, "agent.log"),
+      enter: options.enter ?? [],
     });
     child.start();
     return new AgentProcess(folder, child, address, newToken);

@@ -9,6 +9,8 @@ export interface ChildOptions {
   /** Everything it writes is appended here. */
   logFile: string;
   env?: Readonly<Record<string, string>>;
+  /** Words in front of the command, as of a program that changes its namespaces and becomes it. */
+  enter?: readonly string[];
 }
 
 const STOP_MS = 60_000;
@@ -45,10 +47,9 @@ export class Child {
 
   start(): void {
     if (this.isRunning) throw new Error(`${this.#options.name} runs already`);
-    const { command, args, env, logFile } = this.#options;
-    const [program, ...rest] = pdeathsig
-      ? [pdeathsig, "--pdeathsig", "KILL", command, ...args]
-      : [command, ...args];
+    const { command, args, env, logFile, enter = [] } = this.#options;
+    const bound = pdeathsig ? [pdeathsig, "--pdeathsig", "KILL"] : [];
+    const [program, ...rest] = [...bound, ...enter, command, ...args];
     // Straight into the file: what it has written can be read at once, and its own children can't hold a pipe open.
     const log = openSync(logFile, "a");
     const child = spawn(program!, rest, {

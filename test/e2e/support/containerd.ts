@@ -14,6 +14,13 @@ const DEADLINE_MS = 180_000;
 /** 1.6, 1.7 and 2.x. */
 export type ContainerdPart = "oldContainerd" | "containerd" | "newContainerd";
 
+export interface ContainerdOptions {
+  /** In front of what runs in another machine's namespaces. */
+  enter?: readonly string[];
+  /** Where its CNI plugins and their configuration are. Default: nowhere, so that only pods on the host's network run. */
+  network?: { plugins: string; configuration: string };
+}
+
 /** A containerd with a root, state and socket of its own in a folder, its CRI on, and one image: `imageName`. Needs root. */
 export class Containerd {
   readonly socket: string;
@@ -21,10 +28,12 @@ export class Containerd {
   readonly #folder: string;
   readonly #ctr: string;
   readonly #path: string;
+  readonly #enter: readonly string[];
 
-  private constructor(folder: string, part: ContainerdPart) {
+  private constructor(folder: string, part: ContainerdPart, enter: readonly string[]) {
     const binary = pathOf(part);
     this.#folder = folder;
+    this.#enter = enter;
     this.#ctr = join(dirname(binary), "ctr");
     // Its shim and runc are found by PATH; those of the machine come after.
     this.#path = [dirname(binary), dirname(pathOf("runc")), process.env.PATH].join(":");
@@ -35,13 +44,23 @@ export class Containerd {
       args: ["--config", join(folder, "containerd.toml")],
       logFile: join(folder, "containerd.log"),
       env: { PATH: this.#path },
+      enter,
     });
   }
 
-  static async start(folder: string, part: ContainerdPart): Promise<Containerd> {
+  static async start(
+    folder: string,
+    part: ContainerdPart,
+    { enter = [], network }: ContainerdOptions = {},
+  ): Promise<Containerd> {
     mkdirSync(folder, { recursive: true });
-    const containerd = new Containerd(folder, part);
-    writeFileSync(join(folder, "containerd.toml"), configurationOf(part, folder, containerd.socket));
+    const containerd = new Containerd(folder, part, enter);
+    const { plugins, configuration } = network ?? {
+      plugins: `${folder}/cni/bin`,
+      configuration: `${folder}/cni/net.d`,
+    };
+    const text = configurationOf(part, { folder, socket: containerd.socket, plugins, configuration });
+    writeFileSync(join(folder, "containerd.toml"), text);
     try {
       containerd.process.start();
       await containerd.process.until("serving", () => containerd.ctr("version"));
@@ -56,16 +75,23 @@ export class Containerd {
     return containerd;
   }
 
-  /** Runs containerd's own client in the namespace of CRI, and gives its stdout. */
-  async ctr(...args: readonly string[]): Promise<string> {
-    const { stdout } = await execute(
+  /** The command that is containerd's own client in the namespace of CRI. */
+  client(...args: readonly string[]): { command: string; args: string[]; env: Record<string, string> } {
+    const [command, ...rest] = [
+      ...this.#enter,
       this.#ctr,
-      ["--address", this.socket, "--namespace", NAMESPACE, ...args],
-      {
-        env: { PATH: this.#path },
-        timeout: DEADLINE_MS,
-      },
-    );
+      "--address",
+      this.socket,
+      "--namespace",
+      NAMESPACE,
+    ];
+    return { command: command!, args: [...rest, ...args], env: { PATH: this.#path } };
+  }
+
+  /** Runs containerd's own client, and gives its stdout. */
+  async ctr(...words: readonly string[]): Promise<string> {
+    const { command, args, env } = this.client(...words);
+    const { stdout } = await execute(command, args, { env, timeout: DEADLINE_MS });
     return stdout;
   }
 
@@ -88,8 +114,17 @@ export class Containerd {
   }
 }
 
-function configurationOf(part: ContainerdPart, folder: string, socket: string): string {
-  const places = `root = "${folder}/root"
+interface Places {
+  folder: string;
+  socket: string;
+  plugins: string;
+  configuration: string;
+}
+
+// With CDI in both: 2.x has it on.
+function configurationOf(part: ContainerdPart, places: Places): string {
+  const { folder, socket, plugins, configuration } = places;
+  const roots = `root = "${folder}/root"
 state = "${folder}/state"
 [grpc]
   address = "${socket}"
@@ -97,31 +132,32 @@ state = "${folder}/state"
   address = "${socket}.ttrpc"
 `;
   if (part !== "newContainerd") {
+    const cdi = part === "containerd" ? "\n  enable_cdi = true" : "";
     const cri = 'plugins."io.containerd.grpc.v1.cri"';
     return `version = 2
-${places}[${cri}]
+${roots}[${cri}]
   sandbox_image = "${imageName}"
   disable_tcp_service = true
-  restrict_oom_score_adj = true
+  restrict_oom_score_adj = true${cdi}
 [${cri}.containerd]
   snapshotter = "native"
 [${cri}.cni]
-  bin_dir = "${folder}/cni/bin"
-  conf_dir = "${folder}/cni/net.d"
+  bin_dir = "${plugins}"
+  conf_dir = "${configuration}"
 `;
   }
   const runtime = "plugins.'io.containerd.cri.v1.runtime'";
   const images = "plugins.'io.containerd.cri.v1.images'";
   return `version = 3
-${places}[${images}]
+${roots}[${images}]
   snapshotter = "native"
 [${images}.pinned_images]
   sandbox = "${imageName}"
 [${runtime}]
   restrict_oom_score_adj = true
 [${runtime}.cni]
-  bin_dirs = ["${folder}/cni/bin"]
-  conf_dir = "${folder}/cni/net.d"
+  bin_dirs = ["${plugins}"]
+  conf_dir = "${configuration}"
 [plugins.'io.containerd.grpc.v1.cri']
   disable_tcp_service = true
 `;

@@ -12,6 +12,9 @@ export const partNames = [
   "kubeApiServer",
   "oldKubeApiServer",
   "kubectl",
+  "kubelet",
+  "kubeScheduler",
+  "kubeControllerManager",
   "cnrDefinition",
   "goReporter",
   "goEviction",
@@ -21,6 +24,7 @@ export const partNames = [
   "containerd",
   "newContainerd",
   "runc",
+  "cniPlugins",
   "busybox",
 ] as const;
 export type PartName = (typeof partNames)[number];

@@ -1,8 +1,7 @@
-import { readdirSync, rmdirSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseByteSize } from "@nodekeeper/core/lib";
 import { ApiError, type ApiObject } from "./admin-client.ts";
+import { removeCgroup } from "./cgroups.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import type { CriClient } from "./cri-client.ts";
 
@@ -47,7 +46,7 @@ export class TestKubelet {
     this.#stop.abort();
     await this.#done;
     await Promise.allSettled(this.#busy.values());
-    for (const path of this.#cgroups) removeCgroups(path);
+    for (const path of this.#cgroups) await removeCgroup(path);
   }
 
   async #run(): Promise<void> {
@@ -108,32 +107,12 @@ export class TestKubelet {
       await this.#cri.stopPodSandbox(running.sandbox);
       await this.#cri.removePodSandbox(running.sandbox);
       this.#running.delete(uid);
-      removeCgroups(`/kubepods/burstable/pod${uid}`);
+      await removeCgroup(`/kubepods/burstable/pod${uid}`);
     }
     await this.#cluster.admin
       .delete(`/api/v1/namespaces/${namespace}/pods/${name}?gracePeriodSeconds=0`)
       .catch((error) => {
         if (!(error instanceof ApiError) || error.status !== 404) throw error;
       });
-  }
-}
-
-// In each hierarchy of cgroup v1, or the one of v2; as the kubelet does once a pod's containers are gone.
-function removeCgroups(path: string): void {
-  const mount = "/sys/fs/cgroup";
-  for (const folder of [mount, ...readdirSync(mount).map((name) => join(mount, name))]) {
-    removeTree(folder + path);
-  }
-}
-
-// Folders alone: what the kernel shows in them goes with them.
-function removeTree(path: string): void {
-  try {
-    for (const entry of readdirSync(path, { withFileTypes: true })) {
-      if (entry.isDirectory()) removeTree(join(path, entry.name));
-    }
-    rmdirSync(path);
-  } catch {
-    // Not there, or a process still ends in it.
   }
 }

@@ -1,0 +1,57 @@
+import { PodLifecycleClient } from "@nodekeeper/sdk";
+import { eventually } from "@nodekeeper/testing/until";
+import { afterEach, describe, expect, it } from "vitest";
+import type { ApiObject } from "./support/admin-client.ts";
+import { startControlPlane } from "./support/control-plane.ts";
+import { interfacesOf, leftovers } from "./support/node/leftovers.ts";
+import { container, deployment, deploymentsPath, untilReady } from "./support/node/workloads.ts";
+import { missingForNode, startNode } from "./support/node.ts";
+
+// What the cases on a real node rest on.
+describe.each(["containerd", "newContainerd"] as const)("a node with its kubelet on %s", (part) => {
+  const ends: Array<() => unknown> = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  });
+
+  it.skipIf(missingForNode(part))(
+    "runs the pods of a Deployment, which the agent reports, and leaves nothing behind",
+    async () => {
+      const cluster = await startControlPlane();
+      ends.push(() => cluster.stop());
+      const startedAt = Date.now();
+      const node = await startNode(cluster, { containerd: part });
+      ends.push(() => node.stop());
+      const readyAfterMs = Date.now() - startedAt;
+      const agent = await node.startAgent();
+      ends.push(() => agent.child.stop());
+      await agent.ready();
+      const client = new PodLifecycleClient({ socket: agent.apiSocket });
+      ends.push(() => client.close());
+
+      const talkative = container({ command: ["/bin/sh", "-c", "echo from within; sleep 1000000"] });
+      await cluster.admin.create(deploymentsPath, deployment("web", 2, { containers: [talkative] }));
+      const pods = await untilReady(cluster, "app=web", 2);
+      console.log(`${part}: Ready after ${readyAfterMs} ms, pods after ${Date.now() - startedAt} ms`);
+      await eventually(async () => {
+        const reported = await client.getPods();
+        expect(uidsOf(reported)).toEqual(uidsOf(pods.map(({ metadata }) => metadata)));
+        for (const { containers } of reported)
+          expect(containers).toMatchObject([{ name: "main", state: "running" }]);
+      });
+      const [address] = pods.map(({ status }) => status.podIP);
+      expect(interfacesOf(address)).toHaveLength(2);
+      for (const pod of pods) expect(node.logOf(pod, "main")).toBe("from within\n");
+
+      // Pods still run: nobody has told the kubelet to end them.
+      await agent.child.stop();
+      await node.stop();
+      await cluster.stop();
+      expect(leftovers(cluster.folder, address)).toEqual([]);
+    },
+  );
+});
+
+function uidsOf(pods: readonly ApiObject[]): string[] {
+  return pods.map(({ uid }) => uid).sort();
+}

@@ -1,0 +1,59 @@
+import type { ApiObject } from "../admin-client.ts";
+
+export interface KubeletPlaces {
+  /** The runtime's socket. */
+  runtime: string;
+  /** Of the kubelet's own server, on loopback. */
+  port: number;
+  certificate: string;
+  key: string;
+  /** Of those who may ask the kubelet. */
+  authority: string;
+}
+
+/** The kubelet's folder for static pods. */
+export const staticPodFolder = "/var/lib/kubelet/manifests";
+
+/**
+ * The configuration of a kubelet that lives on a small machine of any kind: cgroup v1 or v2, without CAP_SYS_RESOURCE,
+ * without iptables, its disk as full as it likes.
+ *
+ * @param changes fields in place of the usual ones
+ */
+export function kubeletConfiguration(places: KubeletPlaces, changes: ApiObject = {}): ApiObject {
+  return {
+    apiVersion: "kubelet.config.k8s.io/v1beta1",
+    kind: "KubeletConfiguration",
+    containerRuntimeEndpoint: `unix://${places.runtime}`,
+    address: "127.0.0.1",
+    port: places.port,
+    tlsCertFile: places.certificate,
+    tlsPrivateKeyFile: places.key,
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: false },
+      x509: { clientCAFile: places.authority },
+    },
+    authorization: { mode: "AlwaysAllow" },
+    healthzPort: 0,
+    staticPodPath: staticPodFolder,
+    volumePluginDir: "/var/lib/kubelet/volume-plugins",
+    cgroupDriver: "cgroupfs",
+    failCgroupV1: false,
+    failSwapOn: false,
+    enforceNodeAllocatable: [],
+    localStorageCapacityIsolation: false,
+    makeIPTablesUtilChains: false,
+    resolvConf: "",
+    clusterDNS: ["10.0.0.10"],
+    evictionHard: { "memory.available": "100Mi" },
+    imageGCHighThresholdPercent: 100,
+    imageGCLowThresholdPercent: 99,
+    // What real ones do in ten seconds and five minutes.
+    nodeStatusUpdateFrequency: "2s",
+    crashLoopBackOff: { maxContainerRestartPeriod: "2s" },
+    fileCheckFrequency: "1s",
+    ...changes,
+    featureGates: { KubeletInUserNamespace: true, ...changes.featureGates },
+  };
+}
