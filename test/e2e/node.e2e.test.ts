@@ -4,7 +4,16 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { ApiObject } from "./support/admin-client.ts";
 import { startControlPlane } from "./support/control-plane.ts";
 import { interfacesOf, leftovers } from "./support/node/leftovers.ts";
-import { container, deployment, deploymentsPath, untilReady } from "./support/node/workloads.ts";
+import {
+  container,
+  deployment,
+  deploymentsPath,
+  pod,
+  podsPath,
+  untilDeleted,
+  untilPodReady,
+  untilReady,
+} from "./support/node/workloads.ts";
 import { missingForNode, startNode } from "./support/node.ts";
 
 // What the cases on a real node rest on.
@@ -41,9 +50,14 @@ describe.each(["containerd", "newContainerd"] as const)("a node with its kubelet
       });
       const [address] = pods.map(({ status }) => status.podIP);
       expect(interfacesOf(address)).toHaveLength(2);
-      for (const pod of pods) expect(node.logOf(pod, "main")).toBe("from within\n");
+      for (const each of pods) expect(node.logOf(each, "main")).toBe("from within\n");
 
-      // Pods still run: nobody has told the kubelet to end them.
+      await cluster.admin.create(podsPath, pod("single"));
+      await untilPodReady(cluster, "single");
+      await cluster.admin.delete(`${podsPath}/single`);
+      await untilDeleted(cluster, "single");
+
+      // The Deployment's pods still run: nobody has told the kubelet to end them.
       await agent.child.stop();
       await node.stop();
       await cluster.stop();

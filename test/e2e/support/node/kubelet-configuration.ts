@@ -42,7 +42,6 @@ export function kubeletConfiguration(places: KubeletPlaces, changes: ApiObject =
     failCgroupV1: false,
     failSwapOn: false,
     enforceNodeAllocatable: [],
-    localStorageCapacityIsolation: false,
     makeIPTablesUtilChains: false,
     resolvConf: "",
     clusterDNS: ["10.0.0.10"],
