@@ -165,7 +165,7 @@ describe("relist", () => {
       call === "podStatus" && uid === "slow" ? runtime.delay(60_000, signal) : undefined;
     await harness.start();
     await clock.step(30_000);
-    expect(generator.statuses.get("slow").error?.message).toMatch(/no answer/);
+    expect(generator.statuses.get("slow").error?.message).toMatch(/no response/);
     expect(generator.events.snapshot().map(({ uid }) => uid)).toEqual(["well"]);
     runtime.set("slow", "slow1", "exited");
     await clock.step(40_000);
