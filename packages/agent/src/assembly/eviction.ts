@@ -1,14 +1,4 @@
-import type { EventRecorder, KubeApiClient, KubeMetrics } from "@nodekeeper/core/kube";
-import {
-  type Clock,
-  type HealthCheck,
-  type Logger,
-  type Registry,
-  type Runnable,
-  readBootTime,
-  type WorkQueueMetrics,
-} from "@nodekeeper/core/lib";
-import type { AgentConfiguration } from "../config/index.ts";
+import { readBootTime } from "@nodekeeper/core/lib";
 import {
   ConditionReporter,
   ContainerDeaths,
@@ -37,49 +27,35 @@ import {
   type Tainter,
   ThresholdSampler,
 } from "../eviction/index.ts";
-import type { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import type { ReporterSource } from "../reporting/index.ts";
-import type { CriRuntime, FoundRuntime } from "../runtime/index.ts";
-import { EvictionStore, HistoryStore, type StateDatabase } from "../state/index.ts";
+import { evictionRoutes } from "../server/index.ts";
+import { EvictionStore, HistoryStore } from "../state/index.ts";
+import type { AgentContext } from "./context.ts";
 import { evictionPolicyOf, evictionSettingsOf, killerTableOf } from "./eviction-settings.ts";
 import { inTreeEviction } from "./in-tree-eviction.ts";
+import type { LifecyclePart } from "./lifecycle.ts";
+import type { AgentPart } from "./part.ts";
 import { PolicyFiles } from "./policy-files.ts";
 
-/** What eviction is built from. */
-export interface EvictionAssembly {
-  /** The current one: eviction's settings change live. */
-  configuration: () => AgentConfiguration;
-  client: KubeApiClient;
-  database: StateDatabase;
-  events: EventRecorder;
-  /** Undefined where lifecycle is off and the container runtime is not used. */
-  containers: { runtime: CriRuntime | FoundRuntime; lifecycle: PodLifecycleEventGenerator } | undefined;
-  clock: Clock;
-  log: Logger;
-  registry: Registry;
-  kubeMetrics: KubeMetrics;
-  queueMetrics: WorkQueueMetrics;
-}
-
-/** The parts of eviction. */
-export interface EvictionParts {
-  /** In the order to start them. */
-  parts: Runnable[];
-  checks: HealthCheck[];
+/** Eviction and its records. */
+export interface EvictionPart extends AgentPart {
   plugins: EvictionPlugins;
   /** Reports conditions as taints of the CustomNodeResource. */
   reporter: ReporterSource;
-  queries: RecordQueries;
   /** How many evicted pods have been deleted since the start. */
   evicted: () => number;
 }
 
-/** Builds eviction; called only where it is enabled. */
-export function evictionOf(assembly: EvictionAssembly): EvictionParts {
-  const { configuration, client, database, containers, clock, registry } = assembly;
+/** Builds eviction; undefined where it is off. */
+export function evictionPart(
+  context: AgentContext,
+  lifecycle: LifecyclePart | undefined,
+): EvictionPart | undefined {
+  const { configuration, client, database, clock, registry, kubeMetrics, queueMetrics } = context;
+  if (!configuration().eviction.enabled) return undefined;
   const { nodeName } = configuration();
-  const events = namingNode(assembly.events, nodeName);
-  const log = assembly.log.child({ component: "eviction" });
+  const events = namingNode(context.events, nodeName);
+  const log = context.log.child({ component: "eviction" });
   const policy = () => evictionPolicyOf(configuration());
   const settings = () => evictionSettingsOf(configuration());
   const roundMetrics = createEvictionRoundMetrics(registry);
@@ -95,7 +71,7 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
   const oomEvents = new OomEvents({ events, metrics: roundMetrics, log });
   const history = new PodHistory({
     store: historyStore,
-    events: containers?.lifecycle.events,
+    events: lifecycle?.generator.events,
     settings: () => settings().records,
     memoryUsageOf: (uid) => inTree.lastMemoryUsageOf(uid),
     onOomKill: (kill) => oomEvents.report(kill),
@@ -106,11 +82,11 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
     nodeName,
     observer: history,
     metrics: roundMetrics,
-    kubeMetrics: assembly.kubeMetrics,
+    kubeMetrics,
     ...common,
   });
   const tokenCheck = reviewedTokens(client);
-  const inTree = inTreeEviction({ ...assembly, pods, runtime: containers?.runtime });
+  const inTree = inTreeEviction({ ...context, pods, runtime: lifecycle?.runtime });
   const plugins = new EvictionPlugins({
     inTree: inTree.sources,
     settings,
@@ -128,9 +104,9 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
   });
   const marginMs = () => policy().releaseMarginMs;
   const killers: Killer[] = [new EvictionApiKiller(client), new DeletionKiller(client)];
-  if (containers) {
-    const { runtime, lifecycle } = containers;
-    killers.push(new ContainerKiller({ runtime, statuses: lifecycle.statuses, clock, marginMs }));
+  if (lifecycle) {
+    const { runtime, generator } = lifecycle;
+    killers.push(new ContainerKiller({ runtime, statuses: generator.statuses, clock, marginMs }));
   }
   const evictor = new PodEvictor({
     sender: new EvictionSender({
@@ -145,17 +121,17 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
     }),
     pods,
     containers:
-      containers &&
+      lifecycle &&
       new ContainerDeaths({
-        events: containers.lifecycle.events,
-        statuses: containers.lifecycle.statuses,
+        events: lifecycle.generator.events,
+        statuses: lifecycle.generator.statuses,
         marginMs,
         ...common,
       }),
     policy,
     events,
     metrics,
-    queueMetrics: assembly.queueMetrics,
+    queueMetrics,
     ...common,
   });
   const nodeTainter = new NodeTainter({
@@ -166,8 +142,8 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
     transitionMs: () => policy().conditionTransitionMs,
     onChange: (message) => history.addNodeEvent(message),
     metrics: createTaintMetrics(registry),
-    kubeMetrics: assembly.kubeMetrics,
-    queueMetrics: assembly.queueMetrics,
+    kubeMetrics,
+    queueMetrics,
     ...common,
   });
   const conditions = new ConditionReporter(storedTaints(records, policy()).customNodeResource);
@@ -206,7 +182,7 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
     clock,
   });
   return {
-    parts: [
+    runnables: [
       history,
       pods,
       policyFiles,
@@ -219,7 +195,7 @@ export function evictionOf(assembly: EvictionAssembly): EvictionParts {
     checks: [pods, policyFiles, plugins, manager, evictor, nodeTainter].map((part) => part.healthCheck()),
     plugins,
     reporter: conditions,
-    queries: new RecordQueries(records, historyStore, () => manager.state),
+    routes: evictionRoutes(new RecordQueries(records, historyStore, () => manager.state)),
     evicted: () => evictor.gone,
   };
 }

@@ -1,7 +1,10 @@
-export { claimsOf, driverHandler } from "./claims.ts";
-export { deviceSettings } from "./device-settings.ts";
-export { type EvictionParts, evictionOf } from "./eviction.ts";
+export { configurationPart } from "./configuration.ts";
+export { agentContext, type ContextOptions } from "./context.ts";
+export { devicesPart } from "./devices.ts";
+export { evictionPart } from "./eviction.ts";
 export { evictionPolicyOf } from "./eviction-settings.ts";
-export { inTreeReporters } from "./in-tree-reporters.ts";
-export { containerRuntime, localApiOf, podLifecycle } from "./lifecycle.ts";
-export { remoteAccessOf } from "./remote-access.ts";
+export { lifecyclePart } from "./lifecycle.ts";
+export { pluginsPart } from "./plugins.ts";
+export { reportingPart } from "./reporting.ts";
+export { statusServerOf } from "./server.ts";
+export { type AgentSummary, summaryOf } from "./summary.ts";

@@ -4,12 +4,37 @@ import { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import { CriRuntime, FoundRuntime, type Runtime } from "../runtime/index.ts";
 import { createLocalApiMetrics, LifecycleService, LocalApi, lifecycleDefinition } from "../server/index.ts";
 import { LifecycleStore, type StateDatabase } from "../state/index.ts";
+import type { AgentContext } from "./context.ts";
+import type { AgentPart } from "./part.ts";
 
 // Clients that are refused try again every few seconds.
 const REFUSAL_LOG_INTERVAL_MS = 60_000;
 
+/** The container runtime and what it runs. */
+export interface LifecyclePart extends AgentPart {
+  runtime: CriRuntime | FoundRuntime;
+  generator: PodLifecycleEventGenerator;
+}
+
+/** Builds what follows pods and containers; undefined where lifecycle is off. */
+export function lifecyclePart(context: AgentContext): LifecyclePart | undefined {
+  const { clock, log, registry, database } = context;
+  const configuration = context.configuration();
+  if (!configuration.lifecycle.enabled) return undefined;
+  const runtime = containerRuntime(configuration, clock, log, registry);
+  const generator = podLifecycle(configuration, runtime, database, clock, log, registry);
+  const api = localApiOf(configuration, generator, clock, log, registry);
+  return {
+    runtime,
+    generator,
+    runnables: [generator, ...(api ? [api] : [])],
+    checks: [generator.healthCheck(), ...(api ? [api.healthCheck()] : [])],
+    routes: [],
+  };
+}
+
 /** The container runtime at the configured endpoint, or the one that is found. Connects at the first call. */
-export function containerRuntime(
+function containerRuntime(
   { runtime: { endpoint, requestTimeout, maxMessageSize } }: AgentConfiguration,
   clock: Clock,
   log: Logger,
@@ -21,7 +46,7 @@ export function containerRuntime(
 }
 
 /** The pod lifecycle event generator. One for each registry. */
-export function podLifecycle(
+function podLifecycle(
   { lifecycle, runtime: { requestTimeout } }: AgentConfiguration,
   runtime: Runtime,
   database: StateDatabase,
@@ -51,15 +76,15 @@ export function podLifecycle(
   });
 }
 
-/** The API for other programs on the node; undefined where it is off, or lifecycle is. */
-export function localApiOf(
+/** The API for other programs on the node; undefined where it is off. */
+function localApiOf(
   { api }: AgentConfiguration,
-  lifecycle: PodLifecycleEventGenerator | undefined,
+  lifecycle: PodLifecycleEventGenerator,
   clock: Clock,
   log: Logger,
   registry: Registry,
 ): LocalApi | undefined {
-  if (api.socket === "" || !lifecycle) return undefined;
+  if (api.socket === "") return undefined;
   const apiLog = log.child({ component: "server" });
   const { watchesRefused } = createLocalApiMetrics(registry);
   let refusalLoggedAt = Number.NEGATIVE_INFINITY;

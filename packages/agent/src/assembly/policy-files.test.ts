@@ -110,3 +110,13 @@ it("runs those that are enabled by name", async () => {
   await policies.check();
   expect(plugins.names).toEqual(["policy-two"]);
 });
+
+it("is ready once the files were checked, valid or not", async () => {
+  files = [write("a.yaml", policy("one")), join(directory, "none")];
+  const controller = new AbortController();
+  const running = policies.run(controller.signal);
+  await policies.ready();
+  expect(plugins.names).toEqual(["policy-one"]);
+  controller.abort();
+  await running;
+});

@@ -33,6 +33,7 @@ const CHECK_INTERVAL_MS = 10_000;
 export class PolicyFiles implements Runnable {
   readonly name = "eviction-policies";
   readonly #options: PolicyFilesOptions;
+  readonly #checked = Promise.withResolvers<void>();
   #known = new Map<string, KnownFile>();
   #names: string[] = [];
   #patterns = "";
@@ -45,8 +46,14 @@ export class PolicyFiles implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.check();
+      this.#checked.resolve();
       await this.#options.clock.sleep(CHECK_INTERVAL_MS, signal).catch(() => {});
     }
+  }
+
+  /** Resolves after the first check: a round asks the policies that are valid from the start. */
+  ready(): Promise<void> {
+    return this.#checked.promise;
   }
 
   /** Checks the files, and applies what changed. */

@@ -94,6 +94,11 @@ export class StatusServer implements Runnable {
     return this.#listening.promise;
   }
 
+  /** As `whenListening`: for `runInOrder`. */
+  ready(): Promise<string> {
+    return this.#listening.promise;
+  }
+
   /** Serves until the signal aborts; then stops within a second. Throws when the address can't be bound. May run once. */
   async run(signal: AbortSignal): Promise<void> {
     using scope = childScope(signal);

@@ -31,6 +31,44 @@ describe("runInOrder", () => {
     expect(trace).toEqual(["start a", "start b", "end b", "end a"]);
   });
 
+  it("starts a part when the one before it is ready", async () => {
+    const trace: string[] = [];
+    const controller = new AbortController();
+    const isReady = Promise.withResolvers<void>();
+    const slow: Runnable = { ...part("slow", trace), ready: () => isReady.promise };
+    const clock = new FakeClock();
+    const running = runInOrder([slow, part("next", trace)], options(clock), controller.signal);
+    await clock.step(10_000);
+    expect(trace).toEqual(["start slow"]);
+    isReady.resolve();
+    await clock.step(0);
+    expect(trace).toEqual(["start slow", "start next"]);
+    controller.abort();
+    await running;
+    expect(trace).toEqual(["start slow", "start next", "end next", "end slow"]);
+  });
+
+  it("starts nothing after a part that fails before it is ready, or an abort meanwhile", async () => {
+    const trace: string[] = [];
+    const bad: Runnable = {
+      name: "bad",
+      run: () => Promise.reject(new Error("port in use")),
+      ready: () => Promise.reject(new Error("port in use")),
+    };
+    const never = new AbortController().signal;
+    const failing = runInOrder([part("a", trace), bad, part("b", trace)], options(new FakeClock()), never);
+    await expect(failing).rejects.toThrow("bad: port in use");
+    expect(trace).toEqual(["start a", "end a"]);
+
+    trace.length = 0;
+    const controller = new AbortController();
+    const hung: Runnable = { ...part("hung", trace), ready: () => new Promise(() => {}) };
+    const running = runInOrder([hung, part("b", trace)], options(new FakeClock()), controller.signal);
+    controller.abort();
+    await running;
+    expect(trace).toEqual(["start hung", "end hung"]);
+  });
+
   it("stops the others when one fails, and throws its error under its name", async () => {
     const trace: string[] = [];
     const bad: Runnable = { name: "bad", run: () => Promise.reject(new Error("boom")) };

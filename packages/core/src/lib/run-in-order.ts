@@ -18,42 +18,58 @@ interface RunningPart {
 }
 
 /**
- * Runs parts until the signal aborts: starts them in order, stops them in reverse, each when the one after it has
- * ended, all under one deadline. A part that fails, or returns before it is stopped, stops the others; its error is
- * then thrown. Parts that are still running at the deadline are logged and abandoned.
+ * Runs parts until the signal aborts. It guarantees:
+ *
+ * 1. Parts start in order, each when the one before it is ready.
+ * 2. They stop in reverse, each when the one after it has ended, all under one deadline. Parts that are still running at
+ *    the deadline are logged and abandoned. A part that was not started is not run at all.
+ * 3. A part that fails, or returns before it is stopped, stops the others; its error is then thrown, with the part's name.
+ *
+ * As the runnable groups of controller-runtime (pkg/manager/runnable_group.go), but one part at a time.
  */
 export async function runInOrder(
   parts: readonly Runnable[],
-  { clock, log, stopDeadlineMs }: RunInOrderOptions,
+  options: RunInOrderOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  let failure: unknown;
-  const failed = Promise.withResolvers<void>();
-  const running: RunningPart[] = parts.map((part) => {
-    const scope = childScope();
-    const ended = part
-      .run(scope.signal)
-      .then(() => {
-        if (!scope.signal.aborted) throw new NodekeeperError("internal", "ended unasked");
-      })
-      .catch((error) => {
-        if (scope.signal.aborted) return;
-        log.error({ err: error, part: part.name }, "part failed, stopping");
-        failure ??= new NodekeeperError("internal", `${part.name}: ${messageOf(error)}`, { cause: error });
-        failed.resolve();
-      });
-    return { part, scope, ended };
-  });
-
-  const aborted = Promise.withResolvers<void>();
-  const onAbort = () => aborted.resolve();
+  const ended = Promise.withResolvers<void>();
+  const failures: NodekeeperError[] = [];
+  const onAbort = () => ended.resolve();
+  const onFailure = (failure: NodekeeperError) => {
+    failures.push(failure);
+    ended.resolve();
+  };
   if (signal.aborted) onAbort();
   else signal.addEventListener("abort", onAbort, { once: true });
-  await Promise.race([aborted.promise, failed.promise]);
+
+  const running: RunningPart[] = [];
+  for (const part of parts) {
+    running.push(start(part, options.log, onFailure));
+    // One that can't get ready fails as well, which ends the wait.
+    if (part.ready) await Promise.race([part.ready().catch(() => ended.promise), ended.promise]);
+    if (signal.aborted || failures.length > 0) break;
+  }
+  await ended.promise;
   signal.removeEventListener("abort", onAbort);
 
-  await stopInReverse(running, failure ?? signal.reason, { clock, log, stopDeadlineMs });
+  const [failure] = failures;
+  await stopInReverse(running, failure ?? signal.reason, options);
   if (failure) throw failure;
+}
+
+function start(part: Runnable, log: Logger, onFailure: (failure: NodekeeperError) => void): RunningPart {
+  const scope = childScope();
+  const ended = part
+    .run(scope.signal)
+    .then(() => {
+      if (!scope.signal.aborted) throw new NodekeeperError("internal", "ended unasked");
+    })
+    .catch((error) => {
+      if (scope.signal.aborted) return;
+      log.error({ err: error, part: part.name }, "part failed, stopping");
+      onFailure(new NodekeeperError("internal", `${part.name}: ${messageOf(error)}`, { cause: error }));
+    });
+  return { part, scope, ended };
 }
 
 async function stopInReverse(

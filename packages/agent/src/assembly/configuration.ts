@@ -1,0 +1,45 @@
+import type { LogLevel } from "@nodekeeper/core/lib";
+import { ConfigurationWatcher, createConfigMetrics } from "../config/index.ts";
+import type { AgentContext } from "./context.ts";
+import type { AgentPart } from "./part.ts";
+
+export interface ConfigurationOptions {
+  /** Changes the level of the log. */
+  setLogLevel: (level: LogLevel) => void;
+  /** Calls back at each SIGHUP; returns the function that stops that. */
+  onHangup: (callback: () => void) => () => void;
+  /** Called after the settings changed. */
+  onChange: () => void;
+}
+
+/** Builds what loads the configuration again when it changes. */
+export function configurationPart(
+  context: AgentContext,
+  { setLogLevel, onHangup, onChange }: ConfigurationOptions,
+): AgentPart {
+  const { sources, configuration, clock, log, registry } = context;
+  const watcher = new ConfigurationWatcher({
+    sources,
+    initial: configuration(),
+    clock,
+    log: log.child({ component: "config" }),
+    subscribe: onHangup,
+    onChange: (changed) => {
+      context.setConfiguration(changed);
+      setLogLevel(changed.log.level);
+      onChange();
+    },
+    metrics: createConfigMetrics(registry),
+  });
+  return {
+    runnables: [watcher],
+    checks: [],
+    routes: [
+      {
+        path: "configuration",
+        summary: "The configuration the agent runs with.",
+        handle: () => configuration(),
+      },
+    ],
+  };
+}

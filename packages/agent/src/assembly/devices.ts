@@ -1,0 +1,50 @@
+import type { ClaimManager } from "../claims/index.ts";
+import { DeviceSync } from "../devices/index.ts";
+import type { PluginHandler } from "../plugins/index.ts";
+import { claimsOf, driverHandler } from "./claims.ts";
+import type { AgentContext } from "./context.ts";
+import { deviceSettings } from "./device-settings.ts";
+import type { AgentPart } from "./part.ts";
+
+/** Devices of drivers, and their claims. */
+export interface DevicesPart extends AgentPart {
+  sync: DeviceSync;
+  /** What drivers register with. */
+  handler: PluginHandler;
+}
+
+/** Builds what keeps ResourceSlices in step with drivers' devices, and prepares claims in their place. */
+export function devicesPart(context: AgentContext): DevicesPart {
+  const { configuration, client, clock, log, registry, queueMetrics, notify, watch } = context;
+  const claims: ClaimManager | undefined = claimsOf({
+    ...context,
+    onTaints: (driver) => sync.taintsChanged(driver),
+    log: log.child({ component: "claims" }),
+  });
+  const sync: DeviceSync = new DeviceSync({
+    client,
+    watch: (resource, selectors, handler) => watch({ ...selectors, resource, handler }),
+    nodeName: configuration().nodeName,
+    settings: () => deviceSettings(configuration()),
+    notify,
+    taints: (driver) => claims?.taints(driver),
+    clock,
+    log: log.child({ component: "devices" }),
+    registry,
+    queueMetrics,
+  });
+  return {
+    sync,
+    handler: driverHandler(sync.handler, claims),
+    runnables: [sync, ...(claims ? [claims] : [])],
+    checks: [...sync.healthChecks(), ...(claims ? [claims.healthCheck()] : [])],
+    routes: [
+      { path: "devices", summary: "Drivers, their devices and slices.", handle: () => sync.status() },
+      {
+        path: "claims",
+        summary: "ResourceClaims by driver, and how the agent stands with the kubelet for each.",
+        handle: () => claims?.status() ?? [],
+      },
+    ],
+  };
+}

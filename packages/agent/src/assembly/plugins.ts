@@ -1,0 +1,52 @@
+import { PluginManager } from "../plugins/index.ts";
+import { listPlugins } from "../server/index.ts";
+import type { AgentContext } from "./context.ts";
+import type { DevicesPart } from "./devices.ts";
+import type { EvictionPart } from "./eviction.ts";
+import type { AgentPart } from "./part.ts";
+import type { ReportingPart } from "./reporting.ts";
+
+/** The parts that plugins register with. */
+export interface PluginHandlers {
+  reporting: ReportingPart;
+  devices: DevicesPart;
+  eviction: EvictionPart | undefined;
+}
+
+/** Builds the plugin manager, which finds sockets and registers plugins. */
+export function pluginsPart(
+  { configuration, clock, log, registry }: AgentContext,
+  { reporting: { manager, publisher }, devices, eviction }: PluginHandlers,
+): AgentPart {
+  const { plugins, api, runtime } = configuration();
+  const pluginManager = new PluginManager({
+    directories: plugins.directories,
+    endpointDirectories: plugins.endpointDirectories,
+    allowedUids: plugins.allowedUids.map(Number),
+    foreignSockets: [api.socket, runtime.endpoint.replace("unix://", "")].filter((path) => path !== ""),
+    handlers: [manager, devices.handler, ...(eviction ? [eviction.plugins] : [])],
+    clock,
+    log: log.child({ component: "plugins" }),
+    registry,
+    reservedNames: (type) => (type === manager.type ? manager.inTreeNames : new Set()),
+    rescanIntervalMs: plugins.rescanInterval,
+    livenessIntervalMs: plugins.livenessInterval,
+    // A socket that accepts and sends nothing is not distinguished from one that does not answer GetInfo.
+    dialTimeoutMs: plugins.infoTimeout,
+    infoTimeoutMs: plugins.infoTimeout,
+    noticeTimeoutMs: plugins.notifyTimeout,
+    maxPlugins: plugins.maxPlugins,
+  });
+  return {
+    runnables: [pluginManager],
+    checks: [pluginManager.healthCheck()],
+    routes: [
+      {
+        path: "plugins",
+        summary: "Plugins: how they stand with the agent, and what they report.",
+        handle: () =>
+          listPlugins(pluginManager.list(), manager.status(), publisher.status(), eviction?.plugins.status()),
+      },
+    ],
+  };
+}

@@ -1,0 +1,96 @@
+import type { HealthCheck } from "@nodekeeper/core/lib";
+import { createReportingMetrics, kindPolicies, Publisher, ReporterManager } from "../reporting/index.ts";
+import { ReporterStore } from "../state/index.ts";
+import { type AgentContext, FIELD_MANAGER } from "./context.ts";
+import type { DevicesPart } from "./devices.ts";
+import type { EvictionPart } from "./eviction.ts";
+import { inTreeReporters } from "./in-tree-reporters.ts";
+import type { LifecyclePart } from "./lifecycle.ts";
+import type { AgentPart } from "./part.ts";
+
+// Running plugins are found by the first scan, and asked at once.
+const RETURN_MS = 10_000;
+
+/** Reporters and what is published of them. */
+export interface ReportingPart extends AgentPart {
+  manager: ReporterManager;
+  publisher: Publisher;
+}
+
+/** The parts that report themselves, and that in-tree reporters ask. */
+export interface ReportedParts {
+  lifecycle: LifecyclePart | undefined;
+  devices: DevicesPart;
+  eviction: EvictionPart | undefined;
+}
+
+/** Builds the way of reports to the API server. */
+export function reportingPart(
+  context: AgentContext,
+  { lifecycle, devices, eviction }: ReportedParts,
+): ReportingPart {
+  const { configuration, client, clock, registry, queueMetrics, watch } = context;
+  const { nodeName, reporting, plugins, eviction: evictionSettings } = configuration();
+  const store = new ReporterStore(context.database);
+  const policies = kindPolicies(reporting.additionalKinds);
+  const log = context.log.child({ component: "reporting" });
+  const metrics = createReportingMetrics(registry);
+  const settings = () => configuration().reporting;
+  const notify = (reason: string, message: string) => context.notify({ type: "Warning", reason, message });
+  const manager: ReporterManager = new ReporterManager({
+    store,
+    policies,
+    inTree: [
+      ...inTreeReporters(configuration(), lifecycle?.generator, devices.sync, clock, context.log, registry),
+      ...(eviction ? [eviction.reporter] : []),
+    ],
+    settings,
+    maxLost: plugins.maxPlugins,
+    returnMs: RETURN_MS,
+    maxContentBytes: reporting.maxContentSize,
+    onChange: (objects) => publisher.touch(objects),
+    notify,
+    clock,
+    log,
+    metrics,
+  });
+  const publisher = new Publisher({
+    client,
+    fieldManager: FIELD_MANAGER,
+    watch: (resource, name, handler) => watch({ resource, fieldSelector: `metadata.name=${name}`, handler }),
+    store,
+    nodeName,
+    policies,
+    contents: () => manager.contents(),
+    returnMs: RETURN_MS,
+    beforeWrite: () => manager.flush(),
+    notify,
+    // Otherwise an agent that lost its state would leave eviction's taints behind.
+    managedTaintPrefixes: [
+      ...reporting.managedTaintPrefixes,
+      ...(eviction ? [`${evictionSettings.taintPrefix}/`] : []),
+    ],
+    settings,
+    clock,
+    log,
+    metrics,
+    queueMetrics,
+  });
+  const checks: HealthCheck[] = [
+    { name: "ReporterFetcherReady", kind: "ready", check: () => manager.fetcherHealth() },
+    { name: "ReporterPublished", kind: "ready", check: () => publisher.health() },
+  ];
+  return {
+    manager,
+    publisher,
+    runnables: [publisher, manager],
+    checks,
+    routes: [
+      {
+        path: "objects",
+        summary: "What is published to the API server.",
+        handle: () => publisher.status(),
+      },
+    ],
+  };
+}
