@@ -66,7 +66,7 @@ export function createReportingMetrics(registry: Registry) {
       registers,
     }),
     oversized: new Counter({
-      name: "nodekeeper_reporting_held_back_total",
+      name: "nodekeeper_reporting_oversized_total",
       help: "Number of times a plugin's content was quarantined because the object would have been too large.",
       labelNames: ["plugin"],
       registers,

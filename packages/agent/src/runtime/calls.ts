@@ -12,20 +12,20 @@ export interface RuntimeCallsOptions {
   settings: RuntimeSettings;
 }
 
-/** One call: the method of CRI, and the ID of what it is about. */
+/** One call: the CRI method and the ID of its subject. */
 export interface Call {
   method: string;
   id?: string;
-  /** Default: the setting. */
+  /** Default: settings.callDeadlineMs. */
   deadlineMs?: number;
-  /** How long the runtime waits on purpose before it answers, milliseconds; the deadline is so much later. Default 0. */
+  /** How long the runtime may wait before it responds, milliseconds, as in StopContainer; added to the deadline. Default 0. */
   waitsMs?: number;
 }
 
-// IDs have 64 characters in practice; what a broken runtime makes of them must not fill the log.
-const longestId = 128;
+// IDs have 64 characters in practice. Longer ones of a faulty runtime are truncated in messages.
+const maxIdLength = 128;
 
-/** Makes calls to the runtime: with a deadline, counted, and with errors of the catalogue that name the call. */
+/** Makes calls to the runtime with deadlines and metrics. Errors are NodekeeperErrors that name the call. */
 export class RuntimeCalls {
   readonly #options: RuntimeCallsOptions;
   readonly #inFlight = new Set<CallInFlight>();
@@ -43,13 +43,13 @@ export class RuntimeCalls {
     });
   }
 
-  /** Calls that are due an answer and have none; streams without an end are left out. */
+  /** Calls without a response; the event stream is not included. */
   inFlight(): readonly CallInFlight[] {
     const now = this.#options.clock.monotonic();
     return [...this.#inFlight].filter(({ startedAt }) => startedAt <= now);
   }
 
-  /** One question, one answer. */
+  /** Makes a unary call. */
   async ask<T>(
     call: Call,
     signal: AbortSignal,
@@ -77,7 +77,7 @@ export class RuntimeCalls {
     }
   }
 
-  /** A stream without an end and without a deadline. No more is taken from the runtime than the consumer takes. */
+  /** Opens a server stream without a deadline. Flow control follows the consumer. */
   async *follow<T>(
     call: Call,
     signal: AbortSignal,
@@ -100,22 +100,22 @@ export class RuntimeCalls {
 
   #translate(call: Call, failure: unknown): unknown {
     const error = fromGrpcError(failure);
-    // What broke while the answer was read.
+    // Errors while the response was read.
     if (failure instanceof RangeError)
       return new NodekeeperError(
         "unavailable",
-        `${nameOf(call)}: the answer can't be read: ${failure.message}`,
+        `${nameOf(call)}: failed to read the response: ${failure.message}`,
       );
     if (!(error instanceof NodekeeperError) || error.message.startsWith(nameOf(call))) return failure;
     if (error === failure && error.code !== "exhausted") return failure;
     const limit = this.#options.settings.maxReceiveBytes;
     const what = /larger than max/.test(error.message)
-      ? `the answer is over a limit of size (runtime.maxMessageSize is ${limit} bytes): ${error.message}`
+      ? `the response exceeds a size limit (runtime.maxMessageSize is ${limit} bytes): ${error.message}`
       : error.message;
     return new NodekeeperError(error.code, `${nameOf(call)}: ${what}`);
   }
 }
 
 function nameOf({ method, id }: Call): string {
-  return id === undefined ? method : `${method} of ${id.slice(0, longestId)}`;
+  return id === undefined ? method : `${method} of ${id.slice(0, maxIdLength)}`;
 }

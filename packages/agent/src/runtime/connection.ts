@@ -17,8 +17,8 @@ export interface ConnectionOptions {
 }
 
 /**
- * The connection to the runtime. It comes up with the first call and again with the next one after it broke; while the
- * runtime is away it is tried again every 2 s at the latest.
+ * The connection to the runtime. It is established by the first call, and re-established by the next call after it broke;
+ * while the runtime is unavailable, connecting is retried at least every 2 s.
  */
 export class RuntimeConnection implements Disposable {
   readonly #options: ConnectionOptions;
@@ -35,24 +35,24 @@ export class RuntimeConnection implements Disposable {
     this.#watch(this.#channel);
   }
 
-  /** Throws `stopped` when it is closed. */
+  /** The runtime service. Throws `stopped` after dispose. */
   get client(): RuntimeClient {
-    if (this.#closed) throw stopped("the connection to the container runtime is closed");
+    if (this.#closed) throw stopped("the connection to the container runtime was closed");
     return this.#client;
   }
 
-  /** The image service on the same connection. Throws as `client` does. */
+  /** The image service on the same connection. Throws `stopped` after dispose. */
   get images(): ImageClient {
-    if (this.#closed) throw stopped("the connection to the container runtime is closed");
+    if (this.#closed) throw stopped("the connection to the container runtime was closed");
     return createClient(ImageServiceDefinition, this.#channel);
   }
 
-  /** How many connections have come up so far. */
+  /** Number of connections established so far. */
   get made(): number {
     return this.#made;
   }
 
-  /** Calls in flight go on to their end. */
+  /** Closes the connection after calls in progress have ended. */
   [Symbol.dispose](): void {
     this.#closed = true;
     this.#connecting?.cancel();

@@ -1,5 +1,6 @@
 import type { ImageFsInfoResponse } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import { type Clock, codeOf, type Logger, NodekeeperError, quote, type Registry } from "@nodekeeper/core/lib";
+import { Anomalies } from "./anomalies.ts";
 import { RuntimeCalls } from "./calls.ts";
 import { RuntimeConnection } from "./connection.ts";
 import { parseRuntimeEndpoint } from "./endpoint.ts";
@@ -7,7 +8,6 @@ import { followHints } from "./hints.ts";
 import { ListCalls } from "./list-calls.ts";
 import { RuntimeLists } from "./lists.ts";
 import { createRuntimeMetrics } from "./metrics.ts";
-import { Oddities } from "./oddities.ts";
 import { Owners } from "./owners.ts";
 import { RuntimePods } from "./pods.ts";
 import { defaultRuntimeSettings, type RuntimeSettings } from "./settings.ts";
@@ -24,7 +24,7 @@ import type {
 } from "./types.ts";
 
 export interface CriRuntimeOptions {
-  /** `unix:///run/containerd/containerd.sock`, or the path alone. */
+  /** Endpoint such as `unix:///run/containerd/containerd.sock`, or a path. */
   endpoint: string;
   clock: Clock;
   log: Logger;
@@ -35,21 +35,21 @@ export interface CriRuntimeOptions {
 
 const apiVersion = "v1";
 
-/** A container runtime that speaks CRI `runtime.v1` over a unix socket. It connects with the first call; dispose it. */
+/** Client of a container runtime with CRI `runtime.v1` over a unix socket. Connects on the first call. Dispose it. */
 export class CriRuntime implements Runtime, Disposable {
-  /** The socket. */
+  /** Path of the socket. */
   readonly path: string;
-  /** What containers and pods use. */
+  /** Resource usage of containers and pods. */
   readonly stats: RuntimeStats;
   readonly #connection: RuntimeConnection;
   readonly #listCalls: ListCalls;
   readonly #calls: RuntimeCalls;
-  readonly #oddities: Oddities;
+  readonly #anomalies: Anomalies;
   readonly #owners: Owners;
   readonly #statuses: RuntimeStatuses;
   readonly #pods: RuntimePods;
 
-  /** Throws `invalid` where the endpoint names no socket. */
+  /** Throws `invalid` if the endpoint is not a unix socket. */
   constructor({ endpoint, clock, log, registry, ...options }: CriRuntimeOptions) {
     const settings = { ...defaultRuntimeSettings, ...options.settings };
     const metrics = createRuntimeMetrics(registry);
@@ -71,21 +71,21 @@ export class CriRuntime implements Runtime, Disposable {
       onConnected: () => metrics.connections.inc(),
     });
     this.#calls = new RuntimeCalls({ connection: this.#connection, clock, metrics, settings });
-    this.#oddities = new Oddities(metrics, log);
+    this.#anomalies = new Anomalies(metrics, log);
     this.#owners = new Owners(settings.rememberedOwners);
-    this.#statuses = new RuntimeStatuses(this.#calls, this.#oddities, settings.statusConcurrency);
+    this.#statuses = new RuntimeStatuses(this.#calls, this.#anomalies, settings.statusConcurrency);
     this.#pods = new RuntimePods({
-      lists: new RuntimeLists(this.#calls, this.#listCalls, this.#oddities, settings),
+      lists: new RuntimeLists(this.#calls, this.#listCalls, this.#anomalies, settings),
       statuses: this.#statuses,
       owners: this.#owners,
-      oddities: this.#oddities,
+      anomalies: this.#anomalies,
       settings,
       log,
     });
-    this.stats = new CriStats(this.#calls, this.#oddities);
+    this.stats = new CriStats(this.#calls, this.#anomalies);
   }
 
-  /** Throws `unsupported` where the runtime speaks another version of CRI. */
+  /** Throws `unsupported` if the runtime has another CRI version. */
   async version(signal: AbortSignal): Promise<RuntimeVersion> {
     const { runtimeName, runtimeVersion, runtimeApiVersion } = await this.#calls.ask(
       { method: "Version" },
@@ -95,30 +95,33 @@ export class CriRuntime implements Runtime, Disposable {
     if (runtimeApiVersion !== apiVersion) {
       throw new NodekeeperError(
         "unsupported",
-        `Version: runtime ${quote(runtimeName)} ${quote(runtimeVersion)} speaks CRI ${quote(runtimeApiVersion)}, not ${apiVersion}`,
+        `Version: runtime ${quote(runtimeName)} ${quote(runtimeVersion)} has CRI version ${quote(runtimeApiVersion)}; required: ${apiVersion}`,
       );
     }
     return { runtimeName, runtimeVersion, runtimeApiVersion };
   }
 
-  /** What the runtime says about itself. */
+  /** The runtime's conditions. */
   async conditions(signal: AbortSignal): Promise<RuntimeCondition[]> {
     const { status } = await this.#calls.ask({ method: "Status" }, signal, (client, callSignal) =>
       client.status({ verbose: false }, { signal: callSignal }),
     );
-    if (!status) throw new NodekeeperError("unavailable", "Status: the answer has no status");
+    if (!status) throw new NodekeeperError("unavailable", "Status: the response has no status");
     return status.conditions;
   }
 
-  /** Where the runtime keeps images: an absolute path. Throws `unavailable` where it does not say. */
+  /** Absolute path of the filesystem of images. Throws `unavailable` if the runtime does not report it. */
   async imageFilesystem(signal: AbortSignal): Promise<string> {
     const { imageFilesystems } = await this.#imageFsInfo(signal);
     const path = imageFilesystems[0]?.fsId?.mountpoint ?? "";
     if (path.startsWith("/")) return path;
-    throw new NodekeeperError("unavailable", "ImageFsInfo: the runtime names no place of images");
+    throw new NodekeeperError(
+      "unavailable",
+      "ImageFsInfo: the runtime reports no mount point of the image filesystem",
+    );
   }
 
-  /** Where the runtime keeps writable layers: with the images where it names no other place. */
+  /** Absolute path of the filesystem of writable layers: the image filesystem unless the runtime reports another one. */
   async containerFilesystem(signal: AbortSignal): Promise<string> {
     const { containerFilesystems } = await this.#imageFsInfo(signal);
     const path = containerFilesystems[0]?.fsId?.mountpoint ?? "";
@@ -144,7 +147,7 @@ export class CriRuntime implements Runtime, Disposable {
   }
 
   hints(signal: AbortSignal): AsyncIterable<RuntimeHint> {
-    return followHints(this.#calls, this.#owners, this.#oddities, signal);
+    return followHints(this.#calls, this.#owners, this.#anomalies, signal);
   }
 
   connections(): number {
@@ -156,14 +159,15 @@ export class CriRuntime implements Runtime, Disposable {
   }
 
   /**
-   * Stops a container; one that is gone is stopped. Throws as all calls do, `deadline` the usual time after the timeout.
-   * @param timeoutSeconds whole seconds from SIGTERM to SIGKILL; 0: killed at once
+   * Stops a container. Succeeds if the container no longer exists. Throws as other calls do; `deadline` if there is no
+   * response within the call deadline after the timeout.
+   * @param timeoutSeconds whole seconds from SIGTERM to SIGKILL; 0 for immediate SIGKILL
    */
   async stopContainer(id: string, timeoutSeconds: number, signal: AbortSignal): Promise<void> {
     if (!Number.isSafeInteger(timeoutSeconds) || timeoutSeconds < 0) {
       throw new NodekeeperError(
         "invalid",
-        `StopContainer of ${id}: timeout ${timeoutSeconds} is no whole seconds`,
+        `StopContainer of ${id}: timeout ${timeoutSeconds} is not a whole number of seconds`,
       );
     }
     const waitsMs = timeoutSeconds * 1000;
@@ -176,7 +180,7 @@ export class CriRuntime implements Runtime, Disposable {
     }
   }
 
-  /** Takes no more calls, which fail as `stopped`, and closes the connection when those in flight are over. */
+  /** Closes the connection after calls in progress have ended. New calls fail with `stopped`. */
   [Symbol.dispose](): void {
     this.#connection[Symbol.dispose]();
     this.#listCalls[Symbol.dispose]();

@@ -7,7 +7,7 @@ import {
   quote,
 } from "@nodekeeper/core/lib";
 
-/** Where container runtimes serve CRI, in the order in which they are looked for. */
+/** Well-known CRI sockets, in the order in which they are tried. */
 export const usualRuntimeEndpoints: readonly string[] = [
   "/run/containerd/containerd.sock",
   "/run/crio/crio.sock",
@@ -17,23 +17,23 @@ export const usualRuntimeEndpoints: readonly string[] = [
   "/var/run/cri-dockerd.sock",
 ];
 
-/** What was found at one path. */
+/** Probe result for one path. */
 export interface LookedAtEndpoint {
   path: string;
   found: ProbeResult;
 }
 
 export interface FoundEndpoint {
-  /** The first socket on which a process listens; undefined where there is none. */
+  /** The first socket on which a process listens; undefined if there is none. */
   path: string | undefined;
-  /** Every path in order, for messages: "refused" means that a socket is there and its process is not. */
+  /** Results for every path in order, for messages: "refused" means that the socket exists but no process listens. */
   lookedAt: readonly LookedAtEndpoint[];
 }
 
 /**
- * The path of the socket that an endpoint names, as the kubelet writes them.
+ * Parses a container runtime endpoint in the kubelet's format. Returns the path of the socket.
  * @param endpoint `unix:///path`, `unix:/path` or an absolute path
- * @throws `invalid` where it is anything else, or longer than the kernel takes
+ * @throws `invalid` for other formats, and for paths longer than the kernel supports
  */
 export function parseRuntimeEndpoint(endpoint: string): string {
   const path = endpoint.replace(/^unix:(\/\/)?(?=\/(?!\/))/, "");
@@ -47,7 +47,7 @@ export function parseRuntimeEndpoint(endpoint: string): string {
   return path;
 }
 
-/** Looks at the usual places, or those given, for a socket on which a process listens. Never rejects. */
+/** Probes the well-known or given paths for a socket on which a process listens. Never rejects. */
 export async function findRuntimeEndpoint(
   clock: Clock,
   candidates: readonly string[] = usualRuntimeEndpoints,

@@ -1,9 +1,9 @@
 import type { RuntimeVersion } from "./types.ts";
 
 /**
- * Whether every subscriber of a runtime's events gets all of them. containerd does so from 2.0 on; in 1.7 all
- * subscribers take from one channel, streams whose reader is dead included (containerd/containerd#7318). CRI-O always
- * does. Of other runtimes it is not known, and the answer is false.
+ * Whether a runtime sends each container event to every subscriber. containerd does since 2.0; in 1.7 all subscribers
+ * read from one channel, including streams whose reader has ended (containerd/containerd#7318). CRI-O does. False for
+ * other runtimes, whose behaviour is unknown.
  */
 export function broadcastsEvents({ runtimeName, runtimeVersion }: RuntimeVersion): boolean {
   if (runtimeName === "cri-o") return true;

@@ -23,7 +23,7 @@ describe("a runtime", () => {
     await using test = await connected({ version: () => ({ ...version(), runtimeApiVersion: "v1alpha2" }) });
     expect(await failure(test.runtime.version(test.signal))).toMatchObject({
       code: "unsupported",
-      message: 'Version: runtime "test" "1.0" speaks CRI "v1alpha2", not v1',
+      message: 'Version: runtime "test" "1.0" has CRI version "v1alpha2"; required: v1',
     });
   });
 
@@ -74,7 +74,7 @@ describe("a runtime", () => {
     });
     expect(await failure(test.runtime.listPods(test.signal))).toMatchObject({
       code: "unavailable",
-      message: expect.stringMatching(/^ListContainers: the answer can't be read/),
+      message: expect.stringMatching(/^ListContainers: failed to read the response/),
     });
     await test.runtime.version(test.signal);
     // One of lists and one of everything else: neither was given up for it.
@@ -91,7 +91,7 @@ describe("a runtime", () => {
     expect(await failure(test.runtime.listPods(test.signal))).toMatchObject({
       code: "exhausted",
       message: expect.stringMatching(
-        /^ListContainers: a message of \d{8} bytes is over the limit of size \(runtime\.maxMessageSize is 16777216 bytes\)/,
+        /^ListContainers: a message of \d{8} bytes exceeds the size limit \(runtime\.maxMessageSize is 16777216 bytes\)/,
       ),
     });
     await test.runtime.version(test.signal);

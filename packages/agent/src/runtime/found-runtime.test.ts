@@ -25,7 +25,7 @@ describe("a runtime that nobody named", () => {
     server.kill();
     using runtime = runtimeAmong([server.path]);
     await expect(runtime.version(signal)).rejects.toThrow(
-      /no container runtime at .*runtime\.sock \(missing\)/,
+      /no container runtime found at .*runtime\.sock \(missing\)/,
     );
     expect(runtime.connections()).toBe(0);
     await server.start();

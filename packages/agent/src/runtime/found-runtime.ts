@@ -5,11 +5,11 @@ import type { PodStats } from "./stats.ts";
 import type { CallInFlight, Pod, PodStatus, Runtime, RuntimeHint, RuntimeVersion } from "./types.ts";
 
 export interface FoundRuntimeOptions extends Omit<CriRuntimeOptions, "endpoint"> {
-  /** Where to look. Default: the usual places. */
+  /** Paths to probe. Default: the well-known sockets. */
   candidates?: readonly string[];
 }
 
-/** The runtime of a node whose operator did not say where it is: looked for until it is found, then kept to. */
+/** A runtime without a configured endpoint: the well-known sockets are probed until one is found, which is then kept. */
 export class FoundRuntime implements Runtime, Disposable {
   readonly #options: FoundRuntimeOptions;
   #found: CriRuntime | undefined;
@@ -36,7 +36,7 @@ export class FoundRuntime implements Runtime, Disposable {
     return (await this.runtime()).podStatus(pod, signal);
   }
 
-  /** As `CriRuntime.stopContainer`. */
+  /** See `CriRuntime.stopContainer`. */
   async stopContainer(id: string, timeoutSeconds: number, signal: AbortSignal): Promise<void> {
     await (await this.runtime()).stopContainer(id, timeoutSeconds, signal);
   }
@@ -45,17 +45,17 @@ export class FoundRuntime implements Runtime, Disposable {
     yield* (await this.runtime()).hints(signal);
   }
 
-  /** As `CriRuntime.stats`, of pods alone. */
+  /** See `CriRuntime.stats`; only pods. */
   async podStats(signal: AbortSignal): Promise<PodStats[]> {
     return await (await this.runtime()).stats.pods(signal);
   }
 
-  /** As `CriRuntime.imageFilesystem`. */
+  /** See `CriRuntime.imageFilesystem`. */
   async imageFilesystem(signal: AbortSignal): Promise<string> {
     return await (await this.runtime()).imageFilesystem(signal);
   }
 
-  /** As `CriRuntime.containerFilesystem`. */
+  /** See `CriRuntime.containerFilesystem`. */
   async containerFilesystem(signal: AbortSignal): Promise<string> {
     return await (await this.runtime()).containerFilesystem(signal);
   }
@@ -73,7 +73,7 @@ export class FoundRuntime implements Runtime, Disposable {
     this.#found?.[Symbol.dispose]();
   }
 
-  /** The runtime itself. Throws `unavailable`, with what was found at each place, while there is none. */
+  /** The runtime that was found. While there is none, throws `unavailable` with the probe result of each path. */
   async runtime(): Promise<CriRuntime> {
     return this.#found ?? (await this.#looking.join());
   }
@@ -83,9 +83,12 @@ export class FoundRuntime implements Runtime, Disposable {
     const { path, lookedAt } = await findRuntimeEndpoint(options.clock, candidates);
     if (!path) {
       const places = lookedAt.map((place) => `${place.path} (${place.found})`).join(", ");
-      throw new NodekeeperError("unavailable", `no container runtime at ${places}; see runtime.endpoint`);
+      throw new NodekeeperError(
+        "unavailable",
+        `no container runtime found at ${places}; set runtime.endpoint`,
+      );
     }
-    if (this.#closed) throw stopped("the runtime is not needed any more");
+    if (this.#closed) throw stopped("the runtime client was closed");
     options.log.info({ path }, "container runtime found");
     this.#found = new CriRuntime({ ...options, endpoint: path });
     return this.#found;

@@ -49,7 +49,7 @@ describe("hints", () => {
     test.server.answers = { ...test.server.answers, listPodSandbox: () => ({}), listContainers: () => ({}) };
     await test.runtime.listPods(test.signal);
     expect(await all(test.runtime.hints(test.signal))).toMatchObject(told);
-    expect(await test.oddities("eventOfNoPod")).toBe(2);
+    expect(await test.anomalies("eventOfNoPod")).toBe(2);
   });
 
   it("of a deletion find the pod of an earlier hint", async () => {

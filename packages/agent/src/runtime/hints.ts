@@ -3,19 +3,19 @@ import {
   ContainerState,
   type ContainerStatus,
 } from "@nodekeeper/core/gen/runtime/v1/api.ts";
+import type { Anomalies } from "./anomalies.ts";
 import type { RuntimeCalls } from "./calls.ts";
-import type { Oddities } from "./oddities.ts";
 import type { Owners } from "./owners.ts";
 import type { HintedExit, RuntimeHint } from "./types.ts";
 
 /**
- * The runtime's events as hints. It ends when the runtime ends the stream, and throws where the runtime can't be
- * reached (`unavailable`) or has no events (`unsupported`). A slow consumer slows the stream: nothing piles up here.
+ * The runtime's container events as hints. Ends when the runtime ends the stream. Throws if the runtime is unreachable
+ * (`unavailable`) or has no events (`unsupported`). Flow control follows the consumer, so events are not buffered.
  */
 export async function* followHints(
   calls: RuntimeCalls,
   owners: Owners,
-  oddities: Oddities,
+  anomalies: Anomalies,
   signal: AbortSignal,
 ): AsyncGenerator<RuntimeHint> {
   const events = calls.follow({ method: "GetContainerEvents" }, signal, (client, callSignal) =>
@@ -23,7 +23,7 @@ export async function* followHints(
   );
   for await (const event of events) {
     yield {
-      podUid: podOf(event, owners, oddities),
+      podUid: podOf(event, owners, anomalies),
       createdAt: event.createdAt,
       exits: event.containersStatuses.flatMap(exitOf),
     };
@@ -34,12 +34,12 @@ function exitOf({ id, state, exitCode, reason }: ContainerStatus): HintedExit[] 
   return state === ContainerState.CONTAINER_EXITED ? [{ containerId: id, exitCode, reason }] : [];
 }
 
-// The sandbox' status may be missing after a deletion; its pod was learnt from the lists.
-function podOf(event: ContainerEventResponse, owners: Owners, oddities: Oddities): string {
+// The sandbox status may be missing after a deletion; its pod is known from earlier lists.
+function podOf(event: ContainerEventResponse, owners: Owners, anomalies: Anomalies): string {
   const { containerId, podSandboxStatus } = event;
   const uid = podSandboxStatus?.metadata?.uid || owners.find(containerId)?.uid;
   if (!uid) {
-    oddities.report("eventOfNoPod", containerId);
+    anomalies.report("eventOfNoPod", containerId);
     return "";
   }
   const { name = "", namespace = "" } = podSandboxStatus?.metadata ?? {};

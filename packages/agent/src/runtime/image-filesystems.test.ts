@@ -12,7 +12,7 @@ it.each([
     "/layers",
   ],
   [
-    "a runtime that names no place of layers",
+    "a runtime that reports no filesystem of layers",
     { imageFilesystems: [at("/images")], containerFilesystems: [at("")] },
     "/images",
     "/images",
@@ -25,7 +25,7 @@ it.each([
 
 it("a runtime that names no place at all has none", async () => {
   await using test = await connected({ imageFsInfo: () => ({}) });
-  const message = "ImageFsInfo: the runtime names no place of images";
+  const message = "ImageFsInfo: the runtime reports no mount point of the image filesystem";
   expect(await failure(test.runtime.imageFilesystem(test.signal))).toMatchObject({ message });
   expect(await failure(test.runtime.containerFilesystem(test.signal))).toMatchObject({ message });
 });

@@ -2,15 +2,14 @@ import type { WireReader } from "./wire-reader.ts";
 
 type Read<Item> = (reader: WireReader, end: number) => Item;
 
-// The beginning of an ID, after its tag and length: IDs are random.
+// The first bytes of an ID, after its tag and length; IDs are random.
 const KEY_AT = 2;
 const KEY_END = 10;
-const MOST_SPARE = 64;
+const MAX_SPARE = 64;
 
 /**
- * Reads items of lists that hardly ever change: an item whose bytes are those it had before is the object it was
- * before, and nothing is made for it. Labels and what else comes after the fields that count may differ: runtimes
- * write maps in any order.
+ * Decodes items of lists that rarely change: an item with the same bytes as before is returned as the same object. Labels
+ * and other data after the relevant fields may differ, since runtimes encode maps in any order.
  */
 export class KnownItems<Item> {
   readonly #read: Read<Item>;
@@ -18,13 +17,13 @@ export class KnownItems<Item> {
   readonly #known = new Map<number, { bytes: Buffer; item: Item }>();
   #count = 0;
 
-  /** @param lastTag the highest tag of a field that counts */
+  /** @param lastTag the highest tag of a relevant field */
   constructor(read: Read<Item>, lastTag: number) {
     this.#read = read;
     this.#lastTag = lastTag;
   }
 
-  /** The item from where the reader is up to `end`. Throws RangeError where the bytes are none. */
+  /** Decodes the item from the reader's position to `end`. Throws RangeError for invalid bytes. */
   read(reader: WireReader, end: number): Item {
     this.#count++;
     const start = reader.position;
@@ -43,9 +42,9 @@ export class KnownItems<Item> {
     return item;
   }
 
-  /** A list of everything was read: what is gone is forgotten once it is as much as what is there. */
+  /** Called after a complete list: drops removed items once they are as many as the listed ones. */
   listed(): void {
-    if (this.#known.size > 2 * this.#count + MOST_SPARE) this.#known.clear();
+    if (this.#known.size > 2 * this.#count + MAX_SPARE) this.#known.clear();
     this.#count = 0;
   }
 }

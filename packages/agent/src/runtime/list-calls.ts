@@ -9,19 +9,19 @@ const WINDOW_BYTES = 8 * 1024 * 1024;
 
 export interface ListCallsOptions {
   path: string;
-  /** How long a process may take to speak HTTP/2 on a new connection, milliseconds. */
+  /** How long a process may take to send HTTP/2 settings on a new connection, milliseconds. */
   connectDeadlineMs: number;
   clock: Clock;
   onConnected: () => void;
 }
 
-/** What takes an answer's body, chunk by chunk. */
+/** Consumes a response body chunk by chunk. */
 export interface BodyReader<T> {
   push(chunk: Buffer): void;
   end(): T;
 }
 
-/** Calls of `runtime.v1.RuntimeService` whose answers are read as they come, over an HTTP/2 connection of their own. */
+/** Calls of `runtime.v1.RuntimeService` whose responses are parsed while they arrive, over a separate HTTP/2 connection. */
 export class ListCalls implements Disposable {
   readonly #options: ListCallsOptions;
   readonly #connection: RawConnection;
@@ -37,7 +37,7 @@ export class ListCalls implements Disposable {
     });
   }
 
-  /** How many connections have come up so far. */
+  /** Number of connections established so far. */
   get made(): number {
     return this.#made;
   }

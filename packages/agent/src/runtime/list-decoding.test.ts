@@ -122,7 +122,7 @@ describe("decoding a list by hand", () => {
     for (const byte of Buffer.concat([frame, frame, Buffer.alloc(5), frame])) whole.push(Buffer.from([byte]));
     expect(whole.end()).toMatchObject([{ id: "one" }, { id: "one" }, { id: "one" }]);
     expect(() => readerOf(100, 2).push(Buffer.concat([frame, frame, frame]))).toThrow(/more than 2 items/);
-    expect(() => readerOf(5, 3).push(frame)).toThrow(/limit of size/);
+    expect(() => readerOf(5, 3).push(frame)).toThrow(/size limit/);
     const compressed = Buffer.from(frame);
     compressed[0] = 1;
     expect(() => readerOf(100, 3).push(compressed)).toThrow(/compressed/);

@@ -6,12 +6,12 @@ import type {
 } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import type { WireReader } from "./wire-reader.ts";
 
-// The lists are read every second and are nearly all labels and annotations, so they are decoded by hand: in about half
-// the time of the generated code, which makes an object of each field it skips, and with an error where a list breaks
-// off, for a short list would look like pods that are gone.
-// Tags: the field's number times 8 plus its wire type, 0 for numbers, 2 for text and messages.
+// Lists are read every second and consist mostly of labels and annotations, so this decoder skips them: it takes about
+// half the time of the generated code, which creates an object for each field, and throws for a truncated list, which
+// would otherwise look like removed pods.
+// Tags are the field number times 8 plus the wire type: 0 for varints, 2 for strings and messages.
 
-/** The fields of a sandbox, up to `end`. */
+/** Decodes a sandbox up to `end`. */
 export function readSandbox(reader: WireReader, end: number): PodSandbox {
   let id = "";
   let metadata: PodSandboxMetadata | undefined;
@@ -42,7 +42,7 @@ function sandboxMetadata(reader: WireReader, end: number): PodSandboxMetadata {
   return { name, uid, namespace, attempt };
 }
 
-/** The fields of a container, up to `end`. */
+/** Decodes a container up to `end`. */
 export function readContainer(reader: WireReader, end: number): Container {
   let id = "";
   let podSandboxId = "";

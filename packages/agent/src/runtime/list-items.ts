@@ -2,33 +2,33 @@ import { NodekeeperError } from "@nodekeeper/core/lib";
 import { WireReader } from "./wire-reader.ts";
 
 const PREFIX_BYTES = 5;
-const LONGEST_VARINT = 10;
-// Annotations of a pod may have 256 KiB, and CRI has them in several places.
-const LONGEST_ITEM = 4 * 1024 * 1024;
+const MAX_VARINT_BYTES = 10;
+// A pod's annotations may have 256 KiB, and a CRI message contains them several times.
+const MAX_ITEM_BYTES = 4 * 1024 * 1024;
 const ITEM_TAG = 10;
 
 export interface ListItemsOptions<Item> {
-  /** The longest message, bytes. */
+  /** Maximum size of the message, bytes. */
   maxBytes: number;
   maxItems: number;
-  /** Reads one item, from where the reader is up to `end`. */
+  /** Decodes one item from the reader's position to `end`. */
   read: (reader: WireReader, end: number) => Item;
 }
 
 /**
- * Takes the body of a list's answer as it comes, gRPC's framing included, and reads each item where it lies: the
- * answer, megabytes of it every second, is never put together. In all list messages the items are field 1.
- * Throws RangeError where it is no such message, `exhausted` where it is too large.
+ * Parses the body of a list response, including gRPC framing, while it arrives, so that the whole response (megabytes
+ * every second) is never held in memory. In all list messages the items are field 1. Throws RangeError for an invalid
+ * message, and `exhausted` for one that is too large.
  */
 export class ListItems<Item> {
   readonly items: Item[] = [];
   readonly #options: ListItemsOptions<Item>;
-  // What came and is less than a whole prefix or field.
+  // Received bytes of an incomplete prefix or field.
   #rest: Buffer[] = [];
   #restBytes = 0;
-  // How many bytes are needed to go on.
+  // Number of bytes needed to continue.
   #needed = PREFIX_BYTES;
-  // Of the message under way.
+  // State of the current message.
   #left = 0;
 
   constructor(options: ListItemsOptions<Item>) {
@@ -45,9 +45,9 @@ export class ListItems<Item> {
     this.#restBytes = bytes.length - taken;
   }
 
-  /** The answer has ended. */
+  /** Called at the end of the response. */
   end(): Item[] {
-    if (this.#restBytes > 0 || this.#left > 0) throw new RangeError("the message breaks off");
+    if (this.#restBytes > 0 || this.#left > 0) throw new RangeError("the message is truncated");
     return this.items;
   }
 
@@ -73,18 +73,18 @@ export class ListItems<Item> {
     const { maxBytes } = this.#options;
     if (length > maxBytes)
       throw tooLarge(
-        `a message of ${length} bytes is over the limit of size (runtime.maxMessageSize is ${maxBytes} bytes)`,
+        `a message of ${length} bytes exceeds the size limit (runtime.maxMessageSize is ${maxBytes} bytes)`,
       );
     this.#left = length;
     return at + PREFIX_BYTES;
   }
 
-  // Undefined where the field is not all here.
+  // Undefined if the field is incomplete.
   #field(reader: WireReader, bytes: Buffer, at: number): number | undefined {
     const here = Math.min(bytes.length - at, this.#left);
     const isAll = here === this.#left;
-    if (!isAll && here < 2 * LONGEST_VARINT) {
-      // Tag and length may be cut: more is on its way.
+    if (!isAll && here < 2 * MAX_VARINT_BYTES) {
+      // Tag and length may be incomplete until more data arrives.
       this.#needed = bytes.length - at + 1;
       return undefined;
     }
@@ -93,8 +93,8 @@ export class ListItems<Item> {
     const start = reader.position;
     const end = reader.endOf(tag);
     const size = end - at;
-    if (size > this.#left) throw new RangeError("a field reaches over the end of its message");
-    if (size > LONGEST_ITEM) throw tooLarge(`an item of ${size} bytes`);
+    if (size > this.#left) throw new RangeError("a field exceeds the end of its message");
+    if (size > MAX_ITEM_BYTES) throw tooLarge(`an item of ${size} bytes`);
     if (end > bytes.length) {
       this.#needed = size;
       return undefined;

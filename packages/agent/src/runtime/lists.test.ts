@@ -150,10 +150,10 @@ describe("lists", () => {
           .flatMap((pod) => pod.containers.map(({ id }) => id))
           .sort();
       expect(await ids()).toEqual(containers.map(({ id }) => id).sort());
-      expect(await test.oddities("listTooLarge")).toBe(1);
+      expect(await test.anomalies("listTooLarge")).toBe(1);
       // The next one is not tried as a whole, and one of a node that has become empty is.
       expect(await ids()).toHaveLength(200);
-      expect(await test.oddities("listTooLarge")).toBe(1);
+      expect(await test.anomalies("listTooLarge")).toBe(1);
       containers.splice(20);
       expect(await ids()).toHaveLength(20);
       const calls = test.server.count("listContainers");
@@ -253,7 +253,7 @@ describe("the list of one pod", () => {
     for (let round = 0; round < 2; round++) {
       expect(await test.runtime.listPod("a", test.signal)).toMatchObject({ containers: [{ id: "a1" }] });
     }
-    expect(await test.oddities("podWithoutLabel")).toBe(1);
+    expect(await test.anomalies("podWithoutLabel")).toBe(1);
   });
 
   it("tells that a pod is gone which was listed before", async () => {
@@ -261,6 +261,6 @@ describe("the list of one pod", () => {
     await test.runtime.listPods(test.signal);
     test.server.answers = { listPodSandbox: () => ({}), listContainers: () => ({}) };
     expect(await test.runtime.listPod("a", test.signal)).toBeUndefined();
-    expect(await test.oddities("podWithoutLabel")).toBe(0);
+    expect(await test.anomalies("podWithoutLabel")).toBe(0);
   });
 });

@@ -7,18 +7,18 @@ import {
   PodSandboxState,
 } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import { codeOf } from "@nodekeeper/core/lib";
+import type { Anomalies } from "./anomalies.ts";
 import type { RuntimeCalls } from "./calls.ts";
 import { KnownItems } from "./known-items.ts";
 import type { ListCalls } from "./list-calls.ts";
 import { readContainer, readSandbox } from "./list-decoding.ts";
 import { ListItems } from "./list-items.ts";
-import type { Oddities } from "./oddities.ts";
 import { bothAtOnce, mapInParallel } from "./parallel.ts";
 import type { RuntimeSettings } from "./settings.ts";
 
-/** What to list; nothing for everything. */
+/** Which pods to list; empty for all. */
 export interface ListFilter {
-  /** Of the pod, as the label with its UID has it. */
+  /** UID of the pod, as in the label io.kubernetes.pod.uid. */
   podUid?: string;
   sandboxId?: string;
 }
@@ -28,10 +28,10 @@ export interface Listed {
   containers: readonly Container[];
 }
 
-// Tags of the last fields that are read: the field's number times 8.
+// Tags of the last fields that are decoded: the field number times 8.
 const CREATED_AT_OF_SANDBOX = 32;
 const CREATED_AT_OF_CONTAINER = 56;
-// In this order nothing is left out that changes its state between two parts: none goes back. It may be in both then.
+// States only advance in this order, so an item that changes its state between two partial lists is in at least one.
 const sandboxStates = [PodSandboxState.SANDBOX_READY, PodSandboxState.SANDBOX_NOTREADY];
 const containerStates = [
   ContainerState.CONTAINER_CREATED,
@@ -40,33 +40,33 @@ const containerStates = [
   ContainerState.CONTAINER_UNKNOWN,
 ];
 const PARTS_AT_ONCE = 4;
-// Whole lists are tried again when there is so much less in them than when they became too large.
-const FEWER = 0.7;
+// Complete lists are tried again once the number of items has fallen to this share of the number at which they failed.
+const RETRY_SHARE = 0.7;
 const podUidLabel = "io.kubernetes.pod.uid";
 
-/** Lists sandboxes and containers at once, as streams where the runtime has them. */
+/** Lists sandboxes and containers concurrently, with streaming lists if the runtime supports them. */
 export class RuntimeLists {
   readonly #calls: RuntimeCalls;
   readonly #connection: ListCalls;
   readonly #settings: RuntimeSettings;
   readonly #sandboxes = new KnownItems(readSandbox, CREATED_AT_OF_SANDBOX);
   readonly #containers = new KnownItems(readContainer, CREATED_AT_OF_CONTAINER);
-  readonly #oddities: Oddities;
-  // The connection on which the runtime said that it has no streaming lists.
+  readonly #anomalies: Anomalies;
+  // The connection on which the runtime did not implement streaming lists.
   #withoutStreams: number | undefined;
-  // How many sandboxes and containers there were when whole lists became too large; undefined while they are not.
+  // Number of sandboxes and containers when a complete list became too large; undefined while it is not.
   #tooMany: number | undefined;
 
-  constructor(calls: RuntimeCalls, connection: ListCalls, oddities: Oddities, settings: RuntimeSettings) {
+  constructor(calls: RuntimeCalls, connection: ListCalls, anomalies: Anomalies, settings: RuntimeSettings) {
     this.#calls = calls;
     this.#connection = connection;
-    this.#oddities = oddities;
+    this.#anomalies = anomalies;
     this.#settings = settings;
   }
 
   /**
-   * Everything, by default, in parts where a list of everything is larger than runtime or client take. Throws as the
-   * calls do; `exhausted` where a part is too large as well.
+   * Lists all pods by default, in partial lists if a complete one exceeds the size limit of runtime or client. Throws as
+   * other calls do; `exhausted` if a partial list is too large as well.
    */
   async list(filter: ListFilter, signal: AbortSignal): Promise<Listed> {
     if (this.#withoutStreams !== this.#connection.made) {
@@ -83,12 +83,12 @@ export class RuntimeLists {
       return await this.#both("ListPodSandbox", "ListContainers", filter, signal);
     } catch (error) {
       if (signal.aborted || codeOf(error) !== "exhausted" || !isWhole) throw error;
-      this.#oddities.report("listTooLarge", "");
+      this.#anomalies.report("listTooLarge", "");
       return await this.#inParts(signal);
     }
   }
 
-  // By state; containers of a state that are still too many by sandbox.
+  // Partial lists by state, and by sandbox for containers of a state that are still too many.
   async #inParts(signal: AbortSignal): Promise<Listed> {
     const sandboxes = new Map<string, PodSandbox>();
     for (const state of sandboxStates) {
@@ -106,7 +106,7 @@ export class RuntimeLists {
     this.#containers.listed();
     const count = sandboxes.size + containers.size;
     this.#tooMany ??= count;
-    if (count < this.#tooMany * FEWER) this.#tooMany = undefined;
+    if (count < this.#tooMany * RETRY_SHARE) this.#tooMany = undefined;
     return { sandboxes: [...sandboxes.values()], containers: [...containers.values()] };
   }
 
@@ -125,11 +125,11 @@ export class RuntimeLists {
     } catch (error) {
       if (signal.aborted || codeOf(error) !== "exhausted" || sandboxIds.length === 0) throw error;
     }
-    // A runtime removes a sandbox after its containers: every container is in one of these.
+    // A runtime removes a sandbox after its containers, so every container belongs to one of these.
     return (await mapInParallel(sandboxIds, PARTS_AT_ONCE, signal, list)).flat();
   }
 
-  // Requests and answers of a list and of its stream are the same on the wire.
+  // Requests and responses of a list and of its streaming variant have the same encoding.
   async #both(
     sandboxMethod: string,
     containerMethod: string,

@@ -1,4 +1,4 @@
-/** Whose a container or sandbox is. */
+/** Identity of the pod that a container or sandbox belongs to. */
 export interface PodIdentity {
   uid: string;
   name: string;
@@ -6,25 +6,25 @@ export interface PodIdentity {
 }
 
 /**
- * Remembers the pods of containers and sandboxes: of all that the last list of everything had, and of a bounded number
- * of others, the newest of them.
+ * Maps containers and sandboxes to their pods: all in the last complete list, and a bounded number of the most recent
+ * others.
  */
 export class Owners {
   readonly #limit: number;
   #listed: ReadonlyMap<string, PodIdentity> = new Map();
   readonly #others = new Map<string, PodIdentity>();
 
-  /** @param limit how many that are not in the last list are remembered */
+  /** @param limit maximum number of entries that are not in the last complete list */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** The pod of a container or sandbox; undefined where it is not known. */
+  /** The pod of a container or sandbox; undefined if it is unknown. */
   find(id: string): PodIdentity | undefined {
     return this.#listed.get(id) ?? this.#others.get(id);
   }
 
-  /** Takes what a list of everything had; events about what it no longer has may still come. */
+  /** Records a complete list. Entries that are no longer listed are kept, since events about them may follow. */
   listed(owners: ReadonlyMap<string, PodIdentity>): void {
     const before = this.#listed;
     this.#listed = owners;
@@ -34,7 +34,7 @@ export class Owners {
   remember(id: string, pod: PodIdentity): void {
     if (this.#listed.has(id)) return;
     this.#others.delete(id);
-    // A copy: the pod itself holds all its containers.
+    // A copy, since the pod object references all its containers.
     this.#others.set(id, { uid: pod.uid, name: pod.name, namespace: pod.namespace });
     if (this.#others.size <= this.#limit) return;
     const [oldest] = this.#others.keys();

@@ -1,8 +1,8 @@
 import { childScope } from "@nodekeeper/core/lib";
 
 /**
- * Does `work` for every item, at most `limit` at once; results in the items' order. The first failure aborts the
- * signal of the others and is thrown when they are over.
+ * Calls `work` for every item with at most `limit` concurrent calls. Returns the results in order. The first failure
+ * aborts the signal of the others and is thrown after they have ended.
  */
 export async function mapInParallel<Item, Result>(
   items: readonly Item[],
@@ -33,7 +33,7 @@ export async function mapInParallel<Item, Result>(
   return results;
 }
 
-/** Does two things at once. The first failure aborts the other and is thrown. */
+/** Makes two calls concurrently. The first failure aborts the other call and is thrown. */
 export async function bothAtOnce<One, Other>(
   signal: AbortSignal,
   one: (signal: AbortSignal) => Promise<One>,

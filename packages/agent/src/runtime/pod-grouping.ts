@@ -1,10 +1,10 @@
 import type { Container, PodSandbox } from "@nodekeeper/core/gen/runtime/v1/api.ts";
-import type { Oddities } from "./oddities.ts";
+import type { Anomalies } from "./anomalies.ts";
 import type { PodIdentity } from "./owners.ts";
 import { containerState, sandboxState } from "./states.ts";
 import type { ListedContainer, Pod } from "./types.ts";
 
-// An item that did not change since the last list is the same object, and so is what was made of it.
+// An item that has not changed since the last list is the same object, so the result for it is reused.
 interface Made {
   listed?: ListedContainer;
 }
@@ -14,17 +14,17 @@ interface GrowingPod extends PodIdentity {
   containers: ListedContainer[];
 }
 
-/** Makes pods of sandboxes and containers. What belongs to no pod is left out and counted. */
+/** Groups sandboxes and containers into pods. Items that belong to no pod are dropped and counted as anomalies. */
 export class PodGrouping {
-  readonly #oddities: Oddities;
+  readonly #anomalies: Anomalies;
   readonly #pods = new Map<string, GrowingPod>();
   readonly #owners = new Map<string, PodIdentity>();
 
-  constructor(oddities: Oddities) {
-    this.#oddities = oddities;
+  constructor(anomalies: Anomalies) {
+    this.#anomalies = anomalies;
   }
 
-  /** The pod of everything that was added, by ID. */
+  /** Pods of all added items, by the item's ID. */
   get owners(): ReadonlyMap<string, PodIdentity> {
     return this.#owners;
   }
@@ -33,7 +33,7 @@ export class PodGrouping {
     const { id, metadata, state, createdAt } = sandbox;
     if (!this.#isNew(id)) return;
     if (!metadata?.uid) {
-      this.#oddities.report(metadata ? "sandboxWithoutUid" : "sandboxWithoutMetadata", id);
+      this.#anomalies.report(metadata ? "sandboxWithoutUid" : "sandboxWithoutMetadata", id);
       return;
     }
     const pod = this.#pod(metadata);
@@ -42,14 +42,14 @@ export class PodGrouping {
       id,
       name: "",
       kind: "sandbox",
-      state: sandboxState(state, id, this.#oddities),
+      state: sandboxState(state, id, this.#anomalies),
       attempt: metadata.attempt,
       createdAt,
     };
     pod.sandboxes.push(sandbox.listed);
   }
 
-  /** Adds a container to the pod of its sandbox; false where the sandbox is not here, see `adopt`. */
+  /** Adds a container to the pod of its sandbox. Returns false if the sandbox is unknown; see `adopt`. */
   addContainer(container: Container): boolean {
     const owner = this.#owners.get(container.podSandboxId);
     if (!owner) return false;
@@ -57,7 +57,7 @@ export class PodGrouping {
     return true;
   }
 
-  /** Adds a container to a pod that is known by other means. */
+  /** Adds a container to a given pod. */
   adopt(container: Container & Made, owner: PodIdentity): void {
     const { id, metadata, state, createdAt } = container;
     if (!this.#isNew(id)) return;
@@ -67,14 +67,14 @@ export class PodGrouping {
       id,
       name: metadata?.name ?? "",
       kind: "container",
-      state: containerState(state, id, this.#oddities),
+      state: containerState(state, id, this.#anomalies),
       attempt: metadata?.attempt ?? 0,
       createdAt,
     };
     pod.containers.push(container.listed);
   }
 
-  /** Newest first: runtimes list in any order, and readings of an unchanged pod should be alike. */
+  /** Sorts newest first, since runtimes list in any order and readings of an unchanged pod must be equal. */
   pods(): Pod[] {
     const pods = [...this.#pods.values()];
     for (const { sandboxes, containers } of pods) {
@@ -95,18 +95,18 @@ export class PodGrouping {
 
   #isNew(id: string): boolean {
     if (id === "") {
-      this.#oddities.report("itemWithoutId", id);
+      this.#anomalies.report("itemWithoutId", id);
       return false;
     }
     if (this.#owners.has(id)) {
-      this.#oddities.report("duplicateId", id);
+      this.#anomalies.report("duplicateId", id);
       return false;
     }
     return true;
   }
 }
 
-/** For sorting: by creation, then by attempt, then by ID. */
+/** Sort order: creation time, then attempt, then ID, all descending. */
 export function newestFirst(one: ListedContainer, other: ListedContainer): number {
   if (one.createdAt !== other.createdAt) return one.createdAt > other.createdAt ? -1 : 1;
   if (one.attempt !== other.attempt) return other.attempt - one.attempt;

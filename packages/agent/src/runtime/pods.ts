@@ -1,7 +1,7 @@
 import type { Container } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import { codeOf, type Logger } from "@nodekeeper/core/lib";
+import type { Anomalies } from "./anomalies.ts";
 import type { Listed, RuntimeLists } from "./lists.ts";
-import type { Oddities } from "./oddities.ts";
 import type { Owners, PodIdentity } from "./owners.ts";
 import { mapInParallel } from "./parallel.ts";
 import { PodGrouping } from "./pod-grouping.ts";
@@ -13,19 +13,19 @@ export interface RuntimePodsOptions {
   lists: RuntimeLists;
   statuses: RuntimeStatuses;
   owners: Owners;
-  oddities: Oddities;
+  anomalies: Anomalies;
   settings: RuntimeSettings;
   log: Logger;
 }
 
 const lookupsAtOnce = 8;
 
-/** The pods that the runtime lists, and containers whose pod only their labels tell. */
+/** Lists pods, including containers without a listed sandbox, whose pod is found by their labels. */
 export class RuntimePods {
   readonly #options: RuntimePodsOptions;
-  // Containers whose labels name no pod, among those of the last list.
+  // Containers in the last list whose labels name no pod.
   #ofNoPod = new Set<string>();
-  // Pods whose sandboxes are without the label, as those made with crictl are.
+  // Pods whose sandboxes do not have the label, such as those created with crictl.
   readonly #unlabelled = new Set<string>();
   #last: readonly Pod[] = [];
 
@@ -43,9 +43,9 @@ export class RuntimePods {
     return [...this.#last];
   }
 
-  /** One pod; undefined where the runtime has nothing of it. */
+  /** One pod; undefined if the runtime has no sandbox or container of it. */
   async one(podUid: string, signal: AbortSignal): Promise<Pod | undefined> {
-    const { lists, owners, oddities } = this.#options;
+    const { lists, owners, anomalies } = this.#options;
     if (this.#unlabelled.has(podUid)) return pick(await this.all(signal), podUid);
     const grouping = await this.#group(await lists.list({ podUid }, signal), signal);
     for (const [id, owner] of grouping.owners) owners.remember(id, owner);
@@ -53,25 +53,25 @@ export class RuntimePods {
     if (pod) return pod;
     const sandboxId = pick(this.#last, podUid)?.sandboxes[0]?.id;
     if (sandboxId === undefined) return undefined;
-    // It was here, and is not found by its label: it is gone, or has no label.
+    // A known pod that is not found by its label was removed, or has no label.
     const { sandboxes } = await lists.list({ sandboxId }, signal);
     if (!sandboxes.some(({ id }) => id === sandboxId)) return undefined;
-    oddities.report("podWithoutLabel", podUid);
+    anomalies.report("podWithoutLabel", podUid);
     this.#unlabelled.add(podUid);
     return pick(await this.all(signal), podUid);
   }
 
   async #group({ sandboxes, containers }: Listed, signal: AbortSignal): Promise<PodGrouping> {
-    const { owners, oddities } = this.#options;
-    const grouping = new PodGrouping(oddities);
+    const { owners, anomalies } = this.#options;
+    const grouping = new PodGrouping(anomalies);
     for (const sandbox of sandboxes) grouping.addSandbox(sandbox);
     const unowned: Container[] = [];
     for (const container of containers) {
       if (grouping.addContainer(container)) continue;
-      oddities.report("containerWithoutSandbox", container.id);
+      anomalies.report("containerWithoutSandbox", container.id);
       const owner = owners.find(container.id);
       if (owner) grouping.adopt(container, owner);
-      else if (this.#ofNoPod.has(container.id)) oddities.report("containerOfNoPod", container.id);
+      else if (this.#ofNoPod.has(container.id)) anomalies.report("containerOfNoPod", container.id);
       else unowned.push(container);
     }
     if (unowned.length > 0) await this.#adoptByLabels(unowned, grouping, signal);
@@ -84,7 +84,7 @@ export class RuntimePods {
     signal: AbortSignal,
   ): Promise<void> {
     const { ownerLookups } = this.#options.settings;
-    const { oddities } = this.#options;
+    const { anomalies } = this.#options;
     let slow = false;
     const found = await mapInParallel(
       unowned.slice(0, ownerLookups),
@@ -101,24 +101,24 @@ export class RuntimePods {
     for (const { container, owner } of found) {
       if (owner) grouping.adopt(container, owner);
     }
-    // They are looked up with the next list.
-    for (const { id } of unowned.slice(ownerLookups)) oddities.report("containerPodUnknown", id);
+    // These are looked up with the next list.
+    for (const { id } of unowned.slice(ownerLookups)) anomalies.report("containerPodUnknown", id);
   }
 
-  // One container that can't be read must not fail the list.
+  // A container that cannot be read does not fail the list.
   async #lookUp(id: string, signal: AbortSignal, onSlow: () => void): Promise<PodIdentity | undefined> {
-    const { statuses, settings, oddities, log } = this.#options;
+    const { statuses, settings, anomalies, log } = this.#options;
     try {
       const owner = await statuses.ownerOf(id, settings.ownerLookupDeadlineMs, signal);
       if (owner) return owner;
-      oddities.report("containerOfNoPod", id);
+      anomalies.report("containerOfNoPod", id);
       this.#ofNoPod.add(id);
     } catch (error) {
       signal.throwIfAborted();
-      oddities.report("containerPodUnknown", id);
-      // The list waits no longer for the others than for this one.
+      anomalies.report("containerPodUnknown", id);
+      // After one slow look-up the list does not wait for others.
       if (codeOf(error) === "deadline") onSlow();
-      log.debug({ id, err: error }, "pod of a container can't be looked up");
+      log.debug({ id, err: error }, "failed to look up the pod of a container");
     }
     return undefined;
   }

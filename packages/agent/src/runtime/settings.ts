@@ -1,19 +1,19 @@
 /** Times in milliseconds. */
 export interface RuntimeSettings {
-  /** How long one call may take; the kubelet's default. */
+  /** Timeout of one call; the kubelet's default (runtimeRequestTimeout). */
   callDeadlineMs: number;
-  /** How long a connection may take to come up; then another one is tried. */
+  /** Timeout for establishing a connection, after which another one is tried. */
   connectDeadlineMs: number;
-  /** The largest message taken, bytes; the kubelet's limit. */
+  /** Maximum size of a message, bytes; the kubelet's limit (cri-client maxMsgSize). */
   maxReceiveBytes: number;
-  /** How many sandboxes or containers a streamed list may have. */
+  /** Maximum number of sandboxes or containers in a streamed list. */
   maxListed: number;
-  /** How many statuses of one pod are asked for at once. */
+  /** Maximum number of concurrent status calls for one pod. */
   statusConcurrency: number;
-  /** How many containers without a sandbox are looked up in one list, and how long one look-up may take. */
+  /** Maximum number of containers without a sandbox to look up for one list, and the timeout of one look-up. */
   ownerLookups: number;
   ownerLookupDeadlineMs: number;
-  /** Of how many containers and sandboxes that are no longer listed the pod is remembered. */
+  /** Number of containers and sandboxes that are no longer listed whose pod is kept. */
   rememberedOwners: number;
 }
 

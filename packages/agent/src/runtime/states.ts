@@ -1,17 +1,17 @@
 import { ContainerState as CriContainerState, PodSandboxState } from "@nodekeeper/core/gen/runtime/v1/api.ts";
-import type { Oddities } from "./oddities.ts";
+import type { Anomalies } from "./anomalies.ts";
 import type { ContainerState } from "./types.ts";
 
-/** A sandbox' state in the terms of containers: ready is running. What CRI does not know is `unknown`, and counted. */
-export function sandboxState(state: number, id: string, oddities: Oddities): ContainerState {
+/** Maps a sandbox state to a container state: ready is running. Unknown values are `unknown` and counted as anomalies. */
+export function sandboxState(state: number, id: string, anomalies: Anomalies): ContainerState {
   if (state === PodSandboxState.SANDBOX_READY) return "running";
   if (state === PodSandboxState.SANDBOX_NOTREADY) return "exited";
-  oddities.report("unknownState", id);
+  anomalies.report("unknownState", id);
   return "unknown";
 }
 
-/** A container's state. What CRI does not know is `unknown`, and counted. */
-export function containerState(state: number, id: string, oddities: Oddities): ContainerState {
+/** Maps a container state. Unknown values are `unknown` and counted as anomalies. */
+export function containerState(state: number, id: string, anomalies: Anomalies): ContainerState {
   switch (state) {
     case CriContainerState.CONTAINER_RUNNING:
       return "running";
@@ -22,7 +22,7 @@ export function containerState(state: number, id: string, oddities: Oddities): C
     case CriContainerState.CONTAINER_UNKNOWN:
       return "unknown";
     default:
-      oddities.report("unknownState", id);
+      anomalies.report("unknownState", id);
       return "unknown";
   }
 }

@@ -1,29 +1,29 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
+import type { Anomalies } from "./anomalies.ts";
 import type { RuntimeCalls } from "./calls.ts";
-import type { Oddities } from "./oddities.ts";
 import { type ContainerStats, containerStats, type PodStats, podStats } from "./stats.ts";
 
 /**
- * What containers and pods use. Throws as all calls do; `unsupported` for those of pods on older runtimes, `notFound`
- * for what is gone.
+ * Reads the resource usage of containers and pods. Throws as other calls do: `unsupported` for pods on older runtimes,
+ * `notFound` for removed ones.
  */
 export interface RuntimeStats {
   container(id: string, signal: AbortSignal): Promise<ContainerStats>;
-  /** Of all containers that run. */
+  /** Usage of all running containers. */
   containers(signal: AbortSignal): Promise<ContainerStats[]>;
   pod(sandboxId: string, signal: AbortSignal): Promise<PodStats>;
-  /** Of all pods whose sandbox is ready. */
+  /** Usage of all pods whose sandbox is ready. */
   pods(signal: AbortSignal): Promise<PodStats[]>;
 }
 
-/** Reads them over CRI. */
+/** Reads stats over CRI. */
 export class CriStats implements RuntimeStats {
   readonly #calls: RuntimeCalls;
-  readonly #oddities: Oddities;
+  readonly #anomalies: Anomalies;
 
-  constructor(calls: RuntimeCalls, oddities: Oddities) {
+  constructor(calls: RuntimeCalls, anomalies: Anomalies) {
     this.#calls = calls;
-    this.#oddities = oddities;
+    this.#anomalies = anomalies;
   }
 
   async container(id: string, signal: AbortSignal): Promise<ContainerStats> {
@@ -60,12 +60,12 @@ export class CriStats implements RuntimeStats {
     const identified: T[] = [];
     for (const stats of all) {
       if (stats) identified.push(stats);
-      else this.#oddities.report("statsOfNobody", "");
+      else this.#anomalies.report("statsOfNobody", "");
     }
     return identified;
   }
 }
 
 function withoutStats(method: string, id: string): never {
-  throw new NodekeeperError("unavailable", `${method} of ${id}: the answer does not say whose stats it has`);
+  throw new NodekeeperError("unavailable", `${method} of ${id}: the response has no attributes`);
 }

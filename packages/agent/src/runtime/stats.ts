@@ -8,29 +8,29 @@ import type {
 } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import type { PodIdentity } from "./owners.ts";
 
-// What a runtime does not tell is undefined, never 0. Each reading has the time at which the runtime took it,
-// nanoseconds since the epoch: they may differ within one answer. A reading without a time was never taken: containerd
+// Values that a runtime does not report are undefined, not 0. Each reading has the time at which the runtime took it, in
+// nanoseconds since the epoch; times may differ within one response. A reading without a time is ignored: containerd
 // sends zeros for layers that it has not measured yet.
 
 export interface CpuUsage {
   takenAt: bigint;
-  /** Core nanoseconds since the container's start. */
+  /** CPU time since the container's start, core nanoseconds. */
   usageCoreNanoseconds: bigint | undefined;
-  /** Billionths of a core, over a window of the runtime's choice; containerd's first reading of a container says 0. */
+  /** Usage in nanocores over a window chosen by the runtime; 0 in containerd's first reading of a container. */
   usageNanoCores: bigint | undefined;
 }
 
-/** Bytes. */
+/** Memory usage in bytes. */
 export interface MemoryUsage {
   takenAt: bigint;
   workingSetBytes: bigint | undefined;
-  /** Up to the limit; 0 on containerd also where there is no limit. */
+  /** Bytes available up to the limit; containerd also reports 0 if there is no limit. */
   availableBytes: bigint | undefined;
   usageBytes: bigint | undefined;
   rssBytes: bigint | undefined;
 }
 
-/** What a container has written into its own layer. */
+/** Usage of a container's writable layer. */
 export interface WritableLayerUsage {
   takenAt: bigint;
   usedBytes: bigint | undefined;
@@ -44,7 +44,7 @@ export interface ProcessUsage {
 
 export interface ContainerStats {
   id: string;
-  /** The container's name in its pod. */
+  /** Name of the container in its pod. */
   name: string;
   cpu: CpuUsage | undefined;
   memory: MemoryUsage | undefined;
@@ -59,7 +59,7 @@ export interface PodStats extends PodIdentity {
   containers: readonly ContainerStats[];
 }
 
-/** Undefined where the runtime does not say whose they are. */
+/** Converts stats; undefined if they have no attributes. */
 export function containerStats(stats: CriContainerStats): ContainerStats | undefined {
   const { attributes, cpu, memory, writableLayer } = stats;
   if (!attributes?.id) return undefined;
@@ -72,7 +72,7 @@ export function containerStats(stats: CriContainerStats): ContainerStats | undef
   };
 }
 
-/** Undefined where the runtime does not say whose they are. */
+/** Converts stats; undefined if they have no attributes. */
 export function podStats({ attributes, linux }: CriPodSandboxStats): PodStats | undefined {
   if (!attributes?.id || !attributes.metadata?.uid) return undefined;
   const { uid, name, namespace } = attributes.metadata;

@@ -89,7 +89,7 @@ describe("the status of a pod", () => {
       "an answer without a status",
       () => ({}),
       "unavailable",
-      "ContainerStatus of bad: the answer has no status",
+      "ContainerStatus of bad: the response has no status",
     ],
     [
       "an error",
@@ -140,6 +140,6 @@ describe("the status of a pod", () => {
       "10.0.0.1",
       "fd00::1",
     ]);
-    expect(await test.oddities("invalidIp")).toBe(1);
+    expect(await test.anomalies("invalidIp")).toBe(1);
   });
 });

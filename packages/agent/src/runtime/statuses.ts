@@ -4,8 +4,8 @@ import type {
   PodSandboxStatus as CriSandboxStatus,
 } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import { codeOf, NodekeeperError } from "@nodekeeper/core/lib";
+import type { Anomalies } from "./anomalies.ts";
 import type { Call, RuntimeCalls } from "./calls.ts";
-import type { Oddities } from "./oddities.ts";
 import type { PodIdentity } from "./owners.ts";
 import { mapInParallel } from "./parallel.ts";
 import { newestFirst } from "./pod-grouping.ts";
@@ -15,28 +15,28 @@ import type { ContainerStatus, Pod, PodStatus, SandboxStatus } from "./types.ts"
 /** Reads the statuses of sandboxes and containers. */
 export class RuntimeStatuses {
   readonly #calls: RuntimeCalls;
-  readonly #oddities: Oddities;
+  readonly #anomalies: Anomalies;
   readonly #concurrency: number;
 
-  /** @param concurrency how many calls one pod may have in flight */
-  constructor(calls: RuntimeCalls, oddities: Oddities, concurrency: number) {
+  /** @param concurrency maximum number of concurrent calls for one pod */
+  constructor(calls: RuntimeCalls, anomalies: Anomalies, concurrency: number) {
     this.#calls = calls;
-    this.#oddities = oddities;
+    this.#anomalies = anomalies;
     this.#concurrency = concurrency;
   }
 
-  /** Everything that a pod has. What is gone meanwhile is left out; any other failure is thrown. */
+  /** Reads all sandboxes and containers of a pod. Removed ones are omitted; other failures are thrown. */
   async ofPod(pod: Pod, signal: AbortSignal): Promise<PodStatus> {
     const { uid, name, namespace } = pod;
     const sandboxes: SandboxStatus[] = [];
     const containers: ContainerStatus[] = [];
     const readings = [
       ...pod.sandboxes.map(({ id }) => async (all: AbortSignal) => {
-        const status = await unlessGone(this.#sandbox(id, all));
+        const status = await unlessRemoved(this.#sandbox(id, all));
         if (status) sandboxes.push(status);
       }),
       ...pod.containers.map(({ id }) => async (all: AbortSignal) => {
-        const status = await unlessGone(this.#container(id, all));
+        const status = await unlessRemoved(this.#container(id, all));
         if (status) containers.push(status);
       }),
     ];
@@ -46,9 +46,9 @@ export class RuntimeStatuses {
     return { uid, name, namespace, ips: sandboxes[0]?.ips ?? [], sandboxes, containers };
   }
 
-  /** The pod that a container names in its labels; undefined where it names none or is gone. */
+  /** The pod in a container's labels; undefined if there is none or the container was removed. */
   async ownerOf(id: string, deadlineMs: number, signal: AbortSignal): Promise<PodIdentity | undefined> {
-    const status = await unlessGone(
+    const status = await unlessRemoved(
       this.#askContainer({ method: "ContainerStatus", id, deadlineMs }, id, signal),
     );
     const uid = status?.labels["io.kubernetes.pod.uid"];
@@ -70,7 +70,7 @@ export class RuntimeStatuses {
       id,
       name: "",
       kind: "sandbox",
-      state: sandboxState(status.state, id, this.#oddities),
+      state: sandboxState(status.state, id, this.#anomalies),
       attempt: status.metadata?.attempt ?? 0,
       createdAt: status.createdAt,
       ips: this.#ipsOf(status),
@@ -83,10 +83,10 @@ export class RuntimeStatuses {
       id,
       name: status.metadata?.name ?? "",
       kind: "container",
-      state: containerState(status.state, id, this.#oddities),
+      state: containerState(status.state, id, this.#anomalies),
       attempt: status.metadata?.attempt ?? 0,
       createdAt: status.createdAt,
-      // As the pod names it, where the runtime keeps that.
+      // The image name of the pod spec, if the runtime keeps it.
       image: status.image?.userSpecifiedImage || status.image?.image || "",
       imageRef: status.imageRef,
       startedAt: status.startedAt,
@@ -111,14 +111,14 @@ export class RuntimeStatuses {
     for (const ip of [network.ip, ...network.additionalIps.map((additional) => additional.ip)]) {
       // A pod on the host's network has none of its own.
       if (ip === "") continue;
-      if (isIP(ip) === 0) this.#oddities.report("invalidIp", id);
+      if (isIP(ip) === 0) this.#anomalies.report("invalidIp", id);
       else ips.push(ip);
     }
     return ips;
   }
 }
 
-async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {
+async function unlessRemoved<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;
   } catch (error) {
@@ -128,5 +128,5 @@ async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {
 }
 
 function withoutStatus({ method, id }: Call): NodekeeperError {
-  return new NodekeeperError("unavailable", `${method} of ${id}: the answer has no status`);
+  return new NodekeeperError("unavailable", `${method} of ${id}: the response has no status`);
 }

@@ -1,21 +1,21 @@
-/** States of containers and sandboxes as CRI has them; what a newer runtime adds is `unknown`. */
+/** CRI states of containers and sandboxes; states added by newer runtimes are `unknown`. */
 export type ContainerState = "created" | "running" | "exited" | "unknown";
 
-/** A container or sandbox as the lists show it: enough to see that something changed. */
+/** A listed container or sandbox: the fields needed to detect changes. */
 export interface ListedContainer {
   id: string;
-  /** The container's name in its pod; empty for a sandbox. */
+  /** Name of the container in its pod; empty for a sandbox. */
   name: string;
   kind: "container" | "sandbox";
-  /** A sandbox is `running` when ready, else `exited`. */
+  /** A sandbox is `running` if ready, otherwise `exited`. */
   state: ContainerState;
-  /** How often the kubelet made it anew. */
+  /** Restart count, as in the CRI metadata field `attempt`. */
   attempt: number;
-  /** Nanoseconds since the epoch, as the runtime says. */
+  /** Creation time as reported by the runtime, nanoseconds since the epoch. */
   createdAt: bigint;
 }
 
-/** A pod as the lists show it. */
+/** A listed pod. */
 export interface Pod {
   uid: string;
   name: string;
@@ -28,7 +28,7 @@ export interface Pod {
 export interface ContainerStatus extends ListedContainer {
   image: string;
   imageRef: string;
-  /** Nanoseconds since the epoch; 0 when not started or finished. */
+  /** Nanoseconds since the epoch; 0 if not started or finished. */
   startedAt: bigint;
   finishedAt: bigint;
   exitCode: number;
@@ -40,41 +40,41 @@ export interface SandboxStatus extends ListedContainer {
   ips: readonly string[];
 }
 
-/** A pod as PodSandboxStatus and ContainerStatus show it. */
+/** A pod's status from PodSandboxStatus and ContainerStatus. */
 export interface PodStatus {
   uid: string;
   name: string;
   namespace: string;
-  /** Of the newest sandbox. */
+  /** IPs of the newest sandbox. */
   ips: readonly string[];
   sandboxes: readonly SandboxStatus[];
   containers: readonly ContainerStatus[];
 }
 
-/** A hint from the runtime's event stream that something happened to a pod. Never a truth. */
+/** A container event of the runtime, used as a hint that a pod may have changed. */
 export interface RuntimeHint {
-  /** Empty where the runtime does not tell, and it can't be found out. */
+  /** Empty if the runtime does not report it and it is not known from lists. */
   podUid: string;
   /** Nanoseconds since the epoch; may be stale or replayed. */
   createdAt: bigint;
-  /** Containers of the pod that had exited when the event was made. */
+  /** Containers of the pod that had exited at the time of the event. */
   exits: readonly HintedExit[];
 }
 
-/** How a container ended, as an event has it. */
+/** A container's exit as reported by an event. */
 export interface HintedExit {
   containerId: string;
   exitCode: number;
   reason: string;
 }
 
-/** A call to the runtime that has no answer yet, and is due one. */
+/** A call to the runtime without a response. */
 export interface CallInFlight {
-  /** Of CRI, such as "ContainerStatus". */
+  /** CRI method, such as "ContainerStatus". */
   method: string;
-  /** The container or sandbox that it is about. */
+  /** ID of the container or sandbox concerned. */
   id: string | undefined;
-  /** The clock's monotonic milliseconds; of StopContainer, when the container's grace period was over. */
+  /** Start in monotonic milliseconds; for StopContainer, the end of the container's grace period. */
   startedAt: number;
 }
 
@@ -84,7 +84,7 @@ export interface RuntimeVersion {
   runtimeApiVersion: string;
 }
 
-/** What the runtime says about itself, such as "RuntimeReady" and "NetworkReady". */
+/** A condition of the runtime, such as "RuntimeReady" and "NetworkReady". */
 export interface RuntimeCondition {
   type: string;
   status: boolean;
@@ -93,21 +93,21 @@ export interface RuntimeCondition {
 }
 
 /**
- * The container runtime as the rooms above see it. Every call has a deadline; failures are NodekeeperErrors:
- * unavailable, deadline, exhausted (an answer over 16 MiB), unsupported, notFound, stopped.
+ * The container runtime. Every call has a deadline; failures are NodekeeperErrors: unavailable, deadline, exhausted (a
+ * response larger than runtime.maxMessageSize), unsupported, notFound, stopped.
  */
 export interface Runtime {
   version(signal: AbortSignal): Promise<RuntimeVersion>;
-  /** Lists sandboxes and containers at once and groups them by pod. */
+  /** Lists sandboxes and containers and groups them by pod. */
   listPods(signal: AbortSignal): Promise<Pod[]>;
-  /** Lists the sandboxes and containers of one pod, by the label with its UID; undefined where there are none. */
+  /** Lists the sandboxes and containers of one pod by the label with its UID; undefined if there are none. */
   listPod(uid: string, signal: AbortSignal): Promise<Pod | undefined>;
-  /** Reads every sandbox and container of a pod; one that vanished since the list is left out. */
+  /** Reads the status of every sandbox and container of a pod; those removed since the list are omitted. */
   podStatus(pod: Pod, signal: AbortSignal): Promise<PodStatus>;
-  /** The runtime's event stream as hints. Ends when the runtime ends it; throws `unsupported` where there is none. */
+  /** The runtime's container events as hints. Ends when the runtime ends the stream; throws `unsupported` without one. */
   hints(signal: AbortSignal): AsyncIterable<RuntimeHint>;
-  /** How many connections to the runtime have come up; it grows when the runtime restarts, however quickly. */
+  /** Number of connections established; increases with every restart of the runtime. */
   connections(): number;
-  /** Calls that are due an answer and have none, the event stream left out. */
+  /** Calls without a response, excluding the event stream. */
   callsInFlight(): readonly CallInFlight[];
 }

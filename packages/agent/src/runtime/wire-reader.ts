@@ -1,6 +1,6 @@
 /**
- * Reads fields of the protobuf wire format, strictly: what breaks off or is no field throws, where a lenient decoder
- * would take it for the end of a shorter list. Bytes that nobody asks for are stepped over without being touched.
+ * Reads fields of the protobuf wire format strictly: truncated data and invalid fields throw, where a lenient decoder
+ * would return a shorter list. Fields that are not requested are skipped without being read.
  */
 export class WireReader {
   readonly #bytes: Buffer;
@@ -15,22 +15,22 @@ export class WireReader {
     return this.#bytes.length;
   }
 
-  /** What is read. */
+  /** The buffer. */
   get bytes(): Buffer {
     return this.#bytes;
   }
 
-  /** Where the reader is. */
+  /** The current position. */
   get position(): number {
     return this.#position;
   }
 
-  /** Goes on reading at another place. */
+  /** Continues at another position. */
   seek(position: number): void {
     this.#position = position;
   }
 
-  /** Where the field after this tag ends, without a look at whether all of it is here. */
+  /** End of the field after this tag, which may be beyond the buffer. */
   endOf(tag: number): number {
     switch (tag & 7) {
       case 0:
@@ -47,22 +47,22 @@ export class WireReader {
     }
   }
 
-  /** The tag of the next field, its number times 8 plus its wire type; 0 at the end of the message. */
+  /** The tag of the next field (field number times 8 plus wire type); 0 at the end of the message. */
   tag(end: number): number {
     if (this.#position >= end) {
-      if (this.#position > end) throw new RangeError("a field reaches over the end of its message");
+      if (this.#position > end) throw new RangeError("a field exceeds the end of its message");
       return 0;
     }
     const tag = this.uint32();
-    if (tag < 8) throw new RangeError("a field has the number 0");
+    if (tag < 8) throw new RangeError("a field has number 0");
     return tag;
   }
 
-  /** Steps into a field that is a message; gives its end, for `tag`. */
+  /** Enters a field that is a message. Returns its end, for `tag`. */
   enter(): number {
     const length = this.uint32();
     const end = this.#position + length;
-    if (end > this.#bytes.length) throw new RangeError("the message breaks off");
+    if (end > this.#bytes.length) throw new RangeError("the message is truncated");
     return end;
   }
 
@@ -73,13 +73,13 @@ export class WireReader {
     return text;
   }
 
-  /** A varint's lowest 32 bits. */
+  /** The lowest 32 bits of a varint. */
   uint32(): number {
     const bytes = this.#bytes;
     let value = 0;
     for (let shift = 0; shift < 70; shift += 7) {
       const byte = bytes[this.#position++];
-      if (byte === undefined) throw new RangeError("the message breaks off");
+      if (byte === undefined) throw new RangeError("the message is truncated");
       if (shift < 32) value |= (byte & 0x7f) << shift;
       if (byte < 0x80) return value >>> 0;
     }
@@ -92,7 +92,7 @@ export class WireReader {
     let high = 0;
     for (let shift = 0; shift < 70; shift += 7) {
       const byte = bytes[this.#position++];
-      if (byte === undefined) throw new RangeError("the message breaks off");
+      if (byte === undefined) throw new RangeError("the message is truncated");
       const bits = byte & 0x7f;
       if (shift < 32) low |= bits << shift;
       if (shift > 28) high |= bits << (shift - 32);
@@ -106,10 +106,10 @@ export class WireReader {
     throw new RangeError("a number has more than 64 bits");
   }
 
-  /** Steps over a field that nobody asked for. */
+  /** Skips a field. */
   skip(tag: number): void {
     const end = this.endOf(tag);
-    if ((tag & 7) === 2 && end > this.#bytes.length) throw new RangeError("the message breaks off");
+    if ((tag & 7) === 2 && end > this.#bytes.length) throw new RangeError("the message is truncated");
     this.#position = end;
   }
 }

@@ -8,7 +8,7 @@ export interface ConnectedOptions {
   settings?: Partial<RuntimeSettings>;
 }
 
-/** A client of a test's runtime. Dispose it at the end of the test. */
+/** A client of a test runtime. Dispose it at the end of the test. */
 export async function connected(answers: CriAnswers, options: ConnectedOptions = {}) {
   const server = await CriServer.serve(answers);
   const registry = new Registry();
@@ -31,7 +31,7 @@ export async function connected(answers: CriAnswers, options: ConnectedOptions =
     runtime,
     signal: new AbortController().signal,
     value,
-    oddities: (kind: string) => value("nodekeeper_runtime_oddities_total", { kind }),
+    anomalies: (kind: string) => value("nodekeeper_runtime_anomalies_total", { kind }),
     async [Symbol.asyncDispose]() {
       runtime[Symbol.dispose]();
       await server[Symbol.asyncDispose]();
@@ -39,12 +39,12 @@ export async function connected(answers: CriAnswers, options: ConnectedOptions =
   };
 }
 
-/** A sandbox of a list, of the pod with this UID. */
+/** A listed sandbox of the pod with this UID. */
 export function sandboxOf(uid: string, id = `${uid}-sandbox`) {
   return { id, metadata: { uid, name: `pod-${uid}`, namespace: "default" }, createdAt: 1n };
 }
 
-/** A container of a list, running. */
+/** A listed running container. */
 export function containerOf(podSandboxId: string, id: string) {
   return { id, podSandboxId, metadata: { name: id }, state: 1 as const, createdAt: 2n };
 }

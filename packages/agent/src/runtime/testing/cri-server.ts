@@ -16,27 +16,27 @@ type Methods = typeof methods;
 type Method = keyof Methods;
 type Request<M extends Method> = ReturnType<Methods[M]["requestType"]["decode"]>;
 type Answer<M extends Method> = Parameters<Methods[M]["responseType"]["fromPartial"]>[0] | Uint8Array;
-/** The other end of a stream, for tests that write with their own hands. */
+/** The server's end of a stream, for tests that write to it directly. */
 export type Stream = ServerWritableStream<unknown, unknown>;
 
-/** What a test's runtime answers: a message or its raw bytes; streams yield them. A call left out is unimplemented. */
+/** Responses of a test runtime: a message or its raw bytes; streams yield them. Omitted methods are unimplemented. */
 export type CriAnswers = {
   [M in Method]?: Methods[M]["responseStream"] extends true
     ? (request: Request<M>, stream: Stream) => AsyncIterable<Answer<M>> | Iterable<Answer<M>>
     : (request: Request<M>) => Promise<Answer<M>> | Answer<M>;
 };
 
-/** A refusal as gRPC has it. */
+/** A gRPC error. */
 export function refusal(code: status, details = "no"): Error {
   return Object.assign(new Error(details), { code, details });
 }
 
-/** A runtime of a test, on a real socket. */
+/** A test runtime on a real socket. */
 export class CriServer implements AsyncDisposable {
   readonly path: string;
-  /** Read at each call, so that a test may change them. */
+  /** Read on each call, so that a test can change them. */
   answers: CriAnswers;
-  /** How often each call came. */
+  /** Number of calls by method. */
   readonly calls = new Map<string, number>();
   readonly #folder: string;
   #server: Server | undefined;
@@ -57,7 +57,7 @@ export class CriServer implements AsyncDisposable {
     return this.calls.get(method) ?? 0;
   }
 
-  /** Listens, again after `kill`. */
+  /** Listens; also again after `kill`. */
   async start(): Promise<void> {
     const server = new Server({ "grpc.max_send_message_length": -1 });
     for (const name of Object.keys(methods) as Method[]) this.#add(server, name);
@@ -69,7 +69,7 @@ export class CriServer implements AsyncDisposable {
     this.#server = server;
   }
 
-  /** Cuts every connection and stops to listen, as a killed process does. */
+  /** Closes every connection and stops listening, as a killed process does. */
   kill(): void {
     this.#server?.forceShutdown();
     this.#server = undefined;

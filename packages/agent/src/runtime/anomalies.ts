@@ -1,8 +1,8 @@
 import type { Logger } from "@nodekeeper/core/lib";
 import type { RuntimeMetrics } from "./metrics.ts";
 
-/** What a runtime's answer can have that it should not. */
-export type OddityKind =
+/** Anomalies in a runtime's responses. */
+export type AnomalyKind =
   | "sandboxWithoutMetadata"
   | "sandboxWithoutUid"
   | "itemWithoutId"
@@ -17,11 +17,11 @@ export type OddityKind =
   | "listTooLarge"
   | "statsOfNobody";
 
-// A broken runtime must not fill the log; the metric counts on.
-const loggedAtMost = 100;
+// Bounds the log for a faulty runtime. The metric counts all anomalies.
+const maxLogged = 100;
 
-/** Counts the oddities of a runtime, and tells the log of each once. */
-export class Oddities {
+/** Counts the anomalies of a runtime and logs each of them once. */
+export class Anomalies {
   readonly #metrics: RuntimeMetrics;
   readonly #log: Logger;
   readonly #logged = new Set<string>();
@@ -31,12 +31,12 @@ export class Oddities {
     this.#log = log;
   }
 
-  /** @param id of the sandbox, container or pod that is odd */
-  report(kind: OddityKind, id: string): void {
-    this.#metrics.oddities.inc({ kind });
+  /** @param id ID of the sandbox, container or pod concerned */
+  report(kind: AnomalyKind, id: string): void {
+    this.#metrics.anomalies.inc({ kind });
     const key = `${kind} ${id}`;
-    if (this.#logged.size >= loggedAtMost || this.#logged.has(key)) return;
+    if (this.#logged.size >= maxLogged || this.#logged.has(key)) return;
     this.#logged.add(key);
-    this.#log.warn({ kind, id: id.slice(0, 128) }, "odd answer of the container runtime");
+    this.#log.warn({ kind, id: id.slice(0, 128) }, "anomaly in a response of the container runtime");
   }
 }

@@ -26,9 +26,9 @@ describe("odd answers", () => {
       listContainers: () => ({}),
     });
     expect((await test.runtime.listPods(test.signal)).map(({ uid }) => uid)).toEqual(["a", "b"]);
-    expect(await test.oddities(kind)).toBe(1);
+    expect(await test.anomalies(kind)).toBe(1);
     await test.runtime.listPods(test.signal);
-    expect(await test.oddities(kind)).toBe(2);
+    expect(await test.anomalies(kind)).toBe(2);
   });
 
   it("duplicateId: of containers the first is kept", async () => {
@@ -42,7 +42,7 @@ describe("odd answers", () => {
       { uid: "a", containers: [{ id: "c", state: "running" }] },
       { uid: "b", containers: [] },
     ]);
-    expect(await test.oddities("duplicateId")).toBe(1);
+    expect(await test.anomalies("duplicateId")).toBe(1);
   });
 
   it("unknownState: what CRI does not know yet is unknown, in lists and statuses", async () => {
@@ -58,16 +58,16 @@ describe("odd answers", () => {
     for (const { sandboxes, containers } of [pod!, status]) {
       expect([...sandboxes, ...containers].map((one) => one.state)).toEqual(["unknown", "unknown"]);
     }
-    expect(await test.oddities("unknownState")).toBe(4);
+    expect(await test.anomalies("unknownState")).toBe(4);
   });
 
-  it("CONTAINER_UNKNOWN is a state, and no oddity", async () => {
+  it("CONTAINER_UNKNOWN is a state, and no anomaly", async () => {
     await using test = await connected({
       listPodSandbox: () => ({ items: [sandboxOf("a")] }),
       listContainers: () => ({ containers: [{ ...containerOf("a-sandbox", "a1"), state: 3 }] }),
     });
     expect(await test.runtime.listPods(test.signal)).toMatchObject([{ containers: [{ state: "unknown" }] }]);
-    expect(await test.oddities("unknownState")).toBe(0);
+    expect(await test.anomalies("unknownState")).toBe(0);
   });
 
   it("a container without metadata is there without a name", async () => {
@@ -94,7 +94,7 @@ describe("a container without a sandbox", () => {
       ]);
     }
     expect(test.server.count("containerStatus")).toBe(1);
-    expect(await test.oddities("containerWithoutSandbox")).toBe(3);
+    expect(await test.anomalies("containerWithoutSandbox")).toBe(3);
   });
 
   it("is known without a look when its sandbox was listed before", async () => {
@@ -116,7 +116,7 @@ describe("a container without a sandbox", () => {
       expect((await test.runtime.listPods(test.signal)).map(({ uid }) => uid)).toEqual(["b"]);
     }
     expect(test.server.count("containerStatus")).toBe(1);
-    expect(await test.oddities("containerOfNoPod")).toBe(3);
+    expect(await test.anomalies("containerOfNoPod")).toBe(3);
   });
 
   it.each([
@@ -128,7 +128,7 @@ describe("a container without a sandbox", () => {
       { settings: { ownerLookupDeadlineMs: 50 } },
     );
     expect((await test.runtime.listPods(test.signal)).map(({ uid }) => uid)).toEqual(["b"]);
-    expect(await test.oddities("containerPodUnknown")).toBe(1);
+    expect(await test.anomalies("containerPodUnknown")).toBe(1);
     test.server.answers.containerStatus = () => ({ status: { id: "a1", labels } });
     await eventually(async () =>
       expect((await test.runtime.listPods(test.signal)).map(({ uid }) => uid)).toEqual(["b", "a"]),
