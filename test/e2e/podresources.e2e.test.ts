@@ -206,7 +206,7 @@ describe.skipIf(missing)("the kubelet's PodResources on a real kube-apiserver", 
     // Something happens, so that the kubelet is asked.
     const other = await cri.runPodSandbox({ uid: "uid-other", name: "other", namespace: "default" });
     const logged = (text: string) => agent.logged().filter(({ msg }) => String(msg).includes(text)).length;
-    await eventually(() => expect(logged("can't be reported; the last")).toBe(1));
+    await eventually(() => expect(logged("failed to read the kubelet's PodResources")).toBe(1));
     await eventually(async () => expect((await agent.readiness()).text).toContain("kubelet-reporter-plugin"));
     expect(await consumers()).toEqual(["default/train/uid-train"]);
 
@@ -224,7 +224,7 @@ describe.skipIf(missing)("the kubelet's PodResources on a real kube-apiserver", 
     await eventually(() => expect(kubelet.log).toContain("cancelled"));
     expect(await consumers()).toEqual(["default/train/uid-train"]);
     // Once by each run of the agent.
-    expect(logged("can't be reported; the last")).toBe(2);
+    expect(logged("failed to read the kubelet's PodResources")).toBe(2);
 
     writeFileSync(files.kubelet, "kind: KubeletConfiguration\ntopologyManagerPolicy: none\n");
     say({

@@ -20,6 +20,6 @@ it.each([
 
 it.each(["sytem", "-sytem", "", "-", "--system", "-*"])("refuses %j and names the known ones", (pattern) => {
   expect(() => enabledPlugins(known, ["*", pattern])).toThrow(
-    /names no in-tree plugin.*kubelet, system, trial/,
+    /unknown in-tree plugin.*kubelet, system, trial/,
   );
 });

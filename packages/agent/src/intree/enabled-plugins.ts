@@ -7,9 +7,9 @@ export interface KnownPlugin {
 }
 
 /**
- * The plugins that a list of patterns enables, in the order of `known`: "name" enables, "-name" disables, "*" enables
- * every plugin that is on by default. The first pattern that names a plugin decides; "*" decides for those not named.
- * Throws `invalid` for a pattern that names no known plugin. The rule of kube-controller-manager's --controllers.
+ * The plugins enabled by a list of patterns, in the order of `known`: "name" enables and "-name" disables a plugin; "*"
+ * enables those that are on by default. The first pattern with a plugin's name takes precedence, then "*". Throws
+ * `invalid` for a pattern with an unknown name. The rule of kube-controller-manager's --controllers.
  */
 export function enabledPlugins(
   known: readonly (string | KnownPlugin)[],
@@ -22,7 +22,7 @@ export function enabledPlugins(
     const list = [...names].sort().join(", ");
     throw new NodekeeperError(
       "invalid",
-      `${JSON.stringify(pattern.slice(0, 100))} names no in-tree plugin; known are: ${list}`,
+      `unknown in-tree plugin ${JSON.stringify(pattern.slice(0, 100))}; known plugins: ${list}`,
     );
   }
   const star = patterns.includes("*");

@@ -1,13 +1,12 @@
-// Flags of /proc/cpuinfo that name an instruction set which software is built for; the rest are features of the
-// system, and are reported as cpu_flags when asked for.
+// Flags in /proc/cpuinfo that name instruction sets. Other flags are reported only as cpu_flags, if enabled.
 const x86 =
   /^(?:sse|sse2|ssse3|sse4_1|sse4_2|sse4a|avx|avx2|avx512\w+|avx_\w+|avx10\w*|amx_\w+|fma|f16c|aes|vaes|pclmulqdq|vpclmulqdq|sha_ni|gfni|bmi1|bmi2|adx|popcnt|movbe)$/;
 const arm64 =
   /^(?:fp|asimd\w*|sve\w*|sme\w*|aes|pmull|sha1|sha2|sha3|sha512|crc32|atomics|bf16|i8mm|fphp|flagm)$/;
 
 /**
- * The instruction sets among a processor's flags, sorted. "avx512" stands beside "avx512f", because that is the
- * name that schedulers reading katalyst's `cis` look for.
+ * The instruction sets among a processor's flags, sorted. "avx512" is added to "avx512f", since schedulers that read
+ * katalyst's `cis` expect this name.
  */
 export function instructionSets(flags: readonly string[]): string[] {
   const rule = flags.includes("asimd") ? arm64 : x86;

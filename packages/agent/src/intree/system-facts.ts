@@ -9,19 +9,19 @@ import type {
   Virtualization,
 } from "../host/index.ts";
 
-/** What the system reporter knows of the machine; what is not known is absent. */
+/** Properties of the machine; unknown ones are absent. */
 export interface SystemFacts {
   cpu?: CpuInfo;
   onlineCpus?: readonly number[];
   numaNodes?: readonly NumaNode[];
-  /** Bytes. */
+  /** Memory in bytes. */
   memoryTotal?: number;
   interfaces?: readonly NetworkInterface[];
   addresses?: ReadonlyMap<string, InterfaceAddresses>;
   virtualization?: Virtualization;
 }
 
-/** Reads the facts again and again: what can't change while the machine runs once, the rest each time. */
+/** Reads the properties: constant ones once, others on each call. */
 export class SystemFactsReader {
   readonly #host: Host;
   #known: SystemFacts = {};
@@ -31,8 +31,8 @@ export class SystemFactsReader {
   }
 
   /**
-   * Reads what may have changed. A fact whose reading fails keeps its last value and is named in `problems`;
-   * one that the machine no longer has is dropped.
+   * Reads the properties that may have changed. A property whose reading fails keeps its last value and is listed in
+   * `problems`; one that the machine no longer has is dropped.
    */
   async read(signal?: AbortSignal): Promise<{ facts: SystemFacts; problems: NodekeeperError[] }> {
     const host = this.#host;
@@ -58,7 +58,7 @@ export class SystemFactsReader {
     ]);
     const sameMachine =
       before.numaNodes && sameNumbers(onlineCpus, before.onlineCpus) && memoryTotal === before.memoryTotal;
-    // NUMA nodes change only with hotplug of CPUs or memory, and those two are cheap to ask for.
+    // NUMA nodes change only with hotplug of CPUs or memory, which are cheaper to read.
     const numaNodes = sameMachine ? before.numaNodes : await take(host.numaNodes(signal), before.numaNodes);
     this.#known = withoutAbsent({
       cpu,

@@ -3,7 +3,7 @@ import type { CpuInfo, InterfaceAddresses, NetworkInterface } from "../host/inde
 import { instructionSets } from "./instruction-sets.ts";
 import type { SystemFacts } from "./system-facts.ts";
 
-/** An entry of a CustomNodeResource's spec.nodeResourceProperties. */
+/** An entry in spec.nodeResourceProperties of a CustomNodeResource. */
 export interface Property {
   propertyName: string;
   propertyValues?: string[];
@@ -12,13 +12,13 @@ export interface Property {
 }
 
 export interface PropertyOptions {
-  /** Report every CPU flag: some 1.5 KB per node. */
+  /** Whether to report every CPU flag, about 1.5 KB per node. */
   cpuFlags?: boolean;
 }
 
 /**
- * The properties of the machine under the names and in the forms of katalyst's system reporter, in its order.
- * What is not known is left out; katalyst sends an empty property or -1 for it.
+ * The properties of the machine with the names, formats and order of katalyst's system reporter. Unknown properties are
+ * omitted; katalyst reports them as empty or -1.
  */
 export function systemProperties(facts: SystemFacts, options: PropertyOptions = {}): Property[] {
   const interfaces = facts.interfaces ?? [];
@@ -46,7 +46,7 @@ export function systemProperties(facts: SystemFacts, options: PropertyOptions = 
   return properties.filter((property) => property !== undefined);
 }
 
-/** The code name in the form that katalyst's configuration is keyed by: "AMD_K19Zen4", "Intel_IceLake". */
+/** The code name in the format of keys in katalyst's configuration: "AMD_K19Zen4", "Intel_IceLake". */
 export function reportedCodeName(cpu: CpuInfo): string | undefined {
   if (!cpu.codeName) return undefined;
   if (cpu.vendor === "GenuineIntel") return `Intel_${cpu.codeName}`;
@@ -78,8 +78,7 @@ function isEnabled(each: NetworkInterface): boolean {
   return each.operationalState === "up";
 }
 
-// The field names and order of katalyst's machine.InterfaceInfo as Go marshals it. Its integers have no way to be
-// absent, so that unknown is -1 there.
+// Field names and order of katalyst's machine.InterfaceInfo as marshalled by Go, in which unknown integers are -1.
 function interfaceInfo(
   each: NetworkInterface,
   addresses: InterfaceAddresses | undefined,

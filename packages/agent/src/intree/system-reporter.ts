@@ -8,26 +8,26 @@ import { customNodeResource, type ReporterSource } from "../reporting/index.ts";
 import { SystemFactsReader } from "./system-facts.ts";
 import { systemProperties } from "./system-properties.ts";
 
-/** The name under which katalyst's system reporter is known, and ours beside it. */
+/** Plugin name, the same as that of katalyst's system reporter. */
 export const SYSTEM_REPORTER_NAME = "system-reporter-plugin";
 
 export interface SystemReporterOptions {
   host: Host;
   clock: Clock;
   log: Logger;
-  /** Report the CPU's flags too. Default false. */
+  /** Whether to report CPU flags. Default false. */
   reportCpuFlags?: boolean;
-  /** How often `listAndWatch` looks for a change, milliseconds. Default 30000. */
+  /** Interval at which `listAndWatch` checks for changes, milliseconds. Default 30000. */
   pollIntervalMs?: number;
 }
 
-/** Reports what the machine is: CPUs, memory, NUMA nodes, network interfaces, as properties of the CustomNodeResource. */
+/** Reports the machine's CPUs, memory, NUMA nodes and network interfaces as properties of the CustomNodeResource. */
 export class SystemReporter implements ReporterSource {
   readonly name = SYSTEM_REPORTER_NAME;
   readonly #facts: SystemFactsReader;
   readonly #options: SystemReporterOptions;
   readonly #encoder = new TextEncoder();
-  // The fetcher's poll and the watch share one reading when they meet. It has the host's deadline, not a caller's.
+  // Concurrent polls and watches share one reading, which has the host's deadline rather than a caller's.
   readonly #readings = new SharedWork(() => this.#read(), { outlivesCallers: true });
   #lastProblems = "";
 
@@ -36,12 +36,12 @@ export class SystemReporter implements ReporterSource {
     this.#facts = new SystemFactsReader(options.host);
   }
 
-  /** Reads the machine; throws `unavailable` when nothing at all could be read, so that the last content stays. */
+  /** Reads the machine. Throws `unavailable` if nothing could be read, so that the last content is kept. */
   async getReportContent(signal: AbortSignal): Promise<GetReportContentResponse> {
     return this.#response(await this.#readings.join(signal));
   }
 
-  /** The content now, and again whenever a poll finds it changed. Ends when the signal aborts, by throwing its reason. */
+  /** Yields the content immediately and after each change. Throws the signal's reason when it aborts. */
   async *listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse> {
     const { clock, log, pollIntervalMs = 30_000 } = this.#options;
     let last: string | undefined;
@@ -52,7 +52,7 @@ export class SystemReporter implements ReporterSource {
         last = current;
       } catch (error) {
         signal.throwIfAborted();
-        log.warn({ plugin: this.name, err: error }, "Machine can't be read; trying again");
+        log.warn({ plugin: this.name, err: error }, "failed to read the machine's properties, retrying");
       }
       await clock.sleep(pollIntervalMs, signal);
     }
@@ -64,20 +64,20 @@ export class SystemReporter implements ReporterSource {
     const properties = systemProperties(facts, { cpuFlags: this.#options.reportCpuFlags ?? false });
     if (properties.length === 0) {
       const { root } = this.#options.host;
-      const why = problems[0] ? messageOf(problems[0]) : "no /proc and /sys there";
-      throw new NodekeeperError("unavailable", `nothing is known of the machine at ${root}: ${why}`);
+      const why = problems[0] ? messageOf(problems[0]) : "no /proc and /sys found";
+      throw new NodekeeperError("unavailable", `failed to read the machine's properties at ${root}: ${why}`);
     }
     return JSON.stringify(properties);
   }
 
-  // Problems last for many polls: one line when they begin, change or end.
+  // Logged when problems start, change or end, since they last for many polls.
   #logChange(problems: readonly NodekeeperError[]): void {
     const current = problems.map(messageOf).sort().join("; ");
     if (current === this.#lastProblems) return;
     this.#lastProblems = current;
     const { log } = this.#options;
-    if (current === "") log.info({ plugin: this.name }, "Machine is read completely again");
-    else log.warn({ plugin: this.name, problems: current }, "Part of the machine can't be read");
+    if (current === "") log.info({ plugin: this.name }, "all properties of the machine can be read again");
+    else log.warn({ plugin: this.name, problems: current }, "failed to read some properties of the machine");
   }
 
   #response(properties: string): GetReportContentResponse {

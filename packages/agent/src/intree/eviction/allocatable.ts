@@ -8,13 +8,13 @@ export interface AllocatableOptions {
   client: Pick<KubeClient, "resolve" | "get">;
   nodeName: string;
   clock: Clock;
-  /** How old the answer may be that is given again, milliseconds. Default 10000. */
+  /** How long a reading is cached, milliseconds. Default 10000. */
   maxAgeMs?: number;
-  /** Milliseconds. Default 3000. */
+  /** Timeout of a request, milliseconds. Default 3000. */
   deadlineMs?: number;
 }
 
-/** What the API server's CustomNodeResource of this node has under status.resources.allocatable. */
+/** Reads status.resources.allocatable of this node's CustomNodeResource from the API server. */
 export function customNodeResourceAllocatable(options: AllocatableOptions): ResourceListReader {
   const { clock, maxAgeMs = 10_000 } = options;
   const shared = new SharedReading(
@@ -30,19 +30,24 @@ async function readAllocatable(options: AllocatableOptions): Promise<Reading<Rec
   const at = clock.monotonic();
   try {
     const resource = await client.resolve(customNodeResource, { deadlineMs });
-    if (!resource) return { state: "missing", at, message: "the API server has no CustomNodeResources" };
+    if (!resource)
+      return { state: "missing", at, message: "the API server does not serve CustomNodeResources" };
     const allocatable = allocatableOf(await client.get(resource, nodeName, { deadlineMs }));
     if (allocatable) return { state: "read", at, value: allocatable, problems: [] };
-    return { state: "missing", at, message: `CustomNodeResource ${nodeName} tells nothing allocatable` };
+    return {
+      state: "missing",
+      at,
+      message: `CustomNodeResource ${nodeName} has no status.resources.allocatable`,
+    };
   } catch (error) {
     if (codeOf(error) === "notFound") {
-      return { state: "missing", at, message: `there is no CustomNodeResource ${nodeName}` };
+      return { state: "missing", at, message: `CustomNodeResource ${nodeName} does not exist` };
     }
     return { state: "failed", at, error: toNodekeeperError(error) };
   }
 }
 
-// An empty list is none: a node that lends nothing out says 0.
+// An empty list counts as missing: a node without reclaimable resources reports 0.
 function allocatableOf({ status }: KubeObject): Record<string, string> | undefined {
   const list = (status as { resources?: { allocatable?: unknown } } | undefined)?.resources?.allocatable;
   if (typeof list !== "object" || list === null) return undefined;

@@ -3,7 +3,7 @@ import type { NodeMemory } from "../../host/index.ts";
 import type { PodMemory } from "../../pod-usage/index.ts";
 import type { MeasuredPod } from "./victim-ranking.ts";
 
-/** A pod's memory on one NUMA node, bytes: on a machine of one node all it uses is there. */
+/** A pod's memory on one NUMA node, bytes: all of its usage on a machine with one node. */
 export function bytesOnNode(
   memory: PodMemory,
   node: NodeMemory,
@@ -12,12 +12,12 @@ export function bytesOnNode(
   return memory.nodeBytes?.get(node.id) ?? (nodes.length === 1 ? memory.usageBytes : undefined);
 }
 
-/** The node with the least free memory; undefined where there is none. */
+/** The node with the least free memory; undefined if there are no nodes. */
 export function shortestNode(nodes: readonly NodeMemory[]): NodeMemory | undefined {
   return [...nodes].sort((a, b) => a.freeBytes - b.freeBytes || a.id - b.id)[0];
 }
 
-/** The pods of which the memory is known, with what they use on a node. */
+/** The pods with a memory reading, with their usage on a NUMA node. */
 export function measurePods(
   pods: readonly ObservedPod[],
   memories: ReadonlyMap<string, PodMemory>,
@@ -31,7 +31,7 @@ export function measurePods(
   return measured;
 }
 
-/** Those that use enough on the node for their end to help it. A pod whose use there is not known is none of them. */
+/** The pods that use at least a share of the node's memory. Pods with unknown usage are excluded. */
 export function usingAtLeast(
   pods: readonly MeasuredPod[],
   { totalBytes }: NodeMemory,

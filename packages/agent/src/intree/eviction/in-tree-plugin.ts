@@ -3,26 +3,26 @@ import type { KnownPlugin } from "../enabled-plugins.ts";
 import { MissingReadings } from "./missing-readings.ts";
 import type { EvictionPluginParts } from "./parts.ts";
 
-/** What one in-tree eviction plugin works with. */
+/** Dependencies of one in-tree eviction plugin. */
 export interface InTreePluginContext<Settings> {
   parts: EvictionPluginParts;
-  /** As they are now: they may change from one call to the next. */
+  /** Returns the current settings, which may change between calls. */
   settings: () => Settings;
   /** Counts and logs the readings that this plugin lacks. */
   missing: MissingReadings;
 }
 
-/** The calls that a plugin answers. What it leaves out has nothing to report: no pods, a threshold that is not met. */
+/** The methods a plugin implements. An omitted method returns no pods or a threshold that is not met. */
 export type InTreeAnswers = Partial<Omit<EvictionSource, "name">>;
 
-/** An in-tree eviction plugin before it is started: all that is particular to it, in one value. */
+/** Declaration of an in-tree eviction plugin. */
 export interface InTreePlugin<Settings> extends KnownPlugin {
-  /** What holds where the operator sets nothing. */
+  /** Default settings. */
   readonly defaults: Readonly<Settings>;
   answers(context: InTreePluginContext<Settings>): InTreeAnswers;
 }
 
-/** The plugin as rounds ask it. */
+/** The plugin as an EvictionSource for rounds. */
 export function inTreeSource<Settings>(
   { name, answers }: InTreePlugin<Settings>,
   parts: EvictionPluginParts,

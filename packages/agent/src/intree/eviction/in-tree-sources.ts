@@ -16,7 +16,7 @@ import { systemCpuPressure } from "./system-cpu-plugin.ts";
 import type { SystemMemorySettings } from "./system-memory.ts";
 import { systemMemoryPressure } from "./system-memory-plugin.ts";
 
-/** Settings of all in-tree eviction plugins; they are asked for in each round and may change meanwhile. */
+/** Settings of all in-tree eviction plugins, read in each round. */
 export interface InTreeEvictionSettings {
   systemMemory: SystemMemorySettings;
   numaMemory: NumaMemorySettings;
@@ -30,8 +30,7 @@ export interface InTreeEvictionSettings {
 
 type Key = keyof InTreeEvictionSettings;
 
-// Every in-tree eviction plugin, by its settings: the one list of them. Their names are katalyst's, for ours stand in
-// the place of its.
+// All in-tree eviction plugins, by the key of their settings. They have katalyst's names, since they replace its plugins.
 const plugins: { readonly [K in Key]: InTreePlugin<InTreeEvictionSettings[K]> } = {
   systemMemory: systemMemoryPressure,
   numaMemory: numaMemoryPressure,
@@ -44,14 +43,14 @@ const plugins: { readonly [K in Key]: InTreePlugin<InTreeEvictionSettings[K]> } 
 };
 const keys = Object.keys(plugins) as Key[];
 
-/** For `enabledPlugins`. */
+/** All in-tree eviction plugins, for `enabledPlugins`. */
 export const knownEvictionPlugins: readonly KnownPlugin[] = keys.map((key) => plugins[key]);
 
 export const defaultInTreeEvictionSettings = Object.fromEntries(
   keys.map((key) => [key, plugins[key].defaults]),
 ) as unknown as Readonly<InTreeEvictionSettings>;
 
-/** The eviction plugins that patterns ("*", "name", "-name") enable. Throws `invalid` for a pattern that names none. */
+/** The eviction plugins enabled by patterns ("*", "name", "-name"). Throws `invalid` for an unknown name. */
 export function inTreeEvictionSources(
   patterns: readonly string[],
   parts: EvictionPluginParts,

@@ -1,24 +1,24 @@
 import { Counter, type Logger, type Registry } from "@nodekeeper/core/lib";
 import { type Reading, readingProblem } from "../../host/index.ts";
 
-/** How often a plugin could not decide for want of a reading. */
+/** Counts missing readings of in-tree eviction plugins. */
 export interface InTreeEvictionMetrics {
   missingReadings: Counter<"plugin" | "reading">;
 }
 
-/** One of them for each registry. */
+/** Create one for each registry. */
 export function createInTreeEvictionMetrics(registry: Registry): InTreeEvictionMetrics {
   return {
     missingReadings: new Counter({
       name: "nodekeeper_intree_missing_readings_total",
-      help: "Readings that an in-tree eviction plugin needed and that were missing, stale or failed",
+      help: "Number of readings that were missing, stale or failed when an in-tree eviction plugin needed them.",
       labelNames: ["plugin", "reading"],
       registers: [registry],
     }),
   };
 }
 
-/** Counts what one plugin could not read, and says so once when it begins and once when it ends. */
+/** Counts the missing readings of one plugin, and logs when a reading becomes missing and available again. */
 export class MissingReadings {
   readonly #plugin: string;
   readonly #log: Logger;
@@ -31,12 +31,13 @@ export class MissingReadings {
     this.#metrics = metrics;
   }
 
-  /** The value of a reading, or undefined where there is none. @param name "memory": for logs and metrics */
+  /** The value of a reading; undefined if it is missing. @param name name for logs and metrics, such as "memory" */
   valueOf<T>(name: string, reading: Reading<T>): T | undefined {
     const problem = readingProblem(reading);
     const known = this.#missing.has(name);
     if (reading.state === "read") {
-      if (known) this.#log.info({ plugin: this.#plugin, reading: name }, "eviction plugin reads again");
+      if (known)
+        this.#log.info({ plugin: this.#plugin, reading: name }, "reading of eviction plugin available again");
       this.#missing.delete(name);
       return reading.value;
     }
@@ -44,7 +45,7 @@ export class MissingReadings {
     if (!known) {
       this.#log.warn(
         { plugin: this.#plugin, reading: name, problem },
-        "eviction plugin can't read, it evicts no pod for it",
+        "reading of eviction plugin missing, it evicts no pod without it",
       );
     }
     this.#missing.add(name);

@@ -16,21 +16,24 @@ import {
   watermarksOf,
 } from "./numa-memory.ts";
 import { RegularRounds } from "./regular-rounds.ts";
-import { graceFor, podsAtRisk, type Severity } from "./severity.ts";
+import { candidatesFor, graceFor, type Severity } from "./severity.ts";
 import { rankVictims } from "./victim-ranking.ts";
 
 const SCOPE = "NumaMemory";
 const NODES_SAMPLE_MS = 1_000;
 const STILL_SHARE = 0.002;
 
-/** Evicts for the memory of single NUMA nodes, of which one may be short while the machine as a whole is not. */
+/**
+ * Evicts pods under memory pressure of a single NUMA node. After katalyst-core
+ * pkg/agent/evictionmanager/plugin/memory/numa_pressure.go.
+ */
 export const numaMemoryPressure: InTreePlugin<NumaMemorySettings> = {
   name: "numa-memory-pressure-eviction-plugin",
   defaults: defaultNumaMemorySettings,
   answers: (context) => new NumaMemoryPressure(context),
 };
 
-/** A node under pressure. */
+/** A NUMA node under pressure. */
 interface PressedNode {
   node: NodeMemory;
   severity: Severity;
@@ -39,14 +42,14 @@ interface PressedNode {
 
 class NumaMemoryPressure implements InTreeAnswers {
   readonly #context: InTreePluginContext<NumaMemorySettings>;
-  /** By node. */
+  /** Counts of samples below the low watermark, by node. */
   #counts = new Map<number, number>();
   #nodes: readonly NodeMemory[] = [];
-  /** The worst first. */
+  /** Nodes under pressure, the worst first. */
   #pressed: readonly PressedNode[] = [];
-  /** The time of the last reading that was judged. */
+  /** Time of the last evaluated reading. */
   #lookedAt: number | undefined;
-  /** The last sample of nodes: when, monotonic, with how many bytes free on the machine, and what was crossed. */
+  /** The last sample of nodes: monotonic time, free bytes of the machine, and thresholds crossed. */
   #sampled: { at: number; free: number; crossed: readonly string[] } = {
     at: Number.NEGATIVE_INFINITY,
     free: 0,
@@ -64,15 +67,15 @@ class NumaMemoryPressure implements InTreeAnswers {
     const reading = await parts.readings.nodeMemory(signal);
     const nodes = missing.valueOf("nodeMemory", reading);
     if (!nodes) {
-      // The counts stay: a look that failed says neither that it got better nor worse.
+      // A failed reading does not change the counts.
       this.#pressed = [];
       return notMet;
     }
-    // One look is counted once, however often it is handed out.
+    // A cached reading is counted only once.
     if (this.#lookedAt !== reading.at) this.#judge(nodes);
     this.#lookedAt = reading.at;
-    // A node full of page cache has little free memory for good. Where nobody is at risk for it, that is no news.
-    const worst = this.#pressed.find(({ severity }) => podsAtRisk(pods, severity).length > 0);
+    // A node full of page cache permanently has little free memory. Without candidate pods this is not reported.
+    const worst = this.#pressed.find(({ severity }) => candidatesFor(pods, severity).length > 0);
     if (!worst) return notMet;
     return {
       ...notMet,
@@ -85,13 +88,13 @@ class NumaMemoryPressure implements InTreeAnswers {
     };
   }
 
-  /** Nodes in danger, where pods are evicted at once; what is counted is counted by rounds. */
+  /** Nodes below the min watermark, for which pods are evicted immediately; counts only change in rounds. */
   crossed(sample: HostSample): readonly string[] {
     const settings = this.#context.settings();
     const now = this.#context.parts.clock.monotonic();
     const { freeBytes = 0, totalBytes = 0 } = sample.memory() ?? {};
     const { at, free, crossed } = this.#sampled;
-    // The figures of nodes are the dearest of all to read. While the machine as a whole stands still, once a second does.
+    // Readings of nodes are expensive, so they are sampled once a second while the machine's free memory hardly changes.
     const isStill = Math.abs(freeBytes - free) < STILL_SHARE * totalBytes;
     if (isStill && now - at < NODES_SAMPLE_MS) return crossed;
     const inDanger = (sample.nodeMemory() ?? []).filter(
@@ -102,7 +105,7 @@ class NumaMemoryPressure implements InTreeAnswers {
     return names;
   }
 
-  /** From the worst node that has somebody to give, so many as asked for. */
+  /** The top pods of the worst node that has candidates, as many as requested. */
   async getTopEvictionPods(
     pods: readonly ObservedPod[],
     { topN }: TopQuestion,
@@ -114,7 +117,7 @@ class NumaMemoryPressure implements InTreeAnswers {
     const known = missing.valueOf("podMemory", await parts.memories.of(pods, signal));
     if (!known) return noTopPods;
     for (const { node, severity } of this.#pressed) {
-      const measured = measurePods(podsAtRisk(pods, severity), known, (memory) =>
+      const measured = measurePods(candidatesFor(pods, severity), known, (memory) =>
         bytesOnNode(memory, node, this.#nodes),
       );
       const ranked = rankVictims(usingAtLeast(measured, node, settings.victimMinimumShare), settings.ranking);
@@ -129,7 +132,7 @@ class NumaMemoryPressure implements InTreeAnswers {
 
   #judge(nodes: readonly NodeMemory[]): void {
     const settings = this.#context.settings();
-    // A look of a round out of turn finds danger at once, and counts for nothing else.
+    // A sample of a round out of turn only detects free memory below the min watermark; it is not counted.
     const isEarly = !this.#rounds.take();
     const last = new Map(this.#pressed.map(({ node, severity }) => [node.id, severity]));
     const counts = new Map<number, number>();
@@ -151,7 +154,7 @@ class NumaMemoryPressure implements InTreeAnswers {
   }
 }
 
-// Anybody's turn before that of reclaimed pods alone, then the one furthest below its watermark.
+// Nodes where all pods are candidates come first, then the node furthest below its watermark.
 function compareNodes(a: PressedNode, b: PressedNode): number {
   if (a.severity !== b.severity) return a.severity === "all" ? -1 : 1;
   return a.node.freeBytes - a.lowBytes - (b.node.freeBytes - b.lowBytes) || a.node.id - b.node.id;

@@ -2,23 +2,23 @@ import type { NodeMemory } from "../../host/index.ts";
 import type { MemoryGrace, Severity } from "./severity.ts";
 import type { RankingMetric } from "./victim-ranking.ts";
 
-/** When a NUMA node is short of memory, and who goes then. */
+/** Thresholds of memory pressure on a NUMA node, and the selection of pods. */
 export interface NumaMemorySettings extends MemoryGrace {
-  /** Added to the kernel's low watermark, bytes, 0 or more: it must not go to and fro with kswapd. */
+  /** Added to the kernel's low watermark, bytes, 0 or more, so that eviction does not alternate with kswapd. */
   lowGuardBytes: number;
-  /** Added to the kernel's min watermark, bytes, 0 or more: below the sum there is danger. */
+  /** Added to the kernel's min watermark, bytes, 0 or more. Below the sum, reclaimed pods are evicted immediately. */
   minGapBytes: number;
-  /** The low watermark is at least this while less page cache than this is idle, bytes, 0 or more. */
+  /** Minimum of the low watermark while inactive page cache is below this, bytes, 0 or more. */
   lowReserveBytes: number;
-  /** None of the three is more than this share of the node, 0 to 1: katalyst's figures are for large servers. */
+  /** Upper bound of these three as a share of the node's memory, 0 to 1; katalyst's values are for large servers. */
   largestReserveShare: number;
-  /** In more counts than this below the low watermark, reclaimed pods go; 1 or more. */
+  /** Number of samples below the low watermark after which reclaimed pods are candidates; 1 or more. */
   reclaimedCounts: number;
-  /** From this count on, anybody goes; more than `reclaimedCounts`. */
+  /** Number of samples below the low watermark after which all pods are candidates; more than `reclaimedCounts`. */
   allCounts: number;
-  /** In danger, counting goes on from so many before `allCounts`; 0 or more. */
+  /** Below the min watermark, counting continues from this many samples before `allCounts`; 0 or more. */
   dangerCounts: number;
-  /** A victim uses at least this share of the node, 0 to 1. */
+  /** Minimum share of the node's memory that a victim uses, 0 to 1. */
   victimMinimumShare: number;
   ranking: readonly RankingMetric[];
 }
@@ -40,20 +40,20 @@ export const defaultNumaMemorySettings: Readonly<NumaMemorySettings> = {
   reclaimedGracePeriodSeconds: 10,
 };
 
-// From this count on, being far below the watermark counts twice.
+// After this many samples, a sample far below the watermark counts twice.
 const COUNTS_BEFORE_DOUBLE = 2;
 
-/** The watermarks that a node is judged by, bytes. */
+/** Watermarks of a NUMA node, bytes. */
 export interface Watermarks {
   minBytes: number;
   lowBytes: number;
-  /** By which a node below the low one is far below it. */
+  /** Below this, free memory is far below the low watermark. */
   gapBytes: number;
-  /** The page cache is nearly used up: nothing is left that the kernel could give back. */
+  /** Whether inactive page cache is short, so that the kernel cannot reclaim memory from it. */
   isCacheShort: boolean;
 }
 
-/** The kernel's watermarks with room for kswapd, and with more where the page cache is short. */
+/** The kernel's watermarks plus the configured gaps, increased if inactive page cache is short. */
 export function watermarksOf(node: NodeMemory, settings: NumaMemorySettings): Watermarks {
   const largest = settings.largestReserveShare * node.totalBytes;
   const guard = Math.min(settings.lowGuardBytes, largest);
@@ -66,15 +66,16 @@ export function watermarksOf(node: NodeMemory, settings: NumaMemorySettings): Wa
   return { minBytes, lowBytes: raised, gapBytes, isCacheShort };
 }
 
-/** A node's verdict, and the count that the next look goes on from. */
+/** Severity for a node, and its sample count. */
 export interface NodeVerdict {
   count: number;
   severity: Severity;
 }
 
 /**
- * Judges one look at a node. In danger reclaimed pods go at once; others follow only if the page cache is short as well,
- * for a node that is full of cache has little free memory for good. Below the low watermark the looks are counted.
+ * Evaluates one sample of a node. Below the min watermark, reclaimed pods are candidates immediately, and other pods only
+ * if the page cache is short as well, since a node full of page cache permanently has little free memory. Below the low
+ * watermark, samples are counted.
  */
 export function judgeNode(
   before: number,
@@ -83,7 +84,7 @@ export function judgeNode(
   settings: NumaMemorySettings,
 ): NodeVerdict {
   const { reclaimedCounts, allCounts, dangerCounts } = settings;
-  // Page cache that the kernel can give back costs nobody but reclaimed pods their place, whatever the settings.
+  // While the kernel can reclaim page cache, only reclaimed pods are candidates, regardless of the settings.
   const worst: Severity = isCacheShort ? "all" : "reclaimed";
   if (freeBytes < minBytes) {
     const soon = Math.max(0, allCounts - dangerCounts);
@@ -98,6 +99,6 @@ export function judgeNode(
     if (count >= allCounts) return { count, severity: worst };
     return { count, severity: count > reclaimedCounts ? "reclaimed" : "none" };
   }
-  // It cools down step by step, and not from the top.
+  // The count decreases by one for each sample, starting from at most reclaimedCounts.
   return { count: Math.min(Math.max(0, before - 1), reclaimedCounts), severity: "none" };
 }

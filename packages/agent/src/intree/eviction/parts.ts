@@ -4,32 +4,32 @@ import type { HostReadings, Reading } from "../../host/index.ts";
 import type { PodDisks, PodMemories } from "../../pod-usage/index.ts";
 import type { InTreeEvictionMetrics } from "./missing-readings.ts";
 
-/** What all in-tree eviction plugins are made of. */
+/** Readings and clients used by in-tree eviction plugins. */
 export interface EvictionPluginParts {
   readings: HostReadings;
   memories: PodMemories;
   disks: Pick<PodDisks, "all">;
-  /** Where the runtime keeps writable layers. Rejects with why that is not known. */
+  /** Path of the filesystem of writable layers. Rejects if it is unknown. */
   rootfsPath: (signal: AbortSignal) => Promise<string>;
-  /** All pods of this node, candidates or not; undefined: the candidates of the round stand for all. */
+  /** All pods of this node, including those that cannot be evicted; undefined: only the round's candidates. */
   nodePods?: () => readonly ObservedPod[];
-  /** What the CustomNodeResource of this node says is allocatable. */
+  /** Allocatable resources in this node's CustomNodeResource. */
   allocatable: ResourceListReader;
-  /** How dear a pod is; undefined: not known. Default: of no pod. */
+  /** Eviction score of a pod, lower first; undefined if unknown. Default: unknown for all pods. */
   scoreOf?: (pod: ObservedPod) => number | undefined;
-  /** From one regular round to the next, milliseconds. */
+  /** Period of regular rounds, milliseconds. */
   roundPeriodMs: () => number;
   clock: Clock;
   log: Logger;
   metrics: InTreeEvictionMetrics;
 }
 
-/** A way to a resource list, such as a CustomNodeResource's allocatable, with the time of its reading. */
+/** Reads a resource list, such as a CustomNodeResource's allocatable, with the time of the reading. */
 export type ResourceListReader = (
   signal: AbortSignal,
 ) => Reading<Record<string, string>> | Promise<Reading<Record<string, string>>>;
 
-/** Pods that have neither ended nor been told to end: as katalyst counts who is active. */
+/** Pods that are neither completed nor terminating: katalyst-core native.PodIsActive. */
 export function activePods(pods: readonly ObservedPod[]): ObservedPod[] {
   return pods.filter(
     ({ pod }) => pod.phase !== "Succeeded" && pod.phase !== "Failed" && pod.deletionTimestamp === null,

@@ -2,11 +2,11 @@ import { type EvictPodsAnswer, noPods, type ObservedPod } from "../../eviction/i
 import type { InTreeAnswers, InTreePlugin } from "./in-tree-plugin.ts";
 import { victimOrder } from "./victim-order.ts";
 
-/** When a pod has too many processes. */
+/** Threshold for the number of processes of a pod. */
 export interface PidOveruseSettings {
-  /** Pods with more processes and threads are named; 0: none. */
+  /** Number of processes and threads above which a pod is selected; 0: never. */
   threshold: number;
-  /** Seconds; null is each pod's own. */
+  /** Seconds; null for the grace period of the pod spec. */
   gracePeriodSeconds: number | null;
 }
 
@@ -16,8 +16,8 @@ export const defaultPidOveruseSettings: Readonly<PidOveruseSettings> = {
 };
 
 /**
- * Names, as forced, the pods that have more processes and threads than they may: process numbers are one space for the
- * whole machine. After katalyst's plugin/cpu/pid_overuse.go. No pod is named before a threshold is set.
+ * Selects, as hard evictions, pods with more processes and threads than the threshold, since PIDs are shared by the whole
+ * machine. After katalyst-core plugin/cpu/pid_overuse.go. Inactive until a threshold is set.
  */
 export const pidOveruse: InTreePlugin<PidOveruseSettings> = {
   name: "pid-overuse-eviction-plugin",
@@ -34,7 +34,7 @@ export const pidOveruse: InTreePlugin<PidOveruseSettings> = {
       return {
         pods: victimOrder(over, (pod) => [pidsOf(pod)]).map((observed) => ({
           pod: observed.pod,
-          reason: `it has ${pidsOf(observed)} processes and threads, more than ${threshold}`,
+          reason: `${pidsOf(observed)} processes and threads > threshold ${threshold}`,
           force: true,
           gracePeriodSeconds,
         })),

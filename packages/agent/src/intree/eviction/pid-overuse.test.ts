@@ -29,7 +29,7 @@ it.each([
 it("names as forced, with the figures", async () => {
   expect((await namedAbove(1_000))[0]).toEqual({
     pod: pods[2]!.pod,
-    reason: "it has 5000 processes and threads, more than 1000",
+    reason: "5000 processes and threads > threshold 1000",
     force: true,
     gracePeriodSeconds: null,
   });

@@ -22,10 +22,13 @@ import {
 } from "./reclaimed-resources.ts";
 import { isReclaimed } from "./severity.ts";
 
-// What was allocatable longer ago is no ground to evict anybody, milliseconds.
-const LONGEST_AGE_MS = 5 * 60_000;
+// Maximum age of the allocatable resources on which evictions are based.
+const MAX_AGE_MS = 5 * 60_000;
 
-/** Evicts reclaimed pods when together they ask for more than was lent to them. */
+/**
+ * Evicts reclaimed pods if their total requests exceed what is allocatable to them. After katalyst-core
+ * pkg/agent/evictionmanager/plugin/resource.
+ */
 export const reclaimedResourcePressure: InTreePlugin<ReclaimedResourceSettings> = {
   name: "reclaimed-resource-pressure-eviction-plugin",
   defaults: defaultReclaimedResourceSettings,
@@ -48,7 +51,7 @@ class ReclaimedResourcePressure implements InTreeAnswers {
     const reclaimed = activePods(parts.nodePods?.() ?? pods).filter(isReclaimed);
     if (reclaimed.length === 0) return notMet;
     const reading = await parts.allocatable(signal);
-    const fresh = freshReading(reading, parts.clock.monotonic(), LONGEST_AGE_MS);
+    const fresh = freshReading(reading, parts.clock.monotonic(), MAX_AGE_MS);
     const allocatable = missing.valueOf("allocatable", fresh);
     if (!allocatable) return notMet;
     const requested = reclaimed.map((pod) => this.#requestsOf(pod)).reduce(sum);
@@ -72,7 +75,7 @@ class ReclaimedResourcePressure implements InTreeAnswers {
     const scored = pods
       .filter(isReclaimed)
       .map((pod) => this.#scored(pod, scope))
-      // The end of a pod that asks for none of it helps nobody.
+      // Evicting a pod that requests none of the resource would not help.
       .filter(({ requested }) => requested > 0);
     const ranked = rankByScore(scored);
     const victims =

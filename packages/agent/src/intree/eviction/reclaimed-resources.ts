@@ -1,17 +1,17 @@
 import type { ObservedPod } from "../../eviction/index.ts";
 import { type Amounts, unitsOf } from "../../pod-usage/index.ts";
 
-/** When reclaimed pods ask for more than there is to lend, and how they go then. */
+/** Thresholds for the requests of reclaimed pods, and their eviction. */
 export interface ReclaimedResourceSettings {
-  /** By resource: requests above so many times what is allocatable are hard pressure; over 0. Others are not looked at. */
+  /** Ratio of requests to allocatable above which there is hard pressure, by resource; over 0. Others are not checked. */
   thresholds: Readonly<Record<string, number>>;
-  /** The same for soft pressure; below the hard one to be of use. */
+  /** The same for soft pressure; only useful below the hard threshold. */
   softThresholds: Readonly<Record<string, number>>;
-  /** Pressure counts once it has lasted so long, seconds, 0 or more. */
+  /** How long a threshold must be exceeded before there is pressure, seconds, 0 or more. */
   toleranceSeconds: number;
-  /** Seconds, 1 or more; null is each pod's own. */
+  /** Seconds, 1 or more; null for the grace period of the pod spec. */
   gracePeriodSeconds: number | null;
-  /** Resources for which an allocatable of 0 means that nothing is known rather than that nothing is left. */
+  /** Resources for which an allocatable quantity of 0 means unknown. */
   skipZeroResources: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export const defaultReclaimedResourceSettings: Readonly<ReclaimedResourceSetting
   skipZeroResources: [],
 };
 
-/** A threshold that is crossed, in units of the resource. */
+/** An exceeded threshold, in units of the resource. */
 export interface CrossedThreshold {
   metType: "hard" | "soft";
   resource: string;
@@ -35,8 +35,8 @@ export interface CrossedThreshold {
 }
 
 /**
- * The threshold to act on: a hard one before any soft one, whatever the order of resources, and of several the one
- * that is crossed by the largest factor. (katalyst takes the first that a map happens to give.)
+ * The exceeded threshold to act on: a hard one before any soft one, regardless of the order of resources; of several, the
+ * one exceeded by the largest factor. (katalyst uses the first in map iteration order.)
  */
 export function crossedThreshold(
   requested: Amounts,
@@ -61,13 +61,13 @@ export function crossedThreshold(
   return crossed.sort(byFactor)[0];
 }
 
-/** A reclaimed pod with what it asks for of the resource in question, and its score where somebody gives it one. */
+/** A reclaimed pod with its request for the resource and its score, if it has one. */
 export interface ScoredPod extends ObservedPod {
   requested: number;
   score: number | undefined;
 }
 
-/** The order in which pods go: the lowest score first, those without one last; then the largest request; then by UID. */
+/** Sorts pods in eviction order: lowest score first, pods without a score last; then largest request; then UID. */
 export function rankByScore(pods: readonly ScoredPod[]): ScoredPod[] {
   const scoreOf = ({ score }: ScoredPod) => score ?? Number.MAX_VALUE;
   return [...pods].sort(
@@ -75,7 +75,7 @@ export function rankByScore(pods: readonly ScoredPod[]): ScoredPod[] {
   );
 }
 
-/** So many of the ranked pods as bring the requests down to the threshold; one at least. */
+/** The first ranked pods whose eviction brings the requests down to the threshold; at least one. */
 export function enoughFor(ranked: readonly ScoredPod[], requested: number, threshold: number): ScoredPod[] {
   const enough: ScoredPod[] = [];
   let left = requested;

@@ -1,22 +1,22 @@
 import type { EvictionPluginParts } from "./parts.ts";
 
-// Rounds are some milliseconds late, or early after one that was.
+// Tolerance for rounds that start slightly late or early.
 const REGULAR_SHARE = 0.8;
 
 /**
- * Tells regular rounds from rounds out of turn, for a plugin that counts samples or keeps a history of them: these
- * stand for time, so only one sample for each period of rounds may be added.
+ * Distinguishes regular rounds from rounds out of turn, for plugins that count samples: sample counts represent time, so
+ * only one sample for each round period may be counted.
  */
 export class RegularRounds {
   readonly #parts: Pick<EvictionPluginParts, "clock" | "roundPeriodMs">;
-  /** Monotonic: when a sample was added last. */
+  /** Monotonic time of the last counted sample. */
   #addedAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: Pick<EvictionPluginParts, "clock" | "roundPeriodMs">) {
     this.#parts = parts;
   }
 
-  /** Whether a sample of this round is to be added. Where it is, the next one is a period later. */
+  /** Whether to count a sample of this round. If true, the next one is counted a period later. */
   take(): boolean {
     const { clock, roundPeriodMs } = this.#parts;
     const now = clock.monotonic();

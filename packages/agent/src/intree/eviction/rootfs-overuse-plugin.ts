@@ -2,17 +2,17 @@ import { type EvictPodsAnswer, noPods, type ObservedPod } from "../../eviction/i
 import type { InTreeAnswers, InTreePlugin } from "./in-tree-plugin.ts";
 import { victimOrder } from "./victim-order.ts";
 
-/** When a pod has too much in its writable layers. */
+/** Thresholds for the use of a pod's writable layers. */
 export interface RootfsOveruseSettings {
-  /** Shared pods with more are named, bytes; 0: none. */
+  /** Bytes above which a shared pod is selected; 0: never. */
   sharedThresholdBytes: number;
   /** The same for reclaimed pods. */
   reclaimedThresholdBytes: number;
-  /** Only shared pods of these namespaces are looked at; of all where there are none. */
+  /** Namespaces whose shared pods are checked; empty: all. */
   sharedNamespaces: readonly string[];
-  /** Pods named in one round, 1 or more. */
+  /** Maximum number of pods selected in one round, 1 or more. */
   mostPods: number;
-  /** Seconds; null is each pod's own. */
+  /** Seconds; null for the grace period of the pod spec. */
   gracePeriodSeconds: number | null;
 }
 
@@ -25,8 +25,8 @@ export const defaultRootfsOveruseSettings: Readonly<RootfsOveruseSettings> = {
 };
 
 /**
- * Names, as soft, the shared and reclaimed pods that have more in their writable layers than they may, whether the disk
- * is short or not. After katalyst's plugin/rootfs/rootfs_overuse.go. No pod is named before a threshold is set.
+ * Selects, as soft evictions, shared and reclaimed pods whose writable layers exceed a threshold, whether or not there is
+ * disk pressure. After katalyst-core plugin/rootfs/rootfs_overuse.go. Inactive until a threshold is set.
  */
 export const rootfsOveruse: InTreePlugin<RootfsOveruseSettings> = {
   name: "rootfs-overuse-eviction-plugin",
@@ -45,7 +45,7 @@ export const rootfsOveruse: InTreePlugin<RootfsOveruseSettings> = {
       return {
         pods: named.map((observed) => ({
           pod: observed.pod,
-          reason: `its writable layers have ${usedBy(observed)} bytes, above ${thresholdOf(observed, current)}`,
+          reason: `writable layers use ${usedBy(observed)} bytes > threshold ${thresholdOf(observed, current)}`,
           force: false,
           gracePeriodSeconds: current.gracePeriodSeconds,
         })),
@@ -55,7 +55,7 @@ export const rootfsOveruse: InTreePlugin<RootfsOveruseSettings> = {
   }),
 };
 
-// 0: the pod is not looked at.
+// 0: the pod is not checked.
 function thresholdOf({ pod }: ObservedPod, settings: RootfsOveruseSettings): number {
   const { sharedThresholdBytes, reclaimedThresholdBytes, sharedNamespaces } = settings;
   if (pod.qosLevel === "reclaimed_cores") return reclaimedThresholdBytes;

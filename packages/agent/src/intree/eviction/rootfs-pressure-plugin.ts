@@ -13,19 +13,19 @@ import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree
 import { isReclaimed } from "./severity.ts";
 import { victimOrder } from "./victim-order.ts";
 
-/** When the file system of writable layers is short, and which pods are evicted then. */
+/** Thresholds for the filesystem of writable layers, and the selection of pods. */
 export interface RootfsPressureSettings {
-  /** Less of the file system available is pressure, percent; 0: space is not looked at. */
+  /** Available space below which there is pressure, percent; 0: not checked. */
   minimumFreePercent: number;
-  /** Fewer inodes free is pressure, percent; 0: inodes are not looked at. */
+  /** Free inodes below which there is pressure, percent; 0: not checked. */
   minimumInodesFreePercent: number;
-  /** A smaller file system is left alone, bytes: on a small one a percentage is little. */
+  /** Smaller filesystems are not checked, bytes, since a percentage of them is little. */
   minimumCapacityBytes: number;
-  /** A pod with less in its writable layers is not evicted for space, bytes. */
+  /** Pods that use less in their writable layers are not evicted for space, bytes. */
   podMinimumUsedBytes: number;
-  /** A pod with fewer inodes is not evicted for inodes. */
+  /** Pods that use fewer inodes are not evicted for inodes. */
   podMinimumInodes: number;
-  /** Seconds; null is each pod's own. */
+  /** Seconds; null for the grace period of the pod spec. */
   gracePeriodSeconds: number | null;
 }
 
@@ -38,14 +38,17 @@ export const defaultRootfsPressureSettings: Readonly<RootfsPressureSettings> = {
   gracePeriodSeconds: null,
 };
 
-/** What of the file system is short, in bytes or inodes. */
+/** A shortage of space (bytes) or inodes. */
 export interface RootfsShortage {
   of: "space" | "inodes";
   observed: number;
   threshold: number;
 }
 
-/** Space before inodes; undefined where neither is short. A file system that creates inodes as needed is never short of them. */
+/**
+ * The shortage to act on, space before inodes; undefined if there is none. A filesystem that allocates inodes dynamically
+ * never has a shortage of them.
+ */
 export function rootfsShortage(
   { sizeBytes, availableBytes, inodes, inodesFree }: FilesystemState,
   settings: RootfsPressureSettings,
@@ -58,8 +61,8 @@ export function rootfsShortage(
 }
 
 /**
- * Evicts pods with large writable layers when the file system that holds these is short: reclaimed pods first, then
- * those that have most. After katalyst's plugin/rootfs/rootfs_pressure.go; without figures of pods no pod is named.
+ * Evicts pods with large writable layers under pressure of their filesystem: reclaimed pods first, then by usage. After
+ * katalyst-core plugin/rootfs/rootfs_pressure.go; unlike there, pods with unknown usage are not selected.
  */
 export const rootfsPressure: InTreePlugin<RootfsPressureSettings> = {
   name: "rootfs-pressure-eviction-plugin",
@@ -106,7 +109,7 @@ class RootfsPressure implements InTreeAnswers {
     if (!disks) return noTopPods;
     const usedBy = ({ pod }: ObservedPod) => usedOf(disks.get(pod.uid), isOfSpace);
     const minimum = isOfSpace ? podMinimumUsedBytes : podMinimumInodes;
-    // A pod that has nothing there helps nothing by its end.
+    // Evicting a pod that uses nothing there would not help.
     const helpful = pods.filter((pod) => (usedBy(pod) ?? 0) >= Math.max(minimum, 1));
     const ranked = victimOrder(helpful, (pod) => [isReclaimed(pod) ? 1 : 0, usedBy(pod)]);
     return { pods: ranked.slice(0, topN).map(({ pod }) => pod), gracePeriodSeconds };

@@ -129,7 +129,7 @@ describe("rootfs overuse", () => {
   it("names as soft, with the figures", async () => {
     expect(await namedBy({ sharedThresholdBytes: Gi, gracePeriodSeconds: 20 })).toMatchObject([
       {
-        reason: "its writable layers have 9663676416 bytes, above 1073741824",
+        reason: "writable layers use 9663676416 bytes > threshold 1073741824",
         force: false,
         gracePeriodSeconds: 20,
       },

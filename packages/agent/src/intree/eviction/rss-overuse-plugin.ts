@@ -12,9 +12,9 @@ import {
 } from "./rss-overuse.ts";
 
 /**
- * Names, as soft, the shared and reclaimed pods that hold more anonymous memory than they asked for, so that enough is
- * left for page cache. One of which a container has no memory request is left alone. A pod that uses more than it
- * requested may be a good one: the plugin is off unless named.
+ * Selects, as soft evictions, shared and reclaimed pods whose RSS exceeds their memory requests, so that enough memory is
+ * left for page cache. Pods with a container without a memory request are skipped. After katalyst-core
+ * plugin/memory/rss_overuse.go. Using more than requested may be legitimate, so the plugin is disabled by default.
  */
 export const rssOveruse: InTreePlugin<RssOveruseSettings> = {
   name: "rss-overuse-eviction-plugin",

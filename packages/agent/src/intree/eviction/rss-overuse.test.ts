@@ -58,7 +58,7 @@ describe("the plugin", () => {
           pod: { uid: "p" },
           force: false,
           gracePeriodSeconds: null,
-          reason: "its RSS of 1200Mi is 1.17 times its memory requests of 1024Mi, above 1.05",
+          reason: "RSS of 1200Mi is 1.17 times the memory requests of 1024Mi > threshold 1.05",
         },
       ],
       condition: null,

@@ -1,42 +1,42 @@
-/** When a pod holds too much anonymous memory for what it asked for. */
+/** Thresholds for a pod's RSS relative to its memory requests. */
 export interface RssOveruseSettings {
-  /** A pod whose RSS is above so many times its memory requests is named; over 0. Pods may say otherwise by annotation. */
+  /** Ratio of RSS to memory requests above which a pod is selected; over 0. A pod's annotation overrides it. */
   rateThreshold: number;
-  /** Only pods with all of these labels are looked at; all pods where there are none. */
+  /** Only pods with all of these labels are checked; empty: all pods. */
   labels: Readonly<Record<string, string>>;
 }
 
 export const defaultRssOveruseSettings: Readonly<RssOveruseSettings> = { rateThreshold: 1.05, labels: {} };
 
-/** katalyst's annotation for wishes about memory, JSON. */
+/** katalyst's annotation for memory settings of a pod, JSON. */
 export const MEMORY_ENHANCEMENT = "katalyst.kubewharf.io/memory_enhancement";
 const OVERUSE_KEY = "rss_overuse_threshold";
-// Annotations are their author's: one that is longer is not read.
-const LONGEST_ANNOTATION = 4096;
+// Longer annotations are not parsed.
+const MAX_ANNOTATION_LENGTH = 4096;
 
 /**
- * The rate that a pod states for itself, in {"rss_overuse_threshold":"0.8"}. `invalid` where it states one that makes
- * no sense: such a pod is left alone, its author wanted something else than the default.
+ * The ratio in a pod's annotation, {"rss_overuse_threshold":"0.8"}. `invalid` if it is malformed: such a pod is skipped,
+ * since its author did not intend the default.
  */
 export function statedRate(annotation: string | undefined): number | undefined | "invalid" {
   if (annotation === undefined) return undefined;
-  if (annotation.length > LONGEST_ANNOTATION) return "invalid";
-  let wishes: unknown;
+  if (annotation.length > MAX_ANNOTATION_LENGTH) return "invalid";
+  let settings: unknown;
   try {
-    wishes = JSON.parse(annotation);
+    settings = JSON.parse(annotation);
   } catch {
     return "invalid";
   }
-  if (typeof wishes !== "object" || wishes === null) return "invalid";
-  const stated = (wishes as Record<string, unknown>)[OVERUSE_KEY];
+  if (typeof settings !== "object" || settings === null) return "invalid";
+  const stated = (settings as Record<string, unknown>)[OVERUSE_KEY];
   if (stated === undefined) return undefined;
-  // No "150%" and no "": a number, or its text.
+  // A number or its string; not "150%" and not "".
   const isText = typeof stated === "string" && /^\d{1,9}(?:\.\d{1,9})?$/.test(stated);
   const rate = isText ? Number(stated) : stated;
   return typeof rate === "number" && Number.isFinite(rate) && rate > 0 ? rate : "invalid";
 }
 
-/** Why a pod should go for its RSS; undefined where it need not, or where a figure is not known. */
+/** The reason to evict a pod for its RSS; undefined if the threshold is not exceeded or a value is unknown. */
 export function overuseReason(
   rssBytes: number | undefined,
   requestBytes: number | undefined,
@@ -45,10 +45,10 @@ export function overuseReason(
   if (rssBytes === undefined || requestBytes === undefined || !(rssBytes > rate * requestBytes))
     return undefined;
   const times = (rssBytes / requestBytes).toFixed(2);
-  return `its RSS of ${mebibytes(rssBytes)} is ${times} times its memory requests of ${mebibytes(requestBytes)}, above ${rate}`;
+  return `RSS of ${mebibytes(rssBytes)} is ${times} times the memory requests of ${mebibytes(requestBytes)} > threshold ${rate}`;
 }
 
-/** Whether a pod has all the labels. */
+/** Whether a pod has all labels. */
 export function hasLabels(
   labels: Readonly<Record<string, string>>,
   wanted: Readonly<Record<string, string>>,

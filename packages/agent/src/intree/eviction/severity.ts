@@ -1,6 +1,6 @@
 import type { ObservedPod } from "../../eviction/index.ts";
 
-/** Whose memory is taken: nobody's, that of reclaimed pods, which were lent what others left over, or anybody's. */
+/** Which pods are candidates: none, reclaimed pods, or all. */
 export type Severity = "none" | "reclaimed" | "all";
 
 const order: Readonly<Record<Severity, number>> = { none: 0, reclaimed: 1, all: 2 };
@@ -9,8 +9,8 @@ export function worseOf(a: Severity, b: Severity): Severity {
   return order[a] >= order[b] ? a : b;
 }
 
-/** The pods that may have to go. */
-export function podsAtRisk(pods: readonly ObservedPod[], severity: Severity): readonly ObservedPod[] {
+/** The candidate pods for a severity. */
+export function candidatesFor(pods: readonly ObservedPod[], severity: Severity): readonly ObservedPod[] {
   if (severity === "none") return [];
   return severity === "all" ? pods : pods.filter(isReclaimed);
 }
@@ -19,11 +19,11 @@ export function isReclaimed({ pod }: ObservedPod): boolean {
   return pod.qosLevel === "reclaimed_cores";
 }
 
-/** Grace periods of victims of memory pressure, seconds; null is each pod's own. */
+/** Grace periods of victims of memory pressure, seconds; null for the grace period of the pod spec. */
 export interface MemoryGrace {
-  /** Of anybody, once all pods are at risk. */
+  /** Used while all pods are candidates. */
   gracePeriodSeconds: number | null;
-  /** While only reclaimed pods are at risk. */
+  /** Used while only reclaimed pods are candidates. */
   reclaimedGracePeriodSeconds: number | null;
 }
 

@@ -13,15 +13,15 @@ import {
   CpuHistory,
   type CpuVerdict,
   defaultSystemCpuSettings,
-  judgeCpu,
+  evaluateCpu,
   type SystemCpuSettings,
 } from "./system-cpu.ts";
 import { VictimCooldown } from "./victim-cooldown.ts";
 import { victimOrder } from "./victim-order.ts";
 
 /**
- * Evicts for the CPUs of the whole machine: most looks of the last rounds found them too busy, or too many tasks waiting.
- * After katalyst's plugin/cpu/system_pressure.go. Pods with CPUs of their own (dedicated_cores) are left alone.
+ * Evicts pods under CPU pressure of the whole machine: most of the last samples exceeded the threshold for CPU usage or
+ * load. After katalyst-core plugin/cpu/system_pressure.go. Pods with exclusive CPUs (dedicated_cores) are not evicted.
  */
 export const systemCpuPressure: InTreePlugin<SystemCpuSettings> = {
   name: "system-cpu-pressure-eviction-plugin",
@@ -45,12 +45,12 @@ class SystemCpuPressure implements InTreeAnswers {
 
   async thresholdMet(_pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer> {
     if (this.#rounds.take()) await this.#look(signal);
-    const verdict = judgeCpu(this.#history, this.#context.settings());
+    const verdict = evaluateCpu(this.#history, this.#context.settings());
     this.#verdict = verdict;
     if (!verdict) return notMet;
     return {
       ...notMet,
-      // Soft pressure keeps new pods away, and evicts none.
+      // Soft pressure sets the condition and evicts no pod.
       metType: verdict.isHard ? "hard" : "none",
       scope: verdict.scope,
       thresholdValue: verdict.threshold,
@@ -87,10 +87,10 @@ class SystemCpuPressure implements InTreeAnswers {
     const [cpu, load] = await Promise.all([
       parts.readings.cpu(signal),
       parts.readings.loadAverage(signal),
-      // The CPUs of pods are those between two looks.
+      // CPU usage of pods is the difference between two readings.
       parts.readings.podActivity(signal),
     ]);
-    // The first reading has no use of CPUs yet: nothing is wrong.
+    // The first reading has no CPU usage yet, which is not an error.
     const use = cpu.state === "missing" ? undefined : missing.valueOf("cpu", cpu);
     const tasks = missing.valueOf("loadAverage", load);
     if (!use || tasks === undefined) return;
@@ -98,5 +98,5 @@ class SystemCpuPressure implements InTreeAnswers {
   }
 }
 
-// BestEffort pods first.
+// BestEffort pods are evicted first.
 const qosClassOrder = { BestEffort: 2, Burstable: 1, Guaranteed: 0 } as const;

@@ -3,21 +3,21 @@ import { expect, it } from "vitest";
 import { inTreeSource } from "./in-tree-plugin.ts";
 import {
   CpuHistory,
-  type CpuLook,
+  type CpuSample,
   defaultSystemCpuSettings as defaults,
-  judgeCpu,
+  evaluateCpu,
   type SystemCpuSettings,
 } from "./system-cpu.ts";
 import { systemCpuPressure } from "./system-cpu-plugin.ts";
 import { never, TestMachine, testPod, topQuestion } from "./testing/parts.ts";
 
-function judge(looks: readonly CpuLook[], settings: Partial<SystemCpuSettings> = {}) {
+function judge(looks: readonly CpuSample[], settings: Partial<SystemCpuSettings> = {}) {
   const all = { ...defaults, ...settings };
   const history = new CpuHistory();
   for (const look of looks) history.add(look, all.looks);
-  return judgeCpu(history, all);
+  return evaluateCpu(history, all);
 }
-const times = (count: number, usage: number, load: number) => Array<CpuLook>(count).fill({ usage, load });
+const times = (count: number, usage: number, load: number) => Array<CpuSample>(count).fill({ usage, load });
 
 it.each([
   ["busy CPUs", times(8, 0.9, 0), {}, { scope: "usage", isHard: true, observed: 0.9, threshold: 0.8 }],
@@ -38,7 +38,7 @@ it.each([
     { loadUpper: 0, loadLower: 0, usageUpper: 0, usageLower: 0 },
     undefined,
   ],
-] as [string, CpuLook[], Partial<SystemCpuSettings>, unknown][])("%s", (_, looks, settings, verdict) => {
+] as [string, CpuSample[], Partial<SystemCpuSettings>, unknown][])("%s", (_, looks, settings, verdict) => {
   expect(judge(looks, settings)).toEqual(verdict);
 });
 

@@ -1,20 +1,20 @@
-/** When the CPUs of the machine are short, and how pods are evicted then. */
+/** Thresholds of CPU pressure, and the eviction of pods. */
 export interface SystemCpuSettings {
-  /** Runnable tasks for each CPU (load average of a minute) above which a look counts as hard; 0: not looked at. */
+  /** One-minute load average per CPU above which a sample counts as hard pressure; 0: not checked. */
   loadUpper: number;
   /** The same for soft pressure. */
   loadLower: number;
-  /** Use of all CPUs, 0 to 1, above which a look counts as hard; 0: not looked at. */
+  /** Usage of all CPUs, 0 to 1, above which a sample counts as hard pressure; 0: not checked. */
   usageUpper: number;
   /** The same for soft pressure. */
   usageLower: number;
-  /** Looks that are kept, one each round; 1 or more. */
+  /** Number of most recent samples considered, one for each round; 1 or more. */
   looks: number;
-  /** The share of all these looks that must be above, over 0 to 1. */
+  /** Share of these samples that must exceed the threshold, over 0 to 1. */
   metShare: number;
-  /** After a pod was named, none is for so long, milliseconds. */
+  /** How long no further pod is selected after one was, milliseconds. */
   cooldownMs: number;
-  /** Seconds; null is each pod's own. */
+  /** Seconds; null for the grace period of the pod spec. */
   gracePeriodSeconds: number | null;
 }
 
@@ -29,32 +29,32 @@ export const defaultSystemCpuSettings: Readonly<SystemCpuSettings> = {
   gracePeriodSeconds: null,
 };
 
-/** One look: use of all CPUs from 0 to 1, and runnable tasks for each CPU. */
-export interface CpuLook {
+/** One sample: usage of all CPUs from 0 to 1, and load average per CPU. */
+export interface CpuSample {
   usage: number;
   load: number;
 }
 
-/** The last looks. */
+/** The most recent samples. */
 export class CpuHistory {
-  #looks: CpuLook[] = [];
+  #looks: CpuSample[] = [];
 
-  /** @param most how many are kept */
-  add(look: CpuLook, most: number): void {
+  /** @param most number of samples to keep */
+  add(look: CpuSample, most: number): void {
     this.#looks = [...this.#looks, look].slice(-most);
   }
 
-  /** How many looks were above a bound. */
-  countAbove(figure: keyof CpuLook, bound: number): number {
+  /** Number of samples above a threshold. */
+  countAbove(figure: keyof CpuSample, bound: number): number {
     return this.#looks.filter((look) => look[figure] > bound).length;
   }
 
-  get last(): CpuLook | undefined {
+  get last(): CpuSample | undefined {
     return this.#looks.at(-1);
   }
 }
 
-/** Pressure, with the last figure and the bound that it is compared with. */
+/** Pressure, with the last value and the threshold it exceeds. */
 export interface CpuVerdict {
   scope: "load" | "usage";
   isHard: boolean;
@@ -62,8 +62,8 @@ export interface CpuVerdict {
   threshold: number;
 }
 
-/** Hard before soft, load before usage. Looks that are still to come count as not above: a start begins calm. */
-export function judgeCpu(history: CpuHistory, settings: SystemCpuSettings): CpuVerdict | undefined {
+/** Evaluates the samples: hard before soft, load before usage. Missing samples after the start count as not exceeding. */
+export function evaluateCpu(history: CpuHistory, settings: SystemCpuSettings): CpuVerdict | undefined {
   const { loadUpper, loadLower, usageUpper, usageLower, looks, metShare } = settings;
   const bounds = [
     { scope: "load", isHard: true, threshold: loadUpper },

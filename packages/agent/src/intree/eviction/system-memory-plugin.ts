@@ -10,7 +10,7 @@ import { type HostSample, mapReading, readingValue } from "../../host/index.ts";
 import { bytesOnNode, measurePods, shortestNode, usingAtLeast } from "./candidates.ts";
 import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
 import { activePods } from "./parts.ts";
-import { graceFor, podsAtRisk, worseOf } from "./severity.ts";
+import { candidatesFor, graceFor, worseOf } from "./severity.ts";
 import {
   defaultSystemMemorySettings,
   judgeFreeMemory,
@@ -25,7 +25,10 @@ import { rankVictims } from "./victim-ranking.ts";
 
 const SCOPE = "SystemMemory";
 
-/** Evicts for the memory of the whole machine: too little is free, or the workload stands still for want of it. */
+/**
+ * Evicts pods under memory pressure of the whole machine: too little free memory, or PSI stalls of the workload. After
+ * katalyst-core pkg/agent/evictionmanager/plugin/memory/system_pressure.go.
+ */
 export const systemMemoryPressure: InTreePlugin<SystemMemorySettings> = {
   name: "system-memory-pressure-eviction-plugin",
   defaults: defaultSystemMemorySettings,
@@ -55,8 +58,8 @@ class SystemMemoryPressure implements InTreeAnswers {
     if (!verdict || verdict.severity === "none") return notMet;
     return {
       ...notMet,
-      // Pressure that no pod can relieve keeps its condition; as a threshold it would be recorded each round.
-      metType: podsAtRisk(pods, verdict.severity).length > 0 ? "hard" : "none",
+      // Pressure without candidate pods only keeps its condition; a met threshold would be recorded in each round.
+      metType: candidatesFor(pods, verdict.severity).length > 0 ? "hard" : "none",
       scope: SCOPE,
       thresholdValue: verdict.threshold,
       observedValue: verdict.observed,
@@ -70,7 +73,7 @@ class SystemMemoryPressure implements InTreeAnswers {
     const { clock } = this.#context.parts;
     const settings = this.#context.settings();
     const memory = sample.memory();
-    // The machine stalls at least as much as the workload on it, so without this much there is no need to look.
+    // The machine stalls at least as much as its workload, so below this the workload need not be checked.
     const stalls = sample.pressure("memory")?.some.avg10 ?? 0;
     const pressedMs = this.#pressedSince === undefined ? 0 : clock.monotonic() - this.#pressedSince;
     const crossed: string[] = [];
@@ -90,7 +93,7 @@ class SystemMemoryPressure implements InTreeAnswers {
     const { memories, readings } = parts;
     const settings = this.#context.settings();
     const severity = this.#verdict?.severity ?? "none";
-    const atRisk = podsAtRisk(pods, severity);
+    const atRisk = candidatesFor(pods, severity);
     if (atRisk.length === 0 || this.#cooldown.holds(settings.cooldownMs)) return noTopPods;
 
     const known = missing.valueOf("podMemory", await memories.of(atRisk, signal));
@@ -100,7 +103,7 @@ class SystemMemoryPressure implements InTreeAnswers {
     const measured = measurePods(
       atRisk,
       known,
-      // A runtime does not tell nodes apart; the machine's memory is what is short.
+      // Runtimes do not report usage by NUMA node; the whole machine is under pressure.
       (memory) => bytesOnNode(memory, node, nodes) ?? (memory.nodeBytes ? undefined : memory.usageBytes),
     );
     const ranked = rankVictims(usingAtLeast(measured, node, settings.victimMinimumShare), settings.ranking);
@@ -121,7 +124,7 @@ class SystemMemoryPressure implements InTreeAnswers {
     const { since, ...stalled } = judgePressure(this.#pressedSince, pressure, now, settings);
     this.#pressedSince = since;
     this.#detectedAt = now;
-    // The figures shown are those that led to the worse of the two.
+    // The reported values are those of the more severe verdict.
     const severity = worseOf(stalled.severity, free?.severity ?? "none");
     this.#verdict = { ...(free && free.severity === severity ? free : stalled), severity };
   }
@@ -139,10 +142,10 @@ class SystemMemoryPressure implements InTreeAnswers {
         ? mapReading(
             reading,
             ({ groupPressure }) => groupPressure.get("burstable"),
-            "the kubelet's group of burstable pods has no pressure",
+            "the kubelet's cgroup for burstable pods has no pressure stall information",
           )
         : await readings.cgroupPressure(workloadCgroup, signal);
-    // Not counted as missing: kernels without PSI and cgroup v1 have none for good.
+    // Not counted as missing, since kernels without PSI and cgroup v1 never have it.
     if (!state || workload.state !== "read") return undefined;
     const stalls = activePods(nodePods?.() ?? pods)
       .filter(({ pod }) => pod.qosLevel === "shared_cores" || pod.qosLevel === "dedicated_cores")

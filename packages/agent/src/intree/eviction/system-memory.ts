@@ -2,27 +2,27 @@ import type { MemoryState } from "../../host/index.ts";
 import type { MemoryGrace, Severity } from "./severity.ts";
 import type { RankingMetric } from "./victim-ranking.ts";
 
-/** When the machine as a whole is short of memory, and who goes then. */
+/** Thresholds of memory pressure of the whole machine, and the selection of pods. */
 export interface SystemMemorySettings extends MemoryGrace {
-  /** Free memory below this is pressure, as is less than the kernel's watermark scale asks for. Bytes, 0 or more. */
+  /** Free memory below which there is pressure, in addition to the kernel's watermark scale. Bytes, 0 or more. */
   freeMinimumBytes: number;
-  /** Stalls of the workload's cgroup from which on its pods are looked at: `some avg10`, percent, over 0 to 100. */
+  /** PSI (`some avg10`, percent, over 0 to 100) of the workload's cgroup from which on its pods are checked. */
   workloadPressurePercent: number;
-  /** A pod above this counts as pressed, percent, 0 to 100. */
+  /** PSI above which a pod counts as stalled, percent, 0 to 100. */
   podPressurePercent: number;
-  /** So many pressed pods it takes, 1 or more. */
+  /** Number of stalled pods required for pressure, 1 or more. */
   pressedPods: number;
-  /** The mean over all shared and dedicated pods from which on it is pressure, percent, over 0 to 100. */
+  /** Mean PSI of all shared and dedicated pods required for pressure, percent, over 0 to 100. */
   meanPressurePercent: number;
-  /** How long it has to last until reclaimed pods go, milliseconds; three times as long until others do. */
+  /** Duration of PSI pressure after which reclaimed pods are candidates, milliseconds; all pods after three times that. */
   pressureDurationMs: number;
-  /** The workload's cgroup below the mount, "/kubepods/burstable"; null is the kubelet's group of burstable pods. */
+  /** The workload's cgroup, "/kubepods/burstable"; null for the kubelet's cgroup for burstable pods. */
   workloadCgroup: string | null;
-  /** How often the machine is looked at, milliseconds. Rounds in between take the last look's word. */
+  /** Interval between samples under pressure, milliseconds. Rounds in between use the last verdict. */
   detectionPeriodMs: number;
-  /** After a pod was named, none is for so long, milliseconds: what it held is given back first. */
+  /** How long no further pod is selected after one was, milliseconds, so that its memory is freed first. */
   cooldownMs: number;
-  /** A victim uses at least this share of the memory of the NUMA node with the least free, 0 to 1. */
+  /** Minimum share of the memory of the NUMA node with the least free memory that a victim uses, 0 to 1. */
   victimMinimumShare: number;
   ranking: readonly RankingMetric[];
 }
@@ -43,7 +43,7 @@ export const defaultSystemMemorySettings: Readonly<SystemMemorySettings> = {
   reclaimedGracePeriodSeconds: 10,
 };
 
-/** How bad it is, and by which figures. */
+/** Severity, with the values it is based on. */
 export interface MemoryVerdict {
   severity: Severity;
   observed: number;
@@ -52,7 +52,7 @@ export interface MemoryVerdict {
   unit: "bytes" | "%";
 }
 
-/** Judges free memory against the configured minimum and, where it is told, the kernel's distance between watermarks. */
+/** Compares free memory with the configured minimum and, if known, with the kernel's watermark scale. */
 export function judgeFreeMemory(
   { freeBytes, totalBytes, watermarkScaleFactor = 0 }: MemoryState,
   { freeMinimumBytes }: Pick<SystemMemorySettings, "freeMinimumBytes">,
@@ -62,16 +62,16 @@ export function judgeFreeMemory(
   return { severity, observed: freeBytes, threshold, operator: "lessThan", unit: "bytes" };
 }
 
-/** `some avg10` of the workload and of each shared or dedicated pod that has a figure, percent. */
+/** PSI (`some avg10`, percent) of the workload and of each shared or dedicated pod that has a reading. */
 export interface WorkloadPressure {
   workload: number;
   pods: readonly number[];
 }
 
-/** Since when pods have been pressed without a break, monotonic milliseconds. */
+/** Start of uninterrupted PSI pressure, monotonic milliseconds. */
 export type PressedSince = number | undefined;
 
-/** Judges the workload's stalls. Any look that finds less, or finds nothing out, ends the pressure. */
+/** Evaluates the workload's PSI. A sample below the thresholds, or a failed one, ends the pressure. */
 export function judgePressure(
   since: PressedSince,
   pressure: WorkloadPressure | undefined,

@@ -2,8 +2,8 @@ import type { ObservedPod, PodReference } from "../../eviction/index.ts";
 import type { EvictionPluginParts } from "./parts.ts";
 
 /**
- * The cooldown of a plugin that has named pods. It holds only where one of them was evicted: where all are still on the
- * node and none is terminating, as where a disruption budget forbade it, the next pod gets its turn at once.
+ * The cooldown of a plugin that has selected pods. It applies only if one of them was evicted: if all are still on the
+ * node and none is terminating, for example because of a disruption budget, further pods can be selected immediately.
  */
 export class VictimCooldown {
   readonly #parts: Pick<EvictionPluginParts, "clock" | "nodePods">;
@@ -14,14 +14,14 @@ export class VictimCooldown {
     this.#parts = parts;
   }
 
-  /** To be called with the pods that a plugin names; none start no cooldown. */
+  /** Call with the pods that the plugin selected; an empty list starts no cooldown. */
   start(victims: readonly PodReference[]): void {
     if (victims.length === 0) return;
     this.#uids = new Set(victims.map(({ uid }) => uid));
     this.#namedAt = this.#parts.clock.monotonic();
   }
 
-  /** @param cooldownMs from the naming, milliseconds */
+  /** @param cooldownMs duration from the selection, milliseconds */
   holds(cooldownMs: number): boolean {
     const { clock, nodePods } = this.#parts;
     if (clock.monotonic() - this.#namedAt >= cooldownMs) return false;

@@ -1,8 +1,8 @@
 import type { ObservedPod } from "../../eviction/index.ts";
 
 /**
- * The pods in the order in which they are evicted: the greatest first figure first, among equals the greatest second
- * one, at last by UID. A pod of which a figure is not known is left out: no pod is evicted for what could not be read.
+ * Sorts pods in eviction order: by the first value descending, then by the second descending, and so on, finally by UID.
+ * Pods with an unknown value are excluded, so that no pod is evicted without a reading.
  */
 export function victimOrder<T extends ObservedPod>(
   pods: readonly T[],

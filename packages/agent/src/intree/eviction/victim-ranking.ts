@@ -3,12 +3,12 @@ import type { PodMemory } from "../../pod-usage/index.ts";
 import { victimOrder } from "./victim-order.ts";
 
 /**
- * What pods are ranked by: reclaimed QoS level first, then lower priority first, or more memory first: as cgroups charge
- * it, anonymous, without idle page cache, or on the NUMA node that is short of it.
+ * Ranking criteria: reclaimed QoS level first; lower priority first; or more memory first: as charged by the cgroup,
+ * anonymous (rss), without inactive page cache (workingSet), or on the NUMA node under pressure (nodeUsage).
  */
 export type RankingMetric = "qosLevel" | "priority" | "usage" | "rss" | "workingSet" | "nodeUsage";
 
-/** All there are, for configuration. */
+/** All ranking criteria. */
 export const rankingMetrics: readonly RankingMetric[] = [
   "qosLevel",
   "priority",
@@ -18,22 +18,21 @@ export const rankingMetrics: readonly RankingMetric[] = [
   "nodeUsage",
 ];
 
-/** A pod with what it uses. */
+/** A pod with its memory readings. */
 export interface MeasuredPod extends ObservedPod {
   memory: PodMemory;
-  /** On the NUMA node in question, bytes. */
+  /** Usage on the NUMA node, bytes. */
   nodeBytes: number | undefined;
 }
 
 /**
- * The pods in the order in which they are evicted. One of which a metric of the ranking is not known is left out (katalyst
- * puts such pods first).
+ * Sorts pods in eviction order. Pods with an unknown metric are excluded (katalyst ranks them first).
  */
 export function rankVictims(pods: readonly MeasuredPod[], ranking: readonly RankingMetric[]): MeasuredPod[] {
   return victimOrder(pods, (pod) => ranking.map((metric) => figureOf(pod, metric)));
 }
 
-// Greater goes first.
+// Greater values are evicted first.
 function figureOf({ pod, memory, nodeBytes }: MeasuredPod, metric: RankingMetric): number | undefined {
   switch (metric) {
     case "qosLevel":

@@ -7,53 +7,53 @@ import type {
   TopologyInfo,
 } from "@nodekeeper/core/gen/podresources/v1/api.ts";
 
-/** Devices of one resource that are placed alike. */
+/** Devices of one resource with the same NUMA affinity. */
 export interface Devices {
   readonly resource: string;
   readonly ids: readonly string[];
-  /** NUMA nodes they are near to; empty where the device plugin did not say. */
+  /** NUMA nodes with affinity; empty if the device plugin reported none. */
   readonly nodes: readonly number[];
 }
 
-/** Memory of one type on one NUMA node, or on several of which it is not told how much is where. */
+/** Memory of one type on one NUMA node, or on several with an unknown distribution. */
 export interface MemoryBlock {
-  /** "memory", or "hugepages-2Mi" and the like: also the name of the resource. */
+  /** Resource name: "memory", or "hugepages-2Mi" and the like. */
   readonly type: string;
   readonly bytes: bigint;
   readonly nodes: readonly number[];
 }
 
-/** What is given out, or could be. */
+/** Allocatable or allocated resources. */
 export interface Resources {
   readonly devices: readonly Devices[];
-  /** Numbers of CPUs. */
+  /** CPU IDs. */
   readonly cpus: readonly number[];
   readonly memory: readonly MemoryBlock[];
 }
 
-/** A device of a DRA driver that is allocated for a claim. Before Kubernetes 1.31 the kubelet leaves its names empty. */
+/** A DRA device allocated for a claim. Kubelets before Kubernetes 1.31 leave its names empty. */
 export interface ClaimedDevice {
   readonly driver: string;
   readonly pool: string;
   readonly device: string;
 }
 
-/** What all containers of one pod hold. */
+/** The resources allocated to all containers of one pod. */
 export interface PodHolding extends Resources {
   readonly namespace: string;
   readonly name: string;
-  /** The devices of the claims that its containers refer to; one that several refer to is there for each. */
+  /** Devices of the claims referenced by its containers, repeated for each reference. */
   readonly claimed: readonly ClaimedDevice[];
 }
 
-/** What the kubelet says of one moment; the two halves are read one after the other. */
+/** The kubelet's responses to List and GetAllocatableResources, which are called one after the other. */
 export interface KubeletAnswer {
-  /** CPUs and memory are empty where the kubelet does not manage them by NUMA node. */
+  /** CPUs and memory are empty if the kubelet's CPU manager and memory manager policies are not static. */
   readonly allocatable: Resources;
   readonly pods: readonly PodHolding[];
 }
 
-/** Turns the kubelet's messages into the answer they mean. */
+/** Converts the kubelet's messages. */
 export function kubeletAnswer(
   allocatable: AllocatableResourcesResponse,
   list: ListPodResourcesResponse,

@@ -1,13 +1,13 @@
 import { quote } from "@nodekeeper/core/lib";
 import type { ClaimedDevice } from "./answer.ts";
-import { MOST_ZONES_OF_A_RESOURCE } from "./device-zones.ts";
+import { MAX_ZONES_OF_A_RESOURCE } from "./device-zones.ts";
 import type { Problems } from "./problems.ts";
 import { ZoneLedger } from "./zones.ts";
 
-/** The zone type of DRA devices whose driver has no other. */
+/** Default zone type of DRA devices. */
 export const CLAIMED_DEVICE_ZONE = "DRADevice";
 
-/** Attributes of a device in the shape of resource.k8s.io/v1, as far as they are looked at here. */
+/** The relevant attributes of a device in the format of resource.k8s.io/v1. */
 export type DeviceAttributes = Readonly<Record<string, DeviceAttribute>>;
 
 interface DeviceAttribute {
@@ -16,39 +16,39 @@ interface DeviceAttribute {
   readonly string?: string;
 }
 
-/** What a driver says of one of its devices; undefined where it says nothing to this agent. */
+/** Looks up the attributes of a driver's device; undefined if the driver does not stream it to this agent. */
 export type DeviceAttributesLookup = (
   driver: string,
   pool: string,
   device: string,
 ) => DeviceAttributes | undefined;
 
-/** What drivers stream of their devices to this agent. */
+/** The devices that drivers stream to this agent. */
 export interface ReportedDevices {
   readonly attributesOf: DeviceAttributesLookup;
-  /** Calls back when devices of a driver become known, as when it connects after a restart; gives the way to stop that. */
+  /** Calls back when a driver's devices become known, for example after a restart. Returns a function that unsubscribes. */
   onKnown(callback: () => void): () => void;
 }
 
-/** A pod that runs, under the name it has in zones. */
+/** A running pod with its consumer name in zones. */
 export interface ClaimHolder {
   readonly consumer: string;
   readonly claimed: readonly ClaimedDevice[];
 }
 
-// Standard attributes: k8s.io/dynamic-resource-allocation/deviceattribute; numaNode by KEP-6072.
+// Standard attributes: k8s.io/dynamic-resource-allocation/deviceattribute; numaNode: KEP-6072.
 const NUMA_NODE = "resource.kubernetes.io/numaNode";
 const SHOWN = ["resource.kubernetes.io/pcieRoot", "resource.kubernetes.io/pciBusID"];
-// What drivers called it before there was a standard: the table of KEP-6072.
+// Attributes of drivers that predate the standard, as listed in KEP-6072.
 const OWN_NUMA_NODES = ["numaNode", "numaNodeID", "numa"];
 const OTHER_NUMA_NODES = ["dra.net/numaNode", "dra.cpu/numaNodeID"];
 
 /**
- * Makes a zone of each DRA device that a pod holds, below the NUMA node that its driver gives it. How many devices there
- * are, and how many can be had, is in ResourceSlices and not known here: the zones have allocations alone, and the NUMA
- * nodes do not count them. Several pods may hold one device, by one claim or by several.
- * @param zoneTypes by the driver's name
- * @returns the zones of devices whose NUMA node is not known
+ * Creates a zone for each DRA device allocated to a pod, below the NUMA node in its attributes. Capacity and availability
+ * are in ResourceSlices and not known here, so the zones only have allocations, and are not counted on NUMA nodes. Several
+ * pods may use one device, through one claim or several.
+ * @param zoneTypes zone types by driver name
+ * @returns the zones of devices whose NUMA node is unknown
  */
 export function enterClaimedDevices(
   nodes: ReadonlyMap<number, ZoneLedger>,
@@ -59,9 +59,9 @@ export function enterClaimedDevices(
 ): ZoneLedger[] {
   const apart: ZoneLedger[] = [];
   for (const [driver, devices] of collect(holders, problems)) {
-    if (devices.size > MOST_ZONES_OF_A_RESOURCE) {
+    if (devices.size > MAX_ZONES_OF_A_RESOURCE) {
       problems.add(
-        `pods hold ${devices.size} devices of driver ${quote(driver)}, zones are made of at most ${MOST_ZONES_OF_A_RESOURCE}`,
+        `${devices.size} devices of driver ${quote(driver)} are allocated, more than the limit of ${MAX_ZONES_OF_A_RESOURCE} for zones`,
       );
       continue;
     }
@@ -77,7 +77,7 @@ export function enterClaimedDevices(
       const near = numaNodeOf(driver, attributes);
       const node = near === undefined ? undefined : nodes.get(near);
       if (near !== undefined && !node)
-        problems.add(`device ${quote(name)} on NUMA node ${near} that the machine does not have`);
+        problems.add(`device ${quote(name)} is on NUMA node ${near}, which does not exist`);
       if (node) node.children.push(zone);
       else apart.push(zone);
     }
@@ -89,13 +89,13 @@ interface Held extends ClaimedDevice {
   readonly consumers: Set<string>;
 }
 
-// By driver, then by the name that Kubernetes writes for a device: <driver>/<pool>/<device>.
+// By driver, then by device name in Kubernetes' notation: <driver>/<pool>/<device>.
 function collect(holders: readonly ClaimHolder[], problems: Problems): Map<string, Map<string, Held>> {
   const byDriver = new Map<string, Map<string, Held>>();
   for (const { consumer, claimed } of holders) {
     for (const { driver, pool, device } of claimed) {
       if (driver === "" || pool === "" || device === "") {
-        problems.add("claims of which the kubelet does not name driver, pool and device");
+        problems.add("claims without driver, pool and device names in the kubelet's response");
         continue;
       }
       const devices = byDriver.get(driver) ?? new Map<string, Held>();
@@ -109,13 +109,13 @@ function collect(holders: readonly ClaimHolder[], problems: Problems): Map<strin
   return byDriver;
 }
 
-/** The NUMA node a device is attached to, by the first attribute that says so; undefined where none does. */
+/** A device's NUMA node from the first attribute that has one; undefined if none has. */
 function numaNodeOf(driver: string, attributes: DeviceAttributes): number | undefined {
   const own = OWN_NUMA_NODES.flatMap((name) => [name, `${driver}/${name}`]);
   for (const name of [NUMA_NODE, ...own, ...OTHER_NUMA_NODES]) {
-    // Of a list, the first is the device's own node; the others are as near to it as nodes of its socket can be.
+    // The first item of a list is the device's own node, the others are close nodes: KEP-6072.
     const value = attributes[name]?.int ?? attributes[name]?.ints?.[0];
-    // Below zero: no node, as the kernel writes it.
+    // Negative values mean no node, as in the kernel's numa_node files.
     if (value !== undefined && value >= 0) return Number(value);
   }
   return undefined;

@@ -3,14 +3,14 @@ import type { Devices, KubeletAnswer } from "./answer.ts";
 import type { Problems } from "./problems.ts";
 import { add, ZoneLedger } from "./zones.ts";
 
-/** A pod that holds something, under the name it has in zones; undefined where its UID is not known. */
+/** A pod with allocations and its consumer name in zones; undefined if its UID is unknown. */
 export interface DeviceHolder {
   readonly consumer: string | undefined;
   readonly devices: readonly Devices[];
 }
 
-/** A device plugin that offers thousands of shares of one device would fill the object: they are counted, not listed. */
-export const MOST_ZONES_OF_A_RESOURCE = 1_024;
+/** Limit of zones for one resource: device plugins may offer thousands of shares of a device, which are only counted. */
+export const MAX_ZONES_OF_A_RESOURCE = 1_024;
 
 interface Device {
   readonly resource: string;
@@ -21,11 +21,12 @@ interface Device {
 }
 
 /**
- * Counts devices on the NUMA nodes they are near to, and makes a zone of each device whose resource has a zone type.
- * The capacity is what is healthy or held: the kubelet does not tell of sick devices that nobody holds. A device near
- * to several nodes counts on each, as with katalyst; one near to none has its zone beside the sockets.
- * @param zoneTypes by resource name
- * @returns the zones of devices that are near to no node
+ * Counts devices on the NUMA nodes they have affinity to, and creates a zone for each device whose resource has a zone
+ * type. The capacity is the number of healthy or allocated devices: the kubelet does not report unhealthy devices that are
+ * not allocated. A device with affinity to several nodes counts on each, as in katalyst; the zone of a device without
+ * affinity is beside the sockets.
+ * @param zoneTypes zone types by resource name
+ * @returns the zones of devices without affinity
  */
 export function enterDevices(
   nodes: ReadonlyMap<number, ZoneLedger>,
@@ -42,9 +43,9 @@ export function enterDevices(
     }
     const type = zoneTypes.get(resource);
     if (type === undefined) continue;
-    if (devices.size > MOST_ZONES_OF_A_RESOURCE) {
+    if (devices.size > MAX_ZONES_OF_A_RESOURCE) {
       problems.add(
-        `${quote(resource)} has ${devices.size} devices, zones are made of at most ${MOST_ZONES_OF_A_RESOURCE}`,
+        `${quote(resource)} has ${devices.size} devices, more than the limit of ${MAX_ZONES_OF_A_RESOURCE} for zones`,
       );
       continue;
     }
@@ -92,7 +93,7 @@ function collect(
       devices.set(id, device);
       for (const node of near) {
         if (nodes.has(node)) device.nodes.add(node);
-        else problems.add(`${quote(resource)} on NUMA node ${node} that the machine does not have`);
+        else problems.add(`${quote(resource)} is on NUMA node ${node}, which does not exist`);
       }
       onDevice(device);
     }

@@ -2,7 +2,7 @@ import type { Clock } from "@nodekeeper/core/lib";
 import type { Host } from "../../host/index.ts";
 import type { TopologyManager } from "./topology-policy.ts";
 
-// Looking through all processes of a machine takes milliseconds, and a kubelet is seldom restarted.
+// Searching all processes takes milliseconds, and the kubelet is rarely restarted.
 const SEARCH_INTERVAL_MS = 60_000;
 
 const flags: Readonly<Record<string, keyof TopologyManager>> = {
@@ -10,7 +10,7 @@ const flags: Readonly<Record<string, keyof TopologyManager>> = {
   "--topology-manager-scope": "scope",
 };
 
-/** Reads from the running kubelet's command line which settings of its file are overridden. */
+/** Reads the running kubelet's command line for flags that override its configuration file. */
 export class KubeletFlags {
   readonly #host: Host;
   readonly #clock: Clock;
@@ -22,7 +22,7 @@ export class KubeletFlags {
     this.#clock = clock;
   }
 
-  /** What the kubelet's flags say of the topology manager; empty where it has none, or its process can't be seen. */
+  /** The kubelet's topology manager flags; empty if there are none or its process is not visible. */
   async read(signal: AbortSignal): Promise<Partial<TopologyManager>> {
     const now = this.#clock.monotonic();
     if (this.#pid === undefined && now < this.#notBefore) return {};
@@ -33,7 +33,7 @@ export class KubeletFlags {
   }
 }
 
-/** The flags of a command line, as `--name=value` or `--name value`; the last one counts. */
+/** Parses the flags of a command line, `--name=value` or `--name value`; the last one takes precedence. */
 export function topologyFlags(line: readonly string[]): Partial<TopologyManager> {
   const found: Partial<TopologyManager> = {};
   for (const [at, argument] of line.entries()) {

@@ -10,7 +10,7 @@ import { KubeletConfigFile, topologyPolicy } from "./topology-policy.ts";
 import { topologyZones, type ZoneOutput } from "./topology-zones.ts";
 
 export interface KubeletReading extends ZoneOutput {
-  /** As the CustomNodeResource has it; undefined where it is not known. */
+  /** Topology policy in the format of the CustomNodeResource; undefined if unknown. */
   readonly policy: string | undefined;
 }
 
@@ -18,13 +18,13 @@ export interface KubeletReaderOptions {
   settings: KubeletReporterSettings;
   host: Host;
   clock: Clock;
-  /** The kubelet does not tell UIDs, nor when something changes. */
+  /** Running pods: PodResources has no UIDs and no change notifications. */
   pods: RunningPods;
-  /** The kubelet does not tell where devices of DRA drivers are; their drivers may. */
+  /** Devices streamed by drivers: PodResources has no NUMA affinity of DRA devices. */
   devices: ReportedDevices;
 }
 
-/** Reads the machine, the kubelet and its configuration file, and puts together what they say. */
+/** Reads the machine, the kubelet and its configuration file, and combines the results. */
 export class KubeletReader {
   readonly #settings: KubeletReporterSettings;
   readonly #pods: RunningPods;
@@ -44,12 +44,12 @@ export class KubeletReader {
   }
 
   /**
-   * Reads everything anew. Throws where the machine or the kubelet can't be read: half a reading would look as if
-   * something had gone. A policy that can't be read stays what it was, and is named among the problems.
+   * Reads everything. Throws if the machine or the kubelet cannot be read, since a partial reading would look like removed
+   * resources. A policy that cannot be read keeps its last value and is listed in the problems.
    */
   async read(signal: AbortSignal): Promise<KubeletReading> {
     const { podResourcesSocket, maxAnswerBytes, deviceZones } = this.#settings;
-    // A connection for each reading: none is left over from a kubelet that was restarted.
+    // A new connection for each reading, so that none belongs to a kubelet that was restarted.
     const podResources = new PodResources(podResourcesSocket, maxAnswerBytes);
     try {
       const [machine, policyProblem, answer] = await Promise.all([
@@ -79,7 +79,7 @@ export class KubeletReader {
         this.#lastPolicy = topologyPolicy(topologyManager);
         return undefined;
       }
-      // The kubelet takes a flag before its file.
+      // The kubelet's flags override its file.
       const file = await this.#configFile.topologyManager();
       this.#lastPolicy = topologyPolicy({ ...file, ...(await this.#flags.read(signal)) });
       return undefined;

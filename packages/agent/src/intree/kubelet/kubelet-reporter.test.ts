@@ -194,7 +194,7 @@ describe("getReportContent", () => {
     await kubelet.start();
     await reporter.getReportContent(noAbort);
     expect(log.info.mock.calls.map(([, message]) => message)).toEqual([
-      "Kubelet's resources are reported again",
+      "kubelet's PodResources can be read again",
     ]);
     expect(await metric("nodekeeper_intree_kubelet_readings_total")).toEqual([
       'nodekeeper_intree_kubelet_readings_total{result="unavailable"} 2',
@@ -237,7 +237,7 @@ describe("getReportContent", () => {
     const asked = reporter.getReportContent(noAbort);
     const failed = expect(asked).rejects.toMatchObject({
       code: "deadline",
-      message: expect.stringContaining("runtime's pods"),
+      message: expect.stringContaining("first list of pods"),
     });
     await clock.step(timeoutMs);
     await failed;

@@ -14,7 +14,7 @@ import { customNodeResource, type ReporterSource } from "../../reporting/index.t
 import { KubeletReader, type KubeletReaderOptions, type KubeletReading } from "./kubelet-reader.ts";
 import type { KubeletReporterMetrics } from "./metrics.ts";
 
-/** The name under which katalyst's kubelet reporter is known, and ours beside it. */
+/** Plugin name, the same as that of katalyst's kubelet reporter. */
 export const KUBELET_REPORTER_NAME = "kubelet-reporter-plugin";
 
 export interface KubeletReporterOptions extends KubeletReaderOptions {
@@ -28,8 +28,8 @@ interface Content {
 }
 
 /**
- * Reports the machine's sockets, NUMA nodes and devices, who holds what of them, and the kubelet's topology policy, as
- * status of the CustomNodeResource. While the kubelet is away nothing is reported, so that the last content stays.
+ * Reports the machine's sockets, NUMA nodes and devices, their allocations, and the kubelet's topology policy as status of
+ * the CustomNodeResource. While the kubelet is unavailable nothing is reported, so that the last content is kept.
  */
 export class KubeletReporter implements ReporterSource {
   readonly name = KUBELET_REPORTER_NAME;
@@ -49,13 +49,13 @@ export class KubeletReporter implements ReporterSource {
   }
 
   /**
-   * What the kubelet says; while the content is watched, what it said at the last reading. Throws `unavailable`,
-   * `deadline`, `exhausted` or `corrupt` when it can't be read.
+   * Reads the kubelet; while the content is watched, returns the last reading. Throws `unavailable`, `deadline`,
+   * `exhausted` or `corrupt` if the kubelet cannot be read.
    */
   async getReportContent(signal: AbortSignal): Promise<GetReportContentResponse> {
     const { clock, settings } = this.#options;
     const isRecent = this.#last && clock.monotonic() - this.#last.at < settings.resyncIntervalMs;
-    // A watch reads after each event: asking the kubelet again in between finds nothing new.
+    // A watch reads after each event, so a reading in between would find no change.
     if (this.#last && isRecent && this.#watches > 0 && !this.#isAway) {
       signal.throwIfAborted();
       return this.#response(this.#last.content);
@@ -64,8 +64,8 @@ export class KubeletReporter implements ReporterSource {
   }
 
   /**
-   * The content now, and again whenever a reading finds it changed. The kubelet is read a little after something
-   * happened to a pod or devices of a driver became known, and from time to time. Ends when the signal aborts, by throwing its reason.
+   * Yields the content immediately and after each change. The kubelet is read shortly after a pod changed or a driver's
+   * devices became known, and periodically. Throws the signal's reason when it aborts.
    */
   async *listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse> {
     const { clock, settings } = this.#options;
@@ -80,13 +80,13 @@ export class KubeletReporter implements ReporterSource {
         change.clear();
         const content = await this.#readings.fresh(signal).catch(() => undefined);
         signal.throwIfAborted();
-        // Polls too bring contents: what is no news here may be news after one of them.
+        // Polls also publish content, so compare with the last content published by either.
         if (content && !(sameContent(content, last) && sameContent(content, this.#lastGiven))) {
           last = content;
           yield this.#response(content);
         }
         const waitMs = content ? settings.resyncIntervalMs : settings.retryIntervalMs;
-        // What happens to one pod comes as several events.
+        // A change of a pod causes several events.
         if (await change.wait(clock, waitMs, signal)) await clock.sleep(settings.debounceMs, signal);
       }
     } finally {
@@ -102,7 +102,10 @@ export class KubeletReporter implements ReporterSource {
       for await (const _ of this.#options.pods.changes(signal)) change.wake();
     } catch (error) {
       if (signal.aborted) return;
-      this.#options.log.warn({ err: error }, "Pods can't be followed; asking by time alone");
+      this.#options.log.warn(
+        { err: error },
+        "failed to follow pod events, querying the kubelet periodically",
+      );
     }
   }
 
@@ -110,39 +113,46 @@ export class KubeletReporter implements ReporterSource {
     const { clock, log, metrics, pods, settings } = this.#options;
     const what = `kubelet at ${settings.podResourcesSocket}`;
     try {
-      await withDeadline(clock, settings.timeoutMs, "first list of the runtime's pods", signal, (each) =>
-        pods.listed(each),
+      await withDeadline(
+        clock,
+        settings.timeoutMs,
+        "first list of pods from the container runtime",
+        signal,
+        (each) => pods.listed(each),
       );
       const reading = await withDeadline(clock, settings.timeoutMs, what, signal, (each) =>
         this.#reader.read(each),
       );
       metrics.readings.inc({ result: "ok" });
       metrics.unknownPods.set(reading.unknownPods.length);
-      if (this.#isAway) log.info({}, "Kubelet's resources are reported again");
+      if (this.#isAway) log.info({}, "kubelet's PodResources can be read again");
       this.#isAway = false;
       this.#logChange(reading);
       const content = { zones: JSON.stringify(reading.zones), policy: reading.policy };
       this.#last = { content, at: clock.monotonic() };
       return content;
     } catch (error) {
-      // Nobody waits for it any more: that says nothing of the kubelet.
+      // The caller aborted, which is not an error of the kubelet.
       if (signal.aborted) throw error;
       metrics.readings.inc({ result: codeOf(error) });
       if (!this.#isAway)
-        log.warn({ err: error }, "Kubelet's resources can't be reported; the last content stays");
+        log.warn(
+          { err: error },
+          "failed to read the kubelet's PodResources, the last content stays published",
+        );
       this.#isAway = true;
       throw error;
     }
   }
 
-  // Problems last for many readings: one line when they begin, change or end.
+  // Logged when problems start, change or end, since they last for many readings.
   #logChange({ problems }: KubeletReading): void {
     const current = problems.join("; ");
     if (current === this.#lastProblems) return;
     this.#lastProblems = current;
     const { log } = this.#options;
-    if (current === "") log.info({}, "Everything the kubelet says is reported again");
-    else log.warn({ problems }, "Part of what the kubelet says can't be reported");
+    if (current === "") log.info({}, "all resources of the kubelet are reported again");
+    else log.warn({ problems }, "some resources of the kubelet are not reported");
   }
 
   #response(content: Content): GetReportContentResponse {

@@ -1,20 +1,20 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { CacheGroup, CpuTopology, Host, NumaNode, Reading } from "../../host/index.ts";
 
-/** A NUMA node and the socket it belongs to. */
+/** A NUMA node with its socket. */
 export interface MachineNode extends NumaNode {
-  /** Absent for a node without CPUs, such as one of memory alone. */
+  /** Absent for a node without CPUs, such as a memory-only node. */
   socket?: number;
-  /** L3 caches of which the node has more than one; of a single one there is nothing to say. */
+  /** L3 caches, if the node has more than one. */
   cacheGroups?: readonly CacheGroup[];
 }
 
-/** The NUMA nodes of the machine, by number. */
+/** The NUMA nodes of the machine, sorted by ID. */
 export type Machine = readonly MachineNode[];
 
 /**
- * Puts each NUMA node into the socket of its first CPU. Where the firmware switched NUMA off, a node spans several
- * sockets, and no tree of zones can show that. Where the machine tells of no sockets, all its CPUs are in socket 0.
+ * Assigns each NUMA node to the socket of its first CPU. With NUMA disabled in firmware, a node spans several sockets,
+ * which a tree of zones cannot represent. If the machine reports no sockets, all CPUs are in socket 0.
  */
 export function machineOf(
   nodes: readonly NumaNode[],
@@ -26,7 +26,7 @@ export function machineOf(
     .map((node) => {
       const [first] = node.cpus;
       if (first === undefined) return node;
-      // A cache that spans nodes has no place below one of them.
+      // A cache that spans nodes cannot be placed below one of them.
       const cacheGroups = caches.filter(({ cpus }) => cpus.every((cpu) => node.cpus.includes(cpu)));
       return {
         ...node,
@@ -37,7 +37,7 @@ export function machineOf(
     .sort((a, b) => a.id - b.id);
 }
 
-/** Reads the machine again and again; NUMA nodes and sockets only when CPUs or memory came or went. */
+/** Reads the machine repeatedly; NUMA nodes and sockets only after hotplug of CPUs or memory. */
 export class MachineReader {
   readonly #host: Host;
   #known: { machine: Machine; mark: string } | undefined;
@@ -46,9 +46,9 @@ export class MachineReader {
     this.#host = host;
   }
 
-  /** The machine as it is now. Throws `unavailable` and the like where a part of it can't be read. */
+  /** Reads the machine. Throws, for example `unavailable`, if a part of it cannot be read. */
   async read(signal: AbortSignal): Promise<Machine> {
-    // One small file each; the whole takes two for each CPU.
+    // These two are one small file each; the topology takes two files for each CPU.
     const [online, memory] = await Promise.all([
       this.#host.onlineCpus(signal),
       this.#host.memoryTotal(signal),
@@ -70,7 +70,7 @@ export class MachineReader {
   }
 }
 
-// Zones made of half a reading would look as if a part of the machine had gone.
+// Zones from a partial reading would look as if a part of the machine had been removed.
 function complete<T>(reading: Reading<T>, what: string): T {
   if (reading.state === "failed") throw reading.error;
   if (reading.state !== "read") throw new NodekeeperError("unavailable", `${what}: ${reading.message}`);

@@ -3,15 +3,15 @@ import type { KubeletAnswer, MemoryBlock } from "./answer.ts";
 import type { Problems } from "./problems.ts";
 import { add, type ZoneLedger } from "./zones.ts";
 
-/** A pod that holds something, under the name it has in zones. */
+/** A pod with allocations and its consumer name in zones. */
 export interface Consumer {
   readonly consumer: string;
   readonly memory: readonly MemoryBlock[];
 }
 
 /**
- * Enters memory and huge pages into the zones of NUMA nodes. The capacity of "memory" is the machine's and is entered
- * already; that of huge pages is what the kubelet could give, for it takes them all.
+ * Adds memory and huge pages to the zones of NUMA nodes. The capacity of "memory" is the machine's and already set; that
+ * of huge pages is the allocatable amount, since the kubelet manages all of them.
  */
 export function enterMemory(
   nodes: ReadonlyMap<number, ZoneLedger>,
@@ -27,8 +27,8 @@ export function enterMemory(
     add(amounts, block.type, block.bytes);
     if (block.type !== "memory") add(capacity, block.type, block.bytes);
   }
-  const room = new Room(nodes);
-  // Blocks of one node first: of those it is told where they are. The rest in an order that does not hang on the list's.
+  const room = new RemainingMemory(nodes);
+  // Blocks of a single node first, since their placement is known; the rest in an order independent of the response.
   const blocks = consumers
     .flatMap(({ consumer, memory }) =>
       memory.map((block) => ({ consumer, ...onKnownNodes(nodes, block, problems) })),
@@ -59,15 +59,15 @@ function onKnownNodes(
   if (known.length < block.nodes.length || known.length === 0) {
     const where =
       block.nodes.length > 0
-        ? `on NUMA nodes ${block.nodes.join(", ")}, not all of which the machine has`
-        : "on no NUMA node";
+        ? `is on NUMA nodes ${block.nodes.join(", ")}, not all of which exist`
+        : "is on no NUMA node";
     problems.add(`${quote(block.type)} ${where}`);
   }
   return { ...block, nodes: known };
 }
 
-/** What is left on each node while blocks are dealt out. */
-class Room {
+/** Remaining capacity of each node while blocks are distributed. */
+class RemainingMemory {
   readonly #nodes: ReadonlyMap<number, ZoneLedger>;
   readonly #taken = new Map<string, bigint>();
 
@@ -76,8 +76,8 @@ class Room {
   }
 
   /**
-   * Where a block is. The kubelet's static policy fills the nodes of a block by their numbers, each until it is full:
-   * https://kubernetes.io/docs/tasks/administer-cluster/memory-manager/ What exceeds all of them is put on the last.
+   * Distributes a block. The kubelet's static memory manager policy fills the nodes of a block in the order of their IDs
+   * (https://kubernetes.io/docs/tasks/administer-cluster/memory-manager/). Any excess is assigned to the last.
    */
   take(type: string, bytes: bigint, on: readonly number[]): [node: number, part: bigint][] {
     const parts: [number, bigint][] = [];

@@ -5,18 +5,18 @@ export interface KubeletReporterMetrics {
   unknownPods: Gauge;
 }
 
-/** One of them for each registry. */
+/** Create one for each registry. */
 export function createKubeletReporterMetrics(registry: Registry): KubeletReporterMetrics {
   return {
     readings: new Counter({
       name: "nodekeeper_intree_kubelet_readings_total",
-      help: "Readings of the kubelet's PodResources, by result: ok or the code of an error",
+      help: "Number of readings of the kubelet's PodResources API, by result (ok, or an error code).",
       labelNames: ["result"],
       registers: [registry],
     }),
     unknownPods: new Gauge({
       name: "nodekeeper_intree_kubelet_unknown_pods",
-      help: "Pods of which the kubelet says that they hold something and that the runtime does not run",
+      help: "Number of pods with allocations in the kubelet's PodResources API that are not running in the container runtime.",
       registers: [registry],
     }),
   };

@@ -90,8 +90,8 @@ it("takes a field that it does not know", async () => {
 });
 
 it.each<[string, () => Promise<Uint8Array>, string, RegExp]>([
-  ["garbage", async () => Buffer.from([0xff, 0xff, 0xff]), "corrupt", /no List answer/],
-  ["half a message", async () => Buffer.from([0x0a, 0x7f, 0x0a]), "corrupt", /no List answer/],
+  ["garbage", async () => Buffer.from([0xff, 0xff, 0xff]), "corrupt", /cannot be decoded/],
+  ["half a message", async () => Buffer.from([0x0a, 0x7f, 0x0a]), "corrupt", /cannot be decoded/],
   ["too much", async () => Buffer.alloc(10_001), "exhausted", /larger than 10000 bytes/],
   ["a failure", () => Promise.reject(new ServerError(Status.UNKNOWN, "not now")), "unavailable", /not now/],
 ])("fails when the kubelet answers with %s", async (_, answer, code, message) => {

@@ -13,7 +13,7 @@ import { type KubeletAnswer, kubeletAnswer } from "./answer.ts";
 const { fullName, methods } = PodResourcesListerDefinition;
 
 /**
- * The kubelet's PodResources API on its socket. It connects at the first call, and anew after the kubelet was away:
+ * Client of the kubelet's PodResources API. Connects on the first call, and again after the kubelet was unavailable:
  * https://kubernetes.io/docs/concepts/extend-kubernetes/compute-storage-net/device-plugins/#monitoring-device-plugin-resources
  */
 export class PodResources {
@@ -21,15 +21,15 @@ export class PodResources {
   readonly #channel: UnaryChannel;
 
   /**
-   * @param path of the socket, absolute, at most 107 bytes; otherwise throws `invalid`
-   * @param maxAnswerBytes larger answers fail with `exhausted`
+   * @param path absolute path of the socket, at most 107 bytes; throws `invalid` otherwise
+   * @param maxAnswerBytes larger responses fail with `exhausted`
    */
   constructor(path: string, maxAnswerBytes: number) {
     this.#path = path;
     this.#channel = new UnaryChannel(path, { maxReceiveBytes: maxAnswerBytes });
   }
 
-  /** Reads everything. The caller sets a deadline by the signal. What can't be decoded fails with `corrupt`. */
+  /** Calls List and GetAllocatableResources. The caller sets a deadline by the signal. Throws `corrupt` for invalid data. */
   async read(signal: AbortSignal): Promise<KubeletAnswer> {
     const allocatable = await this.#call(
       methods.getAllocatableResources.name,
@@ -60,7 +60,7 @@ export class PodResources {
     try {
       return response.decode(bytes);
     } catch (error) {
-      throw new NodekeeperError("corrupt", `${method} of ${this.#path}: the answer is no ${method} answer`, {
+      throw new NodekeeperError("corrupt", `${method} of ${this.#path}: the response cannot be decoded`, {
         cause: error,
       });
     }

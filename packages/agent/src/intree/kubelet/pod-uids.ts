@@ -1,22 +1,23 @@
 import type { Pod } from "../../runtime/index.ts";
 
-/** Finds the UID of a pod that runs by its names; undefined for a pod that does not run, or is not known yet. */
+/** Looks up the UID of a running pod by namespace and name; undefined if it is not running or not yet known. */
 export type PodUidLookup = (namespace: string, name: string) => string | undefined;
 
-/** The pods of this node as the container runtime has them. */
+/** The pods of this node in the container runtime. */
 export interface RunningPods {
-  /** Resolves once the runtime has told its pods: until then they would all seem to have ended. */
+  /** Resolves once the runtime's pods have been listed; before that all pods would seem to have exited. */
   listed(signal: AbortSignal): Promise<void>;
-  /** The pods that run, as of when it is called. */
+  /** The pods running now. */
   uids(): PodUidLookup;
-  /** Gives an item, whatever it is, each time something happened to a pod from now on, until the signal aborts. */
+  /** Yields an item for each pod lifecycle event from now on, until the signal aborts. */
   changes(signal: AbortSignal): AsyncIterable<unknown>;
 }
 
 /**
- * Looks pods up among those that the runtime has. Only a pod with a sandbox that is ready counts: older kubelets still
- * name what a pod held that has ended. Of pods with the same names, such as a StatefulSet's made anew, it is the newest.
- * @param pods as of now, such as an event log's snapshot
+ * Looks up pods in the container runtime. Only pods with a ready sandbox count, since older kubelets still report
+ * allocations of completed pods. Of several pods with the same name, such as recreated ones of a StatefulSet, the newest
+ * is returned.
+ * @param pods the current pods, such as an event log's snapshot
  */
 export function podUidLookup(pods: readonly Pod[]): PodUidLookup {
   const newest = new Map<string, { uid: string; createdAt: bigint }>();

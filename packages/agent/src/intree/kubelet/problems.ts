@@ -1,16 +1,16 @@
-/** What could not be reported, each said once. */
+/** Problems of a reading, without duplicates. */
 export class Problems {
   readonly #said = new Set<string>();
 
   add(problem: string): void {
-    if (this.#said.size < MOST_KEPT) this.#said.add(problem);
+    if (this.#said.size < MAX_KEPT) this.#said.add(problem);
   }
 
-  /** Sorted, so that the same problems are the same text whatever the order in which they were met. */
+  /** Sorted, so that the same problems produce the same text. */
   list(): string[] {
     return [...this.#said].sort();
   }
 }
 
-// A device plugin that gets one thing wrong often gets it wrong for each of its devices.
-const MOST_KEPT = 64;
+// A faulty device plugin often causes the same kind of problem for each of its devices.
+const MAX_KEPT = 64;

@@ -22,5 +22,5 @@ it.each([
 });
 
 it("refuses two types for one resource", () => {
-  expect(() => parseDeviceZones(["a=GPU", "a=NIC"])).toThrow(/a is GPU already/);
+  expect(() => parseDeviceZones(["a=GPU", "a=NIC"])).toThrow(/a already has the type GPU/);
 });

@@ -3,26 +3,26 @@ import type { TopologyManager } from "./topology-policy.ts";
 
 /** Settings of the kubelet reporter. Durations are milliseconds, sizes bytes. */
 export interface KubeletReporterSettings {
-  /** The socket of the kubelet's PodResources API, as this process sees it. */
+  /** Path of the kubelet's PodResources socket in this process's mount namespace. */
   readonly podResourcesSocket: string;
-  /** How long the two calls of one reading may take together. */
+  /** Timeout of the two calls of one reading together. */
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
-  /** How often the kubelet is asked although nothing happened. */
+  /** Interval of readings without an event. */
   readonly resyncIntervalMs: number;
-  /** How soon it is asked again after it did not answer. */
+  /** Interval of readings after a failure. */
   readonly retryIntervalMs: number;
-  /** How long it is waited after an event, for others that come with it. */
+  /** Delay between an event and the reading, to combine several events. */
   readonly debounceMs: number;
   /** Zone types by resource name, such as "nvidia.com/gpu" to "GPU". */
   readonly deviceZones: ReadonlyMap<string, string>;
-  /** The kubelet's configuration file, for its topology policy; empty: the policy is not reported. */
+  /** The kubelet's configuration file, read for its topology manager policy; empty: the policy is not reported. */
   readonly configFile: string;
-  /** The topology policy of a kubelet that has it from elsewhere, such as its flags; goes before the file. */
+  /** Topology manager settings that override the file. */
   readonly topologyManager?: TopologyManager;
 }
 
-/** The settings where the configuration says nothing else. */
+/** Default settings. */
 export const defaultKubeletReporterSettings: KubeletReporterSettings = {
   podResourcesSocket: "/var/lib/kubelet/pod-resources/kubelet.sock",
   timeoutMs: 10_000,
@@ -34,12 +34,12 @@ export const defaultKubeletReporterSettings: KubeletReporterSettings = {
   configFile: "/var/lib/kubelet/config.yaml",
 };
 
-/** How an entry of `parseDeviceZones` must look; the zone types of the tree itself are not for devices. */
+/** Format of an entry of `parseDeviceZones`. The zone types Socket and Numa are reserved. */
 export const deviceZonePattern = /^[^\s=]{1,316}=(?!(?:Socket|Numa)$)[A-Za-z][A-Za-z0-9_.-]{0,62}$/;
 
 /**
- * Reads "resource=zoneType" entries, such as "nvidia.com/gpu=GPU". Throws `invalid` for one that is none, and for a
- * resource that is given two types.
+ * Parses "resource=zoneType" entries, such as "nvidia.com/gpu=GPU". Throws `invalid` for a malformed entry and for a
+ * resource with two types.
  */
 export function parseDeviceZones(entries: readonly string[]): ReadonlyMap<string, string> {
   const zones = new Map<string, string>();
@@ -54,7 +54,10 @@ export function parseDeviceZones(entries: readonly string[]): ReadonlyMap<string
     const [resource, type] = [entry.slice(0, at), entry.slice(at + 1)];
     const known = zones.get(resource);
     if (known !== undefined && known !== type) {
-      throw new NodekeeperError("invalid", `device zone ${quote(entry)}: ${resource} is ${known} already`);
+      throw new NodekeeperError(
+        "invalid",
+        `device zone ${quote(entry)}: ${resource} already has the type ${known}`,
+      );
     }
     zones.set(resource, type);
   }

@@ -19,9 +19,9 @@ describe("topologyPolicy", () => {
   });
 
   it.each([
-    ["Restricted", "pod", /"Restricted" is no policy/],
-    ["constructor", "pod", /is no policy/],
-    ["restricted", "node", /"node" is no scope/],
+    ["Restricted", "pod", /"Restricted" is not a topology manager policy/],
+    ["constructor", "pod", /is not a topology manager policy/],
+    ["restricted", "node", /"node" is not a topology manager scope/],
   ])("%s by %s is refused", (policy, scope, message) => {
     expect(() => topologyPolicy({ policy, scope })).toThrow(message);
   });
@@ -57,11 +57,11 @@ describe("topologyManagerOf", () => {
 
   it.each([
     ["another kind", "kind: KubeProxyConfiguration", /"KubeProxyConfiguration", not KubeletConfiguration/],
-    ["a list", "- a", /no map/],
-    ["nothing at all", "", /no map/],
-    ["no YAML", "a: [", /no YAML/],
-    ["a number for a policy", `${header}topologyManagerPolicy: 3`, /topologyManagerPolicy is no text/],
-    ["a bomb of aliases", bomb(), /no YAML/],
+    ["a list", "- a", /not a map/],
+    ["nothing at all", "", /not a map/],
+    ["no YAML", "a: [", /not valid YAML/],
+    ["a number for a policy", `${header}topologyManagerPolicy: 3`, /topologyManagerPolicy is not a string/],
+    ["a bomb of aliases", bomb(), /not valid YAML/],
   ])("refuses %s", (_, text, message) => {
     expect(() => topologyManagerOf(text)).toThrow(message);
   });

@@ -2,7 +2,7 @@ import { open } from "node:fs/promises";
 import { NodekeeperError, quote, stampOf } from "@nodekeeper/core/lib";
 import { parse } from "yaml";
 
-/** Names of the kubelet's topology manager policies, with katalyst's word for each. */
+/** The kubelet's topology manager policies, with katalyst's name for each. */
 const policyWords: Readonly<Record<string, string>> = {
   "best-effort": "BestEffort",
   restricted: "Restricted",
@@ -11,7 +11,7 @@ const policyWords: Readonly<Record<string, string>> = {
 
 const scopeWords: Readonly<Record<string, string>> = { container: "ContainerLevel", pod: "PodLevel" };
 
-/** What the kubelet aligns, in its own words. */
+/** The kubelet's topology manager settings. */
 export interface TopologyManager {
   /** "none", "best-effort", "restricted" or "single-numa-node". */
   policy: string;
@@ -20,30 +20,30 @@ export interface TopologyManager {
 }
 
 /**
- * The policy as the CustomNodeResource has it: "None", "RestrictedPodLevel" and the like. Throws `invalid` for words
- * that the kubelet does not have.
+ * The policy in the format of the CustomNodeResource: "None", "RestrictedPodLevel" and the like. Throws `invalid` for
+ * unknown values.
  */
 export function topologyPolicy({ policy, scope }: TopologyManager): string {
   if (policy === "none") return "None";
   const [policyWord, scopeWord] = [own(policyWords, policy), own(scopeWords, scope)];
   if (policyWord === undefined) {
-    throw new NodekeeperError("invalid", `${quote(policy)} is no policy of the topology manager`);
+    throw new NodekeeperError("invalid", `${quote(policy)} is not a topology manager policy`);
   }
   if (scopeWord === undefined) {
-    throw new NodekeeperError("invalid", `${quote(scope)} is no scope of the topology manager`);
+    throw new NodekeeperError("invalid", `${quote(scope)} is not a topology manager scope`);
   }
   return `${policyWord}${scopeWord}`;
 }
 
 /**
- * What a KubeletConfiguration (YAML or JSON) says of the topology manager; what it does not say is the kubelet's
- * default. Throws `invalid` for what is no KubeletConfiguration:
+ * The topology manager settings of a KubeletConfiguration (YAML or JSON), with the kubelet's defaults for absent fields.
+ * Throws `invalid` for other documents:
  * https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/
  */
 export function topologyManagerOf(text: string): TopologyManager {
   const parsed = parsedYaml(text);
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
-    throw new NodekeeperError("invalid", "no map of settings");
+    throw new NodekeeperError("invalid", "not a map of settings");
   }
   const { kind, topologyManagerPolicy, topologyManagerScope } = parsed as Record<string, unknown>;
   if (kind !== "KubeletConfiguration") {
@@ -85,9 +85,9 @@ function own(words: Readonly<Record<string, string>>, name: string): string | un
 }
 
 function word(value: unknown, name: string, otherwise: string): string {
-  // The kubelet takes an empty text for a setting that is not there.
+  // The kubelet treats an empty string as absent.
   if (value === undefined || value === null || value === "") return otherwise;
-  if (typeof value !== "string") throw new NodekeeperError("invalid", `${name} is no text`);
+  if (typeof value !== "string") throw new NodekeeperError("invalid", `${name} is not a string`);
   return value;
 }
 
@@ -95,11 +95,11 @@ function parsedYaml(text: string): unknown {
   try {
     return parse(text, { maxAliasCount: 100, logLevel: "error" });
   } catch (error) {
-    throw new NodekeeperError("invalid", "no YAML", { cause: error });
+    throw new NodekeeperError("invalid", "not valid YAML", { cause: error });
   }
 }
 
-const LARGEST_FILE = 1024 * 1024;
+const MAX_FILE_BYTES = 1024 * 1024;
 
 async function readBounded(path: string): Promise<string> {
   try {
@@ -107,9 +107,9 @@ async function readBounded(path: string): Promise<string> {
     try {
       const { size } = await file.stat();
       // One byte more than it may have shows that it is larger.
-      const length = Math.min(size, LARGEST_FILE) + 1;
+      const length = Math.min(size, MAX_FILE_BYTES) + 1;
       const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0);
-      if (bytesRead <= LARGEST_FILE) return buffer.toString("utf8", 0, bytesRead);
+      if (bytesRead <= MAX_FILE_BYTES) return buffer.toString("utf8", 0, bytesRead);
     } finally {
       await file.close();
     }

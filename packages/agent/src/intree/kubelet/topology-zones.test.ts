@@ -325,7 +325,7 @@ describe("devices of claims", () => {
   it("are beside the sockets where the machine does not have their node, which is said", () => {
     const { zones, problems } = zoneOf({ numaNode: { int: 7 } });
     expect(zones[name]).toBeDefined();
-    expect(problems).toEqual([expect.stringMatching(/worker-1\/gpu-0.* on NUMA node 7 that the machine/)]);
+    expect(problems).toEqual([expect.stringMatching(/worker-1\/gpu-0.* is on NUMA node 7/)]);
   });
 
   it("show the standard attributes of their bus", () => {
@@ -358,8 +358,8 @@ describe("devices of claims", () => {
       "Socket0/Numa0",
     ]);
     expect(problems).toEqual([
-      "claims of which the kubelet does not name driver, pool and device",
       expect.stringContaining('1025 devices of driver "gpu.example.com"'),
+      "claims without driver, pool and device names in the kubelet's response",
     ]);
   });
 });
@@ -397,9 +397,9 @@ describe("what is odd", () => {
     };
     const { zones, problems } = convert(oneSocket, answer);
     expect(problems).toEqual([
-      '"example.com/gpu" on NUMA node 7 that the machine does not have',
-      '"memory" on NUMA nodes 9, not all of which the machine has',
-      '"memory" on no NUMA node',
+      '"example.com/gpu" is on NUMA node 7, which does not exist',
+      '"memory" is on NUMA nodes 9, not all of which exist',
+      '"memory" is on no NUMA node',
       "CPU 99 is not online",
       "devices of a resource without a name",
     ]);

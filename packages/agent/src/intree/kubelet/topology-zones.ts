@@ -10,27 +10,27 @@ export interface ZoneInput {
   readonly machine: Machine;
   readonly answer: KubeletAnswer;
   /**
-   * Zone types by resource name, or by the name of a DRA driver. Devices of other resources are counted on their NUMA
-   * nodes alone; those of other drivers have the zone type "DRADevice".
+   * Zone types by resource name or DRA driver name. Devices of other resources are only counted on their NUMA nodes;
+   * those of other drivers have the zone type "DRADevice".
    */
   readonly deviceZones: ReadonlyMap<string, string>;
-  /** What DRA drivers say of their devices. */
+  /** Attributes of DRA devices. */
   readonly deviceAttributes: DeviceAttributesLookup;
-  /** The UID of a pod that runs; undefined for one that does not, or of which nothing is known yet. */
+  /** UID of a running pod; undefined if it is not running or not yet known. */
   readonly podUid: (namespace: string, name: string) => string | undefined;
 }
 
 export interface ZoneOutput {
   readonly zones: TopologyZone[];
-  /** "namespace/name" of pods that hold something and whose UID is not known: their holdings are not reported. */
+  /** "namespace/name" of pods with allocations and an unknown UID, whose allocations are not reported. */
   readonly unknownPods: string[];
-  /** What of the answer could not be reported, in words. */
+  /** Problems of the kubelet's response, one line each. */
   readonly problems: string[];
 }
 
 /**
- * The kubelet's answer as zones: sockets, their NUMA nodes, their devices. What is not known is absent, never zero. The
- * order of pods, containers and devices in the answer makes no difference.
+ * Converts the kubelet's response to zones: sockets, their NUMA nodes, their devices. Unknown values are absent, never
+ * zero. The result is independent of the order of pods, containers and devices in the response.
  */
 export function topologyZones(input: ZoneInput): ZoneOutput {
   const { machine, answer, deviceZones, deviceAttributes, podUid } = input;
@@ -72,11 +72,11 @@ function nodeLedger({ id, cpus, memoryBytes }: MachineNode): ZoneLedger {
   return ledger;
 }
 
-// Names and values as katalyst-core has them (pkg/consts/cnr.go).
+// Names and values of katalyst-core pkg/consts/cnr.go.
 const NUMA_DISTANCE = "numa_distance";
 const CPU_LISTS = "cpu_lists";
 
-// To all nodes as an attribute, and to those of the same socket as siblings.
+// Adds distances to all nodes as an attribute, and nodes of the same socket as siblings.
 function enterDistances(machine: Machine, nodes: ReadonlyMap<number, ZoneLedger>): void {
   for (const { id, socket, distances } of machine) {
     if (!distances) continue;
@@ -90,7 +90,7 @@ function enterDistances(machine: Machine, nodes: ReadonlyMap<number, ZoneLedger>
   }
 }
 
-/** Makes a zone of each L3 cache below its NUMA node; gives them by CPU. */
+/** Creates a zone for each L3 cache below its NUMA node. Returns the zones by CPU. */
 function enterCacheGroups(
   machine: Machine,
   nodes: ReadonlyMap<number, ZoneLedger>,
@@ -108,7 +108,7 @@ function enterCacheGroups(
   return byCpu;
 }
 
-// "0-3,8", as the kernel writes lists of CPUs.
+// "0-3,8", the kernel's cpulist format.
 function cpuListText(cpus: readonly number[]): string {
   const ranges: [first: number, last: number][] = [];
   for (const cpu of cpus) {
@@ -129,7 +129,7 @@ function enterCpus(
 ): void {
   const nodeOf = new Map(machine.flatMap(({ id, cpus }) => cpus.map((cpu) => [cpu, nodes.get(id)!])));
   const place = (cpus: readonly number[], onCpu: (ledger: ZoneLedger) => void) => {
-    // A sidecar and the containers after it may name a CPU twice.
+    // A sidecar and later containers may share a CPU.
     for (const cpu of new Set(cpus)) {
       const ledger = nodeOf.get(cpu);
       const group = groups.get(cpu);
@@ -138,7 +138,7 @@ function enterCpus(
       else problems.add(`CPU ${cpu} is not online`);
     }
   };
-  // No CPU at all means that the kubelet gives none to containers for themselves.
+  // An empty list means that the kubelet assigns no exclusive CPUs.
   if (allocatable.length > 0) {
     for (const ledger of [...nodes.values(), ...groups.values()]) add(ledger.allocatable, "cpu", 0n);
   }
@@ -146,7 +146,7 @@ function enterCpus(
   for (const { consumer, cpus } of consumers) place(cpus, (ledger) => ledger.hold(consumer, "cpu", 1n));
 }
 
-// Nodes without CPUs belong to no socket and stand beside them.
+// Nodes without CPUs belong to no socket and are placed beside the sockets.
 function underSockets(machine: Machine, nodes: ReadonlyMap<number, ZoneLedger>): ZoneLedger[] {
   const sockets = new Map<number, ZoneLedger>();
   const apart: ZoneLedger[] = [];

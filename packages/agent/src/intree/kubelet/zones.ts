@@ -1,9 +1,9 @@
 import { formatQuantity, quantityOf } from "@nodekeeper/core/lib";
 
-/** Amounts by resource, as the API server takes them. */
+/** Quantities by resource name. */
 export type ResourceList = Record<string, string>;
 
-/** What one pod holds in a zone. */
+/** A pod's allocation in a zone. */
 export interface Allocation {
   /** "namespace/name/uid" */
   consumer: string;
@@ -15,14 +15,14 @@ export interface Attribute {
   value: string;
 }
 
-/** How a zone stands to another one of its level. */
+/** Relation of a zone to another one at the same level. */
 export interface Sibling {
   type: string;
   name: string;
   attributes: Attribute[];
 }
 
-/** A zone of the CustomNodeResource, in the fields of katalyst's `node.katalyst.kubewharf.io/v1alpha1` that we set. */
+/** A topology zone of the CustomNodeResource, with the used fields of katalyst's `node.katalyst.kubewharf.io/v1alpha1`. */
 export interface TopologyZone {
   /** "Socket", "Numa", "L3CacheGroup", "DRADevice", or another type of device such as "GPU". */
   type: string;
@@ -36,7 +36,7 @@ export interface TopologyZone {
 
 type Amounts = Map<string, bigint>;
 
-/** Adds up what a zone has and who holds it. */
+/** Accumulates a zone's resources and allocations. */
 export class ZoneLedger {
   readonly type: string;
   readonly name: string;
@@ -52,14 +52,14 @@ export class ZoneLedger {
     this.name = name;
   }
 
-  /** What a pod holds here, added to what it holds already. */
+  /** Adds to a pod's allocation in this zone. */
   hold(consumer: string, resource: string, amount: bigint): void {
     const amounts = this.#held.get(consumer) ?? new Map();
     this.#held.set(consumer, amounts);
     add(amounts, resource, amount);
   }
 
-  /** The zone with its children; the same whatever the order in which things were added. */
+  /** The zone with its children, independent of the order of additions. */
   zone(): TopologyZone {
     const allocations = [...this.#held]
       .map(([consumer, amounts]) => ({ consumer, requests: resourceList(amounts) }))
@@ -80,14 +80,14 @@ export class ZoneLedger {
   }
 }
 
-/** The zones of ledgers, sorted by type and name; names that are numbers as numbers. */
+/** The zones of ledgers, sorted by type and name; numeric names are sorted as numbers. */
 export function zonesOf(ledgers: readonly ZoneLedger[]): TopologyZone[] {
   return [...ledgers]
     .sort((a, b) => compareText(a.type, b.type) || compareNames(a.name, b.name))
     .map((ledger) => ledger.zone());
 }
 
-/** Adds to the amount of a resource. */
+/** Adds an amount to a resource. */
 export function add(amounts: Amounts, resource: string, amount: bigint): void {
   amounts.set(resource, (amounts.get(resource) ?? 0n) + amount);
 }
@@ -107,7 +107,7 @@ function resourceList(amounts: Amounts): ResourceList {
   );
 }
 
-// By code units: the order must not depend on a locale.
+// Compares by code units, independent of the locale.
 function compareText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

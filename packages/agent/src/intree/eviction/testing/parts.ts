@@ -27,12 +27,12 @@ export interface TestPod {
   phase?: string;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
-  /** Of each container. */
+  /** Requests of each container. */
   requests?: readonly Record<string, string>[];
   spec?: Record<string, unknown>;
 }
 
-/** A pod as the watch has it; its UID is its name. */
+/** An observed pod whose UID is its name. */
 export function testPod(name: string, pod: TestPod = {}): ObservedPod {
   const { qosLevel = "shared_cores", priority = 0, phase = "Running", requests = [{}] } = pod;
   return observeJson({
@@ -57,12 +57,12 @@ export function stall(avg10: number): Pressure {
   return { some: { avg10, avg60: 0, avg300: 0, totalMs: 0 }, full: undefined };
 }
 
-/** Memory of a pod: all of it anonymous, unless said otherwise. */
+/** Memory of a pod, all of it anonymous by default. */
 export function uses(usageBytes: number, more: Partial<PodMemory> = {}): PodMemory {
   return { usageBytes, rssBytes: usageBytes, workingSetBytes: usageBytes, nodeBytes: undefined, ...more };
 }
 
-/** A machine of which a test says what is read; what it leaves out is missing. */
+/** A machine whose readings a test sets; others are missing. */
 export class TestMachine {
   readonly clock = new FakeClock(1_000_000);
   readonly registry = new Registry();
@@ -77,7 +77,7 @@ export class TestMachine {
   filesystem: Omit<FilesystemState, "path"> | undefined;
   cpu: CpuUse | undefined;
   loadAverage: number | undefined;
-  /** Milliseconds by which readings are older than now. */
+  /** Age of the readings, milliseconds. */
   ageMs = 0;
   podReads = 0;
 
@@ -130,7 +130,7 @@ export class TestMachine {
   }
 }
 
-/** What a hard threshold asks. */
+/** The question for top pods of a hard threshold. */
 export function topQuestion(plugin: string, scope: string, topN = 1) {
   return { plugin, scope, topN, candidateUids: null };
 }

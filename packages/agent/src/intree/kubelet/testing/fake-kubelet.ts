@@ -8,13 +8,13 @@ import {
 } from "@nodekeeper/core/gen/podresources/v1/api.ts";
 import { createServer, type Server } from "nice-grpc";
 
-/** A PodResources server on a socket of its own, as good or bad as a test wants it. */
+/** A PodResources server whose responses and faults a test can set. */
 export class FakeKubelet implements AsyncDisposable {
   allocatable: Parameters<typeof AllocatableResourcesResponse.fromPartial>[0] = {};
   pods: Parameters<typeof ListPodResourcesResponse.fromPartial>[0]["podResources"] = [];
-  /** How often List was called. */
+  /** Number of List calls. */
   lists = 0;
-  /** Stands in for the encoded answer of List. */
+  /** If set, used as the encoded response of List. */
   answerList: ((signal: AbortSignal) => Promise<Uint8Array>) | undefined;
   readonly folder: string;
   readonly socket: string;
@@ -25,7 +25,7 @@ export class FakeKubelet implements AsyncDisposable {
     this.socket = join(folder, "kubelet.sock");
   }
 
-  /** One that is not served yet. */
+  /** Creates a server that is not listening yet. */
   static async make(): Promise<FakeKubelet> {
     return new FakeKubelet(await mkdtemp(join(tmpdir(), "nodekeeper-kubelet-")));
   }
@@ -48,7 +48,7 @@ export class FakeKubelet implements AsyncDisposable {
     this.#server = server;
   }
 
-  /** Ends the server at once, and with it its socket. */
+  /** Stops the server immediately and removes its socket. */
   async stop(): Promise<void> {
     this.#server?.forceShutdown();
     this.#server = undefined;
@@ -76,7 +76,7 @@ function rawMethod(name: string) {
   };
 }
 
-// With its messages left as bytes, so that a test can answer with any.
+// With undecoded messages, so that a test can respond with any bytes.
 const rawPodResources = {
   list: rawMethod("List"),
   getAllocatableResources: rawMethod("GetAllocatableResources"),
