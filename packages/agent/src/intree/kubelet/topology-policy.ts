@@ -66,7 +66,7 @@ export class KubeletConfigFile {
 
   /** Settings of the topology manager. Throws `notFound`, `exhausted`, `unavailable` or `invalid`, naming the file. */
   async topologyManager(): Promise<TopologyManager> {
-    // Taken before the file is read: a change meanwhile is seen the next time.
+    // Read before the file, so that a change in between is detected by the next call.
     const stamp = await stampOf(this.#path).catch((error) => unreadable(this.#path, error));
     if (this.#known?.stamp === stamp) return this.#known.topologyManager;
     const text = await readBounded(this.#path);
@@ -106,7 +106,7 @@ async function readBounded(path: string): Promise<string> {
     const file = await open(path);
     try {
       const { size } = await file.stat();
-      // One byte more than it may have shows that it is larger.
+      // Reads one byte beyond the limit, to detect a larger file.
       const length = Math.min(size, MAX_FILE_BYTES) + 1;
       const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0);
       if (bytesRead <= MAX_FILE_BYTES) return buffer.toString("utf8", 0, bytesRead);
@@ -121,5 +121,5 @@ async function readBounded(path: string): Promise<string> {
 
 function unreadable(path: string, error: unknown): never {
   const code = (error as NodeJS.ErrnoException).code === "ENOENT" ? "notFound" : "unavailable";
-  throw new NodekeeperError(code, `kubelet configuration ${path} can't be read`, { cause: error });
+  throw new NodekeeperError(code, `failed to read kubelet configuration ${path}`, { cause: error });
 }
