@@ -11,11 +11,11 @@ import { KeyedLock } from "./keyed-lock.ts";
 /** A driver that is connected now. */
 export interface ConnectedDriver {
   /** Undefined where its devices need no preparation. */
-  client: DriverClient | undefined;
+  client: Pick<DriverClient, "prepare" | "unprepare"> | undefined;
 }
 
 export interface PreparationOptions {
-  reader: ClaimReader;
+  reader: Pick<ClaimReader, "read">;
   records: ClaimRecords;
   folder: CdiFolder;
   host: HostFiles;
@@ -114,7 +114,7 @@ export class Preparation {
       return;
     }
     if (record.state === "preparing") return;
-    await this.#prepareAnew(driver, record, allocation, undefined, signal);
+    await this.#prepareAnew(driver, record, allocation, record, signal);
     log.info({ driver, claim: { namespace, name } }, "claim prepared again after the machine's restart");
   }
 
@@ -133,13 +133,11 @@ export class Preparation {
       throw new NodekeeperError("unavailable", `driver ${driver} is not connected to Nodekeeper`);
     const identities = unprepared(allocation.devices);
     if (!connection.client) return identities;
+    const isOfOldBoot = known?.state === "prepared" && records.isOfOldBoot(known);
     // Deallocated and allocated again without a word of the kubelet, or not undone yet.
-    if (
-      known &&
-      (known.state === "unpreparing" || (known.state === "prepared" && !records.isOfOldBoot(known)))
-    )
-      await this.#unprepare(driver, known, signal);
-    records.save(driver, claim, "preparing", { devices: identities, cdi: "" });
+    if (known && known.state !== "preparing" && !isOfOldBoot) await this.#unprepare(driver, known, signal);
+    // The kubelet was answered in the earlier boot and does not ask again: the record goes on to say so.
+    if (!isOfOldBoot) records.save(driver, claim, "preparing", { devices: identities, cdi: "" });
     const answer = await connection.client.prepare(claim, allocation, signal);
     const { namespace, name, uid } = claim;
     const owner = { driver, namespace, name, uid, boot: records.boot };
