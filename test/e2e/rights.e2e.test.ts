@@ -1,5 +1,7 @@
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import https from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   customNodeResource,
@@ -13,6 +15,7 @@ import {
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
+import { DraKubelet } from "../support/dra-kubelet.ts";
 import { startEvictionPlugin } from "../support/eviction-plugin.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";
@@ -184,11 +187,44 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
     },
   );
 
-  it("those that only some settings need are all used: strict registration, and deletion of pods", async () => {
+  it("those that only some settings need are all used: strict registration, deletion of pods, claims", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "nkr-"));
+    ends.push(async () => rmSync(folder, { recursive: true }));
     const { agent } = await startAgent("worker-strict", {
       "eviction-strict": "true",
       "eviction-killer": "deletion",
+      "devices-kubelet-plugin-enabled": "true",
+      "devices-kubelet-plugin-registry-directory": join(folder, "registry"),
+      "devices-kubelet-plugin-cdi-directory": join(folder, "cdi"),
     });
+    const driver = serveDeviceDriver({
+      name: "claims.example.com",
+      socketDir: agent.pluginFolder,
+      async *devices() {
+        yield [{ devices: [{ name: "device-0" }] }];
+      },
+      prepare: ({ devices }) => devices.map((device) => ({ ...device, edits: { env: { DEVICE: "0" } } })),
+      unprepare: () => {},
+    });
+    ends.push(() => driver.stop());
+    const kubelet = new DraKubelet(join(folder, "registry"));
+    ends.push(async () => kubelet[Symbol.dispose]());
+    const claim = await cluster.admin.create("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims", {
+      apiVersion: "resource.k8s.io/v1",
+      kind: "ResourceClaim",
+      metadata: { name: "rights" },
+      spec: {
+        devices: {
+          requests: [
+            { name: "req", exactly: { deviceClassName: "any", allocationMode: "ExactCount", count: 1 } },
+          ],
+        },
+      },
+    });
+    const reference = { namespace: "default", name: "rights", uid: claim.metadata.uid };
+    const prepared = async () =>
+      (await kubelet.prepare("claims.example.com", reference))[reference.uid]!.error;
+    expect(await prepared()).toContain("Nodekeeper may not get resourceclaims");
     const optional = parseAllDocuments(readFileSync(optionalRbacFile, "utf8"))
       .map((document) => document.toJS() as ApiObject)
       .filter(({ kind, rules }) => kind === "ClusterRole" && !rules[0].nonResourceURLs);
@@ -206,6 +242,7 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
     await eventually(() => expect(plugin.refusal).toContain('cannot create resource "tokenreviews"'));
 
     await cluster.kubectl.run("apply", "-f", optionalRbacFile);
+    await eventually(async () => expect(await prepared()).toBe("the ResourceClaim is not allocated"));
     // It is reviewed, and known to have no right to evict.
     await eventually(() => expect(plugin.refusal).toContain("may not create pods/eviction"));
     expect(plugin.registered).toBe(false);

@@ -1,4 +1,5 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
+import type { DriverClaims } from "../claims/index.ts";
 import type { DriverStatus } from "../devices/index.ts";
 import { askAgent } from "./agent-client.ts";
 import { age, type Colour, type Output, printJson, table } from "./output.ts";
@@ -25,20 +26,40 @@ const colours: Record<string, Colour> = {
 /** `nodekeeper devices [driver]` */
 export async function devicesCommand(options: DevicesOptions, output: Output, now: number): Promise<void> {
   const drivers = await askAgent<DriverStatus[]>(options.server, "/api/v1/devices");
+  const claims = await askAgent<DriverClaims[]>(options.server, "/api/v1/claims");
   const { driver: wanted, format } = options;
   const found = wanted === undefined ? undefined : drivers.find(({ name }) => name === wanted);
   if (wanted !== undefined && !found) {
     const known = drivers.map(({ name }) => name).join(", ") || "none";
     throw new NodekeeperError("notFound", `no driver ${wanted}; registered drivers: ${known}`);
   }
-  if (format === "json") printJson(output, found ?? drivers, 2);
-  else if (found) output.write(page(found, output, now));
+  const withClaims = (driver: DriverStatus): DriverRow => ({
+    ...driver,
+    claims: claims.find((each) => each.driver === driver.name),
+  });
+  if (format === "json") printJson(output, found ? withClaims(found) : drivers.map(withClaims), 2);
+  else if (found) output.write(page(withClaims(found), output, now));
   else if (drivers.length === 0) output.write("No device driver has registered.\n");
-  else output.write(list(drivers, output, now));
+  else output.write(list(drivers.map(withClaims), output, now));
 }
 
-function list(drivers: readonly DriverStatus[], output: Output, now: number): string {
-  const headings = ["DRIVER", "STREAM", "SINCE", "REPORTED", "PUBLISHED", "QUARANTINED", "SLICES", "MESSAGE"];
+/** `claims` is undefined where the agent does not prepare the driver's devices. */
+interface DriverRow extends DriverStatus {
+  claims: DriverClaims | undefined;
+}
+
+function list(drivers: readonly DriverRow[], output: Output, now: number): string {
+  const headings = [
+    "DRIVER",
+    "STREAM",
+    "SINCE",
+    "REPORTED",
+    "PUBLISHED",
+    "QUARANTINED",
+    "SLICES",
+    "CLAIMS",
+    "MESSAGE",
+  ];
   const rows = drivers.map((driver) => [
     driver.name,
     stateOf(driver),
@@ -47,12 +68,13 @@ function list(drivers: readonly DriverStatus[], output: Output, now: number): st
     String(driver.devices),
     String(driver.quarantined),
     String(driver.slices.length),
+    driver.claims ? String(driver.claims.claims.length) : "-",
     messageOf(driver) || "-",
   ]);
   return table(output, headings, rows, (at, column) => (column === 1 ? colours[rows[at]![1]!] : undefined));
 }
 
-function page(driver: DriverStatus, output: Output, now: number): string {
+function page(driver: DriverRow, output: Output, now: number): string {
   const line = (what: string, text: string) =>
     `${`${what}:`.padEnd(12)}${plainText(text, MAX_LINE_LENGTH)}\n`;
   const messageAt = driver.messageAt ? `${age(now - driver.messageAt)} ago` : "none yet";
@@ -74,6 +96,10 @@ function page(driver: DriverStatus, output: Output, now: number): string {
       "Devices",
       `${driver.reported} reported, ${driver.devices} published, ${driver.quarantined} quarantined`,
     ),
+    ...(driver.claims ? kubeletLines(driver.claims).map((text) => line("Kubelet", text)) : []),
+    ...(driver.claims?.unhealthy ?? []).map(({ pool, device, message }) =>
+      line("Unhealthy", `${pool}/${device}${message ? `: ${message}` : ""}`),
+    ),
     ...(driver.writeError ? [line("Problem", driver.writeError)] : []),
     ...Object.entries(driver.refused).map(([name, why]) => line("Refused", `${name}: ${why}`)),
     ...driver.foreign.map((name) => line("Foreign", `${name}: a slice of another client in the same pool`)),
@@ -91,17 +117,42 @@ function page(driver: DriverStatus, output: Output, now: number): string {
         String(slice.devices),
       ]),
     ),
+    ...(driver.claims?.claims.length ? ["\n", claimTable(driver.claims, output, now)] : []),
     ...(problems.length > 0
       ? ["\n", table(output, ["POOL", "DEVICE", "FIELD", "QUARANTINED BECAUSE"], problems)]
       : []),
   ].join("");
 }
 
+const kubeletTexts: Record<DriverClaims["kubelet"], string> = {
+  waiting: "not registered yet",
+  registered: "registered: the agent prepares its claims",
+  refused: "registration refused",
+  ownPlugin: "the driver registers with the kubelet itself",
+  none: "not registered",
+};
+
+function kubeletLines({ kubelet, reason, problem }: DriverClaims): string[] {
+  return [`${kubeletTexts[kubelet]}${reason ? `: ${reason}` : ""}`, ...(problem ? [problem] : [])];
+}
+
+function claimTable({ claims }: DriverClaims, output: Output, now: number): string {
+  const rows = claims.map(({ namespace, name, state, updatedAt, devices }) => [
+    `${namespace}/${name}`,
+    state,
+    age(now - updatedAt),
+    devices.join(", ") || "-",
+  ]);
+  return table(output, ["CLAIM", "STATE", "SINCE", "DEVICES"], rows);
+}
+
 function stateOf({ state, isRegistered }: DriverStatus): string {
   return isRegistered ? state : "disconnected";
 }
 
-function messageOf({ writeError, error, refused, problems, foreign }: DriverStatus): string {
+function messageOf({ writeError, error, refused, problems, foreign, claims }: DriverRow): string {
+  if (claims?.kubelet === "refused") return `kubelet refused the plugin: ${claims.reason}`;
+  if (claims?.problem) return claims.problem;
   const [first] = Object.entries(refused);
   const [problem] = problems;
   if (writeError) return writeError;

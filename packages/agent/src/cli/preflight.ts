@@ -42,6 +42,7 @@ export async function preflightCommand(options: Record<string, unknown>, output:
     ...(await checkHost(configuration)),
     ...checkFolders(configuration),
     ...checkKubelet(configuration),
+    ...checkKubeletPlugin(configuration),
     ...checkPolicies(configuration),
     ...(await checkRuntime(configuration)),
     ...(await checkApiServer(configuration)),
@@ -131,6 +132,17 @@ function checkKubelet({ reporting: { inTreePlugins, kubelet } }: AgentConfigurat
     ? path
     : `${path} does not exist: ${KUBELET_REPORTER_NAME} reports nothing`;
   return [{ check: "kubelet PodResources", verdict: existsSync(path) ? "ok" : "warning", message }];
+}
+
+// The kubelet makes its folder; where the agent would make it, it does not see the kubelet's.
+function checkKubeletPlugin({ devices: { kubeletPlugin } }: AgentConfiguration): Finding[] {
+  const { enabled, registryDirectory, cdiDirectory } = kubeletPlugin;
+  if (!enabled) return [];
+  const check = "kubelet plugin directory";
+  const registry: Finding = existsSync(registryDirectory)
+    ? checkFolder(check, registryDirectory)
+    : { check, verdict: "failed", message: `${registryDirectory} does not exist: it is the kubelet's` };
+  return [registry, checkFolder("CDI directory", cdiDirectory)];
 }
 
 function checkPolicies({ eviction }: AgentConfiguration): Finding[] {
@@ -227,7 +239,7 @@ const reviewPermissions: AccessQuestion[] = [
 ];
 
 /** The requests that the agent sends to the API server with this configuration. */
-function requiredPermissions({ nodeName, eviction, server }: AgentConfiguration): AccessQuestion[] {
+function requiredPermissions({ nodeName, eviction, server, devices }: AgentConfiguration): AccessQuestion[] {
   const cnr = { group: customNodeResource.group, resource: "customnoderesources", name: nodeName };
   const coreNode = { group: "", resource: "nodes", name: nodeName };
   return [
@@ -241,6 +253,9 @@ function requiredPermissions({ nodeName, eviction, server }: AgentConfiguration)
       group: "resource.k8s.io",
       resource: "resourceslices",
     })),
+    ...(devices.kubeletPlugin.enabled
+      ? [{ verb: "get", group: "resource.k8s.io", resource: "resourceclaims" }]
+      : []),
     ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events" })),
     ...(eviction.enabled ? evictionPermissions(eviction) : []),
     ...((eviction.enabled && eviction.strict) || server.tlsCertFile !== "" ? reviewPermissions : []),
