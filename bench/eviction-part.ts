@@ -34,17 +34,17 @@ export class EvictionPart {
     const policy = structuredClone(defaultEvictionPolicy);
     const manager = new EvictionManager({
       nodeName,
-      pods: { isSynced: true, list: () => pods, get: () => undefined, onGone: () => () => {} },
+      pods: { isSynced: true, list: () => pods, get: () => undefined, onDeleted: () => () => {} },
       plugins,
       evictor: {
-        begin: () => {},
+        start: () => {},
         withdraw: () => {},
         resume: () => {},
         onAccepted: () => () => {},
         takeOutcomes: () => [],
         takeSteps: () => [],
       },
-      tainter: { want: () => {} },
+      tainter: { setDesired: () => {} },
       records: new EvictionRecords({
         store: new EvictionStore(this.#database),
         settings: () => defaultEvictionSettings.records,

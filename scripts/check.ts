@@ -3,6 +3,7 @@ import { findDrift } from "./generated-code.ts";
 import { findNameProblems } from "./names.ts";
 import { findRoomProblems } from "./rooms.ts";
 import { root, runCommand } from "./run-command.ts";
+import { findWordProblems } from "./words.ts";
 
 interface Step {
   name: string;
@@ -14,6 +15,7 @@ const steps: Step[] = [
   { name: "lint and format", run: () => runCommand("biome", ["check", "--error-on-warnings", "."]) },
   { name: "rooms", run: async () => fromProblems(await findRoomProblems(root)) },
   { name: "names", run: async () => fromProblems(await findNameProblems(root)) },
+  { name: "words", run: async () => fromProblems(await findWordProblems(root)) },
   { name: "unused code", run: () => runCommand("knip", ["--no-progress"]) },
   { name: "generated code", run: async () => fromProblems(await findDrift()) },
 ];

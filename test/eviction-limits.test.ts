@@ -44,7 +44,7 @@ function addReplicas(names: readonly string[], gracePeriodSeconds = 1): void {
 }
 
 const heldReasons = () =>
-  agent.logLines.filter(({ msg }) => msg === "eviction held back").map(({ reason }) => reason);
+  agent.logLines.filter(({ msg }) => msg === "eviction on hold").map(({ reason }) => reason);
 const events = (reason: string) =>
   cluster.server.store
     .list("events")
@@ -97,7 +97,7 @@ describe("with the defaults, a threshold that never clears", () => {
     const { body } = cluster.requests.find(({ path, body }) => path.endsWith("/eviction") && body)!;
     expect(body).toHaveProperty("deleteOptions.gracePeriodSeconds", 10);
     const evicted = JSON.stringify(await agent.api("eviction/explain?pod=default/a-web-1"));
-    expect(evicted).toContain("a grace period of 1 s is too short: raised to 10 s");
+    expect(evicted).toContain("requested grace period 1 s raised to the minimum of 10 s");
     const page = JSON.stringify(await agent.api("eviction/explain?pod=default/a-web-3"));
     expect(page).toContain('"ownerLimit"');
     expect(JSON.stringify(await agent.api("eviction/explain?pod=default/single-9"))).toContain('"nodeLimit"');
@@ -117,7 +117,7 @@ it("an eviction that was sent counts until its window has passed, though its pod
   await until("web-1 is overdue", () => events("EvictionOverdue").length > 0, {
     explain: () => agent.logLines,
   });
-  expect(events("EvictionOverdue")[0]).toMatch(/^Evicted by pressure, but still terminating/);
+  expect(events("EvictionOverdue")[0]).toMatch(/^Evicted by pressure, but the pod is still terminating/);
   expect(events("EvictionFailed")).toEqual([]);
   // Its slot with the owner is not freed: another pod is evicted, and then none.
   await until("the other pod is evicted", () => cluster.evictions().includes("other"));
@@ -147,7 +147,7 @@ it("a pod that two plugins' pressures selected relieves both: neither takes anot
     cluster.addPod("shared", { spec });
     await until("the pod is evicted", () => cluster.evictions().length > 0);
     await untilNextRounds(second);
-    const held = agent.logLines.filter(({ msg }) => msg === "eviction held back");
+    const held = agent.logLines.filter(({ msg }) => msg === "eviction on hold");
     expect(held.map((line) => [line.plugin, line.reason]).toSorted()).toEqual([
       ["pressure", "pendingRelease"],
       ["second-pressure", "pendingRelease"],

@@ -100,7 +100,7 @@ describe("explain pod", () => {
     );
   });
 
-  it("of a pod that others removed says who and why", async () => {
+  it("of a pod that others removed names the component and the reason", async () => {
     // By the name of the pod: its status at the end, and what is said of it.
     const cases: [string, Record<string, unknown>, string][] = [
       [
@@ -121,7 +121,7 @@ describe("explain pod", () => {
       [
         "evicted",
         { conditions: [{ type: "DisruptionTarget", status: "True", reason: "EvictionByEvictionAPI" }] },
-        "Evicted through the eviction API by another client.",
+        "Evicted through the Eviction API by another client.",
       ],
       [
         "tainted",
@@ -177,7 +177,7 @@ describe("explain pod", () => {
     }
   });
 
-  it("of a pod that was deleted while no agent ran says between which times", async () => {
+  it("of a pod that was deleted while no agent ran has the interval", async () => {
     const uid = cluster.addPod("web");
     cluster.addPod("db");
     agent = await startAgent(cluster);
@@ -191,10 +191,10 @@ describe("explain pod", () => {
     const page = await explain("pod", "default/web");
     expect(page).toContain(`Pod default/web  (${uid})`);
     expect(page).toContain(
-      "Pod deleted between <time> and <time>, while the agent did not watch it; not by Nodekeeper.\n",
+      "Pod deleted between <time> and <time>, while the agent was not watching; not by Nodekeeper.\n",
     );
     expect(page).toContain(
-      `Other pods of this name are recorded, explained by their UIDs: ${pod("web").metadata.uid}\n`,
+      `Other recorded pods of this name, to be explained by UID: ${pod("web").metadata.uid}\n`,
     );
     expect(await explain("pod", "default/db")).toContain("Not evicted: no plugin requested it.\n");
   });
@@ -216,8 +216,7 @@ describe("explain pod", () => {
     kill("first");
     await until("the Event", () => events().length === 1);
     expect(events()[0]).toMatchObject({
-      message:
-        "Container app was killed for lack of memory (exit code 137). Memory limit: 64Mi. (node worker-1)",
+      message: "Container app was OOM-killed (exit code 137). Memory limit: 64Mi. (node worker-1)",
       type: "Warning",
       involvedObject: { kind: "Pod", name: "web", uid: pod("web").metadata.uid },
     });
@@ -230,13 +229,13 @@ describe("explain pod", () => {
       () => (events()[0] as unknown as { count: number }).count + events().length === 3,
     );
     const expected =
-      "Not evicted: no plugin requested it. Container app was killed for lack of memory 2 times, last at <time>.\n";
+      "Not evicted: no plugin requested it. Container app was OOM-killed 2 times, last at <time>.\n";
     await until("the record", async () => (await explain("pod", "default/web")).includes(expected));
     expect(await explain("pod", "default/web")).toContain(
-      "  container app was killed for lack of memory (OOMKilled, exit code 137; memory limit 64Mi)\n",
+      "  container app was OOM-killed (exit code 137, memory limit 64Mi)\n",
     );
     expect(await agent.metrics()).toMatch(/^nodekeeper_eviction_oom_kills_total 1$/m);
-    const line = agent.logLines.find(({ msg }) => msg === "container killed for lack of memory");
+    const line = agent.logLines.find(({ msg }) => msg === "container OOM-killed");
     expect(line).toMatchObject({
       pod: { namespace: "default", name: "web" },
       container: "app",
@@ -246,7 +245,7 @@ describe("explain pod", () => {
 });
 
 describe("a decision while the disk is full", () => {
-  it("is a line of the log at once, and reaches the record when there is room again", async () => {
+  it("is a line of the log at once, and reaches the record when there is space again", async () => {
     const opened = vi.spyOn(StateDatabase, "open");
     // A round is larger than what is left in the pages of its tables.
     const noise = Array.from({ length: 400 }, (_, at) => [`label-${at}`, randomBytes(30).toString("hex")]);
@@ -277,7 +276,7 @@ describe("a decision while the disk is full", () => {
     });
     remove("web");
     await until("a round after it", async () => /ended_total{outcome="gone"} 1/.test(await agent.metrics()));
-    const failures = () => agent.logLines.filter(({ msg }) => msg?.startsWith("round can't be written"));
+    const failures = () => agent.logLines.filter(({ msg }) => msg?.startsWith("round can't be recorded"));
     expect(failures()).toHaveLength(1);
     connection.exec("PRAGMA max_page_count = 1000000");
     await until("the record", async () =>
@@ -288,7 +287,7 @@ describe("a decision while the disk is full", () => {
 });
 
 describe("explain node", () => {
-  it("says which plugin set a taint, why, since when and until when, and its Events say so too", async () => {
+  it("shows which plugin set a taint, why, since when and until when, and so do its Events", async () => {
     const nodeEvents = () =>
       cluster.server.store
         .list("events")
@@ -330,7 +329,7 @@ describe("explain node", () => {
     );
     await until("both Events", () => nodeEvents().length === 2);
     expect(nodeEvents().sort()).toEqual([
-      "Taint nodekeeper.dev/DiskHot:NoSchedule added: ts-evict reports disk 95% > threshold 90%. It is removed 2s after that clears.",
+      "Taint nodekeeper.dev/DiskHot:NoSchedule added: ts-evict reports disk 95% > threshold 90%. It is removed 2s after the condition clears.",
       "Taint nodekeeper.dev/DiskHot:NoSchedule removed: no longer reported. Last: ts-evict reports disk 95% > threshold 90%.",
     ]);
     expect(agent.logLines.find(({ msg }) => msg === "condition set")).toMatchObject({
@@ -389,7 +388,7 @@ describe("records of a node", () => {
       "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction: {dryRunPlugins: ['*']}\n",
     );
     expect(await command("replay", "--config", candidate, "--from", agent.stateDir)).toContain(
-      "1 victim then, 0 under this policy",
+      "1 victim recorded, 0 with this policy",
     );
   });
 });

@@ -177,7 +177,7 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
       expect(await agent.metric("nodekeeper_eviction_ended_total", '{outcome="gone"}')).toBe(1),
     );
     await eventually(() => {
-      const logged = agent.logged().find(({ msg }) => msg === "evicted pod is deleted");
+      const logged = agent.logged().find(({ msg }) => msg === "evicted pod was deleted");
       expect(logged).toMatchObject({ pod: { name: "big" }, plugin: NAME });
     });
 
@@ -196,7 +196,7 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
     );
     const replayed = await agent.command("replay", "--config", candidate);
     if (process.env.SHOW_EXPLAIN) console.log(replayed);
-    expect(replayed).toMatch(/spared +default\/big: the plugin is in dry run/);
+    expect(replayed).toMatch(/- evicted +default\/big: the plugin is in dry run/);
   });
 
   it("a budget that forbids: beside it the free pod is evicted; one that allows lets the pod go", async () => {
@@ -277,7 +277,7 @@ eviction:
     );
     const page = await agent.command("replay", "--config", candidate, "--since", "10s");
     if (process.env.SHOW_EXPLAIN) console.log(page);
-    expect(page).toMatch(/- spared +default\/first: .*label example\.com\/keep/);
+    expect(page).toMatch(/- evicted +default\/first: .*label example\.com\/keep/);
     expect(page).toMatch(/\+ evicted +default\/second/);
   });
 
@@ -288,7 +288,7 @@ eviction:
     say(pressure);
     await eventually(async () => {
       const page = await agent.command("explain", "pod", "default/stopped");
-      expect(page).toMatch(/StopContainer of app, 5 s.*container app exited.*stopped app/s);
+      expect(page).toMatch(/StopContainer app, grace period 5 s.*container app exited.*stopped app/s);
     });
     say({});
     // The pod is put down, not deleted.

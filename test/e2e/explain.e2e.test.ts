@@ -112,14 +112,14 @@ describe.skipIf(missing)("explain on a real kube-apiserver and containerd", () =
     );
   });
 
-  it("a pod whose container was killed for lack of memory, with an Event on it", async () => {
+  it("a pod whose container was OOM-killed, with an Event on it", async () => {
     await addPod("hungry", {
       metadata: { labels: { appetite: "large" } },
       resources: { limits: { memory: "32Mi" }, requests: { memory: "32Mi" } },
     });
     await explained(
       "hungry",
-      /\nNot evicted: no plugin requested it\. Container main was killed for lack of memory at \S+Z\.\n.*container main was killed for lack of memory \(OOMKilled, exit code 137; memory limit 32Mi\)\n/s,
+      /\nNot evicted: no plugin requested it\. Container main was OOM-killed at \S+Z\.\n.*container main was OOM-killed \(exit code 137, memory limit 32Mi\)\n/s,
     );
     await eventually(async () => {
       const { items } = await cluster.admin.get("/api/v1/namespaces/default/events");
@@ -127,13 +127,10 @@ describe.skipIf(missing)("explain on a real kube-apiserver and containerd", () =
       expect(more).toEqual([]);
       expect(event).toMatchObject({ type: "Warning", involvedObject: { kind: "Pod", name: "hungry" } });
       expect(event.message).toMatch(
-        /^Container main was killed for lack of memory \(exit code 137\)\. Memory limit: 32Mi\..* \(node worker-1\)$/,
+        /^Container main was OOM-killed \(exit code 137\)\. Memory limit: 32Mi\..* \(node worker-1\)$/,
       );
     });
     await cluster.admin.delete(`${pods}/hungry`);
-    await explained(
-      "hungry",
-      /\nPod deleted at \S+Z, not by Nodekeeper\. .*Container main was killed for lack of memory/,
-    );
+    await explained("hungry", /\nPod deleted at \S+Z, not by Nodekeeper\. .*Container main was OOM-killed/);
   });
 });

@@ -1,13 +1,13 @@
 import { readBootTime } from "@nodekeeper/core/lib";
 import {
   ConditionReporter,
-  ContainerDeaths,
   ContainerKiller,
   createEvictionRoundMetrics,
   createEvictorMetrics,
   createHostPathNotifierMetrics,
   createTaintMetrics,
   DeletionKiller,
+  EvictedContainers,
   EvictionApiKiller,
   EvictionManager,
   EvictionPlugins,
@@ -122,7 +122,7 @@ export function evictionPart(
     pods,
     containers:
       lifecycle &&
-      new ContainerDeaths({
+      new EvictedContainers({
         events: lifecycle.generator.events,
         statuses: lifecycle.generator.statuses,
         marginMs,
@@ -148,9 +148,9 @@ export function evictionPart(
   });
   const conditions = new ConditionReporter(storedTaints(records, policy()).customNodeResource);
   const tainter: Tainter = {
-    want({ node, customNodeResource }, isComplete) {
-      nodeTainter.want(node, isComplete);
-      conditions.want(customNodeResource, isComplete);
+    setDesired({ node, customNodeResource }, isComplete) {
+      nodeTainter.setDesired(node, isComplete);
+      conditions.setDesired(customNodeResource, isComplete);
     },
   };
   const { softEvictionNotifyPath: rootPath } = configuration().eviction;
@@ -196,6 +196,6 @@ export function evictionPart(
     plugins,
     reporter: conditions,
     routes: evictionRoutes(new RecordQueries(records, historyStore, () => manager.state)),
-    evicted: () => evictor.gone,
+    evicted: () => evictor.evicted,
   };
 }

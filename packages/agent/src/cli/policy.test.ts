@@ -163,7 +163,7 @@ describe("wrong usage is reported", () => {
       2,
       '--last must be a whole number of at least 1; got "many"',
     ],
-    [["--against", "broken.jsonl"], 2, "broken.jsonl, line 1: no recorded round"],
+    [["--against", "broken.jsonl"], 2, "broken.jsonl, line 1: not a recorded round"],
     [["--against", "broken.yaml"], 2, "broken.yaml:1:9: "],
     [["--against", "node.yaml", "-o", "xml"], 2, "--output must be one of text, json"],
     [[], 2, "required option '--against <file>' not specified"],

@@ -1,7 +1,7 @@
 export { ConditionReporter } from "./act/condition-reporter.ts";
-export { ContainerDeaths, type ContainerDeathsOptions } from "./act/container-deaths.ts";
 export { ContainerKiller, type ContainerKillerOptions } from "./act/container-killer.ts";
 export { DeletionKiller } from "./act/deletion-killer.ts";
+export { EvictedContainers, type EvictedContainersOptions } from "./act/evicted-containers.ts";
 export { EvictionApiKiller } from "./act/eviction-api-killer.ts";
 export { EvictionSender, type EvictionSenderOptions } from "./act/eviction-sender.ts";
 export { PodEvictor, type PodEvictorOptions } from "./act/evictor.ts";
@@ -53,8 +53,8 @@ export type {
   ConditionProblem,
   ConditionProblemReason,
   CustomNodeResourceTaint,
+  DesiredTaints,
   NodeTaint,
-  WantedTaints,
 } from "./decide/taints.ts";
 export { thresholdText } from "./decide/threshold-text.ts";
 export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
@@ -82,7 +82,7 @@ export {
   type ReplayedVictim,
 } from "./records/replay.ts";
 export type { RoundRecord } from "./records/round-record.ts";
-export type { RoundSummary } from "./records/round-summary.ts";
+export { methodOf, type RoundSummary } from "./records/round-summary.ts";
 export { storedTaints } from "./records/stored-taints.ts";
 export { createEvictionRoundMetrics, type EvictionRoundMetrics } from "./round-metrics.ts";
 export { defaultEvictionSettings, type EvictionSettings } from "./round-settings.ts";

@@ -26,7 +26,7 @@ describe("a round", () => {
   it("evicts what plugins ask for, and writes it down with its input", async () => {
     using agent = new TestAgent(directory, new FakePods("a", "b"), [forcing("b")]);
     await agent.round();
-    expect(namesOf(agent.evictor.begun)).toEqual(["b"]);
+    expect(namesOf(agent.evictor.started)).toEqual(["b"]);
     const [record] = [...agent.records.rounds()];
     expect(record?.input.pods.map((pod) => pod.name)).toEqual(["a", "b"]);
     expect(namesOf(record?.decision.victims ?? [])).toEqual(["b"]);
@@ -66,12 +66,12 @@ describe("a round", () => {
     using agent = new TestAgent(directory, new FakePods("a", "b"), [plugin]);
     await agent.round();
     await agent.round();
-    expect(agent.evictor.begun).toEqual([]);
+    expect(agent.evictor.started).toEqual([]);
     await agent.round();
-    expect(namesOf(agent.evictor.begun)).toEqual(["a"]);
+    expect(namesOf(agent.evictor.started)).toEqual(["a"]);
   });
 
-  it("is skipped while the pods are not known, and says so", async () => {
+  it("is skipped while the pods are not known, and reports it", async () => {
     const pods = new FakePods("a");
     pods.isSynced = false;
     using agent = new TestAgent(directory, pods, [forcing("a")]);
@@ -80,7 +80,7 @@ describe("a round", () => {
       ok: false,
       message: "the API server has not listed the pods of this node yet",
     });
-    expect(agent.evictor.begun).toEqual([]);
+    expect(agent.evictor.started).toEqual([]);
     pods.isSynced = true;
     await agent.round();
     expect(agent.manager.healthCheck().check().ok).toBe(true);
@@ -91,15 +91,15 @@ describe("a round", () => {
     using agent = new TestAgent(directory, new FakePods(...names), [forcing(...names)]);
     for (let count = 1; count <= 5; count++) {
       await agent.round();
-      expect(agent.evictor.begun).toHaveLength(3 * count);
+      expect(agent.evictor.started).toHaveLength(3 * count);
     }
-    expect(new Set(namesOf(agent.evictor.begun)).size).toBe(15);
+    expect(new Set(namesOf(agent.evictor.started)).size).toBe(15);
     expect([...agent.records.rounds()]).toHaveLength(5);
   });
 
   it("is not stopped by one that fails", async () => {
     using agent = new TestAgent(directory, new FakePods("a", "b"), [forcing("a")]);
-    agent.evictor.onBegin = () => {
+    agent.evictor.onStart = () => {
       throw new Error("a defect");
     };
     await agent.round();
@@ -107,16 +107,16 @@ describe("a round", () => {
       ok: false,
       message: "the last round failed: a defect",
     });
-    agent.evictor.onBegin = () => {};
+    agent.evictor.onStart = () => {};
     await agent.round();
     expect(agent.manager.healthCheck().check().ok).toBe(true);
   });
 
-  it("in dry run evicts nobody, and counts who would have gone", async () => {
+  it("in dry run evicts no pod, and counts those that would have been", async () => {
     using agent = new TestAgent(directory, new FakePods("a", "b"), [forcing("a")]);
     agent.policy.dryRunPlugins = ["*"];
     await agent.round();
-    expect(agent.evictor.begun).toEqual([]);
+    expect(agent.evictor.started).toEqual([]);
     const text = await agent.registry.metrics();
     expect(text).toContain('nodekeeper_eviction_dry_run_victims_total{plugin="forcing",kind="forced"} 1');
     expect(text).toContain('nodekeeper_eviction_refusals_total{reason="dryRun"} 1');
@@ -124,7 +124,7 @@ describe("a round", () => {
     expect(text).toContain('nodekeeper_eviction_round_duration_seconds_count{step="decide"} 1');
   });
 
-  it("calls back what is under way when the pressure is gone", async () => {
+  it("withdraws evictions in progress when the pressure has ended", async () => {
     let metType: "hard" | "none" = "hard";
     const plugin = sourceOf("memory", {
       thresholdMet: async () => ({ ...hard, metType }),
@@ -132,7 +132,7 @@ describe("a round", () => {
     });
     using agent = new TestAgent(directory, new FakePods("a", "b"), [plugin]);
     await agent.round();
-    expect(namesOf(agent.evictor.begun)).toEqual(["a"]);
+    expect(namesOf(agent.evictor.started)).toEqual(["a"]);
     metType = "none";
     await agent.round();
     expect(agent.evictor.withdrawn).toMatchObject([{ name: "a", stage: "begun" }]);
@@ -196,11 +196,11 @@ describe("a round", () => {
     using agent = new TestAgent(directory, new FakePods("a"), [forcing("a")]);
     agent.database.connection.exec("DROP TABLE eviction_state");
     await agent.round();
-    expect(namesOf(agent.evictor.begun)).toEqual(["a"]);
-    expect(agent.manager.healthCheck().check().message).toMatch(/can't be written down: no such table/);
+    expect(namesOf(agent.evictor.started)).toEqual(["a"]);
+    expect(agent.manager.healthCheck().check().message).toMatch(/can't be recorded: no such table/);
   });
 
-  it("tells pods that want to know, once in a while", async () => {
+  it("notifies annotated pods, repeatedly", async () => {
     const pods = new FakePods();
     const annotations = { "katalyst.kubewharf.io/pod_soft_evict_notify": "true" };
     pods.pods.set("a", observeJson(jsonPod("a", { metadata: { annotations } })));
@@ -234,13 +234,13 @@ describe("an agent that is killed", () => {
     const pods = new FakePods("a", "b", "c");
     {
       using agent = new TestAgent(directory, pods, [forcing("b")]);
-      agent.evictor.onBegin = () => agent.kill();
+      agent.evictor.onStart = () => agent.kill();
       await agent.round();
     }
     using next = new TestAgent(directory, pods, [forcing("b")]);
     await next.round();
     expect(next.evictor.resumed).toEqual([]);
-    expect(namesOf(next.evictor.begun)).toEqual(["b"]);
+    expect(namesOf(next.evictor.started)).toEqual(["b"]);
   });
 
   it("between decision and eviction: what no plugin asks for any more is not evicted, and that is recorded", async () => {
@@ -252,7 +252,7 @@ describe("an agent that is killed", () => {
     using next = new TestAgent(directory, pods, [forcing()]);
     await next.round();
     await next.round();
-    expect(next.evictor.begun).toEqual([]);
+    expect(next.evictor.started).toEqual([]);
     expect(next.manager.state).toMatchObject({ pending: [], interrupted: [], recent: [] });
     expect([...next.records.rounds()].at(-1)?.decision.withdrawals).toMatchObject([
       { name: "b", reason: expect.stringContaining("not sent before the agent restarted") },
@@ -271,7 +271,7 @@ describe("an agent that is killed", () => {
     );
     using next = new TestAgent(directory, pods, [forcing("b")]);
     await next.round();
-    expect(next.evictor.begun).toEqual([]);
+    expect(next.evictor.started).toEqual([]);
     expect(namesOf(next.evictor.resumed)).toEqual(["b"]);
     expect(next.manager.state.pending).toMatchObject([{ name: "b", acceptedAt: next.clock.now() }]);
     expect(next.manager.state.recent).toMatchObject([{ uid: "b", releasedAt: null }]);
@@ -291,7 +291,7 @@ describe("an agent that is killed", () => {
     next.evictor.outcomes.push({ uid: "b", result: "gone", message: "gone" });
     pods.pods.delete("b");
     await next.round();
-    expect(next.evictor.begun).toEqual([]);
+    expect(next.evictor.started).toEqual([]);
     expect(next.manager.state.pending).toEqual([]);
   });
 
@@ -308,7 +308,7 @@ describe("an agent that is killed", () => {
     next.clock.jump(days);
     next.bootTime = { id: "one", uptimeMs: 1_000_000 + days };
     await next.round();
-    expect(next.evictor.begun).toEqual([]);
+    expect(next.evictor.started).toEqual([]);
     expect(next.evictor.resumed).toMatchObject([{ name: "b", deadline: next.clock.now() - days + 60_000 }]);
     expect(next.manager.state.pending).toEqual([]);
   });
@@ -323,11 +323,11 @@ describe("an agent that is killed", () => {
     });
     const agent = new TestAgent(directory, pods, [dying]);
     await agent.round();
-    expect(agent.evictor.begun).toEqual([]);
+    expect(agent.evictor.started).toEqual([]);
     using next = new TestAgent(directory, pods, [forcing("a")]);
     await next.round();
     expect(next.evictor.resumed).toEqual([]);
-    expect(namesOf(next.evictor.begun)).toEqual(["a"]);
+    expect(namesOf(next.evictor.started)).toEqual(["a"]);
   });
 });
 
@@ -342,12 +342,12 @@ describe("taints", () => {
       using agent = new TestAgent(directory, pods, [pressing]);
       await agent.round();
       // Added at once, and nothing is removed yet.
-      expect(agent.tainter.wanted.at(-1)).toMatchObject({
+      expect(agent.tainter.desired.at(-1)).toMatchObject({
         node: [{ key: "nodekeeper.dev/MemoryPressure" }],
         isComplete: false,
       });
       for (let count = 0; count < 12; count++) await agent.round();
-      expect(agent.tainter.wanted.at(-1)).toMatchObject({ node: [{}], isComplete: true });
+      expect(agent.tainter.desired.at(-1)).toMatchObject({ node: [{}], isComplete: true });
     }
     let isUp = false;
     const late = sourceOf("pressing", {
@@ -358,12 +358,12 @@ describe("taints", () => {
     });
     using next = new TestAgent(directory, pods, [late]);
     await next.round();
-    expect(next.tainter.wanted.at(-1)).toMatchObject({ node: [{}], isComplete: false });
+    expect(next.tainter.desired.at(-1)).toMatchObject({ node: [{}], isComplete: false });
     isUp = true;
     await next.round();
-    expect(next.tainter.wanted.at(-1)).toMatchObject({ node: [{}], isComplete: true });
+    expect(next.tainter.desired.at(-1)).toMatchObject({ node: [{}], isComplete: true });
     for (let count = 0; count < 60; count++) await next.round();
-    expect(next.tainter.wanted.at(-1)?.node).toEqual([]);
+    expect(next.tainter.desired.at(-1)?.node).toEqual([]);
   });
 });
 

@@ -45,15 +45,15 @@ export interface EvictionManagerOptions {
   tainter: Tainter;
   records: EvictionRecords;
   events: Pick<EventRecorder, "record">;
-  /** Notifies pods of soft evictions besides the Events; undefined where the operator set no path. */
+  /** Notifies pods of soft evictions by files, besides Events; undefined where no path is configured. */
   hostPathNotifier?: Pick<HostPathNotifier, "notify"> | undefined;
-  /** Is called with each condition that is set or cleared, in words. */
+  /** Called with a message for each condition that is set or cleared. */
   onNodeEvent: (message: string) => void;
   settings: () => EvictionSettings;
   policy: () => EvictionPolicy;
-  /** Called as a round starts: what in-tree plugins read of the machine before is too old for it. */
+  /** Called when a round starts, so that in-tree plugins use new host readings. */
   refreshReadings?: () => void;
-  /** The machine's own time, a witness for how long the agent was not running. */
+  /** Boot ID and uptime of the machine, to determine how long the agent was not running. */
   bootTime: () => BootTime | undefined;
   clock: Clock;
   log: Logger;
@@ -61,11 +61,13 @@ export interface EvictionManagerOptions {
 }
 
 /**
- * Runs eviction's rounds, one at a time: observe, ask, decide, write down, act.
+ * Runs eviction rounds, one at a time: observe pods, call plugins, decide, record, act. The counterpart of katalyst-core
+ * `pkg/agent/evictionmanager/manager.go` and of `synchronize` in kubelet `pkg/kubelet/eviction/eviction_manager.go`.
  *
- * 1. What is decided is in the state database before anything is done about it, and so is what was accepted. After a kill
- *    at any point no pod is evicted twice, and what was not sent is decided again.
- * 2. Time is monotonic: a step of the wall clock moves the times of the state with it.
+ * 1. Decisions are in the state database before they are acted on, and acceptances as soon as they are known. After
+ *    SIGKILL at any point no pod is evicted twice, and an eviction that was not sent is decided again.
+ * 2. Durations are measured by the monotonic clock: when the wall clock is stepped, the times of the state are moved by
+ *    the same amount.
  */
 export class EvictionManager implements Runnable {
   readonly name = "eviction";
@@ -75,14 +77,14 @@ export class EvictionManager implements Runnable {
   readonly #pacing: RoundPacing;
   readonly #held: HeldLog;
   #state: EvictionState = emptyEvictionState();
-  /** Monotonic: what the time of the state is. */
+  /** The monotonic time that corresponds to the state's time `at`. */
   #stateAt = 0;
-  // Taken from the evictor and not yet written down.
+  // Taken from the evictor and not recorded yet.
   #outcomes: EvictionOutcome[] = [];
-  /** Evictions that were accepted since the round was prepared; monotonic times. */
+  /** Evictions accepted since the round was prepared; monotonic times. */
   #acceptances: Acceptance[] = [];
   #steps: EvictionStep[] = [];
-  /** Monotonic: the end of the last round, or the start. */
+  /** Monotonic time of the end of the last round, or of the start. */
   #lastDone = 0;
   readonly #decisionLog: DecisionLog;
   #isRunning = false;
@@ -109,7 +111,7 @@ export class EvictionManager implements Runnable {
       const startedAt = clock.monotonic();
       await this.#contained(signal);
       if (signal.aborted) break;
-      // The first list of pods is there in a moment: its round need not wait for a whole period.
+      // The first round does not wait for a whole period once the pods are listed.
       const periodMs = this.#hasDone ? settings().syncPeriodMs : FIRST_LOOK_MS;
       const request = await this.#pacing.next(startedAt + periodMs, signal).catch(() => undefined);
       if (request) this.#startsOutOfTurn(request);
@@ -121,8 +123,8 @@ export class EvictionManager implements Runnable {
   }
 
   /**
-   * Asks for a round before its time, because a threshold was crossed: it starts at once, but within a second at most
-   * one such round does. It decides by the same rules as any other.
+   * Requests a round out of turn, because a threshold was crossed. It starts at once, but at most one requested round
+   * starts per second. Its rules are those of any other round.
    */
   requestRound(request: RoundRequest): void {
     if (this.#options.settings().outOfTurnRounds) this.#pacing.request(request);
@@ -134,23 +136,23 @@ export class EvictionManager implements Runnable {
     log.debug({ plugin, reason }, "round starts out of turn");
   }
 
-  // Outcomes are left: the evictions they belong to are resumed, and end at once.
+  // Outcomes are not saved: after the restart their evictions are resumed and end at once.
   #saveLastSteps(): void {
     const { evictor, records, log } = this.#options;
     const steps = [...this.#steps, ...evictor.takeSteps()];
     try {
       records.saveState(this.#state, steps);
     } catch (error) {
-      log.warn({ err: error, steps: steps.length }, "last steps of evictions can't be written down");
+      log.warn({ err: error, steps: steps.length }, "last steps of evictions can't be recorded");
     }
   }
 
-  /** Fails while rounds do not come to an end, are skipped, fail, or can't be written down. */
+  /** Fails while rounds do not complete, are skipped, fail, or can't be recorded. */
   healthCheck(): HealthCheck {
     return { name: "EvictionRoundsReady", kind: "ready", check: () => this.#check() };
   }
 
-  /** What the last round left for the next. */
+  /** The state after the last round. */
   get state(): EvictionState {
     return this.#state;
   }
@@ -161,7 +163,7 @@ export class EvictionManager implements Runnable {
     try {
       stored = records.loadState();
     } catch (error) {
-      log.error({ err: error }, "state of eviction can't be loaded, starting from nothing");
+      log.error({ err: error }, "eviction state can't be loaded, starting with an empty state");
     }
     const [now, state] = [clock.now(), stored ?? emptyEvictionState()];
     this.#state = resumeState(state, now, elapsedSince(state, now, bootTime()));
@@ -171,12 +173,12 @@ export class EvictionManager implements Runnable {
     if (pending.length + interrupted.length === 0) return;
     log.info(
       { sent: pending.length, notSent: interrupted.length },
-      "evictions of the agent before this one: those sent are followed, the others decided again",
+      "evictions in progress before the restart: sent ones are followed, the others are decided again",
     );
     evictor.resume(pending);
   }
 
-  // Written down at once: after a kill it must not be sent again.
+  // Saved at once, so that the eviction is not sent again after SIGKILL.
   #accepted(acceptance: Acceptance): void {
     const { records, log, metrics } = this.#options;
     this.#acceptances.push(acceptance);
@@ -185,11 +187,11 @@ export class EvictionManager implements Runnable {
       records.saveState(this.#state, []);
     } catch (error) {
       metrics.recordFailures.inc();
-      log.warn({ err: error, uid: acceptance.uid }, "that an eviction was accepted can't be written down");
+      log.warn({ err: error, uid: acceptance.uid }, "acceptance of an eviction can't be recorded");
     }
   }
 
-  /** @param stateAt the state's own time, monotonic */
+  /** @param monotonic the monotonic time that corresponds to the state's time `at` */
   #withAcceptances(state: EvictionState, monotonic: number): EvictionState {
     const by = (state.at ?? 0) - monotonic;
     const acceptances = this.#acceptances.map(({ uid, at, deadline }) => ({
@@ -218,7 +220,7 @@ export class EvictionManager implements Runnable {
     }
   }
 
-  /** Gives the reason where the round is skipped. */
+  /** Returns the reason where the round is skipped. */
   async #round(signal: AbortSignal): Promise<string | undefined> {
     const { pods: nodePods, plugins, policy: currentPolicy, nodeName, metrics } = this.#options;
     this.#options.refreshReadings?.();
@@ -253,7 +255,7 @@ export class EvictionManager implements Runnable {
     return { ...observed, now, outcomes: [...this.#outcomes], state: this.#state };
   }
 
-  // In one go, without waiting: between deciding and acting nothing else happens.
+  // Synchronous: nothing else runs between the decision and acting on it.
   #finish(input: DecideInput, prepared: PreparedRound): void {
     const { evictor, clock, onNodeEvent } = this.#options;
     this.#steps.push(...evictor.takeSteps());
@@ -272,8 +274,8 @@ export class EvictionManager implements Runnable {
     this.#timedNow("act", () => this.#act(input, decision, id));
   }
 
-  // A full disk must not keep pods from being evicted: it may be what they have to go for. The round is written when
-  // there is room again; what is lost by a kill before that is in the log.
+  // A full disk must not stop evictions: it may be their cause. The round is written when there is space again; if the
+  // agent is killed before, its decisions are in the log.
   #record(input: DecideInput, decision: Decision): number {
     const { records, log, metrics } = this.#options;
     let id = 0;
@@ -284,10 +286,10 @@ export class EvictionManager implements Runnable {
       this.#recordError = undefined;
     } catch (error) {
       metrics.recordFailures.inc();
-      // Those of a day without a disk are too many to keep.
+      // Bounds memory while the disk is full.
       this.#steps = this.#steps.slice(-MOST_WAITING_STEPS);
       if (this.#recordError === undefined)
-        log.error({ err: error }, "round can't be written down, going on without");
+        log.error({ err: error }, "round can't be recorded, evictions continue");
       this.#recordError = messageOf(error);
     }
     return id;
@@ -295,12 +297,12 @@ export class EvictionManager implements Runnable {
 
   #act(input: DecideInput, decision: Decision, roundId: number): void {
     const { evictor, tainter } = this.#options;
-    const begun = decision.withdrawals.filter(({ stage }) => stage === "begun");
-    if (begun.length > 0) evictor.withdraw(begun);
+    const started = decision.withdrawals.filter(({ stage }) => stage === "begun");
+    if (started.length > 0) evictor.withdraw(started);
     if (decision.resumed.length > 0) evictor.resume(decision.resumed);
-    if (decision.victims.length > 0) evictor.begin(decision.victims, roundId);
-    tainter.want(decision.taints, this.#gate.isOpen(input));
-    this.#notifier.tell(decision.notifications);
+    if (decision.victims.length > 0) evictor.start(decision.victims, roundId);
+    tainter.setDesired(decision.taints, this.#gate.isOpen(input));
+    this.#notifier.notify(decision.notifications);
     this.#options.hostPathNotifier?.notify(decision.notifications);
   }
 
@@ -315,17 +317,17 @@ export class EvictionManager implements Runnable {
 
   #check(): HealthResult {
     const { clock, settings } = this.#options;
-    if (!this.#isRunning) return { ok: false, message: "eviction does not run" };
+    if (!this.#isRunning) return { ok: false, message: "eviction is not running" };
     const { syncPeriodMs } = settings();
     const silence = clock.monotonic() - this.#lastDone;
-    // Two steps of asking, each as long as the period at most, and the wait between.
+    // Two steps of plugin calls, each at most one period, and the wait between rounds.
     if (silence > 4 * syncPeriodMs)
-      return { ok: false, message: `no round for ${Math.round(silence / 1000)} s` };
+      return { ok: false, message: `no round completed for ${Math.round(silence / 1000)} s` };
     if (this.#trouble !== undefined) return { ok: false, message: this.#trouble };
     if (this.#recordError !== undefined) {
-      return { ok: false, message: `rounds can't be written down: ${this.#recordError}` };
+      return { ok: false, message: `rounds can't be recorded: ${this.#recordError}` };
     }
-    return { ok: true, message: "rounds come to their end" };
+    return { ok: true, message: "rounds complete" };
   }
 
   async #timed<T>(step: RoundStep, work: () => Promise<T>): Promise<T> {

@@ -1,52 +1,52 @@
 import type { Victim, Withdrawal } from "./decide/decision.ts";
 import type { EvictionOutcome } from "./decide/round.ts";
 import type { Acceptance, PendingEviction } from "./decide/state.ts";
-import type { WantedTaints } from "./decide/taints.ts";
+import type { DesiredTaints } from "./decide/taints.ts";
 import type { EncodablePod } from "./observe/observed-pod.ts";
 
-// How the parts of eviction know each other: the round uses them, each is built and tested by itself.
+// Interfaces between the parts of eviction.
 
-/** The pods of this node as the API server has them, kept by a watch. */
+/** The pods of this node at the API server, kept by a watch. */
 export interface NodePods {
-  /** Whether a whole list has come; before that nothing is known. */
+  /** Whether the first list is complete; before that the pods are not known. */
   readonly isSynced: boolean;
   list(): readonly EncodablePod[];
   get(uid: string): EncodablePod | undefined;
-  /** Calls back with the UID of each pod that goes, or that was replaced by another of its name. Gives the way to stop. */
-  onGone(listener: (uid: string) => void): () => void;
+  /** Calls `listener` with the UID of each pod that is deleted or replaced by another of its name. Returns the unsubscribe function. */
+  onDeleted(listener: (uid: string) => void): () => void;
 }
 
-/** One thing that happened on the way of an eviction, for the records. */
+/** A recorded step of an eviction. */
 export interface EvictionStep {
   uid: string;
   /** Wall milliseconds. */
   at: number;
-  /** "POST eviction: 429, disruption budget default/web", "container app died with 143", "pod deleted". */
+  /** "POST eviction: accepted", "container app exited with code 143", "pod deleted". */
   message: string;
 }
 
-/** Sends evictions and follows each to its end; the only one that evicts. */
+/** Sends evictions and follows each to its end. Pods are evicted nowhere else. */
 export interface Evictor {
-  /** Takes a decision's victims. One that is under way already continues as it is. */
-  begin(victims: readonly Victim[], roundId: number): void;
-  /** Stops what has not been sent yet; what was sent goes on. */
+  /** Starts the evictions of a decision's victims. An eviction that is already in progress continues unchanged. */
+  start(victims: readonly Victim[], roundId: number): void;
+  /** Cancels evictions that have not been accepted; accepted ones continue. */
   withdraw(withdrawals: readonly Withdrawal[]): void;
-  /** Follows what an agent before this one sent, without sending it again. */
+  /** Follows evictions that were sent before a restart of the agent, without sending them again. */
   resume(pending: readonly PendingEviction[]): void;
-  /** Calls back with monotonic times when an eviction is accepted. Gives the way to stop. */
+  /** Calls `listener` when an eviction is accepted; times are monotonic. Returns the unsubscribe function. */
   onAccepted(listener: (acceptance: Acceptance) => void): () => void;
-  /** What has ended since the last call. */
+  /** Returns and clears the outcomes since the last call. */
   takeOutcomes(): EvictionOutcome[];
-  /** What happened since the last call. */
+  /** Returns and clears the steps since the last call. */
   takeSteps(): EvictionStep[];
 }
 
-/** Keeps the taints of the Node and its CustomNodeResource in step with conditions. */
+/** Reconciles the taints of the Node and its CustomNodeResource with conditions. */
 export interface Tainter {
   /**
-   * Says which of our taints shall be there; called each round.
-   * @param isComplete whether none of ours shall be there besides. Until the first whole round after a start nobody
-   * knows, and what is there stays.
+   * Sets the desired taints; called each round.
+   * @param isComplete whether the agent's other taints are removed. False until the first complete round after a start
+   * (see `TaintGate`): until then existing taints stay.
    */
-  want(taints: WantedTaints, isComplete: boolean): void;
+  setDesired(taints: DesiredTaints, isComplete: boolean): void;
 }

@@ -39,9 +39,9 @@ it("whenever the agent is killed: no pod is sent twice, and none that its plugin
       try {
         for (current of steps) {
           const { evictor } = agent;
-          const before = evictor.begun.length;
+          const before = evictor.started.length;
           await agent.round();
-          for (const name of namesOf(evictor.begun.slice(before))) {
+          for (const name of namesOf(evictor.started.slice(before))) {
             expect(current.forced).toContain(name);
             expect(reached).not.toContain(name);
           }
@@ -49,7 +49,7 @@ it("whenever the agent is killed: no pod is sent twice, and none that its plugin
           for (const name of namesOf(evictor.resumed)) {
             expect(reached.has(name) || !pods.pods.has(name)).toBe(true);
           }
-          const started = new Set(namesOf(evictor.begun));
+          const started = new Set(namesOf(evictor.started));
           for (const name of current.sent) {
             if (!started.has(name) || !pods.pods.has(name) || reached.has(name)) continue;
             reached.add(name);

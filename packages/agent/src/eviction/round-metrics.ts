@@ -1,89 +1,89 @@
 import { Counter, errorCodes, Gauge, Histogram, type Registry } from "@nodekeeper/core/lib";
 import { evictionKinds } from "./decide/state.ts";
 
-/** The steps of a round, as its metrics name them. */
+/** The steps of a round; values of the label `step`. */
 export const roundSteps = ["ask", "prepare", "ask_top", "decide", "record", "act"] as const;
 export type RoundStep = (typeof roundSteps)[number];
-/** The calls to a plugin in a round, as its metrics name them. */
+/** The calls to a plugin in a round; values of the label `method`. */
 export const pluginMethods = ["GetEvictPods", "ThresholdMet", "GetTopEvictionPods"] as const;
 export type PluginMethod = (typeof pluginMethods)[number];
 
-/** The metrics of the watch of pods, of the calls to plugins and of rounds. */
+/** Metrics of the pod watch, of calls to plugins and of rounds. */
 export function createEvictionRoundMetrics(registry: Registry) {
   const registers = [registry];
   return {
     nodePods: new Gauge({
       name: "nodekeeper_eviction_node_pods",
-      help: "Pods of this node that the API server knows.",
+      help: "Pods of this node at the API server.",
       registers,
     }),
     malformedPods: new Counter({
       name: "nodekeeper_eviction_malformed_pods_total",
-      help: "Times a pod of the API server could not be read.",
+      help: "Malformed pods received from the API server.",
       registers,
     }),
     oomKills: new Counter({
       name: "nodekeeper_eviction_oom_kills_total",
-      help: "Containers of this node that were killed for lack of memory.",
+      help: "OOM-killed containers of this node.",
       registers,
     }),
     candidates: new Gauge({
       name: "nodekeeper_eviction_candidates",
-      help: "Pods that may be evicted, as of the last round.",
+      help: "Candidates for eviction in the last round.",
       registers,
     }),
     rounds: new Counter({
       name: "nodekeeper_eviction_rounds_total",
-      help: "Rounds by result: done, skipped (pods not known yet), failed.",
+      help: "Rounds by result: done, skipped (pods not listed yet), failed.",
       labelNames: ["result"],
       registers,
     }),
     outOfTurnRounds: new Counter({
       name: "nodekeeper_eviction_rounds_out_of_turn_total",
-      help: "Rounds started before their time, by the plugin whose threshold was crossed or that requested one.",
+      help: "Rounds started out of turn, by the plugin that requested them or whose threshold was crossed.",
       labelNames: ["plugin"],
       registers,
     }),
     roundDuration: new Histogram({
       name: "nodekeeper_eviction_round_duration_seconds",
-      help: "How long each step of a round took, waiting for plugins included.",
+      help: "Duration of each step of a round, including the wait for plugins.",
       labelNames: ["step"],
       buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
       registers,
     }),
     victims: new Counter({
       name: "nodekeeper_eviction_victims_total",
-      help: "Pods whose eviction began, by the plugin it counts for and kind.",
+      help: "Evictions started, by plugin and kind (soft, forced).",
       labelNames: ["plugin", "kind"],
       registers,
     }),
     dryRunVictims: new Counter({
       name: "nodekeeper_eviction_dry_run_victims_total",
-      help: "Times a round would have begun an eviction but for dry run.",
+      help: "Evictions not started because the plugin is in dry run, by plugin and kind (soft, forced); counted each round.",
       labelNames: ["plugin", "kind"],
       registers,
     }),
     refusals: new Counter({
       name: "nodekeeper_eviction_refusals_total",
-      help: "Wishes of plugins that were not granted, by reason.",
+      help: "Eviction requests of plugins that were refused, by reason; counted each round.",
       labelNames: ["reason"],
       registers,
     }),
     conditionRefusals: new Counter({
       name: "nodekeeper_eviction_condition_refusals_total",
-      help: "Times a round refused a condition, or an effect of one, by reason: invalidName, invalidEffect, effectNotAllowed.",
+      help: "Conditions of plugins, or effects of them, that were refused, by reason: invalidName, invalidEffect, effectNotAllowed; counted each round.",
       labelNames: ["reason"],
       registers,
     }),
     heldRounds: new Counter({
       name: "nodekeeper_eviction_held_rounds_total",
-      help: "Rounds in which a threshold was met for its grace period and no pod was asked for, by reason: pendingRelease, cooldown, nodeLimit, noEligiblePod.",
+      help: "Rounds in which a confirmed threshold was on hold, by reason: pendingRelease, cooldown, nodeLimit, noEligiblePod.",
       labelNames: ["reason"],
       registers,
     }),
     callDuration: new Histogram({
       name: "nodekeeper_eviction_plugin_call_duration_seconds",
-      help: "Duration of calls to eviction plugins, failed ones included.",
+      help: "Duration of calls to eviction plugins, including failed calls.",
       labelNames: ["plugin", "method"],
       buckets: [0.005, 0.025, 0.1, 0.5, 1, 5, 10],
       registers,
@@ -96,12 +96,12 @@ export function createEvictionRoundMetrics(registry: Registry) {
     }),
     plugins: new Gauge({
       name: "nodekeeper_eviction_plugins",
-      help: "Eviction plugins that are asked each round.",
+      help: "Registered eviction plugins, including in-tree ones.",
       registers,
     }),
     recordFailures: new Counter({
       name: "nodekeeper_eviction_record_failures_total",
-      help: "Rounds whose state or record could not be written.",
+      help: "Rounds whose state or record could not be written to the state database.",
       registers,
     }),
   };
@@ -109,7 +109,7 @@ export function createEvictionRoundMetrics(registry: Registry) {
 
 export type EvictionRoundMetrics = ReturnType<typeof createEvictionRoundMetrics>;
 
-/** Removes the series of one plugin, so that names which come and go do not pile up. */
+/** Removes the series of one plugin, so that names of disconnected plugins do not accumulate. */
 export function forgetPlugin(metrics: EvictionRoundMetrics, plugin: string): void {
   metrics.outOfTurnRounds.remove({ plugin });
   for (const kind of evictionKinds) {

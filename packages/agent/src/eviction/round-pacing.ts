@@ -1,21 +1,21 @@
 import { type Clock, WakeableSleep } from "@nodekeeper/core/lib";
 
-/** Which plugin requests a round out of turn, and why. */
+/** A plugin's request for a round out of turn. */
 export interface RoundRequest {
   plugin: string;
-  /** "memory is below its threshold"; may be empty. */
+  /** "crossed: free memory"; may be empty. */
   reason: string;
 }
 
-/** Rounds that are requested start at least so long after each other, milliseconds. */
+/** Minimum time between the starts of two requested rounds, milliseconds. */
 export const REQUESTED_ROUND_INTERVAL_MS = 1_000;
 
 /**
- * When rounds start:
- * 1. A regular round starts one period after the start of the round before.
- * 2. A requested round starts at once, but not within a second of the start of another requested one: then when that
- *    second is over. However often a signal flaps, it starts at most one extra round a second.
- * 3. A request that comes while a round runs is served by another round, because this one may have asked already.
+ * Decides when rounds start.
+ *
+ * 1. A regular round starts one period after the start of the previous round.
+ * 2. A requested round starts at once, but at least one second after the start of the previous requested round.
+ * 3. A request during a round is served by another round, because the running one may have called the plugin already.
  */
 export class RoundPacing {
   readonly #clock: Clock;
@@ -27,23 +27,23 @@ export class RoundPacing {
     this.#clock = clock;
   }
 
-  /** Of several requests for one round the first is kept. */
+  /** Requests a round. Of several requests for one round the first is kept. */
   request(request: RoundRequest): void {
     this.#request ??= request;
     this.#sleep.wake();
   }
 
   /**
-   * Waits for the start of the next round, for one turn of the event loop at least. @param regularAt when it starts
-   * without a request, monotonic. Returns the request that it serves, undefined for a regular round. Throws the
-   * signal's reason.
+   * Waits until the next round starts, at least one turn of the event loop. Returns the request that the round serves,
+   * undefined for a regular round. Throws the signal's reason.
+   * @param regularAt when the round starts without a request, monotonic milliseconds
    */
   async next(regularAt: number, signal: AbortSignal): Promise<RoundRequest | undefined> {
     for (;;) {
       this.#sleep.clear();
       const isRegular = regularAt <= this.#servedAt();
       const waitMs = Math.min(regularAt, this.#servedAt()) - this.#clock.monotonic();
-      // A wake-up changes what is due; a sleep that ends by itself has reached it.
+      // After a wake-up the time is computed again; an elapsed sleep has reached it.
       if (await this.#sleep.wait(this.#clock, Math.max(waitMs, 0), signal)) continue;
       const request = this.#request;
       this.#request = undefined;
@@ -53,7 +53,7 @@ export class RoundPacing {
     }
   }
 
-  // When a request may be served; never without one.
+  // When the pending request may be served; infinite without one.
   #servedAt(): number {
     if (!this.#request) return Number.POSITIVE_INFINITY;
     return this.#requestedAt + REQUESTED_ROUND_INTERVAL_MS;

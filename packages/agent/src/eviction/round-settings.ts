@@ -1,20 +1,20 @@
-/** What the operator sets of the round besides the policy. Times are milliseconds. */
+/** Settings of rounds besides the policy. Times are milliseconds. */
 export interface EvictionSettings {
-  /** From the beginning of one round to the beginning of the next. */
+  /** From the start of one round to the start of the next. */
   syncPeriodMs: number;
-  /** How long a plugin's call may take; never longer than the period. */
+  /** Timeout of a call to a plugin; at most the period. */
   callTimeoutMs: number;
-  /** Whether plugins may start a round before its time. */
+  /** Whether plugins may request rounds out of turn. */
   outOfTurnRounds: boolean;
   records: {
     /** How long rounds are kept. */
     maxAgeMs: number;
-    /** What all of them together may take in the database, about. */
+    /** Approximate bound of their total size in the database, bytes. */
     maxBytes: number;
   };
 }
 
-/** What holds where the operator says nothing. */
+/** The defaults. */
 export const defaultEvictionSettings: Readonly<EvictionSettings> = {
   syncPeriodMs: 5_000,
   callTimeoutMs: 10_000,

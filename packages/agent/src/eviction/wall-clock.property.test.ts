@@ -73,7 +73,7 @@ async function victimsOf(steps: readonly Step[], isStepped: boolean): Promise<st
   try {
     for (current of steps) {
       const { evictor, clock } = agent;
-      const victims = evictor.begun;
+      const victims = evictor.started;
       const before = victims.length;
       await agent.round();
       rounds.push(namesOf(victims.slice(before)));

@@ -48,7 +48,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-it("evicts the pod that a plugin on a socket names, beside one that hangs, also while the API server is away", async () => {
+it("evicts the pod that a plugin on a socket names, beside one that hangs, also while the API server is unavailable", async () => {
   for (const [name, priority] of [
     ["low", 1],
     ["high", 9],
@@ -84,8 +84,8 @@ it("evicts the pod that a plugin on a socket names, beside one that hangs, also 
   await agent.plugins.register(registrationOf("good", good), stop.signal);
   await agent.plugins.register(registrationOf("hung", hung), stop.signal);
   agent.start();
-  await until("an eviction starts", () => agent.evictor.begun.length > 0);
-  expect(namesOf(agent.evictor.begun)).toEqual(["low"]);
+  await until("an eviction starts", () => agent.evictor.started.length > 0);
+  expect(namesOf(agent.evictor.started)).toEqual(["low"]);
   expect([...new Set(offered)].sort()).toEqual(["high", "low"]);
   const { signal } = new AbortController();
   const { rounds } = await new RecordQueries(agent.records, new HistoryStore(agent.database)).explainPod(

@@ -52,20 +52,20 @@ terminationGracePeriod: 3s`),
   };
 
   await round(90 * Mi);
-  expect(agent.evictor.begun).toEqual([]);
-  expect(agent.tainter.wanted.at(-1)?.node).toMatchObject([
+  expect(agent.evictor.started).toEqual([]);
+  expect(agent.tainter.desired.at(-1)?.node).toMatchObject([
     { key: expect.stringContaining("/MemoryPressure"), effect: "NoSchedule" },
   ]);
   await round(90 * Mi);
   await round(90 * Mi);
-  expect(agent.evictor.begun.map(({ name }) => name)).toEqual(["b"]);
-  expect(agent.evictor.begun[0]).toMatchObject({
+  expect(agent.evictor.started.map(({ name }) => name)).toEqual(["b"]);
+  expect(agent.evictor.started[0]).toMatchObject({
     plugin: "policy-low",
     scope: "low",
     kind: "forced",
     gracePeriodSeconds: 3,
   });
-  expect(agent.evictor.begun[0]!.asks[0]!.threshold).toEqual({
+  expect(agent.evictor.started[0]!.asks[0]!.threshold).toEqual({
     observedValue: 90 * Mi,
     thresholdValue: 100 * Mi,
     operator: "lessThan",
@@ -81,7 +81,7 @@ it("a soft policy has its own ranking followed, and eviction's among equals", as
   ]) {
     using agent = new TestAgent(directory, podsWith({ a: 1, b: 2, c: 3 }), [soft(rank!)], node.clock);
     await agent.round();
-    expect(agent.evictor.begun.map(({ name, kind }) => [name, kind])).toEqual([[expected, "soft"]]);
+    expect(agent.evictor.started.map(({ name, kind }) => [name, kind])).toEqual([[expected, "soft"]]);
     rmSync(directory, { recursive: true });
     directory = mkdtempSync(join(tmpdir(), "nkp-"));
   }
@@ -97,5 +97,5 @@ it("a ranking that is given up fails that call alone", async () => {
   const right = node.source(policyOf("name: right\ntype: hard\nwhen: true\nrank: [pod.priority]"));
   using agent = new TestAgent(directory, podsWith({ a: 1, b: 2 }), [broken, right], node.clock);
   await agent.round();
-  expect(agent.evictor.begun.map(({ name, plugin }) => [name, plugin])).toEqual([["b", "policy-right"]]);
+  expect(agent.evictor.started.map(({ name, plugin }) => [name, plugin])).toEqual([["b", "policy-right"]]);
 });

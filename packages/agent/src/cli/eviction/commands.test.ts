@@ -72,7 +72,7 @@ async function cli(...args: string[]) {
 
 const ask = (...args: string[]) => cli(...args, "--server", address);
 
-/** Plays a round ten seconds ago and writes it down, with steps of what was done since the round before. */
+/** Plays a round ten seconds ago and records it, with the steps since the previous round. */
 function play(
   rounds: TestRounds,
   plugins: Record<string, TestPlugin>,
@@ -95,7 +95,7 @@ const hard: TestPlugin = {
   top: ["web"],
 };
 
-/** A pod that was evicted and is gone, beside one that stayed and one that is critical. */
+/** A pod that was evicted and deleted, one that was not evicted, and a critical one. */
 function playEviction(): void {
   const rounds = new TestRounds([
     testPod("web", { gracePeriodSeconds: 5 }),
@@ -133,7 +133,7 @@ describe("help", () => {
 });
 
 describe("explain pod", () => {
-  it("tells what became of an evicted pod, why, beside whom, and what was done", async () => {
+  it("explains an evicted pod: the reason, the steps, and the ranking", async () => {
     playEviction();
     const { out, status } = await ask("explain", "pod", "default/web");
     expect(status).toBe(0);
@@ -150,11 +150,11 @@ describe("explain pod", () => {
     [
       "refused",
       "default/critical",
-      /Not evicted: greedy asked for it, but pods with a critical priority .*\(priority 2000000000\)/,
+      /Not evicted: greedy requested it, but pods with a critical priority .*\(priority 2000000000\)/,
     ],
-    ["by UID", "critical", /Not evicted: greedy asked for it/],
-    ["never asked for", "default/db", /Not evicted: no plugin requested it/i],
-  ])("tells why a pod stays: %s", async (_name, pod, expected) => {
+    ["by UID", "critical", /Not evicted: greedy requested it/],
+    ["not requested", "default/db", /Not evicted: no plugin requested it/i],
+  ])("explains why a pod is not evicted: %s", async (_name, pod, expected) => {
     playEviction();
     expect((await ask("explain", "pod", pod)).out).toMatch(expected);
   });
@@ -168,17 +168,17 @@ describe("explain pod", () => {
     });
   });
 
-  it("says plainly that nothing is known", async () => {
+  it("reports that there is no record", async () => {
     expect(await ask("explain", "pod", "default/nobody")).toMatchObject({
       status: 1,
-      err: "nodekeeper: no record of the pod default/nobody on this node; there are no records: nothing has happened yet, or they have expired\n",
+      err: "nodekeeper: no record of the pod default/nobody on this node; there are no records: no round has decided anything yet, or they have expired\n",
     });
     playEviction();
     expect((await ask("explain", "pod", "default/nobody")).err).toMatch(
       /^nodekeeper: no record of the pod .*; the records go back to 20.*Z\n$/,
     );
     expect((await ask("explain", "pod", "nobody")).err).toContain(
-      "taken for a UID: a name needs its namespace",
+      "read as a UID; to look up a name write namespace/name",
     );
     expect(await ask("explain", "pod", "x".repeat(700))).toMatchObject({ status: 2 });
   });
@@ -195,12 +195,12 @@ describe("explain pod", () => {
 });
 
 describe("rounds", () => {
-  it("lists each in a line, and says when there is none", async () => {
+  it("lists each in a line, and reports when there is none", async () => {
     expect((await ask("rounds")).out).toMatch(/^No round since .* in which anything happened\.\n$/);
     playEviction();
     const lines = (await ask("rounds")).out.split("\n");
     expect(lines[0]).toMatch(
-      /round 1 {2}2 of 3 pods are candidates; met: pressure \(hard\): memory 0\.97 > threshold 0\.8; evicts: default\/web; not evicted: 1 \(critical\)$/,
+      /round 1 {2}2 of 3 pods are candidates; met: pressure \(hard\): memory 0\.97 > threshold 0\.8; evicts: default\/web; not evicted: 1 \(critical priority\)$/,
     );
     expect(lines[1]).toMatch(/round 2 .*; default\/web evicted: pod deleted$/);
     expect((await ask("rounds", "--since", "5s")).out).toMatch(/^No round/);
@@ -233,17 +233,17 @@ describe("replay", () => {
     return file;
   };
 
-  it("shows who would have been spared and who would have gone instead", async () => {
+  it("shows which pods would not have been evicted, and which would have been instead", async () => {
     const nodePods = [testPod("web", { labels: { "example.com/keep": "" } }), testPod("db")];
     const rounds = new TestRounds(nodePods, defaultEvictionPolicy);
     play(rounds, { soft: { pods: [evictPod("web"), evictPod("db")] } });
     expect((await ask("rounds")).out).toContain("evicts: default/db");
     const keep = candidate("eviction:\n  dryRunPlugins: [soft]\n");
     expect((await ask("replay", "--config", keep)).out).toMatch(
-      /^The policy differs from that of the last of these rounds:\n {2}dryRunPlugins \["soft"\] in place of \[\]\n\n1 round since .* replayed: 1 victim then, 0 under this policy\.\n1 round would have decided otherwise\. .*\n\nRound 1 at .*\n {2}- spared {3}default\/db: the plugin is in dry run\n/,
+      /^The policy differs from that of the last replayed round:\n {2}dryRunPlugins \["soft"\] instead of \[\]\n\n1 round since .* replayed: 1 victim recorded, 0 with this policy\.\n1 round differs\. .*\n\nRound 1 at .*\n {2}- evicted {2}default\/db: the plugin is in dry run\n/,
     );
     const same = candidate("eviction:\n  burst: 5\n");
-    expect((await ask("replay", "--config", same)).out).toContain("No round would have decided otherwise.");
+    expect((await ask("replay", "--config", same)).out).toContain("No round differs.");
   });
 
   it("reads a file that rounds --records wrote, without an agent", async () => {
@@ -256,7 +256,7 @@ describe("replay", () => {
     writeFileSync(file, "{}\n");
     expect(await cli("replay", "--config", config, "--from", file)).toMatchObject({
       status: 2,
-      err: expect.stringContaining("line 1: no recorded round"),
+      err: expect.stringContaining("line 1: not a recorded round"),
     });
     expect(await cli("replay", "--config", config, "--from", join(directory, "none"))).toMatchObject({
       status: 2,
@@ -269,16 +269,18 @@ describe("replay", () => {
     writeFileSync(file, `\n${JSON.stringify(broken)}\n`);
     expect(await cli("replay", "--config", config, "--from", file)).toMatchObject({
       status: 2,
-      err: expect.stringContaining("round 7 is no whole record"),
+      err: expect.stringContaining("round 7 is incomplete or malformed"),
     });
   });
 
-  it("takes all of a file unless told since when", async () => {
+  it("takes all of a file without --since", async () => {
     playEviction();
     const file = join(directory, "records.jsonl");
     writeFileSync(file, (await ask("rounds", "--records")).out);
     const args = ["replay", "--config", candidate(""), "--from", file];
-    expect((await cli(...args)).out).toMatch(/^2 rounds replayed: 1 victim then, 1 under this policy\.\n/m);
+    expect((await cli(...args)).out).toMatch(
+      /^2 rounds replayed: 1 victim recorded, 1 with this policy\.\n/m,
+    );
     expect((await cli(...args, "--since", "5s")).out).toMatch(
       /^No recorded round since .*: nothing to replay\.\n$/,
     );

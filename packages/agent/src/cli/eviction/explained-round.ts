@@ -1,6 +1,7 @@
 import {
   type ExplainedThreshold,
   heldText,
+  methodOf,
   type Neighbour,
   type PodExplanation,
   thresholdText,
@@ -12,7 +13,7 @@ import { counted, graceText, labelled, outcomeText, reasonText, timeOf } from ".
 
 type Round = PodExplanation["rounds"][number];
 
-/** What one round meant for a pod: what was met, who requested it, what was decided, and how other pods ranked. */
+/** A round from the point of view of a pod: met thresholds, requests, the decision, and the ranking. */
 export function roundText(round: Round, output: Output): string {
   const { id, at, times, until, failures, exclusion, withdrawals, outcome } = round;
   const again = times > 1 ? `, and the same ${counted(times - 1, "time")} more until ${timeOf(until)}` : "";
@@ -20,7 +21,9 @@ export function roundText(round: Round, output: Output): string {
     `${paint(output, "bold", `Round ${id} at ${timeOf(at)}${again}`)}\n`,
     outcome ? labelled("ended", outcomeText(outcome)) : "",
     ...round.thresholds.map((threshold) => labelled("met", metText(threshold, at))),
-    ...failures.map(({ plugin, call, failure }) => labelled("failed", `${call} of ${plugin}: ${failure}`)),
+    ...failures.map(({ plugin, call, failure }) =>
+      labelled("failed", `${methodOf(call)} of ${plugin}: ${failure}`),
+    ),
     ...choiceLines(round),
     ...refusalLines(round),
     exclusion ? labelled("candidate", `no: ${reasonText(exclusion.reason, exclusion.detail)}`) : "",
@@ -35,7 +38,7 @@ function metText(threshold: ExplainedThreshold, now: number): string {
   const lasting = `for ${age(now - since)}${grace}${threshold.confirmed ? "" : " not over yet"}`;
   const named = threshold.named === null ? "" : `; named ${counted(threshold.named, "pod")}`;
   const values = thresholdText(scope, threshold);
-  const held = threshold.held ? `; held back: ${heldText(threshold.held, now)}` : "";
+  const held = threshold.held ? `; on hold: ${heldText(threshold.held, now)}` : "";
   return `${plugin} (${metType}): ${values}, ${lasting}${named}${held}${threshold.dryRun ? "; dry run" : ""}`;
 }
 
@@ -56,10 +59,10 @@ function choiceLines(round: Round): string[] {
   ];
 }
 
-// The rule that took it; the table below has what the others were refused for.
+// The rule by which the pod was selected; the table below has the reasons of the others.
 function whyThisOne({ kind, plugin, asks }: Victim, { place, others, candidates }: Round): string {
   if (asks[0]?.selectedBy === "ranking") {
-    return `${plugin} named no pod that can be evicted for several rounds: the lowest-ranked pod it was offered`;
+    return `Hard threshold: ${plugin} named no pod that can be evicted in 3 rounds in a row, so that the lowest-ranked pod it was offered was selected.`;
   }
   // Lower-ranked pods that were not requested: the plugin preferred this one to them.
   const passed = place ? place.rank - 1 - others.filter(({ rank }) => rank < place.rank).length : 0;
@@ -76,21 +79,21 @@ function ordinalOf(order: number): string {
   return ["first", "second", "third"][order - 1] ?? `as number ${order}`;
 }
 
-// The exclusion is not repeated for each plugin.
+// The text of an exclusion is not repeated for each plugin.
 function refusalLines({ refusals, exclusion, dryRunVictim }: Round): string[] {
   return refusals
     .filter(({ reason }) => !(dryRunVictim && reason === "dryRun"))
     .map(({ plugin, reason, message }) => {
-      const why = reason === exclusion?.reason ? "it is no candidate" : reasonText(reason, message);
+      const why = reason === exclusion?.reason ? "the pod is not a candidate" : reasonText(reason, message);
       return labelled("refused", `to ${plugin}: ${why}`);
     });
 }
 
 function ranking({ place, others, candidates, refusals }: Round, output: Output): string {
   if (place === null) return "";
-  const rank = `${place.rank} of ${counted(candidates, "candidate")}, 1 is the least important`;
+  const rank = `${place.rank} of ${counted(candidates, "candidate")}, 1 is evicted first`;
   if (others.length === 0) {
-    // A refusal has said why already.
+    // With refusals the reason is already shown.
     const why = place.outcome === "victim" ? "no other pod was requested" : place.why;
     return labelled("rank", refusals.length > 0 ? rank : `${rank}; ${why}`);
   }
@@ -108,6 +111,14 @@ function ranking({ place, others, candidates, refusals }: Round, output: Output)
   ].join("");
 }
 
+const outcomeWords: Readonly<Record<Neighbour["outcome"], string>> = {
+  victim: "selected",
+  waiting: "queued",
+  refused: "not evicted",
+  ineligible: "not evicted",
+  notAsked: "not requested",
+};
+
 function rankingRow(one: Neighbour, isIt: boolean): string[] {
   return [
     `${isIt ? "> " : "  "}${one.rank}`,
@@ -115,7 +126,7 @@ function rankingRow(one: Neighbour, isIt: boolean): string[] {
     one.qosLevel,
     one.qosClass,
     String(one.priority),
-    one.outcome,
+    outcomeWords[one.outcome],
     plainText(one.why, 200),
   ];
 }

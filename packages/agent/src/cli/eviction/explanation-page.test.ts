@@ -10,7 +10,7 @@ import { verdictOf } from "./verdict.ts";
 const plain: Output = { write() {}, isTerminal: false, columns: 120 };
 const START = Date.parse("2026-03-01T12:00:00Z");
 
-/** Rounds five seconds apart, and what they mean for one pod. */
+/** Rounds five seconds apart, explained for one pod. */
 class Story {
   readonly rounds: TestRounds;
   readonly explanation: PodExplanation;
@@ -78,7 +78,7 @@ describe("the page about a pod", () => {
     story.play({});
     story
       .step(120, "POST eviction: accepted")
-      .step(2_300, "container app died with 143")
+      .step(2_300, "container app exited with code 143")
       .step(9_900, "pod deleted");
     story.explanation.recordsSince = START - 86_400_000;
     story.explanation.otherUids = ["older-1", "older-2"];
@@ -90,48 +90,48 @@ Evicted at 2026-03-01T12:00:00Z (round 1), pod deleted after 9.9 s: requested by
 
 What happened
   2026-03-01T12:00:00.120Z  +0.1 s  POST eviction: accepted
-  2026-03-01T12:00:02.300Z  +2.3 s  container app died with 143
+  2026-03-01T12:00:02.300Z  +2.3 s  container app exited with code 143
   2026-03-01T12:00:09.900Z  +9.9 s  pod deleted
 
 Round 1 at 2026-03-01T12:00:00.000Z
   met        pressure (hard): memory 94.1 > threshold 90, for 0s; named 1 pod
-  failed     thresholdMet of slow: no answer within 10 s
+  failed     ThresholdMet of slow: no answer within 10 s
   requested  by pressure (forced): memory 94.1 > threshold 90
   selected   first in this round. Grace period: 30 s (from the pod spec)
   because    Hard threshold: pressure selected this pod. Its choice overrides the ranking (2 of 3).
-  rank       2 of 3 candidates, 1 is the least important; requested pods:
-  RANK   POD           LEVEL          CLASS        PRIORITY   OUTCOME   WHY
-> 2      default/web   shared_cores   Burstable    100        victim    evicted at the request of pressure: memory 94.1 > threshold 90
-  3      default/db    shared_cores   Guaranteed   200        victim    evicted at the request of rss: 3.1 Gi of 2 Gi
+  rank       2 of 3 candidates, 1 is evicted first; requested pods:
+  RANK   POD           LEVEL          CLASS        PRIORITY   OUTCOME    WHY
+> 2      default/web   shared_cores   Burstable    100        selected   evicted at the request of pressure: memory 94.1 > threshold 90
+  3      default/db    shared_cores   Guaranteed   200        selected   evicted at the request of rss: 3.1 Gi of 2 Gi
   and 1 more candidate
 
 Round 2 at 2026-03-01T12:00:05.000Z
-  met        pressure (hard): memory 94.1 > threshold 90, for 5s; held back: an earlier victim of the same pressure is still terminating
-  rank       2 of 3 candidates, 1 is the least important; can't be evicted now: its eviction is under way already
+  met        pressure (hard): memory 94.1 > threshold 90, for 5s; on hold: an earlier victim of the same threshold is still terminating
+  rank       2 of 3 candidates, 1 is evicted first; can't be evicted now: its eviction is already in progress
 
 Round 3 at 2026-03-01T12:00:10.000Z
   ended      evicted: pod deleted
 
-Other pods of this name are recorded, explained by their UIDs: older-1, older-2
+Other recorded pods of this name, to be explained by UID: older-1, older-2
 Records go back to 2026-02-28T12:00:00.000Z.
 `);
   });
 
-  it("that a less important one was preferred to", () => {
+  it("ranked higher than a requested one", () => {
     const story = new Story(testPod("db", { priority: 10 }), testPod("web"));
     story.play({ soft: { pods: [evictPod("db"), evictPod("web")] } });
     expect(story.page()).toBe(`\
 Pod default/db  (db)
 shared_cores, BestEffort, priority 10, grace period 30 s
 
-Not evicted: soft asked for it, but one pod is softly evicted each round, and another pod is less important (default/web is less important: priority 10 over 0).
+Not evicted: soft requested it, but ranked higher than default/web: priority 10 over 0; at most one soft eviction per round.
 
 Round 1 at 2026-03-01T12:00:00.000Z
-  refused    to soft: one pod is softly evicted each round, and another pod is less important (default/web is less important: priority 10 over 0)
-  rank       2 of 2 candidates, 1 is the least important; requested pods:
-  RANK   POD           LEVEL          CLASS        PRIORITY   OUTCOME   WHY
-  1      default/web   shared_cores   BestEffort   0          victim    evicted at the request of soft: it is told to
-> 2      default/db    shared_cores   BestEffort   10         refused   default/web is less important: priority 10 over 0
+  refused    to soft: ranked higher than default/web: priority 10 over 0; at most one soft eviction per round
+  rank       2 of 2 candidates, 1 is evicted first; requested pods:
+  RANK   POD           LEVEL          CLASS        PRIORITY   OUTCOME       WHY
+  1      default/web   shared_cores   BestEffort   0          selected      evicted at the request of soft: memory is low
+> 2      default/db    shared_cores   BestEffort   10         not evicted   ranked higher than default/web: priority 10 over 0; at most one soft eviction per round
 `);
   });
 
@@ -146,15 +146,15 @@ Round 1 at 2026-03-01T12:00:00.000Z
 Pod default/dns  (dns)
 shared_cores, BestEffort, priority 2000001000 (system-node-critical), grace period 30 s
 
-Not evicted: greedy asked for it, but pods with a critical priority are not evicted (priority 2000001000).
+Not evicted: greedy requested it, but pods with a critical priority are not evicted (priority 2000001000).
 
 Round 1 at 2026-03-01T12:00:00.000Z, and the same 2 times more until 2026-03-01T12:00:10.000Z
-  refused    to greedy: it is no candidate
+  refused    to greedy: the pod is not a candidate
   candidate  no: pods with a critical priority are not evicted (priority 2000001000)
 `);
   });
 
-  it("that would have gone but for dry run", () => {
+  it("that a plugin in dry run requested", () => {
     const story = new Story(testPod("web"));
     story.rounds.policy.dryRunPlugins = ["pressure"];
     story.play({ pressure: pressure("web") });
@@ -169,24 +169,28 @@ Round 1 at 2026-03-01T12:00:00.000Z
   requested  by pressure (forced): memory 94.1 > threshold 90
   dry run    would have been selected first in this round. Grace period: 30 s (from the pod spec)
   because    Hard threshold: pressure selected this pod.
-  rank       1 of 1 candidate, 1 is the least important
+  rank       1 of 1 candidate, 1 is evicted first
 `);
   });
 
   it.each<[string, (story: Story) => void, string]>([
     [
-      "a budget forbade it",
+      "a PodDisruptionBudget refused it",
       (story) => {
         story.play({ pressure: pressure("web") });
         story.rounds.outcomes = [
-          { uid: "web", result: "failed", message: "the disruption budget default/web allows no disruption" },
+          {
+            uid: "web",
+            result: "failed",
+            message: "429: PodDisruptionBudget default/web allows no disruption now",
+          },
         ];
         story.play({ pressure: pressure("web") });
       },
-      "Selected at 2026-03-01T12:00:00Z (round 1) but not evicted: the disruption budget default/web allows no disruption. Requested by pressure: memory 94.1 > threshold 90.",
+      "Selected at 2026-03-01T12:00:00Z (round 1) but not evicted: 429: PodDisruptionBudget default/web allows no disruption now. Requested by pressure: memory 94.1 > threshold 90.",
     ],
     [
-      "the pressure was over in time",
+      "it was withdrawn",
       (story) => {
         story.play({ pressure: pressure("web") });
         story.rounds.outcomes = [
@@ -194,23 +198,22 @@ Round 1 at 2026-03-01T12:00:00.000Z
         ];
         story.play({});
       },
-      "Selected at 2026-03-01T12:00:00Z (round 1) but not evicted after all: the threshold is no longer met. Requested by pressure: memory 94.1 > threshold 90.",
+      "Selected at 2026-03-01T12:00:00Z (round 1), withdrawn before its eviction was accepted: the threshold is no longer met. Requested by pressure: memory 94.1 > threshold 90.",
     ],
     [
-      "it is under way",
-      (story) =>
-        story.play({ pressure: pressure("web") }).step(50, "POST eviction: 429, tried again in 10 s"),
-      "Its eviction started at 2026-03-01T12:00:00Z (round 1) and has not ended; last: POST eviction: 429, tried again in 10 s. Requested by pressure: memory 94.1 > threshold 90.",
+      "it is in progress",
+      (story) => story.play({ pressure: pressure("web") }).step(50, "POST eviction: 429, retry in 10 s"),
+      "Its eviction started at 2026-03-01T12:00:00Z (round 1) and has not ended; last: POST eviction: 429, retry in 10 s. Requested by pressure: memory 94.1 > threshold 90.",
     ],
     [
-      "it failed, and went the second time",
+      "it failed, and was evicted at the second attempt",
       (story) => {
         story.play({ pressure: pressure("web") });
         story.rounds.outcomes = [{ uid: "web", result: "failed", message: "throttled" }];
         story.play({});
         story.rounds.pass(3_600);
         story.play({ force: { pods: [evictPod("web", { force: true, reason: "too old" })] } });
-        story.rounds.outcomes = [{ uid: "web", result: "gone", message: "gone" }];
+        story.rounds.outcomes = [{ uid: "web", result: "gone", message: "pod deleted" }];
         story.play({});
       },
       "Evicted at 2026-03-01T13:00:10Z (round 3): requested by force: too old.",
@@ -236,7 +239,7 @@ Round 1 at 2026-03-01T12:00:00.000Z
       "Selected at 2026-03-01T12:00:00Z (round 1), but deleted before its eviction was sent. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02Z, not by Nodekeeper.",
     ],
     [
-      "a budget forbade it and another client deleted it",
+      "a PodDisruptionBudget refused it and another client deleted it",
       (story) => {
         story.play({ pressure: pressure("web") });
         story.rounds.outcomes = [{ uid: "web", result: "failed", message: "no disruption is allowed" }];
@@ -245,32 +248,32 @@ Round 1 at 2026-03-01T12:00:00.000Z
       "Selected at 2026-03-01T12:00:00Z (round 1) but not evicted: no disruption is allowed. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:01:30Z, not by Nodekeeper.",
     ],
     [
-      "it waits for a place in the burst",
+      "it is queued",
       (story) => {
         story.rounds.policy.burst = 0;
         story.play({ force: { pods: [evictPod("web", { force: true })] } });
       },
-      "Not evicted: force asked for it, but the round's burst is used up: the pod waits.",
+      "Not evicted: force requested it, but burst limit of this round reached: the pod is queued.",
     ],
     [
-      "a threshold was met but nobody named it",
+      "a threshold was met but no plugin named it",
       (story) => story.play({ pressure: pressure("db") }),
       "Not evicted: no plugin requested it, though a threshold was met.",
     ],
     ["nothing is recorded", () => {}, "Not evicted: no plugin requested it."],
-  ])("says in one sentence that %s", (_name, tell, expected) => {
+  ])("states in one sentence that %s", (_name, play, expected) => {
     const story = new Story(testPod("web"), testPod("db", { priority: 5 }));
-    tell(story);
+    play(story);
     expect(verdictOf(story.explanation).text).toBe(expected);
   });
 
   it.each([
     ["EvictionByEvictionAPI", false],
     ["PreemptionByScheduler", true],
-  ])("that Nodekeeper evicted does not say that another client did (%s)", (reason, isShown) => {
+  ])("that Nodekeeper evicted does not name another client (%s)", (reason, isShown) => {
     const story = new Story(testPod("web"));
     story.play({ pressure: pressure("web") });
-    story.rounds.outcomes = [{ uid: "web", result: "gone", sent: true, message: "gone" }];
+    story.rounds.outcomes = [{ uid: "web", result: "gone", sent: true, message: "pod deleted" }];
     story.play({}).left(2_000, reason);
     expect(story.page()).not.toMatch(/another client|not by Nodekeeper/);
     expect(story.page().includes("Preempted by the scheduler: why")).toBe(isShown);

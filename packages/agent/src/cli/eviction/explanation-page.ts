@@ -6,7 +6,7 @@ import { timelineOf } from "./pod-ending-text.ts";
 import { verdictOf } from "./verdict.ts";
 import { counted, offsetOf, timeOf } from "./wording.ts";
 
-/** The page of `nodekeeper explain pod`: what happened to the pod, each step of that, then each round. */
+/** The page of `nodekeeper explain pod`: the verdict, the timeline, then each round. */
 export function explanationPage(explanation: PodExplanation, output: Output): string {
   const { namespace, name, uid, rounds, history } = explanation;
   const pod = rounds.findLast((round) => round.pod !== null)?.pod ?? history?.pod;
@@ -17,7 +17,7 @@ export function explanationPage(explanation: PodExplanation, output: Output): st
     `\n${paint(output, verdict.colour, verdict.text)}\n`,
     stepsText(explanation, output),
     explanation.omitted > 0
-      ? `\n(${counted(explanation.omitted, "round")} without consequence left out)\n`
+      ? `\n(${counted(explanation.omitted, "round")} in which nothing was decided left out)\n`
       : "",
     ...rounds.map((round) => `\n${roundText(round, output)}`),
     footer(explanation, output),
@@ -37,7 +37,7 @@ function podText({
   return `${qosLevel}, ${qosClass}, priority ${priority}${className}, grace period ${gracePeriodSeconds} s${of}`;
 }
 
-// Each step, with the time since the pod was first selected, or since the first step.
+// Each step with its offset from the round that first selected the pod, or from the first step.
 function stepsText(explanation: PodExplanation, output: Output): string {
   const all = timelineOf(explanation);
   const [first] = all;
@@ -56,7 +56,7 @@ function footer({ otherUids, recordsSince }: PodExplanation, output: Output): st
   const others =
     otherUids.length === 0
       ? ""
-      : `Other pods of this name are recorded, explained by their UIDs: ${plainText(otherUids.join(", "), 500)}\n`;
+      : `Other recorded pods of this name, to be explained by UID: ${plainText(otherUids.join(", "), 500)}\n`;
   const since = recordsSince === null ? "" : `Records go back to ${timeOf(recordsSince)}.\n`;
   return others || since ? `\n${paint(output, "dim", `${others}${since}`.trimEnd())}\n` : "";
 }

@@ -4,7 +4,7 @@ import { age, type Output, paint } from "../output.ts";
 import { plainText } from "../plain-text.ts";
 import { clockTimeOf, labelled, timeOf } from "./wording.ts";
 
-/** The page of `nodekeeper explain node`: each condition that eviction sets, then what changed. */
+/** The page of `nodekeeper explain node`: each condition set by eviction, then the timeline. */
 export function nodePage(explanation: NodeExplanation, output: Output): string {
   const { nodeName, conditions, events, recordsSince } = explanation;
   const since = recordsSince === null ? "" : `\nRecords go back to ${timeOf(recordsSince)}.\n`;
@@ -31,7 +31,11 @@ function conditionText(
     `${paint(output, "yellow", plainText(`Condition ${name} of the ${object}`, 300))}\n`,
     labelled(
       "taints",
-      taints.length > 0 ? taints.join(", ") : `none: ${effects.join(", ") || "no effect"} not allowed`,
+      taints.length > 0
+        ? taints.join(", ")
+        : effects.length > 0
+          ? `none: ${effects.join(", ")} not allowed or malformed`
+          : "none: no effect reported",
     ),
     labelled("set by", cause === undefined ? plugin : `${plugin}: ${cause}`),
     labelled("since", `${clockTimeOf(since)}${lasting}`),

@@ -4,18 +4,19 @@ import { askAgent } from "../agent-client.ts";
 import { printMessage } from "../output.ts";
 import { linesOfFile, type RecordSource } from "./record-source.ts";
 
-/** Where the records are: an agent ("host:port" of its status server), or a path in place of it. */
+/** The source of records: a running agent, or a path. */
 export interface RecordPlace {
+  /** "host:port" of the agent's status server. */
   server: string;
-  /** A state directory, its database, or a file that `rounds --records` wrote; undefined for the agent. */
+  /** A state directory, its database, or a file written by `rounds --records`; undefined for the agent. */
   from: string | undefined;
 }
 
-/** Opens it; the caller disposes of it. Throws `notFound`, `invalid` or `corrupt` for a path that holds no records. */
+/** Opens a source of records; the caller disposes of it. Throws `notFound`, `invalid` or `corrupt` for a path without records. */
 export async function openRecords({ server, from }: RecordPlace): Promise<RecordSource> {
   if (from === undefined) return agentSource(server);
   const isDatabase = from.endsWith(".db") || isDirectory(from);
-  // Its database would cost every other command memory and time.
+  // Imported on demand: other commands do not need the database.
   const { ofFile, ofStateDirectory } = await import("./stored-records.ts");
   return isDatabase ? await ofStateDirectory(from) : await ofFile(linesOfFile(from));
 }
@@ -52,5 +53,5 @@ function isDirectory(path: string): boolean {
 
 function warnOfSize(id: number, bytes: number): void {
   const size = (bytes / 1024 / 1024).toFixed(1);
-  printMessage(`warning: round ${id} is left out: with ${size} MiB it is too large for an answer`);
+  printMessage(`warning: round ${id} is skipped: ${size} MiB exceed the maximum size of a response`);
 }

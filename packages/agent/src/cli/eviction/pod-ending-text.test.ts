@@ -23,11 +23,11 @@ const exit = (name: string, changes: Partial<ContainerExit> = {}): ContainerExit
 const disruption = (reason: string, message = "") => ({ reason, message, at: START });
 const deletion = { requestedAt: DELETED - 30_000, gracePeriodSeconds: 30 };
 
-describe("how a pod ended, in words", () => {
+describe("the text about a pod's end", () => {
   it.each<[string, NodePod, string]>([
-    ["is there and runs", nodePod({}), ""],
+    ["is running", nodePod({}), ""],
     [
-      "is there, evicted by the kubelet",
+      "is evicted by the kubelet",
       nodePod(
         {
           ...{ phase: "Failed", reason: "Evicted", message: "The node was low on resource: memory. " },
@@ -38,7 +38,7 @@ describe("how a pod ended, in words", () => {
       "Evicted by the kubelet: The node was low on resource: memory. Container main exited with code 137.",
     ],
     [
-      "is there and terminates",
+      "is terminating",
       nodePod({ deletion }),
       "Terminating: its deletion was requested at 2026-03-01T12:00:30Z.",
     ],
@@ -73,10 +73,10 @@ describe("how a pod ended, in words", () => {
           ],
         },
       ),
-      "Pod deleted at 2026-03-01T12:01:00Z, not by Nodekeeper. Preempted by the kubelet for a critical pod: Preempted in order to admit critical pod. Container main exited with code 143. Container main was killed for lack of memory 2 times, last at 2026-03-01T12:00:05Z.",
+      "Pod deleted at 2026-03-01T12:01:00Z, not by Nodekeeper. Preempted by the kubelet for a critical pod: Preempted in order to admit critical pod. Container main exited with code 143. Container main was OOM-killed 2 times, last at 2026-03-01T12:00:05Z.",
     ],
     [
-      "was disrupted by one that is not known",
+      "was disrupted by an unknown component",
       nodePod({ disruption: disruption("DeletionByDrainer", "maintenance") }, { leftAt: DELETED }),
       "Pod deleted at 2026-03-01T12:01:00Z, not by Nodekeeper. Disrupted (DeletionByDrainer): maintenance.",
     ],
@@ -88,7 +88,7 @@ describe("how a pod ended, in words", () => {
     [
       "was deleted while it was not watched",
       nodePod({}, { leftAt: DELETED, lastKnownAt: START }),
-      "Pod deleted between 2026-03-01T12:00:00Z and 2026-03-01T12:01:00Z, while the agent did not watch it; not by Nodekeeper.",
+      "Pod deleted between 2026-03-01T12:00:00Z and 2026-03-01T12:01:00Z, while the agent was not watching; not by Nodekeeper.",
     ],
   ])("one that %s", (_name, history, expected) => {
     expect(endingText(history)).toBe(expected);

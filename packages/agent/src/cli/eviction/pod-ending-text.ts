@@ -8,16 +8,17 @@ import type {
 import { clockTimeOf, counted } from "./wording.ts";
 
 const EVICTION_API = "EvictionByEvictionAPI";
-// Reasons of the condition DisruptionTarget, of kubernetes/api core/v1 and its documentation of pod disruptions.
+// Reasons of the condition DisruptionTarget:
+// https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions
 const disruptors: ReadonlyMap<string, string> = new Map([
   ["PreemptionByScheduler", "Preempted by the scheduler"],
   // Kubernetes 1.25 and 1.26.
   ["PreemptionByKubeScheduler", "Preempted by the scheduler"],
-  [EVICTION_API, "Evicted through the eviction API by another client"],
+  [EVICTION_API, "Evicted through the Eviction API by another client"],
   ["DeletionByTaintManager", "Deleted by the taint manager"],
   ["DeletionByPodGC", "Deleted by the pod garbage collector"],
 ]);
-// `status.reason` as kubelets set it: pkg/kubelet/eviction, preemption, nodeshutdown, kubelet.go.
+// `status.reason` set by the kubelet: pkg/kubelet/eviction, preemption, nodeshutdown, kubelet.go.
 const kubeletReasons: ReadonlyMap<string, string> = new Map([
   ["Evicted", "Evicted by the kubelet"],
   ["Preempting", "Preempted by the kubelet for a critical pod"],
@@ -25,7 +26,7 @@ const kubeletReasons: ReadonlyMap<string, string> = new Map([
   ["NodeShutdown", "Terminated by the kubelet at node shutdown"],
   ["Shutdown", "Terminated by the kubelet at node shutdown"],
   ["DeadlineExceeded", "Terminated by the kubelet after its active deadline"],
-  ["NodeLost", "Marked as lost with its node"],
+  ["NodeLost", "Marked as NodeLost by the node controller"],
 ]);
 const OOM_KILLED = "OOMKilled";
 const MOST_CONTAINERS = 5;
@@ -33,8 +34,8 @@ const MOST_CONTAINERS = 5;
 const SECOND_MS = 1_000;
 
 /**
- * Whether Nodekeeper's last eviction of a pod was accepted, or has not ended: what followed is taken for its result.
- * False where Nodekeeper never selected it.
+ * Whether Nodekeeper's last eviction of a pod was accepted or has not ended: the pod's end is then attributed to it.
+ * False where Nodekeeper never selected the pod.
  */
 export function isOurs({ rounds }: Pick<PodExplanation, "rounds">): boolean {
   const chosen = rounds.findLast((round) => round.victim !== null);
@@ -44,8 +45,8 @@ export function isOurs({ rounds }: Pick<PodExplanation, "rounds">): boolean {
 }
 
 /**
- * Who ended a pod and why, as far as the API server says: "Preempted by the scheduler: ..."; undefined where it does not.
- * @param byUs whether Nodekeeper evicted it: then the eviction API's condition is about that
+ * What ended a pod, from its conditions and status: "Preempted by the scheduler: ..."; undefined where they have no reason.
+ * @param byUs whether Nodekeeper evicted it: then the condition of the Eviction API is its own
  */
 export function causeOf({ disruption, reason, message, phase }: PodEnding, byUs = false): string | undefined {
   const kubelet = kubeletReasons.get(reason);
@@ -61,7 +62,7 @@ export function causeOf({ disruption, reason, message, phase }: PodEnding, byUs 
 }
 
 /**
- * When and why a pod left the node, and how its containers exited; empty for one that is there and runs.
+ * When and why a pod was deleted, and how its containers exited; empty for a running pod.
  * @param byUs whether Nodekeeper evicted it
  */
 export function endingText(history: NodePod, byUs = false): string {
@@ -94,11 +95,11 @@ export function exitTexts({ ending, exits, leftAt }: NodePod): string[] {
     : shown;
 }
 
-/** What happened to a pod on its node, oldest first: what the agent did, and what the API server and the runtime reported. */
+/** The timeline of a pod, oldest first: steps of the agent, and reports of the API server and the runtime. */
 export function timelineOf(explanation: PodExplanation): EvictionStep[] {
   const { history, events, steps, rounds } = explanation;
   const all = [...steps, ...events];
-  // Its own last step says so.
+  // The last step of an eviction already reports the deletion.
   const hasLastStep = rounds.some(({ outcome }) => outcome?.result === "gone");
   if (history) {
     const { uid, ending, exits, leftAt, lastKnownAt } = history;
@@ -113,7 +114,10 @@ export function timelineOf(explanation: PodExplanation): EvictionStep[] {
     if (deletion) add(deletion.requestedAt, `deletion requested${within}`);
     for (const exit of exits) add(exit.at, lowered(exitText(exit)));
     if (leftAt !== null && !hasLastStep) {
-      add(leftAt, lastKnownAt === null ? "pod deleted" : "pod found deleted: the agent had not watched it");
+      add(
+        leftAt,
+        lastKnownAt === null ? "pod deleted" : "pod found deleted; the agent was not watching at the time",
+      );
     }
   }
   return all.sort((a, b) => a.at - b.at);
@@ -130,26 +134,29 @@ function departure({ lastKnownAt }: NodePod, leftAt: number, byUs: boolean): str
   const by = byUs ? "" : "not by Nodekeeper";
   if (lastKnownAt === null) return `Pod deleted at ${clockTimeOf(leftAt)}${by && `, ${by}`}.`;
   const between = `between ${clockTimeOf(lastKnownAt)} and ${clockTimeOf(leftAt)}`;
-  return `Pod deleted ${between}, while the agent did not watch it${by && `; ${by}`}.`;
+  return `Pod deleted ${between}, while the agent was not watching${by && `; ${by}`}.`;
 }
 
 function exitText({ name, exitCode, reason, memoryLimit }: ContainerExit): string {
   const code = exitCode === null ? "" : ` with code ${exitCode}`;
   if (reason === OOM_KILLED) {
-    const limit = memoryLimit === undefined ? "" : `; memory limit ${memoryLimit}`;
-    return `Container ${name} was killed for lack of memory (${OOM_KILLED}${code.replace(" with", ", exit")}${limit}).`;
+    const details = [
+      ...(exitCode === null ? [] : [`exit code ${exitCode}`]),
+      ...(memoryLimit === undefined ? [] : [`memory limit ${memoryLimit}`]),
+    ];
+    return `Container ${name} was OOM-killed${details.length > 0 ? ` (${details.join(", ")})` : ""}.`;
   }
-  // These say no more than the exit code does.
+  // These reasons add nothing to the exit code.
   const isPlain = reason === "" || reason === "Completed" || reason === "Error";
   return `Container ${name} exited${code}${isPlain ? "" : ` (${reason})`}.`;
 }
 
-// "Container main was killed for lack of memory at 2026-11-21T20:28:50Z.", "... 3 times, last at ..."
+// "Container main was OOM-killed at 2026-11-21T20:28:50Z.", "... 3 times, last at ..."
 function killsText(kills: readonly ContainerExit[]): string {
   const { name, at } = kills.at(-1)!;
   const when = at === null ? "" : ` at ${clockTimeOf(at)}`;
   const often = kills.length > 1 ? ` ${counted(kills.length, "time")}${when && `, last${when}`}` : when;
-  return `Container ${name} was killed for lack of memory${often}.`;
+  return `Container ${name} was OOM-killed${often}.`;
 }
 
 function lowered(sentence: string): string {

@@ -1,14 +1,14 @@
 import type { EvictionPolicy } from "../../eviction/index.ts";
 
-/** One setting that two policies don't share. */
+/** A setting that differs between two policies. */
 export interface PolicyDifference {
-  /** As records name it: "skip.labelKeys". */
+  /** The path in recorded policies: "skip.labelKeys". */
   field: string;
   recorded: unknown;
   replayed: unknown;
 }
 
-/** What differs between the policy of a record and another one, by the names of fields. A record may be of another version. */
+/** The settings that differ between a recorded policy, which may be of another version, and another policy. Sorted by field. */
 export function policyDifferences(recorded: EvictionPolicy, replayed: EvictionPolicy): PolicyDifference[] {
   const [then, now] = [fieldsOf(recorded), fieldsOf(replayed)];
   const fields = [...new Set([...then.keys(), ...now.keys()])].sort();

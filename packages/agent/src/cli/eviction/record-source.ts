@@ -10,25 +10,25 @@ import type {
 } from "../../eviction/index.ts";
 import { counted } from "./wording.ts";
 
-/** Where commands read the records of eviction. Times are wall milliseconds. */
+/** Reads the records of eviction. Times are wall milliseconds. */
 export interface RecordSource extends Disposable {
   explainPod(pod: string): Promise<PodExplanation>;
   explainNode(): Promise<NodeExplanation>;
-  /** Rounds since a time with an id above `after`, oldest first: some of them; empty at the end. */
+  /** A page of rounds since a time with an id above `after`, oldest first; empty at the end. */
   rounds(since: number, after: number): Promise<RoundSummary[]>;
-  /** Whole rounds since a time, oldest first; says on standard error which it can't give. */
+  /** Complete rounds since a time, oldest first; prints to standard error which rounds are skipped. */
   records(since: number): AsyncGenerator<RoundRecord>;
-  /** What happened to the node and its pods since a time. */
+  /** The history of the node and its pods since a time. */
   history(since: number): AsyncGenerator<HistoryLine>;
 }
 
-/** The wall time that "1h" ago was, milliseconds. Throws `invalid`. */
+/** The wall time of `now` minus a duration such as "1h", milliseconds. Throws `invalid`. */
 export function sinceOf(text: string, now: number): number {
   try {
     const ms = parseDuration(text);
     if (ms >= 0) return Math.max(Math.floor(now - ms), 0);
   } catch {
-    // Told below, with the option's name.
+    // Reported below, with the option's name.
   }
   throw new NodekeeperError(
     "invalid",
@@ -36,7 +36,7 @@ export function sinceOf(text: string, now: number): number {
   );
 }
 
-/** Whole rounds of a file that `nodekeeper rounds --records` wrote. Throws `invalid` with the line that is none. */
+/** The complete rounds of a file written by `nodekeeper rounds --records`. Throws `invalid` with the malformed line. */
 export async function* recordsOfFile(path: string): AsyncGenerator<RoundRecord> {
   for await (const line of linesOfFile(path)) if (!("kind" in line)) yield line;
 }
@@ -60,18 +60,18 @@ export async function* linesOfFile(path: string): AsyncGenerator<RoundRecord | H
   }
 }
 
-/** Runs what is done with a round; what fails there is the fault of a record that an agent never wrote. Throws `invalid`. */
+/** Runs `use` on a round. Its errors are attributed to a malformed record. Throws `invalid`. */
 export function withRound<T>({ id }: RoundRecord, use: () => T): T {
   try {
     return use();
   } catch (error) {
-    throw new NodekeeperError("invalid", `round ${id} is no whole record: ${messageOf(error)}`, {
+    throw new NodekeeperError("invalid", `round ${id} is incomplete or malformed: ${messageOf(error)}`, {
       cause: error,
     });
   }
 }
 
-/** "3 rounds since 2026-03-01T12:00:00.000Z"; without a time for all of a file. */
+/** "3 rounds since 2026-03-01T12:00:00.000Z"; "3 rounds" without a time. */
 export function roundsSince(count: number, since: number | undefined): string {
   return since === undefined
     ? counted(count, "round")
@@ -92,7 +92,10 @@ function readLine(line: string): RoundRecord | HistoryLine {
     typeof input?.now === "number" &&
     [input.pods, input.plugins, input.tops, input.outcomes, decision?.victims].every(Array.isArray);
   if (isRecord) return record as RoundRecord;
-  throw new NodekeeperError("invalid", "no recorded round; `nodekeeper rounds --records` writes them");
+  throw new NodekeeperError(
+    "invalid",
+    "not a recorded round; `nodekeeper rounds --records` writes such a file",
+  );
 }
 
 function isHistoryLine(line: unknown): line is HistoryLine {

@@ -14,7 +14,7 @@ const round = (changes: Partial<ReplayedRound>): ReplayedRound => ({
   at: START,
   before: [],
   after: [],
-  spared: [],
+  notEvicted: [],
   added: [],
   graceChanged: [],
   refusals: {},
@@ -34,12 +34,12 @@ const replay = (changes: Partial<ShownReplay>): ShownReplay => ({
 });
 
 describe("the page of replay", () => {
-  it("says that nothing differs, or that there is nothing", () => {
+  it("states that nothing differs, or that there is nothing", () => {
     expect(replayPage(replay({}), START, plain)).toBe(
-      "The policy is the one of the last of these rounds.\n\n12 rounds since 2026-03-01T12:00:00.000Z replayed: 3 victims then, 3 under this policy.\nNo round would have decided otherwise.\n",
+      "The policy is that of the last replayed round.\n\n12 rounds since 2026-03-01T12:00:00.000Z replayed: 3 victims recorded, 3 with this policy.\nNo round differs.\n",
     );
     expect(replayPage(replay({ uncertain: 2 }), undefined, plain)).toBe(
-      "The policy is the one of the last of these rounds.\n\n12 rounds replayed: 3 victims then, 3 under this policy.\nNo round would have decided otherwise.\nOf 2 rounds more it is not known: a plugin would have been asked what it was not asked then.\n",
+      "The policy is that of the last replayed round.\n\n12 rounds replayed: 3 victims recorded, 3 with this policy.\nNo round differs.\nNot known for 2 more rounds: a plugin would have been called, or called with other pods, and its answer is not recorded.\n",
     );
     expect(replayPage(replay({ rounds: 0 }), START, plain)).toBe(
       "No recorded round since 2026-03-01T12:00:00.000Z: nothing to replay.\n",
@@ -49,7 +49,7 @@ describe("the page of replay", () => {
   it("shows all that differs, and what is not known", () => {
     const differing = [
       round({
-        spared: [{ ...pod("web"), why: "no candidate: label example.com/keep" }],
+        notEvicted: [{ ...pod("web"), why: "not a candidate: label example.com/keep" }],
         added: [{ ...pod("db"), why: "evicted at the request of p: because" }],
         graceChanged: [
           { ...pod("job"), before: 600, after: 60 },
@@ -65,25 +65,25 @@ describe("the page of replay", () => {
     const skip = { ...defaultEvictionPolicy.skip, labelKeys: ["example.com/keep"] };
     const policy = policyDifferences(recorded, { ...defaultEvictionPolicy, dryRunPlugins: ["*"], skip });
     expect(replayPage(replay({ differing, victimsAfter: 4, policy }), undefined, plain)).toBe(`\
-The policy differs from that of the last of these rounds:
-  burst      3 in place of 1
-  dryRunPlugins ["*"] in place of []
-  skip.labelKeys ["example.com/keep"] in place of []
+The policy differs from that of the last replayed round:
+  burst      3 instead of 1
+  dryRunPlugins ["*"] instead of []
+  skip.labelKeys ["example.com/keep"] instead of []
 
-12 rounds replayed: 3 victims then, 4 under this policy.
-1 round would have decided otherwise. Each is replayed on its own recorded state: what an earlier difference would have led to is not known.
+12 rounds replayed: 3 victims recorded, 4 with this policy.
+1 round differs. Each round starts from its recorded state: later effects of a difference are not simulated.
 
 Round 7 at 2026-03-01T12:00:00.000Z
-  - spared   shop/web: no candidate: label example.com/keep
+  - evicted  shop/web: not a candidate: label example.com/keep
   + evicted  shop/db: evicted at the request of p: because
-  ~ grace    shop/job: 60 s in place of 600 s
-  ~ grace    shop/old: 0 s in place of that of the pod spec
-  ~ refused  skipLabel: 1 in place of 0
-  ~ refused  notLeastImportant: 1 in place of 2
+  ~ grace    shop/job: 60 s instead of 600 s
+  ~ grace    shop/old: 0 s instead of that of the pod spec
+  ~ refused  protected by a label: 1 instead of 0
+  ~ refused  ranked higher: 1 instead of 2
   - taint    nodekeeper.dev/Memory:NoSchedule
   + taint    example.com/Memory:NoSchedule
-  ? unasked  disk would have been asked for its top pods: its answer is not known
-  ? offered  memory would have had other pods to choose from: its answer might differ
+  ? unknown  GetTopEvictionPods of disk would have been called: its answer is not recorded
+  ? unknown  memory would have been offered other pods: its answer might differ
 `);
   });
 
@@ -101,12 +101,12 @@ Round 7 at 2026-03-01T12:00:00.000Z
     const page = (changes: Partial<ReplayedRound>) =>
       replayPage(replay({ differing: [round(changes)] }), undefined, plain);
     expect(page({ before: [web, db], after: [db, web] })).toContain("  ~ order    shop/db, shop/web\n");
-    expect(page({ before: [web], after: [db], spared: [{ ...web, why: "x" }] })).not.toContain("~ order");
+    expect(page({ before: [web], after: [db], notEvicted: [{ ...web, why: "x" }] })).not.toContain("~ order");
   });
 
   it("does nothing to the terminal that a plugin wants", () => {
     const nasty = "\u001b[2J\n\u009b";
-    const differing = [round({ spared: [{ ...pod(nasty), why: nasty }], unasked: [nasty] })];
+    const differing = [round({ notEvicted: [{ ...pod(nasty), why: nasty }], unasked: [nasty] })];
     const text = replayPage(replay({ differing }), undefined, plain);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not come out
     expect(text.replaceAll("\n", "")).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);

@@ -2,14 +2,14 @@ import type { PodReference, Replay, ReplayedRound } from "../../eviction/index.t
 import { type Output, paint } from "../output.ts";
 import type { PolicyDifference } from "./policy-differences.ts";
 import { roundsSince } from "./record-source.ts";
-import { counted, graceText, labelled, timeOf } from "./wording.ts";
+import { counted, graceText, labelled, refusalWord, timeOf } from "./wording.ts";
 
-/** A replay, and in what the policies differ. */
+/** A replay with the differences of the policies. */
 export interface ShownReplay extends Replay {
   policy: PolicyDifference[];
 }
 
-/** The page of `nodekeeper replay`. @param since wall milliseconds from which on rounds were taken; undefined for all */
+/** The page of `nodekeeper replay`. @param since wall milliseconds of the first round; undefined for all rounds */
 export function replayPage(replay: ShownReplay, since: number | undefined, output: Output): string {
   const { rounds, differing, uncertain, policy } = replay;
   if (rounds === 0) {
@@ -17,51 +17,54 @@ export function replayPage(replay: ShownReplay, since: number | undefined, outpu
   }
   return [
     policy.length === 0
-      ? "The policy is the one of the last of these rounds.\n"
-      : "The policy differs from that of the last of these rounds:\n",
+      ? "The policy is that of the last replayed round.\n"
+      : "The policy differs from that of the last replayed round:\n",
     ...policy.map(({ field, recorded, replayed }) =>
       labelled(
         field,
-        `${JSON.stringify(replayed) ?? "nothing"} in place of ${JSON.stringify(recorded) ?? "nothing"}`,
+        `${JSON.stringify(replayed) ?? "unset"} instead of ${JSON.stringify(recorded) ?? "unset"}`,
       ),
     ),
     "\n",
-    `${roundsSince(rounds, since)} replayed: ${counted(replay.victimsBefore, "victim")} then, ${replay.victimsAfter} under this policy.\n`,
+    `${roundsSince(rounds, since)} replayed: ${counted(replay.victimsBefore, "victim")} recorded, ${replay.victimsAfter} with this policy.\n`,
     differing.length === 0
-      ? "No round would have decided otherwise.\n"
-      : `${counted(differing.length, "round")} would have decided otherwise. Each is replayed on its own recorded state: what an earlier difference would have led to is not known.\n`,
+      ? "No round differs.\n"
+      : `${counted(differing.length, "round")} ${differing.length === 1 ? "differs" : "differ"}. Each round starts from its recorded state: later effects of a difference are not simulated.\n`,
     uncertain > 0
-      ? `Of ${counted(uncertain, "round")} more it is not known: a plugin would have been asked what it was not asked then.\n`
+      ? `Not known for ${counted(uncertain, "more round")}: a plugin would have been called, or called with other pods, and its answer is not recorded.\n`
       : "",
     ...differing.map((round) => `\n${roundText(round, output)}`),
   ].join("");
 }
 
 function roundText(round: ReplayedRound, output: Output): string {
-  const { id, at, spared, added, graceChanged, refusals, taints, unasked, otherOffer } = round;
+  const { id, at, notEvicted, added, graceChanged, refusals, taints, unasked, otherOffer } = round;
   return [
     `${paint(output, "bold", `Round ${id} at ${timeOf(at)}`)}\n`,
-    ...spared.map((pod) => paint(output, "green", labelled("- spared", `${nameOf(pod)}: ${pod.why}`))),
+    ...notEvicted.map((pod) => paint(output, "green", labelled("- evicted", `${nameOf(pod)}: ${pod.why}`))),
     ...added.map((pod) => paint(output, "red", labelled("+ evicted", `${nameOf(pod)}: ${pod.why}`))),
     ...graceChanged.map((pod) =>
-      labelled("~ grace", `${nameOf(pod)}: ${graceText(pod.after)} in place of ${graceText(pod.before)}`),
+      labelled("~ grace", `${nameOf(pod)}: ${graceText(pod.after)} instead of ${graceText(pod.before)}`),
     ),
     ...orderLines(round),
     ...Object.entries(refusals).map(([reason, [then, now]]) =>
-      labelled("~ refused", `${reason}: ${now} in place of ${then}`),
+      labelled("~ refused", `${refusalWord(reason)}: ${now} instead of ${then}`),
     ),
     ...taints.missing.map((taint) => labelled("- taint", taint)),
     ...taints.added.map((taint) => labelled("+ taint", taint)),
     ...unasked.map((plugin) =>
-      labelled("? unasked", `${plugin} would have been asked for its top pods: its answer is not known`),
+      labelled(
+        "? unknown",
+        `GetTopEvictionPods of ${plugin} would have been called: its answer is not recorded`,
+      ),
     ),
     ...otherOffer.map((plugin) =>
-      labelled("? offered", `${plugin} would have had other pods to choose from: its answer might differ`),
+      labelled("? unknown", `${plugin} would have been offered other pods: its answer might differ`),
     ),
   ].join("");
 }
 
-// Who goes is the same, but not who goes first.
+// The victims are the same in another order.
 function orderLines({ before, after }: ReplayedRound): string[] {
   const isSame =
     before.length !== after.length || before.every(({ uid }, index) => uid === after[index]?.uid);

@@ -9,15 +9,15 @@ import { replayPage } from "./replay-page.ts";
 
 export interface ReplayOptions extends RecordPlace {
   format: "text" | "json";
-  /** How long ago to begin: "1h". Undefined is the last hour of an agent, and all of a state directory or file. */
+  /** How long ago to start: "1h". Undefined for the last hour of an agent, and for all of a state directory or file. */
   since: string | undefined;
-  /** Where the other configuration comes from. */
+  /** The sources of the configuration to replay with. */
   sources: ConfigurationSources;
 }
 
 const AGENT_SINCE = "1h";
 
-/** `nodekeeper replay`: decides recorded rounds anew under another policy, in this process. */
+/** `nodekeeper replay`: decides recorded rounds again with another policy, in this process. */
 export async function replayCommand(options: ReplayOptions, output: Output, now: number): Promise<void> {
   const { format, from, sources } = options;
   const { configuration, warnings } = await loadConfiguration(sources);
@@ -33,7 +33,7 @@ export async function replayCommand(options: ReplayOptions, output: Output, now:
     withRound(record, () => addToReplay(result, record, policy));
     recorded = record.input.policy;
   }
-  // The policy may have changed on the way: the newest is the one that an operator would change now.
+  // The policy may have changed between the rounds: the differences are shown to that of the last one.
   const shown = { ...result, policy: recorded ? policyDifferences(recorded, policy) : [] };
   if (format === "json") printJson(output, shown, 2);
   else output.write(replayPage(shown, since, output));

@@ -34,10 +34,10 @@ describe("a round in a line", () => {
       },
       "; met: pressure memory hard 94.1 > 90, disk  soft 5 < 10 (not long enough yet); evicts: shop/web, shop/db",
     ],
-    [{ dryRunVictims: [pod("web")] }, "; would evict but for dry run: shop/web"],
+    [{ dryRunVictims: [pod("web")] }, "; dry run, would evict: shop/web"],
     [
       { refusals: { critical: 2, dryRun: 1 }, withdrawals: 3 },
-      "; not evicted: 2 (critical), 1 (dryRun); withdrawn: 3",
+      "; not evicted: 2 (critical priority), 1 (plugin in dry run); withdrawn: 3",
     ],
     [
       {
@@ -89,7 +89,7 @@ describe("rounds --follow", () => {
           summary: "two at once",
           handle(query) {
             asked.push(String(query));
-            if (failing) throw new NodekeeperError("unavailable", "the database is away");
+            if (failing) throw new NodekeeperError("unavailable", "the database is unavailable");
             const [since, after] = [Number(query.get("since")), Number(query.get("after"))];
             return rounds.filter(({ id, at }) => id > after && at >= since).slice(0, 2);
           },
@@ -109,7 +109,7 @@ describe("rounds --follow", () => {
     };
   }
 
-  it("shows each round once, also while the agent is away for a time, until it is stopped", async () => {
+  it("shows each round once, also while the agent is unavailable for a time, until it is stopped", async () => {
     rounds = [1, 2, 3, 4, 5].map((id) => summary(id));
     let server = await serve("127.0.0.1:0");
     const { address } = server;
@@ -143,13 +143,13 @@ describe("rounds --follow", () => {
     await server.stop();
     expect(out.map((line) => JSON.parse(line).id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
     expect(between).toEqual([]);
-    expect(errors).toEqual([expect.stringMatching(/^nodekeeper: no agent responds at .*; trying again\n$/)]);
+    expect(errors).toEqual([expect.stringMatching(/^nodekeeper: no agent responds at .*; retrying\n$/)]);
     const [first, ...later] = asked.map((query) => new URLSearchParams(query).get("since"));
     expect(first).toBe(String(summary(0).at));
     expect(later.at(-1)).toBe(String(summary(6).at + 1));
   });
 
-  it("goes on where the agent comes back with a new database", async () => {
+  it("continues when the agent restarts with a new database", async () => {
     rounds = [summary(1_000), summary(1_001)];
     const server = await serve("127.0.0.1:0");
     const stop = new AbortController();

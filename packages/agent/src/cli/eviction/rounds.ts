@@ -8,10 +8,10 @@ import { timeOf } from "./wording.ts";
 
 export interface RoundsOptions extends RecordPlace {
   format: "text" | "json";
-  /** How long ago to start: "1h". Undefined is the last hour of an agent, and all of a state directory or file. */
+  /** How long ago to start: "1h". Undefined for the last hour of an agent, and for all of a state directory or file. */
   since: string | undefined;
   follow: boolean;
-  /** Whole records and the history of pods as lines of JSON, for `--from` elsewhere. */
+  /** Prints complete records and the history of pods as lines of JSON, for `--from`. */
   records: boolean;
 }
 
@@ -29,11 +29,11 @@ export async function roundsCommand(
   const text = options.since ?? (from === undefined ? AGENT_SINCE : undefined);
   const since = text === undefined ? 0 : sinceOf(text, clock.now());
   if (follow && from !== undefined) {
-    throw new NodekeeperError("invalid", "--follow needs an agent: nothing is added to what --from names");
+    throw new NodekeeperError("invalid", "--follow needs a running agent and can't be combined with --from");
   }
   using opened = await openRecords(options);
   if (options.records) {
-    if (follow) throw new NodekeeperError("invalid", "--records and --follow don't go together");
+    if (follow) throw new NodekeeperError("invalid", "--records and --follow can't be combined");
     for (const lines of [opened.records(since), opened.history(since)]) {
       for await (const line of lines) {
         signal.throwIfAborted();
@@ -54,7 +54,7 @@ export async function roundsCommand(
   }
 }
 
-/** Rounds that the source has now, oldest first; it gives some at once. */
+/** The rounds of a source, oldest first, read page by page. */
 async function* roundsOf(
   source: RecordSource,
   since: number,
@@ -70,7 +70,7 @@ async function* roundsOf(
   }
 }
 
-/** The same and those to come, until aborted. Once the agent has answered, it may go away and come back. */
+/** Like `roundsOf`, and then new rounds until aborted. After its first answer the agent may be unavailable for a time. */
 async function* followedRounds(
   agent: RecordSource,
   since: number,
@@ -80,7 +80,7 @@ async function* followedRounds(
   let from = { since, after: 0 };
   let newestAt = since - 1;
   let hasAnswered = false;
-  let isAway = false;
+  let isUnavailable = false;
   while (!signal.aborted) {
     try {
       for await (const round of roundsOf(agent, from.since, signal, from.after)) {
@@ -89,13 +89,13 @@ async function* followedRounds(
         yield round;
       }
       hasAnswered = true;
-      isAway = false;
+      isUnavailable = false;
     } catch (error) {
       const mayComeBack = ["unavailable", "deadline", "stopped"].includes(codeOf(error));
       if (!hasAnswered || !mayComeBack) throw error;
-      if (!isAway) printMessage(`${messageOf(error)}; trying again`);
-      isAway = true;
-      // It may come back with another database, whose ids begin anew.
+      if (!isUnavailable) printMessage(`${messageOf(error)}; retrying`);
+      isUnavailable = true;
+      // After a restart with a new database the ids start again at 1.
       from = { since: newestAt + 1, after: 0 };
     }
     await clock.sleep(POLL_MS, signal).catch(() => {});

@@ -10,7 +10,7 @@ import type { HistoryPage } from "../../server/index.ts";
 import { EvictionStore, HistoryStore, StateCopy } from "../../state/index.ts";
 import type { RecordSource } from "./record-source.ts";
 
-/** The records of a state directory, whether an agent has it or not. Throws as `StateCopy.of`. */
+/** The records of a state directory, which a running agent may be using. Throws as `StateCopy.of`. */
 export async function ofStateDirectory(path: string): Promise<RecordSource> {
   return storedSource(await StateCopy.of(path, systemClock));
 }
@@ -35,7 +35,7 @@ function storedSource(copy: StateCopy): RecordSource {
   };
 }
 
-/** The records of an exported file. Throws `invalid` with the line that is none. */
+/** The records of an exported file. Throws `invalid` with the malformed line. */
 export async function ofFile(lines: AsyncIterable<RoundRecord | HistoryLine>): Promise<RecordSource> {
   const copy = StateCopy.empty(systemClock);
   try {

@@ -6,15 +6,15 @@ import { clockTimeOf, reasonText, secondsOf } from "./wording.ts";
 
 type Round = PodExplanation["rounds"][number];
 
-/** What happened to a pod, in a few sentences. */
+/** The summary of what happened to a pod, in a few sentences. */
 export interface Verdict {
   text: string;
   colour: Colour;
 }
 
 /**
- * What happened to the pod, and why. The last time it was selected counts, where that ended in its eviction; else how it
- * left the node or ended on it; else why it was not evicted, the last time it was asked for.
+ * What happened to the pod, and why: its last selection by Nodekeeper; else how it was deleted or ended; else why it was
+ * not evicted when it was last requested.
  */
 export function verdictOf(explanation: PodExplanation): Verdict {
   const { rounds, steps, history } = explanation;
@@ -37,9 +37,9 @@ export function verdictOf(explanation: PodExplanation): Verdict {
         : outcome?.result === "failed"
           ? `Selected at ${at} but not evicted: ${outcome.message}`
           : outcome
-            ? `Selected at ${at} but not evicted after all: ${outcome.message}`
+            ? `Selected at ${at}, withdrawn before its eviction was accepted: ${outcome.message}`
             : `Its eviction started at ${at} and has not ended${last ? `; last: ${last.message}` : ""}`;
-  // One that was sent, or may have been, is the likeliest reason for what followed.
+  // The pod's end is attributed to an eviction that was sent, or may have been.
   const since = history ? endingText(history, isOurs(explanation)) : "";
   return { colour: "yellow", text: plainText(`${but}. ${capitalized(why)}.${since && ` ${since}`}`, 650) };
 }
@@ -49,7 +49,7 @@ function capitalized(text: string): string {
 }
 
 function askText({ plugin, kind, reason }: Pick<Victim, "plugin" | "kind" | "reason">): string {
-  return `${kind === "forced" ? `requested by ${plugin}` : `allowed by ${plugin}`}: ${reason}`;
+  return `${kind === "forced" ? `requested by ${plugin}` : `soft eviction requested by ${plugin}`}: ${reason}`;
 }
 
 function notSelected({ rounds, history }: PodExplanation): Verdict {
@@ -59,7 +59,7 @@ function notSelected({ rounds, history }: PodExplanation): Verdict {
     const asked = rounds.findLast(
       ({ refusals, dryRunVictim }) => refusals.length > 0 || dryRunVictim !== null,
     );
-    const before = asked ? ` Before that it was not evicted by Nodekeeper: ${whyNot(asked)}.` : "";
+    const before = asked ? ` Before that, Nodekeeper did not evict it: ${whyNot(asked)}.` : "";
     return { colour: "yellow", text: plainText(`${ending}${before}`, 650) };
   }
   const text = `Not evicted: ${whyNot(rounds.at(-1))}.${ending && ` ${ending}`}`;
@@ -73,7 +73,7 @@ function whyNot(round: ExplainedRound | Round | undefined): string {
   const [withdrawal] = withdrawals;
   if (withdrawal) return `it was selected, but ${withdrawal.reason}`;
   const [refusal] = refusals;
-  const who = refusal ? `${refusal.plugin} asked for it, but ` : "";
+  const who = refusal ? `${refusal.plugin} requested it, but ` : "";
   if (exclusion) return `${who}${reasonText(exclusion.reason, exclusion.detail)}`;
   if (refusal) return `${who}${reasonText(refusal.reason, refusal.message)}`;
   const isPressed = thresholds.some(({ confirmed }) => confirmed);

@@ -4,27 +4,31 @@ import type { PodReference } from "../decide/pods.ts";
 import type { BudgetStatus } from "../decide/state.ts";
 import type { KillEnd } from "./killer.ts";
 
-/** What a call would have needed, for advice. */
+/** The RBAC right that a call needs, named in the error message when it is missing. */
 export interface CallRights {
   verb: string;
   /** "pods/eviction" */
   resource: string;
 }
 
-/** The API server's own word that a pod of this name is not there. A 404 that says nothing of the pod is none. */
-export function saysNoSuchPod(error: unknown, name: string): boolean {
+/**
+ * Whether an error is the API server's 404 for the pod of this name. A 404 whose Status does not name the pod, such as
+ * a proxy's, is not.
+ */
+export function isPodNotFound(error: unknown, name: string): boolean {
   if (!(error instanceof ApiStatusError) || error.httpStatus !== 404) return false;
   const { kind, name: named } = error.summary;
   return kind === "pods" && named === name;
 }
 
 /**
- * What an error of a call that evicts means. No error but the pod's own 404 is ever read as "gone".
- * @param rights what the agent needs for the call
+ * Maps the error of an Eviction API or DELETE call to the result of the attempt. Only the 404 for the pod itself counts
+ * as deleted.
+ * @param rights the right that the call needs
  */
 export function resultOfError(error: unknown, pod: PodReference, rights: CallRights): KillEnd {
   const message = messageOf(error);
-  if (saysNoSuchPod(error, pod.name)) return { kind: "gone", message: "404: the pod is no more" };
+  if (isPodNotFound(error, pod.name)) return { kind: "gone", message: "404: pod is already deleted" };
   const retryAfterMs = error instanceof NodekeeperError ? error.retryAfterMs : undefined;
   const again = (maybeSent: boolean): KillEnd => ({ kind: "retry", message, retryAfterMs, maybeSent });
   switch (codeOf(error)) {
@@ -41,14 +45,14 @@ export function resultOfError(error: unknown, pod: PodReference, rights: CallRig
     case "forbidden":
       return forbidden(error, message, rights);
     case "invalid":
-      return { kind: "failed", message: `the API server does not take it: ${message}` };
+      return { kind: "failed", message: `rejected by the API server as invalid: ${message}` };
     case "unsupported":
       return {
         kind: "failed",
-        message: `the API server knows no such call: ${message}; choose another killer`,
+        message: `not supported by the API server: ${message}; configure another killer`,
         isForbidden: true,
       };
-    // Not of the pod, or of something that changed meanwhile: a fresh read decides.
+    // Not about the pod, or about a version that has changed since: the next attempt reads the pod again.
     case "notFound":
     case "conflict":
     case "unauthenticated":
@@ -61,7 +65,8 @@ export function resultOfError(error: unknown, pod: PodReference, rights: CallRig
   }
 }
 
-// With Retry-After the budget is only not counted yet; without, it allows nothing now and another pod gets its turn.
+// pkg/registry/core/pod/storage/eviction.go: with Retry-After, the disruption controller has not observed the budget's
+// generation yet; without it, the budget allows no disruption now.
 function budgetResult(
   error: unknown,
   pod: PodReference,
@@ -71,23 +76,23 @@ function budgetResult(
   const cause = error.summary.causes.find(({ reason }) => reason === "DisruptionBudget");
   if (!cause) return undefined;
   const status = budgetStatusOf(cause.message, pod.namespace);
-  const budget = status.name ? `the disruption budget ${status.name}` : "a disruption budget";
+  const budget = `PodDisruptionBudget${status.name ? ` ${status.name}` : ""}`;
   if (retryAfterMs)
     return {
       kind: "retry",
-      message: `429: ${budget} is not observed yet: ${cause.message}`,
+      message: `429: ${budget} is not observed by the disruption controller yet: ${cause.message}`,
       retryAfterMs,
       maybeSent: false,
     };
   return {
     kind: "failed",
-    message: `429: ${budget} allows no disruption: ${cause.message}`,
+    message: `429: ${budget} allows no disruption now: ${cause.message}`,
     isBudget: true,
     budget: status,
   };
 }
 
-// As the API server words it: "The disruption budget web needs 2 healthy pods and has 2 currently".
+// The API server's message: "The disruption budget web needs 2 healthy pods and has 2 currently".
 function budgetStatusOf(message: string, namespace: string): BudgetStatus {
   const name = /disruption budget (\S+)/i.exec(message)?.[1];
   const counts = /needs (\d{1,9}) healthy pods and has (\d{1,9}) currently/.exec(message);
@@ -103,20 +108,20 @@ function tooManyBudgets(error: unknown): KillEnd | undefined {
     return undefined;
   return {
     kind: "failed",
-    message: `${error.message}; a pod with two budgets can only be deleted`,
+    message: `${error.message} A pod with several PodDisruptionBudgets can only be deleted.`,
     isBudget: true,
   };
 }
 
-// An authorizer's words, as kube-apiserver writes them for RBAC and for any other:
+// The message for a request that the authorizer denies, RBAC or other:
 // staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go
 const authorizerRefusal = /User "(?:[^"\\]|\\.)*" cannot \S+ (?:resource|path) /;
-// An admission webhook's, whatever text of its own follows: .../admission/plugin/webhook/errors/statuserror.go
+// The message for a request that an admission webhook denies: .../admission/plugin/webhook/errors/statuserror.go
 const webhookRefusal = /admission webhook "[^"]*" denied the request/;
 
 /**
- * Whether a 403 is about this object: an admission webhook, policy or plugin refused it, and may admit the next one.
- * What the authorizer refuses, and what a proxy answers, would be the same for every object.
+ * Whether a 403 is about this object: an admission webhook, policy or plugin denied it, and may admit the next one. A
+ * denial of the authorizer or of a proxy would be the same for every object.
  */
 function isAboutObject(error: unknown): boolean {
   if (!(error instanceof ApiStatusError)) return false;
@@ -124,13 +129,13 @@ function isAboutObject(error: unknown): boolean {
 }
 
 function forbidden(error: unknown, message: string, { verb, resource }: CallRights): KillEnd {
-  // A budget that allows less than nothing is answered by 403 too.
+  // A PodDisruptionBudget with negative disruptionsAllowed is answered with 403.
   if (error instanceof ApiStatusError && /^poddisruptionbudgets?$/i.test(error.summary.kind))
     return { kind: "failed", message, isBudget: true };
   if (isAboutObject(error)) return { kind: "failed", message };
   return {
     kind: "failed",
-    message: `${message}; the agent needs the right to ${verb} ${resource}`,
+    message: `${message}; grant the agent the right to ${verb} ${resource}`,
     isForbidden: true,
   };
 }

@@ -8,8 +8,8 @@ import type { CustomNodeResourceTaint } from "../decide/taints.ts";
 import { taintTime } from "./node-taints.ts";
 
 /**
- * Reports conditions as taints of the CustomNodeResource, as one reporter among others: so they are merged with what
- * plugins report there, taints of others are kept, and the last ones stay over a restart.
+ * Reports conditions as taints of the CustomNodeResource. It is a reporter like any other, so that its taints are
+ * merged with those of reporter plugins, taints of other clients are kept, and the last content survives a restart.
  */
 export class ConditionReporter implements ReporterSource {
   readonly name = "eviction-conditions";
@@ -17,15 +17,15 @@ export class ConditionReporter implements ReporterSource {
   #content: GetReportContentResponse;
   readonly #latest = new LatestValue<GetReportContentResponse>();
 
-  /** @param stored the taints that the stored state of eviction leads to: valid until the first whole round */
+  /** @param stored the taints of the stored eviction state, which stay until the first complete round */
   constructor(stored: readonly CustomNodeResourceTaint[]) {
     this.#stored = stored;
     this.#content = contentOf(stored);
     this.#latest.set(this.#content);
   }
 
-  /** As `Tainter.want`, for the CustomNodeResource. */
-  want(taints: readonly CustomNodeResourceTaint[], isComplete: boolean): void {
+  /** As `Tainter.setDesired`, for the CustomNodeResource. */
+  setDesired(taints: readonly CustomNodeResourceTaint[], isComplete: boolean): void {
     const content = contentOf(isComplete ? taints : union(taints, this.#stored));
     if (JSON.stringify(textsOf(content)) === JSON.stringify(textsOf(this.#content))) return;
     this.#content = content;
@@ -58,7 +58,7 @@ function union(
   return [...taints, ...stored.filter((taint) => !ids.has(idOf(taint)))];
 }
 
-// No taint is nothing to say: an empty list that is ours would keep others from having theirs.
+// Without taints the field is left out: an empty list would make the agent its owner and conflict with other clients.
 function contentOf(taints: readonly CustomNodeResourceTaint[]): GetReportContentResponse {
   if (taints.length === 0) return { content: [] };
   const list = taints.map(({ key, effect, qosLevel, since }) => ({

@@ -3,7 +3,7 @@ import type { PodCacheEntry, PodStatusReader } from "../../lifecycle/index.ts";
 import type { ContainerStatus } from "../../runtime/index.ts";
 import { graceOf, type KillEnd, type Killer, type KillRequest, type KillResult } from "./killer.ts";
 
-/** Stops containers; one that is gone is stopped. `CriRuntime` is one. */
+/** Stops containers; succeeds for a container that was removed. `CriRuntime` implements it. */
 export interface ContainerStopper {
   /** @param timeoutSeconds whole seconds from SIGTERM to SIGKILL */
   stopContainer(id: string, timeoutSeconds: number, signal: AbortSignal): Promise<void>;
@@ -13,17 +13,17 @@ export interface ContainerKillerOptions {
   runtime: ContainerStopper;
   statuses: Pick<PodStatusReader, "getNewerThan">;
   clock: Clock;
-  /** How long beyond the grace period stopping may take, milliseconds. */
+  /** How long StopContainer may take beyond the grace period, milliseconds. */
   marginMs: () => number;
 }
 
-// How long the runtime may take to be read anew.
+// How long a fresh reading of the pod's containers may take.
 const STATUS_DEADLINE_MS = 10_000;
 
 /**
- * Evicts by stopping the pod's containers through CRI, past the API server: for pods that should only be put down, as
- * with a controller on the node. The kubelet starts them again where their restart policy says so; a later try therefore
- * stops only what the first one set out to stop.
+ * Evicts by stopping the pod's containers through CRI; the Pod object is not changed, as katalyst's container killer
+ * does. The kubelet restarts containers by their restart policy: a later attempt therefore stops only the containers
+ * that the first attempt found running.
  */
 export class ContainerKiller implements Killer {
   readonly name = "containerStop";
@@ -39,10 +39,10 @@ export class ContainerKiller implements Killer {
       containers = await this.#toStop(request, signal);
     } catch (error) {
       signal.throwIfAborted();
-      return again(`containers can't be read: ${messageOf(error)}`, false);
+      return again(`containers can't be read from the runtime: ${messageOf(error)}`, false);
     }
-    if (containers.length === 0) return { kind: "gone", message: "none of its containers runs any longer" };
-    const message = `StopContainer of ${namesOf(containers)}, ${graceOf(request)} s`;
+    if (containers.length === 0) return { kind: "gone", message: "no container of the pod is running" };
+    const message = `StopContainer ${namesOf(containers)}, grace period ${graceOf(request)} s`;
     const ids = new Set(containers.map(({ id }) => id));
     const chosen = { ...request, containers: ids };
     return { kind: "accepted", message, ended: this.#stop(chosen, containers, signal), containers: ids };
@@ -53,7 +53,7 @@ export class ContainerKiller implements Killer {
     const seconds = graceOf(request);
     const results = await Promise.allSettled(
       containers.map(({ id, name }) =>
-        withDeadline(clock, seconds * 1000 + marginMs(), `StopContainer of ${name}`, signal, (stopSignal) =>
+        withDeadline(clock, seconds * 1000 + marginMs(), `StopContainer ${name}`, signal, (stopSignal) =>
           runtime.stopContainer(id, seconds, stopSignal),
         ),
       ),
@@ -66,15 +66,15 @@ export class ContainerKiller implements Killer {
     return await this.#confirm(request, containers, signal);
   }
 
-  // The runtime's answer is checked against a reading of its own: a container that still runs was not stopped.
+  // Confirms the stop by a fresh reading: a container that is still running was not stopped.
   async #confirm(request: KillRequest, stopped: ContainerStatus[], signal: AbortSignal): Promise<KillEnd> {
     try {
       const running = await this.#toStop(request, signal);
       if (running.length === 0) return { kind: "gone", message: `stopped ${namesOf(stopped)}` };
-      return again(`the runtime says stopped, but still running: ${namesOf(running)}`, true);
+      return again(`StopContainer succeeded, but still running: ${namesOf(running)}`, true);
     } catch (error) {
       signal.throwIfAborted();
-      return again(`the stop can't be confirmed: ${messageOf(error)}`, true);
+      return again(`StopContainer succeeded, but containers can't be read: ${messageOf(error)}`, true);
     }
   }
 
@@ -84,7 +84,7 @@ export class ContainerKiller implements Killer {
     const entry: PodCacheEntry = await withDeadline(
       clock,
       STATUS_DEADLINE_MS,
-      "reading its containers",
+      "reading the pod's containers",
       signal,
       (readSignal) => statuses.getNewerThan(pod.uid, now, readSignal),
     );

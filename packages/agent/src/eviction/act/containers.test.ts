@@ -2,8 +2,8 @@ import { FakeClock, silentLogger, stopped } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
 import type { LogItem, PodCacheEntry, PodLifecycleEvent } from "../../lifecycle/index.ts";
 import type { ContainerState, ContainerStatus } from "../../runtime/index.ts";
-import { ContainerDeaths } from "./container-deaths.ts";
 import { ContainerKiller } from "./container-killer.ts";
+import { EvictedContainers } from "./evicted-containers.ts";
 import type { KillRequest } from "./killer.ts";
 
 function container(name: string, changes: Partial<ContainerStatus> = {}): ContainerStatus {
@@ -70,7 +70,10 @@ describe("stopping containers", () => {
       container("setup", { kind: "initContainer" as never }),
     );
     const result = await runtime.killer().kill(runtime.request(), signal);
-    expect(result).toMatchObject({ kind: "accepted", message: "StopContainer of app, helper, 30 s" });
+    expect(result).toMatchObject({
+      kind: "accepted",
+      message: "StopContainer app, helper, grace period 30 s",
+    });
     expect(await (result as { ended: Promise<unknown> }).ended).toEqual({
       kind: "gone",
       message: "stopped app, helper",
@@ -86,28 +89,28 @@ describe("stopping containers", () => {
     const request = runtime.request({ containers: new Set(["id-before"]) });
     expect(await runtime.killer().kill(request, signal)).toEqual({
       kind: "gone",
-      message: "none of its containers runs any longer",
+      message: "no container of the pod is running",
     });
     expect(runtime.stopCalls).toEqual([]);
   });
 
   it("is to be repeated where the runtime can't be read", async () => {
     const runtime = new TestRuntime(container("app"));
-    runtime.error = new Error("runtime away");
+    runtime.error = new Error("connection refused");
     expect(await runtime.killer().kill(runtime.request(), signal)).toMatchObject({
       kind: "retry",
-      message: "containers can't be read: runtime away",
+      message: "containers can't be read from the runtime: connection refused",
       maybeSent: false,
     });
   });
 
-  it("does not believe a runtime that says stopped while it runs", async () => {
+  it("retries when StopContainer succeeded and the container is still running", async () => {
     const runtime = new TestRuntime(container("app"));
     runtime.onStop = async () => {};
     const result = await runtime.killer().kill(runtime.request(), signal);
     expect(await (result as { ended: Promise<unknown> }).ended).toMatchObject({
       kind: "retry",
-      message: "the runtime says stopped, but still running: app",
+      message: "StopContainer succeeded, but still running: app",
     });
   });
 
@@ -173,7 +176,7 @@ describe("following containers", () => {
   async function follow(runtime: TestRuntime) {
     const log = new TestLog();
     const controller = new AbortController();
-    const deaths = new ContainerDeaths({
+    const deaths = new EvictedContainers({
       events: log,
       statuses: { get: () => runtime.entry() },
       marginMs: () => 30_000,
@@ -195,7 +198,7 @@ describe("following containers", () => {
     const { log, deaths, stop, messages } = await follow(runtime);
     const pod = { uid: "web", namespace: "default", name: "web" };
     deaths.follow("web");
-    deaths.podGone(pod);
+    deaths.podDeleted(pod);
     expect(messages()).toEqual(["still running on the node: app"]);
     log.add({ container: app, exitCode: 137 });
     log.add({ container: sandbox });
@@ -205,9 +208,9 @@ describe("following containers", () => {
     expect(runtime.clock.timers).toBe(0);
 
     deaths.follow("web");
-    deaths.podGone(pod);
+    deaths.podDeleted(pod);
     await runtime.clock.step(30_000);
-    expect(messages().at(-1)).toBe("still running on the node, no longer awaited: app");
+    expect(messages().at(-1)).toBe("still running on the node, no longer waited for: app");
     await stop();
   });
 });

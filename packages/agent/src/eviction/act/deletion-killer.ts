@@ -3,7 +3,7 @@ import { resultOfError } from "./api-refusal.ts";
 import type { Killer, KillRequest, KillResult } from "./killer.ts";
 import { podResource } from "./pod-resource.ts";
 
-/** Evicts by deleting the pod: disruption budgets are not asked. */
+/** Evicts by deleting the pod; PodDisruptionBudgets do not apply. */
 export class DeletionKiller implements Killer {
   readonly name = "deletion";
   readonly #client: Pick<KubeClient, "delete">;

@@ -20,7 +20,7 @@ import { aboutPod } from "./pod-resource.ts";
 export interface EvictionSenderOptions {
   client: Pick<KubeClient, "get">;
   nodeName: string;
-  /** Those that this agent has: stopping containers needs a container runtime. */
+  /** The killers of this agent; `containerStop` needs a container runtime. */
   killers: readonly Killer[];
   killerTable: () => KillerTable;
   skip: () => SkipRules;
@@ -29,14 +29,14 @@ export interface EvictionSenderOptions {
   metrics: EvictorMetrics;
 }
 
-// Where no pod is evicted any more, it is not noticed that a right was given: what was refused counts no longer then,
-// milliseconds. A try that fails again renews it.
+// How long a missing right is reported after the last failed attempt, milliseconds. Without evictions the agent does not
+// learn that the right was granted.
 const FORBIDDEN_LASTS_MS = 10 * 60_000;
 
 /** The next step of an eviction. */
 export type NextStep =
   | { kind: "end"; result: EvictionOutcome["result"]; message: string; budget?: BudgetStatus | undefined }
-  /** `isRefused`: it was answered, and for a reason that may be this pod's. */
+  /** `isRefused`: the server answered, and the reason may be about this pod. */
   | {
       kind: "again";
       message: string;
@@ -44,10 +44,10 @@ export type NextStep =
       graceSeconds: number | undefined;
       isRefused: boolean;
     }
-  /** It was accepted. Where `ended` is there, it resolves at the end; else the pod's deletion is the end. */
+  /** The eviction was accepted. It ends when `ended` resolves; without `ended`, when the pod is deleted. */
   | { kind: "await"; message: string; graceSeconds: number; ended: Promise<KillEnd> | undefined };
 
-/** Reads a pod that is to go afresh, and evicts it where that is still right. */
+/** Makes eviction attempts: reads the pod again from the API server, and evicts it if it may still be evicted. */
 export class EvictionSender {
   readonly #options: EvictionSenderOptions;
   readonly #killers: ReadonlyMap<KillerName, Killer>;
@@ -58,14 +58,14 @@ export class EvictionSender {
     this.#killers = new Map(options.killers.map((killer) => [killer.name, killer]));
   }
 
-  /** Why the agent can't evict at all, as of its last try; undefined ten minutes after that. */
+  /** Why the agent can't evict any pod, as of its last attempt; undefined ten minutes after that attempt. */
   get forbidden(): string | undefined {
     if (this.#forbidden === undefined) return undefined;
     const { message, at } = this.#forbidden;
     return this.#options.clock.monotonic() - at < FORBIDDEN_LASTS_MS ? message : undefined;
   }
 
-  /** One try. Throws only what ends the agent: the signal's reason. */
+  /** Makes one attempt. Throws only the signal's reason. */
   async send(task: EvictionTask, signal: AbortSignal): Promise<NextStep> {
     const fresh = await this.read(task, signal);
     switch (fresh.kind) {
@@ -78,8 +78,8 @@ export class EvictionSender {
         task.isForeign = !task.maybeSent;
         if (task.maybeSent) this.#recordEvicted(task);
         const message = task.isForeign
-          ? "another client deleted it before its eviction was sent"
-          : "it is terminating: an earlier try was accepted";
+          ? "another client deleted the pod before its eviction was sent"
+          : "the pod is terminating: an earlier attempt was accepted";
         return { kind: "await", message, graceSeconds, ended: undefined };
       }
       case "unknown":
@@ -97,12 +97,12 @@ export class EvictionSender {
     }
   }
 
-  /** Whether such a pod is evicted by stopping its containers, so that the pod itself stays. */
+  /** Whether such a pod is evicted by stopping its containers, so that the Pod object stays. */
   stopsContainers(pod: EvictionPod): boolean {
     return killerFor(pod, this.#options.killerTable()) === "containerStop";
   }
 
-  /** Only looks. */
+  /** Reads the pod from the API server, without evicting it. */
   async read({ pod }: EvictionTask, signal: AbortSignal): Promise<FreshPod> {
     const { client, nodeName, skip } = this.#options;
     return await readFreshPod({ client, nodeName, skip: skip() }, pod, signal);
@@ -125,7 +125,7 @@ export class EvictionSender {
     const name = killerFor(pod, killerTable());
     const killer = this.#killers.get(name);
     if (killer === undefined) {
-      const message = `${name}: no container runtime is asked`;
+      const message = `the killer ${name} needs a container runtime, and none is configured`;
       this.#forbid(message);
       return end("failed", message);
     }

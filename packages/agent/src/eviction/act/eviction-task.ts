@@ -2,38 +2,41 @@ import type { Victim } from "../decide/decision.ts";
 import { type PodReference, referenceTo } from "../decide/pods.ts";
 import type { PendingEviction } from "../decide/state.ts";
 
-/** One eviction from its decision to its end. Changes as it goes. */
+/** One eviction from its decision to its end. Mutable. */
 export interface EvictionTask {
   readonly pod: PodReference;
   readonly plugin: string;
   readonly reason: string;
-  /** Seconds; null is the pod's own. */
+  /** Seconds; null for the pod's own. */
   readonly gracePeriodSeconds: number | null;
   /** When it was decided, monotonic milliseconds. */
   readonly since: number;
-  /** Whether it was sent by an agent before this one, and is only followed. */
+  /** Whether it was sent before a restart of the agent: it is followed and never sent again. */
   readonly isFollowed: boolean;
-  /** `waiting`: to be sent. `sent`: it was accepted, and its end is awaited. */
+  /** `waiting`: to be sent. `sent`: accepted, and waiting for its end. */
   phase: "waiting" | "sent";
-  /** Tries so far that were to be repeated. */
+  /** Attempts that are to be repeated. */
   tries: number;
-  /** Tries that were answered and refused, for a reason of this pod as far as can be told. */
+  /** Attempts that were refused, as far as known for a reason of this pod. */
   refusals: number;
-  /** A try may have been accepted although it failed. */
+  /** A failed attempt may have been accepted: the response was lost. */
   maybeSent: boolean;
-  /** A try is under way: its pod may be deleted before the answer comes. */
+  /** An attempt is in progress: the pod may be deleted before the response arrives. */
   isSending: boolean;
-  /** Another client deleted its pod before anything was sent: its end is awaited, and it was not evicted. */
+  /** Another client deleted the pod before anything was sent: its end is followed, but it was not evicted. */
   isForeign: boolean;
   /** Reported as still terminating after its deadline. */
   isOverdue: boolean;
-  /** Containers that are to be stopped, where that is how it is evicted: those of the first try. */
+  /** For the killer `containerStop`: the containers that the first attempt found running. */
   containers: ReadonlySet<string> | undefined;
-  /** Why it is not to be evicted after all; undefined where it is. */
+  /** Why the eviction was withdrawn; undefined where it was not. */
   withdrawn: string | undefined;
-  /** The step recorded last. */
+  /** The last recorded step. */
   lastStep: string;
-  /** Until then it has to be accepted or, once it is, the pod deleted: monotonic milliseconds. Not known before the first try. */
+  /**
+   * When it must be accepted, and once it is, when the pod must be deleted: monotonic milliseconds. Undefined before the
+   * first attempt.
+   */
   deadline: number | undefined;
 }
 

@@ -1,30 +1,30 @@
 import { Counter, Gauge, Histogram, type Registry } from "@nodekeeper/core/lib";
 
-/** The metrics of evictions from their decision to their end. */
+/** Metrics of evictions from the decision to the end. */
 export function createEvictorMetrics(registry: Registry) {
   const registers = [registry];
   return {
     kills: new Counter({
       name: "nodekeeper_eviction_kills_total",
-      help: "Tries to evict a pod by way and result: accepted, gone, budget (a disruption budget forbids it), forbidden, failed, retry.",
+      help: "Eviction attempts by killer and result: accepted, gone (already deleted), budget (refused by a PodDisruptionBudget), forbidden, failed, retry.",
       labelNames: ["killer", "result"],
       registers,
     }),
     ended: new Counter({
       name: "nodekeeper_eviction_ended_total",
-      help: "Evictions that ended, by outcome: gone, overdue (still terminating, followed on), failed, withdrawn.",
+      help: "Evictions by outcome: gone (pod deleted), overdue (still terminating after its deadline), failed, withdrawn.",
       labelNames: ["outcome"],
       registers,
     }),
     underWay: new Gauge({
       name: "nodekeeper_eviction_under_way",
-      help: "Evictions decided and not ended, by phase: waiting (not accepted yet), sent.",
+      help: "Evictions in progress by phase: waiting (not accepted yet), sent (accepted, pod not deleted yet).",
       labelNames: ["phase"],
       registers,
     }),
     duration: new Histogram({
       name: "nodekeeper_eviction_duration_seconds",
-      help: "From the decision until the pod was deleted.",
+      help: "Time from the decision until the pod was deleted.",
       buckets: [0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800],
       registers,
     }),

@@ -9,7 +9,7 @@ type Action =
   | { do: "server"; mood: Mood }
   | { do: "pass"; seconds: number }
   | { do: "kill" };
-type Mood = "well" | "away" | "busy" | "losesAnswers";
+type Mood = "available" | "unavailable" | "busy" | "losesAnswers";
 
 const name = fc.constantFrom(...names);
 const action: fc.Arbitrary<Action> = fc.oneof(
@@ -22,7 +22,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
     weight: 3,
     arbitrary: fc.record({
       do: fc.constant("server" as const),
-      mood: fc.constantFrom<Mood>("well", "away", "busy", "losesAnswers"),
+      mood: fc.constantFrom<Mood>("available", "unavailable", "busy", "losesAnswers"),
     }),
   },
   {
@@ -34,7 +34,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
 
 /** A server with three pods, and one agent after another in front of it. */
 class World {
-  mood: Mood = "well";
+  mood: Mood = "available";
   readonly evicted: string[] = [];
   readonly recreated = new Map<string, number>();
   /** What the state database has: decided and without an outcome. */
@@ -49,19 +49,19 @@ class World {
   #newAgent(before: TestEvictor | undefined): TestEvictor {
     const agent = new TestEvictor(before ? [] : names);
     for (const [key, object] of before?.pods ?? []) agent.pods.set(key, object);
-    agent.onRead = () => (this.mood === "away" ? Promise.reject(unavailable) : undefined);
+    agent.onRead = () => (this.mood === "unavailable" ? Promise.reject(unavailable) : undefined);
     agent.onKill = async ({ pod }) => {
-      const away = { kind: "retry", message: "away", retryAfterMs: undefined } as const;
-      if (this.mood === "away") return { ...away, maybeSent: true };
-      if (this.mood === "busy") return { ...away, retryAfterMs: 3_000, maybeSent: false };
+      const retry = { kind: "retry", message: "connection refused", retryAfterMs: undefined } as const;
+      if (this.mood === "unavailable") return { ...retry, maybeSent: true };
+      if (this.mood === "busy") return { ...retry, retryAfterMs: 3_000, maybeSent: false };
       const { uid } = agent.pods.get(pod.name)!.metadata;
       // The precondition.
-      if (uid !== pod.uid) return { ...away, maybeSent: false };
+      if (uid !== pod.uid) return { ...retry, maybeSent: false };
       if (this.isProtected.has(pod.uid)) this.harmed.push(pod.uid);
       this.evicted.push(pod.uid);
       this.#terminate(pod.name);
       return this.mood === "losesAnswers"
-        ? { ...away, maybeSent: true }
+        ? { ...retry, maybeSent: true }
         : { kind: "accepted", message: "accepted" };
     };
     agent.evictor.onAccepted(({ uid }) => void this.accepted.add(uid));
@@ -82,7 +82,7 @@ class World {
         if (!agent.pods.has(step.name) || this.decided.has(uid)) break;
         this.decided.set(uid, step.name);
         this.ended.delete(uid);
-        agent.evictor.begin([victim(step.name, { uid })]);
+        agent.evictor.start([victim(step.name, { uid })]);
         break;
       }
       case "withdraw": {
@@ -129,7 +129,7 @@ class World {
       const metadata = pods.get(podName)?.metadata;
       const isUntouched = metadata?.uid === uid && metadata.deletionTimestamp === undefined;
       if (this.accepted.has(uid) || !isUntouched) evictor.resume([pending(podName, { uid, since })]);
-      else evictor.begin([victim(podName, { uid })]);
+      else evictor.start([victim(podName, { uid })]);
     }
   }
 
@@ -149,7 +149,7 @@ class World {
   #remove(podName: string): void {
     const uid = this.agent.pods.get(podName)?.metadata.uid;
     this.agent.pods.delete(podName);
-    if (uid !== undefined) this.agent.tellGone(uid);
+    if (uid !== undefined) this.agent.reportDeleted(uid);
   }
 }
 
@@ -163,8 +163,8 @@ it("no pod is evicted twice, none that is protected or was not decided on, and n
         for (const uid of world.decided.keys()) everDecided.add(uid);
         for (const uid of world.ended) everDecided.add(uid);
       }
-      // In the end the server is well and pods on their way out go.
-      await world.perform({ do: "server", mood: "well" });
+      // In the end the server is available and terminating pods are deleted.
+      await world.perform({ do: "server", mood: "available" });
       await world.perform({ do: "pass", seconds: 40 });
       for (const podName of names) {
         const isTerminating = world.agent.pods.get(podName)?.metadata.deletionTimestamp !== undefined;

@@ -38,7 +38,7 @@ const again = (changes: Partial<Extract<KillEnd, { kind: "retry" }>> = {}): Kill
 describe("an eviction", () => {
   it("is sent once with the pod's UID and its own grace period, and ends when the watch no longer has the pod", async () => {
     const test = setup("web");
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     expect(test.kills).toMatchObject([
       { pod: { uid: "web" }, gracePeriodSeconds: null, ownGracePeriodSeconds: 30 },
     ]);
@@ -55,56 +55,56 @@ describe("an eviction", () => {
     await test.clock.step(20_000);
     test.remove("web");
     expect(test.outcomes()).toEqual(["web gone"]);
-    expect(test.steps()).toEqual(["eviction starts", "POST eviction: accepted", "pod deleted"]);
+    expect(test.steps()).toEqual(["eviction started", "POST eviction: accepted", "pod deleted"]);
     await test.clock.step(120_000);
     expect(test.killed()).toEqual(["web"]);
   });
 
-  it("that is under way is not begun again", async () => {
+  it("that is in progress is not started again", async () => {
     const test = setup("web");
-    await test.begin(victim("web"));
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
+    await test.evict(victim("web"));
     test.evictor.resume([pending("web")]);
     await test.clock.step(0);
     expect(test.killed()).toEqual(["web"]);
   });
 
   it.each<[string, (test: TestEvictor) => void, string, string]>([
-    ["is no more", (test) => test.pods.delete("web"), "gone", "GET: 404, the pod is no more"],
+    ["is no more", (test) => test.pods.delete("web"), "gone", "GET: 404, pod is already deleted"],
     [
-      "was made anew under its name",
+      "was recreated under its name",
       (test) => test.put("web", { metadata: { uid: "other" } }),
       "gone",
-      "another pod has its name now",
+      "pod is already deleted: another pod has its name",
     ],
     [
       "has finished",
       (test) => test.put("web", { status: { phase: "Failed" } }),
       "gone",
-      "it has finished: Failed",
+      "pod has finished: Failed",
     ],
     [
       "has become critical",
       (test) => test.put("web", { spec: { priority: 2_000_000_000 } }),
       "failed",
-      "it is protected now: priority 2000000000",
+      "pod is protected since the decision: priority 2000000000",
     ],
     [
       "turns out to be a mirror pod",
       (test) => test.put("web", { metadata: { annotations: { "kubernetes.io/config.mirror": "x" } } }),
       "failed",
-      "it is protected now: mirror pods are not evicted",
+      "pod is protected since the decision: mirror pods are not evicted",
     ],
     [
       "runs on another node",
       (test) => test.put("web", { spec: { nodeName: "node-2" } }),
       "failed",
-      "it is protected now: node-2",
+      "pod is protected since the decision: node-2",
     ],
   ])("of a pod that %s is not sent", async (_name, change, result, message) => {
     const test = setup("web");
     change(test);
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     expect(test.kills).toEqual([]);
     expect(test.outcome()).toMatchObject({ uid: "web", result, message, sent: false });
   });
@@ -112,7 +112,7 @@ describe("an eviction", () => {
   it("of a terminating pod is only awaited", async () => {
     const test = setup();
     test.terminate("web");
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     expect(test.kills).toEqual([]);
     test.remove("web");
     // Another client deleted it.
@@ -126,7 +126,7 @@ describe("an eviction", () => {
       test.terminate("web");
       return again({ maybeSent: true });
     };
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     await test.clock.step(500);
     expect(test.kills).toHaveLength(1);
     expect(test.events).toMatchObject([
@@ -142,21 +142,21 @@ describe("an eviction", () => {
       test.remove("web");
       return { kind: "accepted", message: "POST eviction: accepted" };
     };
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     expect(test.outcome()).toMatchObject({ result: "gone", sent: true });
     expect(test.events).toMatchObject([{ reason: "Evicted" }]);
   });
 
-  it("that nobody can send fails and turns the health check", async () => {
+  it("that no killer can send fails, and the readiness check as well", async () => {
     const test = setup("web");
     test.table.default = "containerStop";
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     expect(test.outcome()).toMatchObject({
       result: "failed",
-      message: "containerStop: no container runtime is asked",
+      message: "the killer containerStop needs a container runtime, and none is configured",
     });
     expect(test.evictor.healthCheck().check()).toMatchObject({ ok: false });
-    // Where nobody is evicted any more, nobody would find out that it was mended.
+    // Without further evictions the agent would not notice that it was fixed.
     await test.clock.step(10 * 60_000);
     expect(test.evictor.healthCheck().check()).toMatchObject({ ok: true });
   });
@@ -167,9 +167,13 @@ describe("what goes wrong on the way", () => {
     const test = setup("web", "db");
     test.onKill = async ({ pod }) =>
       pod.name === "web"
-        ? { kind: "failed", message: "429: the disruption budget default/web allows none", isBudget: true }
+        ? {
+            kind: "failed",
+            message: "429: PodDisruptionBudget default/web allows no disruption now",
+            isBudget: true,
+          }
         : { kind: "accepted", message: "POST eviction: accepted" };
-    await test.begin(victim("web"), victim("db"));
+    await test.evict(victim("web"), victim("db"));
     expect(test.outcome()).toMatchObject({
       uid: "web",
       result: "failed",
@@ -179,16 +183,16 @@ describe("what goes wrong on the way", () => {
     expect(test.evictor.healthCheck().check()).toMatchObject({ ok: true });
   });
 
-  it("is tried again after what Retry-After says, while others are sent", async () => {
+  it("is retried after the time in Retry-After, while others are sent", async () => {
     const test = setup("web", ...Array.from({ length: 20 }, (_, at) => `pod-${at}`));
     let isBusy = true;
     test.onKill = async ({ pod }) =>
       isBusy && pod.name !== "web"
         ? again({ retryAfterMs: 10_000 })
         : { kind: "accepted", message: "accepted" };
-    await test.begin(...[...test.pods.keys()].filter((name) => name !== "web").map((name) => victim(name)));
+    await test.evict(...[...test.pods.keys()].filter((name) => name !== "web").map((name) => victim(name)));
     // More than there are workers wait, and none is held by waiting.
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     expect(test.killed().at(-1)).toBe("web");
     isBusy = false;
     const before = test.kills.length;
@@ -201,19 +205,19 @@ describe("what goes wrong on the way", () => {
   it("gives up at once where Retry-After lasts longer than the eviction may", async () => {
     const test = setup("web");
     test.onKill = async () => again({ retryAfterMs: 3_600_000 });
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     expect(test.outcomes()).toEqual(["web failed"]);
     expect(test.killed()).toHaveLength(1);
   });
 
-  it("is tried with longer and longer waits while the server has too much to do, and not for ever", async () => {
+  it("is retried with increasing delays while the server throttles, up to a limit", async () => {
     const test = setup("web");
     const times: number[] = [];
     test.onKill = async () => {
       times.push(test.clock.monotonic());
       return again({ isThrottled: true });
     };
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     await test.clock.step(600_000);
     expect(test.outcomes()).toEqual(["web failed"]);
     const waits = times.slice(1).map((time, at) => time - times[at]!);
@@ -226,7 +230,7 @@ describe("what goes wrong on the way", () => {
   ])("%s, then another pod gets its turn", async (_name, result, tries) => {
     const test = setup("web");
     test.onKill = async () => result;
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     await test.clock.step(12_000);
     expect(test.outcome()).toMatchObject({ uid: "web", result: "failed", sent: false });
     expect(test.killed()).toHaveLength(tries);
@@ -239,12 +243,12 @@ describe("what goes wrong on the way", () => {
     ["a deadline", new NodekeeperError("deadline", "no answer")],
     ["throttling", statusError(429, "throttled", {}, 1_000)],
     ["an expired token", statusError(401, "unauthenticated")],
-  ])("%s while reading is never taken for gone, nor evicted blindly", async (_name, error) => {
+  ])("%s while reading never counts as deleted, and no eviction is sent", async (_name, error) => {
     const test = setup("web");
     test.onRead = async () => {
       throw error;
     };
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     await test.clock.step(10_000);
     expect(test.kills).toEqual([]);
     expect(test.outcomes()).toEqual([]);
@@ -253,12 +257,12 @@ describe("what goes wrong on the way", () => {
     expect(test.killed()).toEqual(["web"]);
   });
 
-  it("a right that is missing turns the health check, until something is taken again", async () => {
+  it("a missing right fails the readiness check, until an eviction is accepted again", async () => {
     const test = setup("web");
     test.onRead = async () => {
       throw statusError(403, "forbidden");
     };
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     expect(test.evictor.healthCheck().check()).toMatchObject({
       ok: false,
       message: expect.stringContaining("403"),
@@ -268,16 +272,16 @@ describe("what goes wrong on the way", () => {
     expect(test.evictor.healthCheck().check()).toMatchObject({ ok: true });
   });
 
-  it("an eviction that is not taken for a minute turns the health check", async () => {
+  it("an eviction that is not accepted for a minute fails the readiness check", async () => {
     const test = setup("web");
     test.policy.releaseMarginMs = 600_000;
     test.onRead = () => new Promise(() => {});
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     expect(test.evictor.healthCheck().check()).toMatchObject({ ok: true });
     await test.clock.step(61_000);
     expect(test.evictor.healthCheck().check()).toEqual({
       ok: false,
-      message: "the eviction of default/web has not been taken for 61 s",
+      message: expect.stringMatching(/^the eviction of default\/web has not been accepted for 61 s: ./),
     });
     test.onRead = () => undefined;
     // The queue waits for the reading under way: it ends as the client's deadline would end it.
@@ -288,7 +292,7 @@ describe("what goes wrong on the way", () => {
 describe("confirmation", () => {
   it("reports a pod that is still terminating after its grace period and the margin, and follows it on", async () => {
     const test = setup("web");
-    await test.begin(victim("web", { gracePeriodSeconds: 10 }));
+    await test.evict(victim("web", { gracePeriodSeconds: 10 }));
     test.terminate("web");
     await test.clock.step(39_999);
     expect(test.outcomes()).toEqual([]);
@@ -296,11 +300,12 @@ describe("confirmation", () => {
     expect(test.outcome()).toMatchObject({
       result: "overdue",
       sent: true,
-      message: "still terminating after its grace period and the margin",
+      message: "the pod is still terminating after its grace period and the release margin",
     });
     expect(test.events.at(-1)).toMatchObject({
       reason: "EvictionOverdue",
-      message: "Evicted by pressure, but still terminating after its grace period and the margin",
+      message:
+        "Evicted by pressure, but the pod is still terminating after its grace period and the release margin",
     });
     await test.clock.step(600_000);
     expect(test.outcomes()).toEqual([]);
@@ -311,7 +316,7 @@ describe("confirmation", () => {
 
   it("of a pod that was accepted and is not terminating fails", async () => {
     const test = setup("web");
-    await test.begin(victim("web", { gracePeriodSeconds: 10 }));
+    await test.evict(victim("web", { gracePeriodSeconds: 10 }));
     await test.clock.step(40_000);
     expect(test.outcome()).toMatchObject({ result: "failed", sent: true });
   });
@@ -324,7 +329,7 @@ describe("confirmation", () => {
       test.clock.monotonic() < 10_000
         ? again({ retryAfterMs: 10_000 })
         : { kind: "accepted", message: "accepted" };
-    await test.begin(victim("web", { gracePeriodSeconds: 20 }));
+    await test.evict(victim("web", { gracePeriodSeconds: 20 }));
     test.terminate("web");
     test.put("web");
     await test.clock.step(10_000);
@@ -333,30 +338,30 @@ describe("confirmation", () => {
 
   it("is bounded whatever the grace period", async () => {
     const test = setup("web");
-    await test.begin(victim("web", { gracePeriodSeconds: 1_000_000 }));
+    await test.evict(victim("web", { gracePeriodSeconds: 1_000_000 }));
     test.terminate("web");
     await test.clock.step(test.policy.longestReleaseMs);
     expect(test.outcomes()).toEqual(["web overdue"]);
   });
 
-  it("finds a pod that went without the watch telling", async () => {
+  it("finds a pod that was deleted without a watch event", async () => {
     const test = setup("web");
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     test.pods.delete("web");
     await test.clock.step(60_000);
-    expect(test.outcome()).toMatchObject({ result: "gone", message: "GET: 404, the pod is no more" });
+    expect(test.outcome()).toMatchObject({ result: "gone", message: "GET: 404, pod is already deleted" });
   });
 
-  it("waits for an answer where the API server can't say", async () => {
+  it("waits while the API server is unreachable", async () => {
     const test = setup("web");
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     test.onRead = async () => {
       throw unavailable;
     };
     await test.clock.step(600_000);
     expect(test.outcomes()).toEqual([]);
     const steps = test.steps();
-    expect(steps.at(-1)).toBe("whether the pod is deleted can't be determined: GET: connection refused");
+    expect(steps.at(-1)).toBe("the pod can't be read: GET: connection refused");
     // Once for all the times.
     expect(steps).toHaveLength(3);
     test.onRead = () => undefined;
@@ -365,27 +370,27 @@ describe("confirmation", () => {
     expect(test.outcomes()).toEqual(["web gone"]);
   });
 
-  it("takes a pod that went while the call was under way for gone", async () => {
+  it("counts a pod that was deleted during the call as deleted", async () => {
     const test = setup("web");
     test.onKill = async () => {
       test.remove("web");
       return { kind: "accepted", message: "accepted" };
     };
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     expect(test.outcomes()).toEqual(["web gone"]);
   });
 
-  it("follows a killer that tells the end itself", async () => {
+  it("follows a killer that reports the end itself", async () => {
     const test = setup("web");
     let end = (_end: KillEnd) => {};
     test.onKill = async () => ({
       kind: "accepted",
-      message: "StopContainer of app, 30 s",
+      message: "StopContainer app, grace period 30 s",
       ended: new Promise((resolve) => {
         end = resolve;
       }),
     });
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     await test.clock.step(300_000);
     expect(test.outcomes()).toEqual([]);
     end({ kind: "gone", message: "stopped app" });
@@ -406,7 +411,7 @@ describe("withdrawal", () => {
   it("stops what was not sent, at once", async () => {
     const test = setup("web");
     test.onKill = async () => again({ retryAfterMs: 5_000 });
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     test.evictor.withdraw([withdrawal]);
     test.evictor.withdraw([withdrawal]);
     await test.clock.step(0);
@@ -418,20 +423,20 @@ describe("withdrawal", () => {
 
   it("lets what was sent go on", async () => {
     const test = setup("web");
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     test.evictor.withdraw([withdrawal]);
     test.remove("web");
     expect(test.outcomes()).toEqual(["web gone"]);
   });
 
   it.each([
-    ["is on its way out", (test: TestEvictor) => test.terminate("web"), []],
+    ["is terminating", (test: TestEvictor) => test.terminate("web"), []],
     ["is untouched", () => {}, ["web withdrawn"]],
-    ["is gone", (test: TestEvictor) => void test.pods.delete("web"), ["web gone"]],
+    ["is deleted", (test: TestEvictor) => void test.pods.delete("web"), ["web gone"]],
   ])("after a try without an answer looks first: the pod %s", async (_name, change, outcomes) => {
     const test = setup("web");
     test.onKill = async () => again({ maybeSent: true });
-    await test.begin(victim("web"));
+    await test.evict(victim("web"));
     change(test);
     test.evictor.withdraw([withdrawal]);
     await test.clock.step(0);
@@ -439,7 +444,7 @@ describe("withdrawal", () => {
     expect(test.killed()).toHaveLength(1);
   });
 
-  it("of a pod nobody evicts is nothing", async () => {
+  it("of a pod that is not evicted is ignored", async () => {
     const test = setup("web");
     test.start();
     test.evictor.withdraw([withdrawal]);
@@ -458,19 +463,15 @@ describe("a new agent", () => {
     expect(test.outcome()).toMatchObject({
       result: "failed",
       sent: true,
-      message: "it was accepted, but the pod is not terminating",
+      message: "the eviction was accepted, but the pod is not terminating",
     });
   });
 
   it.each([
     ["exited", [], { result: "gone", message: "its containers have exited" }],
-    [
-      "run",
-      ["app"],
-      { result: "failed", message: "its containers were not stopped, or were started again: app" },
-    ],
+    ["run", ["app"], { result: "failed", message: "containers were not stopped, or were restarted: app" }],
   ])(
-    "tells by its containers, at the deadline, whether a pod was stopped: they %s",
+    "determines by its containers, at the deadline, whether a pod was stopped: they %s",
     async (_name, running, outcome) => {
       const test = new TestEvictor(["web"], ["app"]);
       evictors.push(test);
@@ -522,6 +523,6 @@ it("bounds how many evictions are under way", async () => {
   const names = Array.from({ length: 1_005 }, (_, at) => `pod-${at}`);
   const test = setup(...names);
   test.onRead = () => undefined;
-  await test.begin(...names.map((name) => victim(name)));
+  await test.evict(...names.map((name) => victim(name)));
   expect(test.outcomes()).toHaveLength(5);
 });

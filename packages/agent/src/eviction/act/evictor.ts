@@ -18,7 +18,7 @@ import { releaseTimeMs } from "../decide/release.ts";
 import type { EvictionOutcome } from "../decide/round.ts";
 import type { Acceptance, BudgetStatus, PendingEviction } from "../decide/state.ts";
 import type { EvictionStep, Evictor, NodePods } from "../parts.ts";
-import type { ContainerDeaths } from "./container-deaths.ts";
+import type { EvictedContainers } from "./evicted-containers.ts";
 import type { EvictionSender, NextStep } from "./eviction-sender.ts";
 import { type EvictionTask, taskOf } from "./eviction-task.ts";
 import type { EvictorMetrics } from "./evictor-metrics.ts";
@@ -27,8 +27,8 @@ import { aboutPod } from "./pod-resource.ts";
 export interface PodEvictorOptions {
   sender: EvictionSender;
   pods: NodePods;
-  /** Undefined where no container runtime is asked. */
-  containers: Pick<ContainerDeaths, keyof ContainerDeaths> | undefined;
+  /** Undefined where no container runtime is configured. */
+  containers: Pick<EvictedContainers, keyof EvictedContainers> | undefined;
   policy: () => Pick<EvictionPolicy, "releaseMarginMs" | "longestReleaseMs">;
   events: Pick<EventRecorder, "record">;
   clock: Clock;
@@ -38,27 +38,27 @@ export interface PodEvictorOptions {
 }
 
 const WORKERS = 8;
-// Far above a sane burst; a bound for one without bound.
+// Bounds memory where the burst is unlimited.
 const MOST_UNDER_WAY = 1_000;
 const MOST_TRIES = 8;
-// After so many answers that refuse one pod, another gets its turn: within three rounds of the default period.
+// After so many refusals of one pod another pod is tried: within three rounds of the default period.
 const MOST_REFUSALS = 3;
-// A budget that is not counted yet is waited for once.
+// With Retry-After, as for a PodDisruptionBudget that is not observed yet: one retry.
 const MOST_REFUSALS_WITH_WAIT = 2;
-// A pod whose end is due and can't be read is read again after this time, milliseconds.
+// Delay until a pod past its deadline that could not be read is read again, milliseconds.
 const REREAD_MS = 10_000;
-// An eviction that waits for longer turns the health check, milliseconds.
+// An eviction that has not been accepted for longer fails the readiness check, milliseconds.
 const SLOW_MS = 60_000;
 
 /**
  * Sends evictions and follows each to its end.
  *
- * 1. Before anything is sent the pod is read afresh: one that is deleted is done, a terminating one is only awaited, and
- *    a protected one is left alone.
- * 2. A pod counts as deleted when the watch or the API server's own 404 says so, never by an error.
- * 3. The deadline of an eviction runs from its acceptance. A pod that is still terminating then is reported as overdue
- *    and followed on.
- * 4. What an agent before this one sent is followed and never sent again.
+ * 1. The pod is read again before an eviction is sent. A deleted pod ends its eviction, a terminating pod is only
+ *    followed, and a protected pod is not evicted.
+ * 2. A pod counts as deleted when the watch reports it or the API server returns 404 for it. No other error counts.
+ * 3. The deadline of an eviction starts with its acceptance. A pod that is still terminating at the deadline is reported
+ *    as overdue, and is still followed.
+ * 4. An eviction that was sent before a restart of the agent is followed and never sent again.
  */
 export class PodEvictor implements Evictor, Runnable {
   readonly name = "evictor";
@@ -68,7 +68,7 @@ export class PodEvictor implements Evictor, Runnable {
   readonly #timers = new Map<string, Timer>();
   readonly #stops = new Set<Promise<void>>();
   #outcomes: EvictionOutcome[] = [];
-  #gone = 0;
+  #evicted = 0;
   #steps: EvictionStep[] = [];
   readonly #listeners = new Set<(acceptance: Acceptance) => void>();
 
@@ -80,7 +80,7 @@ export class PodEvictor implements Evictor, Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { pods, containers } = this.#options;
-    const stopListening = pods.onGone((uid) => this.#podGone(uid));
+    const stopListening = pods.onDeleted((uid) => this.#podDeleted(uid));
     try {
       await Promise.all([
         this.#queue.run(signal, WORKERS, (uid) => this.#work(uid, signal)),
@@ -93,9 +93,9 @@ export class PodEvictor implements Evictor, Runnable {
     }
   }
 
-  begin(victims: readonly Victim[]): void {
+  start(victims: readonly Victim[]): void {
     const now = this.#options.clock.monotonic();
-    for (const victim of victims) this.#add(taskOf(victim, now, false), "eviction starts");
+    for (const victim of victims) this.#add(taskOf(victim, now, false), "eviction started");
   }
 
   resume(pending: readonly PendingEviction[]): void {
@@ -105,7 +105,7 @@ export class PodEvictor implements Evictor, Runnable {
       const task = taskOf(pod, monotonic - Math.max(now - pod.since, 0), true);
       task.maybeSent = true;
       task.deadline = monotonic + (pod.deadline ?? now) - now;
-      this.#add(task, "followed on after a restart of the agent");
+      this.#add(task, "followed after a restart of the agent");
     }
   }
 
@@ -136,12 +136,12 @@ export class PodEvictor implements Evictor, Runnable {
     return steps.sort((a, b) => a.at - b.at);
   }
 
-  /** How many evicted pods were deleted since the start. */
-  get gone(): number {
-    return this.#gone;
+  /** The number of evicted pods that were deleted since the agent's start. */
+  get evicted(): number {
+    return this.#evicted;
   }
 
-  /** Fails while the agent may not evict, or an eviction waits to be taken for longer than a minute. */
+  /** Fails while the agent lacks the right to evict, or an eviction has not been accepted for more than a minute. */
   healthCheck(): HealthCheck {
     return { name: "EvictionKillerReady", kind: "ready", check: () => this.#check() };
   }
@@ -151,7 +151,7 @@ export class PodEvictor implements Evictor, Runnable {
     if (this.#tasks.has(uid)) return;
     this.#tasks.set(uid, task);
     if (this.#tasks.size > MOST_UNDER_WAY) {
-      this.#end(task, "failed", `${MOST_UNDER_WAY} evictions are under way already`);
+      this.#end(task, "failed", `${MOST_UNDER_WAY} evictions are already in progress`);
       return;
     }
     this.#options.containers?.follow(uid);
@@ -169,12 +169,12 @@ export class PodEvictor implements Evictor, Runnable {
     } else if (task.withdrawn !== undefined && !task.maybeSent) {
       this.#end(task, "withdrawn", task.withdrawn);
     } else {
-      this.#goOn(task, await sender.send(task, signal));
+      this.#advance(task, await sender.send(task, signal));
     }
   }
 
-  #goOn(task: EvictionTask, next: NextStep): void {
-    // The pod may have been deleted, and its task with it, during the call.
+  #advance(task: EvictionTask, next: NextStep): void {
+    // The pod may have been deleted during the call, which ends its task.
     if (!this.#isUnderWay(task)) return;
     switch (next.kind) {
       case "end":
@@ -189,24 +189,24 @@ export class PodEvictor implements Evictor, Runnable {
     }
   }
 
-  // Waits outside of the workers. Where the wait would outlast the eviction's time, another pod gets its turn now.
+  // The wait occupies no worker. An eviction whose retry would come after its deadline fails now.
   #again(task: EvictionTask, next: Extract<NextStep, { kind: "again" }>): void {
     const { clock, log } = this.#options;
     const { message, retryAfterMs, graceSeconds } = next;
     task.phase = "waiting";
     if (next.isRefused) task.refusals++;
     const delay = Math.max(retryAfterMs ?? 0, delayAfter(task.tries++, retryPolicies.eviction));
-    // Of a pod that was not even read the grace period is not known.
+    // The grace period is not known before the pod was read.
     task.deadline ??= this.#deadline(graceSeconds ?? 0);
     const mostRefusals = retryAfterMs === undefined ? MOST_REFUSALS : MOST_REFUSALS_WITH_WAIT;
     const isOver = task.tries >= MOST_TRIES || task.refusals >= mostRefusals;
     if (isOver || clock.monotonic() + delay >= task.deadline) {
-      this.#end(task, "failed", `given up at try ${task.tries}: ${message}`);
+      this.#end(task, "failed", `gave up after ${attempts(task.tries)}: ${message}`);
       return;
     }
-    this.#step(task, `${message}; tried again in ${delay / 1000} s`);
+    this.#step(task, `${message}; retry in ${delay / 1000} s`);
     const { pod, tries } = task;
-    log[tries === 1 ? "warn" : "debug"]({ pod, tries, message, retryInMs: delay }, "eviction is tried again");
+    log[tries === 1 ? "warn" : "debug"]({ pod, tries, message, retryInMs: delay }, "eviction is retried");
     this.#queue.addAfter(task.pod.uid, delay);
   }
 
@@ -230,25 +230,25 @@ export class PodEvictor implements Evictor, Runnable {
     const timer = clock.after(deadline - clock.monotonic(), () => this.#queue.add(uid));
     this.#timers.get(uid)?.cancel();
     this.#timers.set(uid, timer);
-    // The watch may have reported its deletion while nothing waited for that.
+    // The watch may have reported the deletion before the eviction was accepted.
     if (pods.isSynced && pods.get(uid) === undefined) this.#queue.add(uid);
   }
 
-  // A stop of containers lasts for the grace period: it must not hold a worker. Its killer has a deadline for it.
+  // StopContainer takes up to the grace period and must not occupy a worker. The killer has its own deadline.
   #awaitStop(
     task: EvictionTask,
     ended: Extract<NextStep, { kind: "await" }>["ended"] & object,
     graceSeconds: number,
   ): void {
     const following = ended
-      .then((end) => this.#goOn(task, this.#options.sender.ended(task, end, graceSeconds)))
-      // A killer throws only the reason of the abort.
+      .then((end) => this.#advance(task, this.#options.sender.ended(task, end, graceSeconds)))
+      // A killer throws only the signal's reason.
       .catch(() => {})
       .finally(() => this.#stops.delete(following));
     this.#stops.add(following);
   }
 
-  // Reached when the deadline has passed, when the watch does not have the pod, or first of all for a followed one.
+  // Runs when the deadline has passed, when the watch does not have the pod, and first for a followed eviction.
   async #checkSent(task: EvictionTask, signal: AbortSignal): Promise<void> {
     const { clock, sender } = this.#options;
     const fresh = await sender.read(task, signal);
@@ -263,7 +263,7 @@ export class PodEvictor implements Evictor, Runnable {
         this.#end(task, "gone", fresh.message);
         break;
       case "unknown":
-        this.#step(task, `whether the pod is deleted can't be determined: ${fresh.message}`);
+        this.#step(task, `the pod can't be read: ${fresh.message}`);
         this.#queue.addAfter(task.pod.uid, REREAD_MS);
         break;
       case "terminating":
@@ -276,12 +276,12 @@ export class PodEvictor implements Evictor, Runnable {
       case "present":
       case "protected":
         if (task.isFollowed || clock.monotonic() >= deadline) {
-          this.#end(task, "failed", "it was accepted, but the pod is not terminating");
+          this.#end(task, "failed", "the eviction was accepted, but the pod is not terminating");
         }
     }
   }
 
-  // Whether an agent before this one stopped its containers: known from those that run at the deadline.
+  // After a restart of the agent, whether containers were stopped is known from those that run at the deadline.
   #checkStopped(task: EvictionTask, deadline: number): void {
     const { clock, containers } = this.#options;
     const running = containers?.running(task.pod.uid) ?? [];
@@ -291,12 +291,12 @@ export class PodEvictor implements Evictor, Runnable {
     } else if (containers && running.length === 0) {
       this.#end(task, "gone", "its containers have exited");
     } else {
-      const message = `its containers were not stopped, or were started again: ${running.join(", ") || "unknown"}`;
+      const message = `containers were not stopped, or were restarted: ${running.join(", ") || "unknown"}`;
       this.#end(task, "failed", message);
     }
   }
 
-  // Reported once; its deletion is awaited on.
+  // Reported once; the pod is still followed until it is deleted.
   #overdue(task: EvictionTask): void {
     if (task.isOverdue) return;
     const { log, metrics, events, containers } = this.#options;
@@ -305,7 +305,7 @@ export class PodEvictor implements Evictor, Runnable {
     task.phase = "sent";
     const running = containers?.running(pod.uid) ?? [];
     const left = running.length > 0 ? `; still running: ${running.join(", ")}` : "";
-    const message = `still terminating after its grace period and the margin${left}`;
+    const message = `the pod is still terminating after its grace period and the release margin${left}`;
     this.#outcomes.push({ ...referenceTo(pod), result: "overdue", sent: !task.isForeign, message });
     metrics.ended.inc({ outcome: "overdue" });
     this.#gauge();
@@ -316,7 +316,7 @@ export class PodEvictor implements Evictor, Runnable {
     events.record({ type: "Warning", reason: "EvictionOverdue", message: text, regarding: aboutPod(pod) });
   }
 
-  #podGone(uid: string): void {
+  #podDeleted(uid: string): void {
     const task = this.#tasks.get(uid);
     if (task) this.#end(task, "gone", "pod deleted");
   }
@@ -335,18 +335,18 @@ export class PodEvictor implements Evictor, Runnable {
     if (result === "withdrawn") {
       log.info({ pod, plugin, message }, "eviction withdrawn");
     } else if (result === "gone") {
-      this.#gone++;
+      this.#evicted++;
       this.#step(task, message);
       metrics.duration.observe(seconds);
-      log.info({ pod, plugin, seconds, message }, "evicted pod is deleted");
+      log.info({ pod, plugin, seconds, message }, "evicted pod was deleted");
     } else {
       this.#step(task, `failed: ${message}`);
       log.warn({ pod, plugin, seconds, message }, "eviction failed");
-      const text = `Not evicted for ${plugin}: ${message}`;
+      const text = `Eviction requested by ${plugin} failed: ${message}`;
       events.record({ type: "Warning", reason: "EvictionFailed", message: text, regarding: aboutPod(pod) });
     }
-    if (result === "gone") containers?.podGone(pod);
-    else containers?.leave(pod.uid);
+    if (result === "gone") containers?.podDeleted(pod);
+    else containers?.forget(pod.uid);
   }
 
   #isUnderWay(task: EvictionTask): boolean {
@@ -358,7 +358,7 @@ export class PodEvictor implements Evictor, Runnable {
     return clock.monotonic() + releaseTimeMs(graceSeconds, policy());
   }
 
-  // While the API server is unreachable the same step comes every ten seconds: recorded once.
+  // A step that repeats, as every ten seconds while the API server is unreachable, is recorded once.
   #step(task: EvictionTask, message: string): void {
     if (task.lastStep === message) return;
     task.lastStep = message;
@@ -380,13 +380,17 @@ export class PodEvictor implements Evictor, Runnable {
     const slow = [...this.#tasks.values()].find(
       ({ phase, isFollowed, since }) => phase === "waiting" && !isFollowed && now - since > SLOW_MS,
     );
-    if (slow === undefined) return { ok: true, message: `${this.#tasks.size} evictions under way` };
+    if (slow === undefined) return { ok: true, message: `${this.#tasks.size} evictions in progress` };
     const seconds = Math.round((now - slow.since) / 1000);
     return {
       ok: false,
-      message: `the eviction of ${slow.pod.namespace}/${slow.pod.name} has not been taken for ${seconds} s`,
+      message: `the eviction of ${slow.pod.namespace}/${slow.pod.name} has not been accepted for ${seconds} s: ${slow.lastStep}`,
     };
   }
+}
+
+function attempts(count: number): string {
+  return count === 1 ? "1 attempt" : `${count} attempts`;
 }
 
 function referenceTo({ uid, namespace, name }: PodReference): PodReference {

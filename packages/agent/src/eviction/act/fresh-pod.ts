@@ -4,23 +4,23 @@ import { selectCandidates } from "../decide/candidates.ts";
 import type { EvictionPod, PodReference } from "../decide/pods.ts";
 import type { SkipRules } from "../decide/policy.ts";
 import { observeJson } from "../observe/observed-pod.ts";
-import { saysNoSuchPod } from "./api-refusal.ts";
+import { isPodNotFound } from "./api-refusal.ts";
 import { podResource } from "./pod-resource.ts";
 
-/** What a fresh reading says of a pod that was to go. */
+/** The current state of a pod that is to be evicted. */
 export type FreshPod =
-  /** It is no more, has finished, or another pod has its name. */
+  /** It is deleted, has finished, or another pod has its name. */
   | { kind: "gone"; message: string }
   /** It is terminating already. */
   | { kind: "terminating"; pod: EvictionPod }
   /** It may be evicted. */
   | { kind: "present"; pod: EvictionPod }
-  /** It must not be evicted, whatever was decided. */
+  /** It must not be evicted: it is protected since the decision. */
   | { kind: "protected"; message: string }
-  /** It can't be said: never taken for gone. */
+  /** The pod could not be read; it never counts as deleted. */
   | { kind: "unknown"; message: string; retryAfterMs: number | undefined; isForbidden: boolean };
 
-/** What reading afresh needs to know. */
+/** The dependencies of `readFreshPod`. */
 export interface FreshReading {
   client: Pick<KubeClient, "get">;
   nodeName: string;
@@ -28,8 +28,8 @@ export interface FreshReading {
 }
 
 /**
- * Reads a pod from the API server before something is done to it. The eviction API takes from a disruption budget
- * before it looks at the UID, so the UID is compared here first.
+ * Reads a pod from the API server before it is evicted. The Eviction API decrements a PodDisruptionBudget before it
+ * checks the UID precondition, so the UID is compared here first. Throws only the signal's reason.
  */
 export async function readFreshPod(
   { client, nodeName, skip }: FreshReading,
@@ -39,11 +39,12 @@ export async function readFreshPod(
   let pod: EvictionPod;
   try {
     const object = await client.get(podResource, name, { namespace, signal });
-    if (object.metadata.uid !== uid) return { kind: "gone", message: "another pod has its name now" };
+    if (object.metadata.uid !== uid)
+      return { kind: "gone", message: "pod is already deleted: another pod has its name" };
     pod = observeJson(object).pod;
   } catch (error) {
     signal.throwIfAborted();
-    if (saysNoSuchPod(error, name)) return { kind: "gone", message: "GET: 404, the pod is no more" };
+    if (isPodNotFound(error, name)) return { kind: "gone", message: "GET: 404, pod is already deleted" };
     return {
       kind: "unknown",
       message: `GET: ${messageOf(error)}`,
@@ -54,6 +55,6 @@ export async function readFreshPod(
   const [exclusion] = selectCandidates([pod], nodeName, skip).exclusions;
   if (exclusion === undefined) return { kind: "present", pod };
   if (exclusion.reason === "terminating") return { kind: "terminating", pod };
-  if (exclusion.reason === "finished") return { kind: "gone", message: `it has finished: ${pod.phase}` };
-  return { kind: "protected", message: `it is protected now: ${exclusion.detail}` };
+  if (exclusion.reason === "finished") return { kind: "gone", message: `pod has finished: ${pod.phase}` };
+  return { kind: "protected", message: `pod is protected since the decision: ${exclusion.detail}` };
 }

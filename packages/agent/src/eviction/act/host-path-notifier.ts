@@ -15,12 +15,12 @@ import type { Notification } from "../decide/decision.ts";
 import type { PodReference } from "../decide/pods.ts";
 import type { NodePods } from "../parts.ts";
 
-/** The metrics of notices by files. */
+/** The metrics of `HostPathNotifier`. */
 export function createHostPathNotifierMetrics(registry: Registry) {
   return {
     notices: new Counter({
       name: "nodekeeper_eviction_host_path_notices_total",
-      help: "Notices of soft evictions written to files of pods, by result: written, failed.",
+      help: "Soft eviction notices written to hostPath files by result: written, failed.",
       labelNames: ["result"],
       registers: [registry],
     }),
@@ -28,44 +28,44 @@ export function createHostPathNotifierMetrics(registry: Registry) {
 }
 
 export interface HostPathNotifierOptions {
-  /** The folder that holds a folder for each pod; made where missing. Pods mount their own folder, never this one. */
+  /** The folder of the pods' folders; created if missing. Pods mount their own folder, never this one. */
   rootPath: string;
-  pods: Pick<NodePods, "isSynced" | "list" | "onGone">;
+  pods: Pick<NodePods, "isSynced" | "list" | "onDeleted">;
   clock: Clock;
   log: Logger;
   metrics: ReturnType<typeof createHostPathNotifierMetrics>;
 }
 
-// Names as katalyst has them: pkg/agent/evictionmanager/podnotifier/notifier.go
+// Names of katalyst-core pkg/agent/evictionmanager/podnotifier/notifier.go
 const SEPARATOR = "@@__@@";
 const FILE_NAME = "soft_eviction_notify";
 const SYNC_MS = 10_000;
 const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 /**
- * Notifies pods of soft evictions by a file, as katalyst's host-path notifier does:
+ * Notifies pods of soft evictions by a file, as katalyst's host-path notifier does.
  *
- * 1. A pod that is annotated for notice has the folder `<name>@@__@@<namespace>` below the root path from the time it
- *    is known on this node until it is deleted; a hostPath volume shows it to the pod.
- * 2. Each round that notifies the pod writes the time into `soft_eviction_notify` there, in place of the time before.
- * 3. A pod may do what it likes in its folder: what is not a regular file with one name is never written to. (katalyst
- *    follows a symbolic link out of the folder, with the rights of the agent.)
- * 4. Other folders below the root path are left alone.
+ * 1. A pod with the notification annotation has the folder `<name>@@__@@<namespace>` below the root path while it exists
+ *    on this node; the pod mounts it as a hostPath volume.
+ * 2. Each round that notifies the pod writes the current time to the file `soft_eviction_notify` in that folder.
+ * 3. Only a regular file with one hard link is written, so that a pod can't redirect the write. (katalyst follows a
+ *    symbolic link out of the folder, with the rights of the agent.)
+ * 4. Other folders below the root path are not changed.
  */
 export class HostPathNotifier implements Runnable {
   readonly name = "eviction-host-path-notifier";
   readonly #options: HostPathNotifierOptions;
   readonly #sleep = new WakeableSleep();
-  /** Notices to be written, by UID. */
+  /** Notifications to write, by UID. */
   readonly #due = new Map<string, Notification>();
-  /** What failed last, by folder, so that it is logged once. */
+  /** The last error by folder, so that it is logged once. */
   readonly #failing = new Map<string, string>();
 
   constructor(options: HostPathNotifierOptions) {
     this.#options = options;
   }
 
-  /** Takes a round's notifications, which are written soon. */
+  /** Queues a round's notifications. */
   notify(notifications: readonly Notification[]): void {
     for (const notification of notifications) this.#due.set(notification.uid, notification);
     if (notifications.length > 0) this.#sleep.wake();
@@ -73,7 +73,7 @@ export class HostPathNotifier implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, pods } = this.#options;
-    const stopListening = pods.onGone(() => this.#sleep.wake());
+    const stopListening = pods.onDeleted(() => this.#sleep.wake());
     while (!signal.aborted) {
       this.#sleep.clear();
       if (pods.isSynced) await this.#sync();
@@ -106,7 +106,7 @@ export class HostPathNotifier implements Runnable {
       if (!isPodFolder || present.has(entry.name)) continue;
       await this.#contained(entry.name, async () => {
         await rm(join(rootPath, entry.name), { recursive: true, force: true });
-        log.info({ folder: entry.name }, "folder for notices of soft evictions removed, its pod is deleted");
+        log.info({ folder: entry.name }, "notification folder of a deleted pod removed");
       });
     }
     const known = new Set([...present, ...entries.map(({ name }) => name)]);
@@ -132,7 +132,7 @@ export class HostPathNotifier implements Runnable {
     if (written) log.debug({ pod: { namespace, name }, plugin, reason }, "pod notified of a soft eviction");
   }
 
-  // The same file each time, for a pod may watch it by its inode. O_NONBLOCK: a FIFO must not hold up the agent.
+  // Rewrites the same file, because a pod may watch its inode. O_NONBLOCK: opening a FIFO must not block the agent.
   async #writeFile(path: string): Promise<void> {
     const file = await open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o644);
     try {
@@ -147,7 +147,7 @@ export class HostPathNotifier implements Runnable {
     }
   }
 
-  // One pod's folder that can't be used must not keep another pod from its notice.
+  // An error in one pod's folder does not affect other pods.
   async #contained<T>(folder: string, work: () => Promise<T>): Promise<T | undefined> {
     try {
       const result = await work();
@@ -156,7 +156,7 @@ export class HostPathNotifier implements Runnable {
     } catch (error) {
       const message = messageOf(error);
       if (this.#failing.get(folder) !== message) {
-        this.#options.log.warn({ err: error, folder }, "notice of a soft eviction can't be given by a file");
+        this.#options.log.warn({ err: error, folder }, "soft eviction notice can't be written");
       }
       this.#failing.set(folder, message);
       return undefined;
@@ -168,7 +168,7 @@ function folderOf({ name, namespace }: PodReference): string {
   return `${name}${SEPARATOR}${namespace}`;
 }
 
-// As Go prints a time, which is what katalyst writes: "2026-11-21 04:24:22.52 +0000 UTC".
+// Go's time.Time.String, which katalyst writes: "2026-11-21 04:24:22.52 +0000 UTC".
 function goTime(at: number): string {
   return new Date(at).toISOString().replace("T", " ").replace("Z", " +0000 UTC");
 }

@@ -1,11 +1,11 @@
 import type { EvictionPod, PodReference, QosClass, QosLevel } from "../decide/pods.ts";
 import type { BudgetStatus } from "../decide/state.ts";
 
-/** The ways to evict a pod. */
+/** How pods can be evicted: Eviction API, DELETE, or CRI StopContainer. */
 export const killerNames = ["evictionApi", "deletion", "containerStop"] as const;
 export type KillerName = (typeof killerNames)[number];
 
-/** Which killer takes which pod: by its QoS level, else by its QoS class, else the default. */
+/** Which killer evicts which pod: by QoS level, then by QoS class, then the default. */
 export interface KillerTable {
   default: KillerName;
   byQosLevel: Partial<Record<QosLevel, KillerName>>;
@@ -16,31 +16,28 @@ export function killerFor(pod: Pick<EvictionPod, "qosLevel" | "qosClass">, table
   return table.byQosLevel[pod.qosLevel] ?? table.byQosClass[pod.qosClass] ?? table.default;
 }
 
-/** One try to evict a pod that was just read. */
+/** One attempt to evict a pod. */
 export interface KillRequest {
   pod: PodReference;
-  /** Whole seconds; null is the pod's own, and nothing is sent. */
+  /** Whole seconds; null for the pod's own, in which case none is sent. */
   gracePeriodSeconds: number | null;
   /** The pod's own, seconds. */
   ownGracePeriodSeconds: number;
-  /** Containers to stop, where an earlier try has chosen them; undefined: all that run now. */
+  /** IDs of the containers to stop, from an earlier attempt; undefined for all that are running. */
   containers?: ReadonlySet<string> | undefined;
 }
 
-/** What came of a try. Messages are for people: "POST eviction: 201". */
+/** The result of an attempt, with a message for operators: "POST eviction: accepted". */
 export type KillResult =
-  /** It was accepted. Where `ended` is there, it resolves at the end; else the pod's deletion is the end. */
+  /** The eviction was accepted. It ends when `ended` resolves; without `ended`, when the pod is deleted. */
   { kind: "accepted"; message: string; ended?: Promise<KillEnd>; containers?: ReadonlySet<string> } | KillEnd;
 
 export type KillEnd =
-  /** The pod is no more, or its containers are. */
+  /** The pod is deleted, or its containers have exited. */
   | { kind: "gone"; message: string }
-  /** Trying again does not help now. `isForbidden`: it would be the same for every pod. */
+  /** Not retryable now. `isForbidden`: every pod would be refused. */
   | { kind: "failed"; message: string; isForbidden?: boolean; isBudget?: boolean; budget?: BudgetStatus }
-  /**
-   * `maybeSent`: the other side may have done it all the same. `isThrottled`: the server has too much to do, whatever
-   * the pod.
-   */
+  /** Retryable. `maybeSent`: the eviction may have been accepted. `isThrottled`: the server limits all requests. */
   | {
       kind: "retry";
       message: string;
@@ -49,13 +46,13 @@ export type KillEnd =
       isThrottled?: boolean;
     };
 
-/** One way to evict. Throws only what ends the agent: the signal's reason. */
+/** Evicts pods in one way. Throws only the signal's reason. */
 export interface Killer {
   readonly name: KillerName;
   kill(request: KillRequest, signal: AbortSignal): Promise<KillResult>;
 }
 
-/** The grace period that holds, seconds. */
+/** The effective grace period, seconds. */
 export function graceOf({
   gracePeriodSeconds,
   ownGracePeriodSeconds,

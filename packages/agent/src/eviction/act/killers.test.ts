@@ -89,7 +89,7 @@ describe("the eviction API", () => {
   const kill = (pod: KubeObject, changes: Partial<KillRequest> = {}) =>
     new EvictionApiKiller(client).kill(requestFor(pod, changes), signal);
 
-  it("evicts with the pod's UID as a precondition, and says no grace period of its own", async () => {
+  it("evicts with the pod's UID as a precondition, and sends no grace period", async () => {
     const pod = putPod("web");
     expect(await kill(pod)).toMatchObject({ kind: "accepted" });
     expect(isTerminating("web")).toBe(true);
@@ -111,7 +111,7 @@ describe("the eviction API", () => {
     expect(options[1]).not.toHaveProperty("gracePeriodSeconds");
   });
 
-  it("leaves a pod that was made anew under the name alone", async () => {
+  it("does not delete a pod that was recreated under the name", async () => {
     const old = putPod("web");
     server.store.delete("pods", "web", "default");
     putPod("web");
@@ -119,11 +119,11 @@ describe("the eviction API", () => {
     expect(isTerminating("web")).toBe(false);
     expect(await readFreshPod(freshReading(), requestFor(old).pod, signal)).toEqual({
       kind: "gone",
-      message: "another pod has its name now",
+      message: "pod is already deleted: another pod has its name",
     });
   });
 
-  it("of a pod that is no more is done", async () => {
+  it("of a deleted pod is done", async () => {
     const pod = putPod("web");
     server.store.delete("pods", "web", "default");
     expect(await kill(pod)).toMatchObject({ kind: "gone" });
@@ -139,11 +139,14 @@ describe("the eviction API", () => {
     expect(result.kind).toBe(kind);
     expect(isTerminating("web")).toBe(kind === "accepted");
     if (kind === "failed") {
-      expect(result).toMatchObject({ isBudget: true, message: expect.stringMatching(/budget default\/web/) });
+      expect(result).toMatchObject({
+        isBudget: true,
+        message: expect.stringMatching(/PodDisruptionBudget default\/web/),
+      });
     }
   });
 
-  it("two budgets for one pod: it fails, and says that only deletion helps", async () => {
+  it("two budgets for one pod: it fails, and the message names deletion", async () => {
     const pod = putPod("web", { app: "web" });
     putBudget("one", { disruptionsAllowed: 1 });
     putBudget("two", { disruptionsAllowed: 1 });
@@ -171,7 +174,7 @@ describe("the eviction API", () => {
 
   it.each<[string, Fault, object]>([
     [
-      "a budget that is not observed yet: again, after what it says",
+      "a budget that is not observed yet: retry after the given time",
       status(
         429,
         { message: "busy", details: { ...budgetCause, retryAfterSeconds: 10 } },
@@ -180,7 +183,7 @@ describe("the eviction API", () => {
       { kind: "retry", retryAfterMs: 10_000, maybeSent: false },
     ],
     [
-      "throttling: again, after what it says",
+      "throttling: retry after the given time",
       status(429, { message: "too many requests" }, { "retry-after": "7" }),
       { kind: "retry", retryAfterMs: 7_000, maybeSent: false },
     ],
@@ -234,7 +237,7 @@ describe("deletion", () => {
     });
   });
 
-  it("leaves a pod that was made anew alone", async () => {
+  it("does not evict a pod that was recreated", async () => {
     const old = putPod("web");
     server.store.delete("pods", "web", "default");
     putPod("web");

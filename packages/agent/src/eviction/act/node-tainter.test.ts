@@ -21,7 +21,7 @@ import { createTaintMetrics } from "./taint-metrics.ts";
 
 type Call = "list" | "watch" | "get" | "patch";
 
-/** The API server's Node, in memory; calls fail as a test says. */
+/** The API server's Node, in memory; calls fail as configured by a test. */
 class FakeNode {
   readonly clock: FakeClock;
   /** Undefined: there is no Node. */
@@ -142,10 +142,10 @@ function setUp(fault: FakeNode["fault"] = () => undefined) {
     tainter,
     health: () => check.check(),
     ids: () => node.taints?.map(({ key, effect }) => `${key}:${effect}`),
-    /** Rounds of five seconds that want these taints. */
+    /** Rounds of five seconds with these desired taints. */
     async rounds(number: number, ...names: string[]) {
       for (let round = 0; round < number; round++) {
-        tainter.want(
+        tainter.setDesired(
           names.map((name) => ({ key: `nodekeeper.dev/${name}`, effect: "NoSchedule", since: 0, why: "" })),
           true,
         );
@@ -186,11 +186,11 @@ describe("taints of a Node that can't be listed or watched", () => {
     await test.rounds(2, "Squeeze");
     expect(test.health()).toEqual({
       ok: false,
-      message: expect.stringMatching(/not been as they should.*forbidden/),
+      message: expect.stringMatching(/does not have the desired taints.*forbidden/),
     });
   });
 
-  it("fail the check where the server was away from the start", async () => {
+  it("fail the check if the server is unavailable from the start", async () => {
     await using test = setUp(() => failing("unavailable"));
     await test.clock.step(10_000);
     expect(test.health().ok).toBe(false);
@@ -277,7 +277,7 @@ describe("what another client does", () => {
   );
 });
 
-it("whatever happens, the taints are as wanted a while later, others' untouched, or health said why not", async () => {
+it("after any faults the Node gets the desired taints, others are unchanged, or health reports why not", async () => {
   const names = fc.subarray(["a", "b"]);
   const calls = fc.subarray<Call>(["list", "watch", "get", "patch"]);
   const codes = fc.constantFrom<ErrorCode>("forbidden", "unavailable", "throttled", "conflict");

@@ -28,12 +28,12 @@ import type { TaintMetrics } from "./taint-metrics.ts";
 export interface NodeTainterOptions {
   client: KubeApiClient;
   nodeName: string;
-  /** The first part of our keys. Taints under another prefix, an earlier one of ours too, are others'. */
+  /** The prefix of the agent's taint keys. Taints with another prefix belong to other clients. */
   prefix: string;
   events: Pick<EventRecorder, "record">;
   /** How long a taint stays after its condition was last met, milliseconds. */
   transitionMs: () => number;
-  /** Is called with each taint that was added or removed, in words. */
+  /** Called with a message for each taint that was added or removed. */
   onChange: (message: string) => void;
   clock: Clock;
   log: Logger;
@@ -54,19 +54,20 @@ const NODES: ApiResource = {
 };
 // The queue's only key.
 const NODE = "node";
-// Taints that are not as they should be for longer fail the health check, milliseconds.
-const PATIENCE_MS = 60_000;
+// Taints that differ from the desired ones for longer fail the readiness check, milliseconds.
+const LATE_AFTER_MS = 60_000;
 
 /**
- * Keeps our taints of the Node as the last round wants them. The list of taints is one value with no merge key, so it
- * is read afresh, changed in our entries alone, and written with the version that was read.
+ * Reconciles the agent's taints of the Node with those that the last round requires. The list of taints is atomic in
+ * server-side apply, so the Node is read, only the agent's entries are changed, and the list is patched with the
+ * resourceVersion that was read.
  *
- * 1. A failed write is tried again after the backoff, and not before the time that Retry-After asks for, whatever
- *    rounds want meanwhile. A conflict reads again.
- * 2. What another client removes or changes of ours is put back, more slowly each time.
- * 3. Where the Node can't be listed, it is read by GET for what rounds want, and the health check fails: what others
- *    change is not seen.
- * 4. A Node that does not exist has no taints to keep: that is no failure.
+ * 1. A failed write is retried after a backoff, and not before the time in Retry-After, also when rounds require other
+ *    taints in between. After a conflict the Node is read again.
+ * 2. A taint that another client removes or changes is restored, with an increasing delay.
+ * 3. While the Node can't be watched it is read by GET before each write, and the readiness check fails, because changes
+ *    by other clients are not seen.
+ * 4. A Node that does not exist is not a failure.
  */
 export class NodeTainter implements Runnable {
   readonly name = "eviction-taints";
@@ -74,17 +75,17 @@ export class NodeTainter implements Runnable {
   readonly #watcher: Watcher;
   readonly #queue: WorkQueue;
   readonly #repairs: RepairPace;
-  /** As last seen or written; undefined: there is no Node, or nothing is known of it. */
+  /** Taints of the Node as last read or written; undefined where the Node does not exist or was not read yet. */
   #live: readonly LiveTaint[] | undefined;
   #own: OwnTaints | undefined;
-  /** What was wanted when the Node last had just that; a difference from then on is another client's. */
-  #inStepWith: string | undefined;
+  /** Signature of the desired taints that the Node had last; a later difference was made by another client. */
+  #reconciledWith: string | undefined;
   #isRepairDue = false;
-  /** Monotonic: since when something wanted is not there. */
+  /** Monotonic time since which the taints differ from the desired ones. */
   #lateSince: number | undefined;
-  /** Why a taint was last wanted, by "key:effect". */
+  /** The last reason of each taint, by "key:effect". */
   readonly #reasons = new Map<string, string>();
-  /** Of the last write; undefined where it succeeded. */
+  /** The error of the last write; undefined where it succeeded. */
   #error: unknown;
 
   constructor(options: NodeTainterOptions) {
@@ -113,10 +114,10 @@ export class NodeTainter implements Runnable {
     });
   }
 
-  /** As `Tainter.want`, for the Node. Nothing is written before the first call. */
-  want(wanted: readonly NodeTaint[], isComplete: boolean): void {
-    this.#own = { wanted, isComplete, prefix: this.#options.prefix };
-    for (const { key, effect, why } of wanted) this.#remember(`${key}:${effect}`, why);
+  /** As `Tainter.setDesired`, for the Node. Nothing is written before the first call. */
+  setDesired(desired: readonly NodeTaint[], isComplete: boolean): void {
+    this.#own = { desired, isComplete, prefix: this.#options.prefix };
+    for (const { key, effect, why } of desired) this.#remember(`${key}:${effect}`, why);
     this.#compare();
   }
 
@@ -128,7 +129,7 @@ export class NodeTainter implements Runnable {
   }
 
   /**
-   * Fails when the Node's taints have not been what they should be for a minute, at once when a right is missing, and
+   * Fails when the Node's taints have differed from the desired ones for a minute, at once when a right is missing, and
    * while the Node can't be watched.
    */
   healthCheck(): HealthCheck {
@@ -149,11 +150,11 @@ export class NodeTainter implements Runnable {
     }
     const live = this.#live;
     if (live !== undefined && mergeNodeTaints(live, own) === undefined) {
-      this.#inStep(live, own);
+      this.#reconciled(live, own);
       return;
     }
     this.#lateSince ??= this.#options.clock.monotonic();
-    // The list is on its way; a GET is for where it fails.
+    // The first list has not arrived yet; GET is the fallback for a failing list.
     if (live === undefined && this.#watcher.lastError === undefined) return;
     this.#schedule(own);
   }
@@ -162,17 +163,17 @@ export class NodeTainter implements Runnable {
     return this.#live === undefined && this.#watcher.isSynced;
   }
 
-  #inStep(live: readonly LiveTaint[], own: OwnTaints): void {
+  #reconciled(live: readonly LiveTaint[], own: OwnTaints): void {
     this.#live = live;
-    this.#inStepWith = signatureOf(own);
+    this.#reconciledWith = signatureOf(own);
     this.#lateSince = undefined;
     this.#error = undefined;
   }
 
   #schedule(own: OwnTaints): void {
-    // A write that failed is due again when its backoff, or the time of a Retry-After, is over.
+    // A failed write is retried when its backoff, or the time in Retry-After, is over.
     if (this.#queue.requeues(NODE) > 0) return;
-    if (signatureOf(own) !== this.#inStepWith) {
+    if (signatureOf(own) !== this.#reconciledWith) {
       this.#queue.add(NODE);
       return;
     }
@@ -199,11 +200,11 @@ export class NodeTainter implements Runnable {
         const patch = { metadata: { resourceVersion, uid }, spec: { taints } };
         await client.mergePatch(NODES, nodeName, patch, { signal });
         metrics.writes.inc({ result: "written" });
-        this.#tell(live, taints);
+        this.#report(live, taints);
       }
-      this.#inStep(taints ?? live, own);
+      this.#reconciled(taints ?? live, own);
       this.#queue.forget(NODE);
-      // More may have been wanted meanwhile.
+      // A round may have set other desired taints during the write.
       if (this.#own !== own) this.#compare();
     } catch (error) {
       if (signal.aborted) throw error;
@@ -214,7 +215,7 @@ export class NodeTainter implements Runnable {
     }
   }
 
-  // Undefined: there is none. While no list has come, only a later reading can tell of a new one, so that it is a failure.
+  // Undefined where the Node does not exist. Before the first list a 404 is a failure, so that it is read again.
   async #read(signal: AbortSignal): Promise<KubeObject | undefined> {
     const { client, nodeName } = this.#options;
     try {
@@ -226,7 +227,7 @@ export class NodeTainter implements Runnable {
     }
   }
 
-  // Of a taint that is never removed the reason need not be kept for ever.
+  // Bounds the reasons of taints that are never removed.
   #remember(taint: string, why: string): void {
     this.#reasons.delete(taint);
     this.#reasons.set(taint, why);
@@ -234,18 +235,18 @@ export class NodeTainter implements Runnable {
     if (this.#reasons.size > MOST_REASONS && oldest !== undefined) this.#reasons.delete(oldest);
   }
 
-  #tell(before: readonly LiveTaint[], after: readonly LiveTaint[]): void {
+  #report(before: readonly LiveTaint[], after: readonly LiveTaint[]): void {
     const { events, log, nodeName, transitionMs, onChange } = this.#options;
     const added = newTaints(before, after);
     const removed = newTaints(after, before);
     const restored = restoredTaints(before, after);
-    log.info({ node: nodeName, added, removed, restored }, "taints of the node changed");
-    // The kubelet, too, names its Node by name where a uid belongs.
+    log.info({ node: nodeName, added, removed, restored }, "node taints changed");
+    // As the kubelet does, the Node's name is used as the uid: pkg/kubelet/kubelet.go, nodeRef.
     const regarding = { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
     for (const taint of added) {
       const why = this.#reasons.get(taint);
       const message = `Taint ${taint} added${why === undefined ? "" : `: ${why}`}`;
-      const lasting = `. It is removed ${formatDuration(transitionMs())} after that clears.`;
+      const lasting = `. It is removed ${formatDuration(transitionMs())} after the condition clears.`;
       events.record({
         ...{ type: "Warning", reason: "NodePressureTainted" },
         ...{ message: why === undefined ? `${message}.` : message + lasting, regarding },
@@ -266,25 +267,28 @@ export class NodeTainter implements Runnable {
     if (late !== undefined) return { ok: false, message: late };
     const watch = this.#watcher.healthCheck().check();
     if (!watch.ok)
-      return { ok: false, message: `what others change of the Node is not seen: ${watch.message}` };
+      return { ok: false, message: `changes of the Node by other clients are not seen: ${watch.message}` };
     const { conflicts } = this.#repairs;
     if (conflicts !== undefined) {
-      const message = `another client keeps changing our taints of the Node: put back ${conflicts} times`;
+      const message = `another client keeps changing the agent's taints of the Node: restored ${conflicts} times`;
       return { ok: false, message };
     }
     if (this.#isAbsent) return { ok: true, message: `Node ${this.#options.nodeName} does not exist` };
-    return { ok: true, message: this.#own === undefined ? "no round yet" : "taints are as wanted" };
+    return {
+      ok: true,
+      message: this.#own === undefined ? "no round yet" : "the Node has the desired taints",
+    };
   }
 
   #lateness(): string | undefined {
     if (this.#lateSince === undefined) return undefined;
     const late = this.#options.clock.monotonic() - this.#lateSince;
     const error = this.#error ?? this.#watcher.lastError;
-    // A missing right has to be given: no wait makes it come.
+    // A missing right is reported at once: it needs an operator.
     const isRefused = error !== undefined && codeOf(error) === "forbidden";
-    if (late < PATIENCE_MS && !isRefused) return undefined;
+    if (late < LATE_AFTER_MS && !isRefused) return undefined;
     const because = error === undefined ? "" : `: ${messageOf(error)}`;
-    return `the Node's taints have not been as they should be for ${Math.round(late / 1000)} s${because}`;
+    return `the Node does not have the desired taints for ${Math.round(late / 1000)} s${because}`;
   }
 }
 
@@ -293,8 +297,8 @@ function taintsOfNode({ spec }: KubeObject): LiveTaint[] {
   return Array.isArray(taints) ? taints : [];
 }
 
-function signatureOf({ wanted, isComplete }: OwnTaints): string {
-  return JSON.stringify([isComplete, ...wanted.map(({ key, effect }) => `${key}:${effect}`).sort()]);
+function signatureOf({ desired, isComplete }: OwnTaints): string {
+  return JSON.stringify([isComplete, ...desired.map(({ key, effect }) => `${key}:${effect}`).sort()]);
 }
 
 function lowered(message: string): string {

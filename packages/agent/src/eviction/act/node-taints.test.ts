@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { type LiveTaint, mergeNodeTaints, newTaints, restoredTaints } from "./node-taints.ts";
 
 const at = Date.UTC(2026, 10, 21, 4, 0, 0, 500);
-const wanted = (key: string, effect = "NoSchedule") => ({ key: `nodekeeper.dev/${key}`, effect, since: at });
+const desired = (key: string, effect = "NoSchedule") => ({ key: `nodekeeper.dev/${key}`, effect, since: at });
 
-const own = (taints: ReturnType<typeof wanted>[], isComplete = true) => ({
-  wanted: taints,
+const own = (taints: ReturnType<typeof desired>[], isComplete = true) => ({
+  desired: taints,
   prefix: "nodekeeper.dev",
   isComplete,
 });
@@ -19,14 +19,14 @@ describe("the list of a Node's taints", () => {
   };
   const ours = { key: "nodekeeper.dev/Pressure", effect: "NoSchedule", timeAdded: "2026-01-02T00:00:00Z" };
 
-  it.each<[string, LiveTaint[], ReturnType<typeof wanted>[], LiveTaint[] | undefined]>([
-    ["nothing wanted, nothing there", [], [], undefined],
-    ["nothing wanted, foreign there", [foreign], [], undefined],
-    ["as wanted", [ours, foreign], [wanted("Pressure")], undefined],
+  it.each<[string, LiveTaint[], ReturnType<typeof desired>[], LiveTaint[] | undefined]>([
+    ["nothing desired, nothing there", [], [], undefined],
+    ["nothing desired, foreign there", [foreign], [], undefined],
+    ["as desired", [ours, foreign], [desired("Pressure")], undefined],
     [
       "one is added behind the others, with its time",
       [foreign],
-      [wanted("Pressure")],
+      [desired("Pressure")],
       [foreign, { key: "nodekeeper.dev/Pressure", effect: "NoSchedule", timeAdded: "2026-11-21T04:00:00Z" }],
     ],
     [
@@ -38,7 +38,7 @@ describe("the list of a Node's taints", () => {
     [
       "another effect is another taint",
       [ours],
-      [wanted("Pressure", "NoExecute")],
+      [desired("Pressure", "NoExecute")],
       [{ key: "nodekeeper.dev/Pressure", effect: "NoExecute", timeAdded: "2026-11-21T04:00:00Z" }],
     ],
     // katalyst's ownership test has no slash and takes these for its own.
@@ -61,7 +61,7 @@ describe("the list of a Node's taints", () => {
 
   it("loses none while it is not known which are valid", () => {
     expect(mergeNodeTaints([ours], own([], false))).toBeUndefined();
-    expect(mergeNodeTaints([ours], own([wanted("Other")], false))).toMatchObject([
+    expect(mergeNodeTaints([ours], own([desired("Other")], false))).toMatchObject([
       ours,
       { key: "nodekeeper.dev/Other" },
     ]);
@@ -69,13 +69,13 @@ describe("the list of a Node's taints", () => {
 
   it("takes a foreign value off ours, and names what it restored", () => {
     const changed = { ...ours, value: "by-hand" };
-    const after = mergeNodeTaints([{ ...foreign, value: "x" }, changed], own([wanted("Pressure")]))!;
+    const after = mergeNodeTaints([{ ...foreign, value: "x" }, changed], own([desired("Pressure")]))!;
     expect(after).toEqual([{ ...foreign, value: "x" }, ours]);
     expect(restoredTaints([foreign, changed], after)).toEqual(["nodekeeper.dev/Pressure:NoSchedule"]);
     expect(restoredTaints([foreign, ours], [foreign, ours])).toEqual([]);
   });
 
-  it("tells what is new by key and effect", () => {
+  it("finds new taints by key and effect", () => {
     expect(newTaints([foreign], [foreign, ours])).toEqual(["nodekeeper.dev/Pressure:NoSchedule"]);
   });
 
@@ -99,7 +99,7 @@ describe("the list of a Node's taints", () => {
     { selector: (taint) => `${taint.key}:${taint.effect}` },
   );
 
-  it("has exactly the wanted of ours and all of the others', and is then left alone", () => {
+  it("has exactly the desired of ours and all of the others', and is then left alone", () => {
     fc.assert(
       fc.property(live, want, (before, taints) => {
         const after = mergeNodeTaints(before, own(taints)) ?? before;

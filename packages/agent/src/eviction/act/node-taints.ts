@@ -1,6 +1,6 @@
 import type { NodeTaint } from "../decide/taints.ts";
 
-/** A taint as a Node has it; fields that are not read are kept. */
+/** A taint of a Node; fields that are not read are kept. */
 export interface LiveTaint {
   key?: string;
   effect?: string;
@@ -9,35 +9,35 @@ export interface LiveTaint {
   [field: string]: unknown;
 }
 
-/** The time as the API server writes it: whole seconds. */
+/** RFC 3339 with whole seconds, as `metav1.Time`. */
 export function taintTime(since: number): string {
   return new Date(since).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-/** Our taints as they should be. They have no value. */
+/** The agent's desired taints. They have no value. */
 export interface OwnTaints {
-  wanted: readonly Omit<NodeTaint, "why">[];
-  /** Ours are those whose key begins with the prefix and a slash. */
+  desired: readonly Omit<NodeTaint, "why">[];
+  /** Taints whose key starts with the prefix and a slash belong to the agent. */
   prefix: string;
-  /** Whether ours that are not wanted go. */
+  /** Whether the agent's taints that are not desired are removed. */
   isComplete: boolean;
 }
 
 /**
- * The list a Node should have: taints of others as they are and in their order, ours that stay, without a value that
- * another client gave them, and those that are missing. Undefined where nothing is to change.
+ * The desired list of a Node's taints: taints of other clients unchanged and in their order, the agent's without a value
+ * that another client set, then the missing ones. Undefined where the list needs no change. Pure.
  */
 export function mergeNodeTaints(
   live: readonly LiveTaint[],
-  { wanted, prefix, isComplete }: OwnTaints,
+  { desired, prefix, isComplete }: OwnTaints,
 ): LiveTaint[] | undefined {
   const isOurs = ({ key = "" }: LiveTaint) => key.startsWith(`${prefix}/`);
-  const wantedIds = new Set(wanted.map(idOf));
+  const desiredIds = new Set(desired.map(idOf));
   const liveIds = new Set(live.map(idOf));
-  const kept = live.filter((taint) => !isComplete || !isOurs(taint) || wantedIds.has(idOf(taint)));
+  const kept = live.filter((taint) => !isComplete || !isOurs(taint) || desiredIds.has(idOf(taint)));
   const hasForeignValue = (taint: LiveTaint) =>
-    isOurs(taint) && wantedIds.has(idOf(taint)) && Boolean(taint.value);
-  const missing = wanted.filter((taint) => !liveIds.has(idOf(taint)));
+    isOurs(taint) && desiredIds.has(idOf(taint)) && Boolean(taint.value);
+  const missing = desired.filter((taint) => !liveIds.has(idOf(taint)));
   if (missing.length === 0 && kept.length === live.length && !kept.some(hasForeignValue)) return undefined;
   return [
     ...kept.map((taint) => (hasForeignValue(taint) ? withoutValue(taint) : taint)),
@@ -45,13 +45,13 @@ export function mergeNodeTaints(
   ];
 }
 
-/** Those of `after` that `before` does not have, as "key:effect". */
+/** The taints in `after` that are not in `before`, as "key:effect". */
 export function newTaints(before: readonly LiveTaint[], after: readonly LiveTaint[]): string[] {
   const known = new Set(before.map(idOf));
   return after.map(idOf).filter((id) => !known.has(id));
 }
 
-/** Those of both whose value another client changed and `after` puts back, as "key:effect". */
+/** The taints in both lists whose value differs, as "key:effect". */
 export function restoredTaints(before: readonly LiveTaint[], after: readonly LiveTaint[]): string[] {
   const values = new Map(before.map((taint) => [idOf(taint), taint.value]));
   return after.filter((taint) => taint.value !== (values.get(idOf(taint)) ?? taint.value)).map(idOf);
@@ -61,7 +61,7 @@ function withoutValue({ value: _value, ...taint }: LiveTaint): LiveTaint {
   return taint;
 }
 
-// Kubernetes tells taints apart by key and effect.
+// Kubernetes identifies taints by key and effect.
 function idOf({ key, effect }: Pick<LiveTaint, "key" | "effect">): string {
   return `${key}:${effect}`;
 }

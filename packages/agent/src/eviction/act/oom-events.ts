@@ -10,7 +10,7 @@ export interface OomEventsOptions {
   log: Logger;
 }
 
-/** Reports each container that was killed for lack of memory: an Event on its pod, a log line, a metric. */
+/** Reports each OOM-killed container: an Event on its pod, a log line, a metric. */
 export class OomEvents {
   readonly #options: OomEventsOptions;
 
@@ -24,7 +24,7 @@ export class OomEvents {
     metrics.oomKills.inc();
     log.warn(
       { pod: { namespace, name }, container: exit.name, exitCode: exit.exitCode, limit, usageBytes },
-      "container killed for lack of memory",
+      "container OOM-killed",
     );
     const code = exit.exitCode === null ? "" : ` (exit code ${exit.exitCode})`;
     const held = [
@@ -34,7 +34,7 @@ export class OomEvents {
     events.record({
       type: "Warning",
       reason: "ContainerOOMKilled",
-      message: `Container ${exit.name} was killed for lack of memory${code}. ${held.join(" ").trim()}`,
+      message: `Container ${exit.name} was OOM-killed${code}. ${held.join(" ").trim()}`,
       regarding: aboutPod(pod),
     });
   }

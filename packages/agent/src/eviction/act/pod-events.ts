@@ -1,6 +1,6 @@
 import type { EventRecorder } from "@nodekeeper/core/kube";
 
-/** Events as they are recorded, but those about pods name the node: a pod's Events outlive its place on it. */
+/** Adds the node's name to Events about pods, which remain after the pod was deleted from the node. */
 export function namingNode(
   events: Pick<EventRecorder, "record">,
   nodeName: string,

@@ -1,7 +1,7 @@
 import type { ApiResource, ObjectReference } from "@nodekeeper/core/kube";
 import type { PodReference } from "../decide/pods.ts";
 
-/** Pods as every API server serves them: no discovery is needed to evict one. */
+/** The resource of pods, which every API server serves: evictions need no discovery. */
 export const podResource: ApiResource = {
   group: "",
   version: "v1",
@@ -12,7 +12,7 @@ export const podResource: ApiResource = {
   subresources: ["eviction"],
 };
 
-/** How an Event names a pod. */
+/** The reference to a pod in an Event. */
 export function aboutPod({ uid, namespace, name }: PodReference): ObjectReference {
   return { apiVersion: "v1", kind: "Pod", namespace, name, uid };
 }

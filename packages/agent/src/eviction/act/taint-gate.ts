@@ -2,14 +2,14 @@ import type { Clock } from "@nodekeeper/core/lib";
 import type { RoundInput } from "../decide/round.ts";
 import type { EvictionState } from "../decide/state.ts";
 
-// A plugin that runs is found by the agent's first scan; one that takes longer than this is taken for gone. What it
-// had said stays for its transition period all the same.
-const SETTLE_MS = 60_000;
+// How long plugins have to register and answer after a start, milliseconds. Conditions of a plugin that takes longer
+// still stay for their transition period.
+const STARTUP_GRACE_MS = 60_000;
 
 /**
- * Keeps taints from being removed after a start until it is known which are valid: until a round in which all plugins answered,
- * those with a condition in the stored state among them, or a minute has passed. Without a stored state nobody knows
- * who is missing, so the minute always counts.
+ * Prevents the removal of taints after a start until the desired taints are known: until a round in which all plugins
+ * answered, including those with a condition in the stored state, or until a minute has passed. Without a stored state
+ * the plugins to wait for are not known, so that always the minute has to pass.
  */
 export class TaintGate {
   readonly #clock: Clock;
@@ -27,7 +27,7 @@ export class TaintGate {
     this.#isOpen = false;
   }
 
-  /** Whether taints may be removed after this round; once they may, they may. */
+  /** Whether taints may be removed after this round. Once true, it stays true. */
   isOpen({ plugins }: Pick<RoundInput, "plugins">): boolean {
     if (this.#isOpen) return true;
     const answered = new Set(
@@ -39,7 +39,7 @@ export class TaintGate {
       this.#awaited !== undefined &&
       answered.size === plugins.length &&
       [...this.#awaited].every((plugin) => answered.has(plugin));
-    this.#isOpen = isWhole || this.#clock.monotonic() - this.#startedAt >= SETTLE_MS;
+    this.#isOpen = isWhole || this.#clock.monotonic() - this.#startedAt >= STARTUP_GRACE_MS;
     return this.#isOpen;
   }
 }

@@ -2,12 +2,13 @@ import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { PodReference } from "../decide/pods.ts";
 
-/** More pods than any node has. */
+/** Upper bound of pods in one answer, far above the kubelet's default of 110 pods per node. */
 export const MOST_NAMED_PODS = 5_000;
 
 /**
- * Throws `exhausted` when a repeated field of an undecoded answer has more than 5,000 entries. Decoding first would
- * be too late: 16 MiB of empty messages become gigabytes of objects. Throws `invalid` for what is no message.
+ * Checks the number of entries in a repeated field of an answer before it is decoded: 16 MiB of empty messages would
+ * decode to gigabytes of objects. Throws `exhausted` for more than 5,000 entries, `invalid` for malformed bytes.
+ * @param field the field's number in the response message
  */
 export function checkAnswerSize(answer: Uint8Array, field: number): void {
   const reader = new BinaryReader(answer);
@@ -26,10 +27,10 @@ export function checkAnswerSize(answer: Uint8Array, field: number): void {
   throw new NodekeeperError("exhausted", `the answer names more than ${MOST_NAMED_PODS} pods`);
 }
 
-// All that a plugin may have to say about the pods it names; it goes into the records of the round.
+// The texts of an answer are stored in the record of the round.
 const MOST_TEXT = 1024 * 1024;
 
-/** Throws `exhausted` when what an answer says of pods is longer than 1 Mi characters in all. */
+/** Throws `exhausted` when names and reasons of an answer are longer than 1 Mi characters in total. */
 export function checkAnswerText(pods: readonly (PodReference & { reason?: string })[]): void {
   let length = 0;
   for (const { uid, namespace, name, reason = "" } of pods) {

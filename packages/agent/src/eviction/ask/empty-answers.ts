@@ -1,12 +1,12 @@
 import type { EvictPodsAnswer, ThresholdAnswer, TopAnswer } from "../decide/answers.ts";
 
-/** No pod by name. */
+/** A GetEvictPods answer without pods. */
 export const noPods: EvictPodsAnswer = { pods: [], condition: null };
 
-/** No pod for a threshold. */
+/** A GetTopEvictionPods answer without pods. */
 export const noTopPods: TopAnswer = { pods: [], gracePeriodSeconds: null };
 
-/** A threshold that is not met. */
+/** A ThresholdMet answer: not met. */
 export const notMet: ThresholdAnswer = {
   metType: "none",
   scope: "",

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { RoundRequest } from "../round-pacing.ts";
 import { followRoundRequests } from "./follow-round-requests.ts";
 
-/** Follows a plugin whose call for requests does as `answer` says. */
+/** Follows a plugin whose WaitForRequest is `answer`. */
 function follow(answer: (call: number) => Promise<string>) {
   const clock = new FakeClock();
   const requests: (RoundRequest & { at: number })[] = [];

@@ -2,7 +2,7 @@ import { type Clock, codeOf, type Logger } from "@nodekeeper/core/lib";
 import { REQUESTED_ROUND_INTERVAL_MS, type RoundRequest } from "../round-pacing.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 
-// A plugin whose call failed may just be stopping, or be restarted behind the same socket.
+// A plugin whose call failed may be stopping, or restarting behind the same socket.
 const RETRY_MS = 30_000;
 
 export interface FollowOptions {
@@ -12,8 +12,9 @@ export interface FollowOptions {
 }
 
 /**
- * Passes on the rounds that a plugin requests, at most one a second, until its registration ends. Never throws. A plugin
- * that serves no requests, such as any written for katalyst, is asked once.
+ * Forwards the round requests of a plugin (`nodekeeper.eviction.v1alpha1.RoundRequests`), at most one per second, until
+ * its registration ends. A plugin that returns UNIMPLEMENTED, as those written for katalyst do, is called once. Never
+ * throws.
  */
 export async function followRoundRequests(
   { name: plugin, calls, scope }: Pick<ServedPlugin, "name" | "calls" | "scope">,
@@ -28,7 +29,7 @@ export async function followRoundRequests(
       onRoundRequest({ plugin, reason });
     } catch (error) {
       if (signal.aborted || codeOf(error) === "unsupported") return;
-      log.debug({ err: error, plugin }, "plugin can't be listened to for requests of rounds");
+      log.debug({ err: error, plugin }, "WaitForRequest failed, it is called again later");
       pauseMs = RETRY_MS;
     }
     await clock.sleep(pauseMs, signal).catch(() => {});

@@ -140,7 +140,7 @@ describe("plugins on sockets", () => {
       { getEvictPods: async () => ({ evictPods: [{ pod: Uint8Array.of(0xff) }] }) },
       /can't be decoded/,
     ],
-  ])("one that %s is told, and hurts nobody", async (_, service, message) => {
+  ])("one that %s is reported, and does not affect others", async (_, service, message) => {
     await serve("bad", service);
     await serve("good", { thresholdMet: async () => ({ metType: ThresholdMetType.HARD_MET }) });
     // Long enough for the calls that are answered, also on a busy machine.
@@ -191,7 +191,7 @@ describe("plugins on sockets", () => {
     expect(plugins.status().map(({ lastError }) => lastError)).toEqual([undefined, undefined]);
   });
 
-  it("one that dies is told, and is asked again when it is back on its socket", async () => {
+  it("one that exits is reported, and is called again when it is back on its socket", async () => {
     const called = Promise.withResolvers<void>();
     const getEvictPods = () => {
       called.resolve();

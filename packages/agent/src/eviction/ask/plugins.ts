@@ -33,30 +33,30 @@ import { type EvictionSource, inTreeCalls } from "./source.ts";
 import type { TokenCheck } from "./token-check.ts";
 
 const VERSIONS = ["v1alpha1"];
-// A plugin that let a deadline pass gets this long, milliseconds, until it answers or the suspicion ends: one that
-// hangs must not hold up every round.
+// The timeout of a plugin that exceeded a deadline, milliseconds, until it answers in time or the period below is over:
+// a plugin that hangs must not delay every round.
 const SUSPECT_MS = 500;
 const SUSPICION_LASTS_MS = 60_000;
 
 export interface EvictionPluginsOptions {
   inTree: readonly EvictionSource[];
   settings: () => Pick<EvictionSettings, "callTimeoutMs" | "syncPeriodMs">;
-  /** How a plugin proves who it is before it counts; undefined where it need not. */
+  /** Authenticates a plugin before it is registered; undefined where none is required. */
   tokenCheck: () => TokenCheck | undefined;
-  /** Called when a plugin behind a socket requests a round; a plugin is listened to again after a second. Default: ignored. */
+  /** Called when a plugin behind a socket requests a round, at most once per second and plugin. Default: ignored. */
   onRoundRequest?: (request: RoundRequest) => void;
   clock: Clock;
   log: Logger;
   metrics: EvictionRoundMetrics;
 }
 
-/** The eviction plugins, in-tree and behind sockets, each with its channel for as long as it is registered. */
+/** The eviction plugins, in-tree and behind sockets, each with its channel while it is registered. */
 export class EvictionPlugins implements PluginHandler {
   readonly type = "EvictionPlugin";
   readonly #options: EvictionPluginsOptions;
   readonly #served = new Map<string, ServedPlugin>();
   readonly #unsampled = new WeakSet<ServedPlugin>();
-  /** Plugins that left since the last round ended: what that round decided for them may still be counted. */
+  /** Plugins removed since the last round ended; the current round may still add to their metric series. */
   readonly #leavers = new Set<string>();
   #isClosed = false;
 
@@ -69,8 +69,9 @@ export class EvictionPlugins implements PluginHandler {
   }
 
   /**
-   * Puts in-tree plugins in the place of others, for those that are made of files: asked from the next round on.
-   * Throws `conflict` for a name that another plugin has; nothing is changed then.
+   * Replaces in-tree plugins, as when policy files change; effective from the next round on. Throws `conflict` for a name
+   * that another plugin has, and then changes nothing.
+   * @param names the plugins to remove
    */
   replaceInTree(names: readonly string[], sources: readonly EvictionSource[]): void {
     const taken = sources.find(({ name }) => this.#served.has(name) && !names.includes(name));
@@ -86,7 +87,7 @@ export class EvictionPlugins implements PluginHandler {
     this.#options.metrics.plugins.set(this.#served.size);
   }
 
-  /** The plugins that are asked now, sorted. */
+  /** Names of the plugins that rounds call, sorted. */
   get names(): string[] {
     return [...this.#served.keys()].sort();
   }
@@ -140,13 +141,13 @@ export class EvictionPlugins implements PluginHandler {
     this.#left(name);
     log.warn(
       { plugin: name, reason },
-      "eviction plugin disconnected, its conditions stay for their transition period",
+      "eviction plugin disconnected, its conditions stay for the transition period",
     );
   }
 
   /**
-   * Calls GetEvictPods and ThresholdMet of all plugins at once. A call that fails or is late has its failure for an
-   * answer; one that a plugin does not implement (gRPC's UNIMPLEMENTED) counts as answered with nothing to report.
+   * Calls GetEvictPods and ThresholdMet of all plugins concurrently. A call that fails or exceeds its deadline yields its
+   * failure; a call that returns UNIMPLEMENTED yields an empty answer. Throws only the signal's reason.
    */
   async ask(offer: PodOffer, signal: AbortSignal): Promise<PluginAnswers[]> {
     return await Promise.all(
@@ -164,7 +165,7 @@ export class EvictionPlugins implements PluginHandler {
     );
   }
 
-  /** Asks the questions, all at once. The last failure of a plugin that is not asked no longer counts. */
+  /** Calls GetTopEvictionPods, concurrently. A plugin that is not called no longer reports an earlier failure of it. */
   async askTop(
     offer: PodOffer,
     questions: readonly TopQuestion[],
@@ -187,8 +188,8 @@ export class EvictionPlugins implements PluginHandler {
   }
 
   /**
-   * Ends a round, when all of it is counted. Takes what it refused of plugins' conditions, for `status`; a refusal that
-   * the round before did not have is logged. Series of plugins that left meanwhile are removed.
+   * Ends a round, after its metrics are counted. Keeps the refused conditions for `status` and logs those that the round
+   * before did not have. Removes the metric series of removed plugins.
    */
   endRound(problems: readonly ConditionProblem[]): void {
     for (const name of this.#leavers) if (!this.#served.has(name)) forgetPlugin(this.#options.metrics, name);
@@ -233,7 +234,7 @@ export class EvictionPlugins implements PluginHandler {
     return requests;
   }
 
-  /** Lets go of every channel, and takes no plugin any more. Call when no round runs. */
+  /** Closes all channels and refuses further registrations. Call when no round runs. */
   close(): void {
     this.#isClosed = true;
     for (const plugin of this.#served.values()) {
@@ -248,8 +249,8 @@ export class EvictionPlugins implements PluginHandler {
   }
 
   /**
-   * Fails while the last call to an in-tree plugin failed. A failing plugin of another team is named, and the check
-   * passes: it must not take the agent out of service.
+   * Fails while the last call to an in-tree plugin failed. A failing plugin behind a socket is named, but the check
+   * passes: it must not make the agent unready.
    */
   healthCheck(): HealthCheck {
     return { name: "EvictionPluginsReady", kind: "ready", check: () => this.#check() };
@@ -288,10 +289,10 @@ export class EvictionPlugins implements PluginHandler {
     const startedAt = clock.monotonic();
     // Ends with the round and with the registration.
     using scope = childScope(signal);
-    const onGone = () => scope.abort(plugin.scope.signal.reason);
-    plugin.scope.signal.addEventListener("abort", onGone, { once: true });
+    const onDisconnect = () => scope.abort(plugin.scope.signal.reason);
+    plugin.scope.signal.addEventListener("abort", onDisconnect, { once: true });
     try {
-      const answer = await withDeadline(clock, this.#patienceWith(plugin), method, scope.signal, work);
+      const answer = await withDeadline(clock, this.#timeoutOf(plugin), method, scope.signal, work);
       this.#answered(plugin, method, startedAt);
       plugin.unimplemented.delete(method);
       return { answer };
@@ -305,7 +306,7 @@ export class EvictionPlugins implements PluginHandler {
       this.#failed(plugin, method, error);
       return { failure: messageOf(error).slice(0, 1_000) };
     } finally {
-      plugin.scope.signal.removeEventListener("abort", onGone);
+      plugin.scope.signal.removeEventListener("abort", onDisconnect);
       if (!plugin.scope.signal.aborted) {
         const seconds = (clock.monotonic() - startedAt) / 1000;
         metrics.callDuration.observe({ plugin: plugin.name, method }, seconds);
@@ -329,13 +330,13 @@ export class EvictionPlugins implements PluginHandler {
     );
   }
 
-  #patienceWith(plugin: ServedPlugin): number {
+  #timeoutOf(plugin: ServedPlugin): number {
     const now = this.#options.clock.monotonic();
     const isSuspect = [...plugin.suspects.values()].some((since) => now - since < SUSPICION_LASTS_MS);
     return isSuspect ? Math.min(SUSPECT_MS, this.#timeoutMs) : this.#timeoutMs;
   }
 
-  // A plugin that takes longer than a period would put off the next round.
+  // At most one period, so that a slow plugin does not delay the next round.
   get #timeoutMs(): number {
     const { callTimeoutMs, syncPeriodMs } = this.#options.settings();
     return Math.min(callTimeoutMs, syncPeriodMs);
@@ -352,8 +353,8 @@ export class EvictionPlugins implements PluginHandler {
       }
     }
     metrics.callFailures.inc({ plugin: plugin.name, method, code });
-    const isNews = !plugin.errors.has(method);
+    const isNew = !plugin.errors.has(method);
     plugin.errors.set(method, message);
-    log[isNews ? "warn" : "debug"]({ err: error, plugin: plugin.name, method }, "eviction plugin failed");
+    log[isNew ? "warn" : "debug"]({ err: error, plugin: plugin.name, method }, "eviction plugin failed");
   }
 }

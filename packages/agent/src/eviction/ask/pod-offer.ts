@@ -9,10 +9,7 @@ const TOP_N = 2;
 const EVICTION_SCOPE = 3;
 const EVICTION_RECORDS = 4;
 
-/**
- * The candidates of one round as all plugins are offered them. They are encoded once, when the first plugin needs
- * bytes; every call sends the same ones.
- */
+/** The candidates of one round as sent to plugins. They are encoded once, on first use, for all plugins. */
 export class PodOffer {
   /** Sorted by UID. */
   readonly pods: readonly EncodablePod[];
@@ -22,20 +19,20 @@ export class PodOffer {
     this.pods = pods;
   }
 
-  /** The body of GetEvictPods and ThresholdMet, and the beginning of any GetTopEvictionPods. */
+  /** The request of GetEvictPods and ThresholdMet, and the first part of GetTopEvictionPods where it offers all pods. */
   get bytes(): Buffer {
     this.#bytes ??= encodePods(this.pods);
     return this.#bytes;
   }
 
-  /** The pods a question offers. */
+  /** The pods that a question offers. */
   podsFor({ candidateUids }: TopQuestion): readonly EncodablePod[] {
     if (candidateUids === null) return this.pods;
-    const wanted = new Set(candidateUids);
-    return this.pods.filter(({ pod }) => wanted.has(pod.uid));
+    const offered = new Set(candidateUids);
+    return this.pods.filter(({ pod }) => offered.has(pod.uid));
   }
 
-  /** The body of GetTopEvictionPods, in pieces to be sent one after another. */
+  /** The request of GetTopEvictionPods, in parts to be sent in order. */
   topRequest(question: TopQuestion): Buffer[] {
     const pods = question.candidateUids === null ? this.bytes : encodePods(this.podsFor(question));
     const writer = new BinaryWriter()

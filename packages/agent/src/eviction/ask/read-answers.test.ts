@@ -22,7 +22,7 @@ describe("answers of plugins", () => {
     const response = GetEvictPodsResponse.fromPartial({
       evictPods: [
         { pod: pod("a"), reason: "r", forceEvict: true, deletionOptions: { gracePeriodSeconds: 0 } },
-        { pod: pod("b"), evictionPluginName: "somebody else" },
+        { pod: pod("b"), evictionPluginName: "another plugin" },
       ],
       condition: { conditionName: "c", metCondition: true, effects: ["NoSchedule"] },
     });
@@ -67,7 +67,7 @@ describe("answers of plugins", () => {
     });
   });
 
-  it("with a met type of a later protocol evict nobody", () => {
+  it("with a met type of a later protocol count as not met", () => {
     const response = ThresholdMetResponse.decode(Uint8Array.of(0x20, 7));
     expect(readThreshold(response).metType).toBe("none");
   });

@@ -19,13 +19,13 @@ import type {
 } from "../decide/answers.ts";
 import type { PodReference } from "../decide/pods.ts";
 
-// Texts of plugins end up in state, records, events and logs.
+// Bounds of texts from plugins, which are kept in state, records, Events and logs.
 const LONGEST_NAME = 253;
 const LONGEST_UNIT = 30;
 export const LONGEST_REASON = 1024;
 const MAX_EFFECTS = 8;
 
-/** Reads a plugin's GetEvictPods answer. Throws `invalid` for a pod that can't be decoded; so do the others. */
+/** Reads a plugin's GetEvictPods answer. Like the functions below, throws `invalid` for a pod that can't be decoded. */
 export function readEvictPods(response: GetEvictPodsResponse): EvictPodsAnswer {
   return {
     pods: response.evictPods.map((named) => ({
@@ -86,7 +86,7 @@ function readCondition(condition: Condition | undefined): ConditionAnswer | null
   };
 }
 
-// A met type of a later protocol is taken for none: nobody is evicted for what is not understood.
+// An unknown met type counts as not met, so that no pod is evicted for it.
 function metTypeOf(type: ThresholdMetType): MetType {
   if (type === ThresholdMetType.HARD_MET) return "hard";
   return type === ThresholdMetType.SOFT_MET ? "soft" : "none";

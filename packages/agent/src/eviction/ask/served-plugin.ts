@@ -3,7 +3,7 @@ import type { PluginRegistration } from "../../plugins/index.ts";
 import type { PluginMethod } from "../round-metrics.ts";
 import type { EvictionPluginCalls } from "./source.ts";
 
-/** A plugin that rounds ask, for the time of one registration. */
+/** A plugin that rounds call, for the time of one registration. */
 export interface ServedPlugin {
   readonly name: string;
   /** Undefined for an in-tree plugin. */
@@ -11,29 +11,29 @@ export interface ServedPlugin {
   readonly calls: EvictionPluginCalls;
   /** Aborts when the registration ends. */
   readonly scope: ScopedSignal;
-  /** Why the last call failed, by method; none where it works. */
+  /** The error of the last call by method; none where it succeeded. */
   readonly errors: Map<PluginMethod, string>;
-  /** What is refused of its conditions, as of the last round. */
+  /** Its refused conditions in the last round. */
   problems: readonly string[];
-  /** Methods that it does not implement, as of its last answers. */
+  /** Methods that returned UNIMPLEMENTED last. */
   readonly unimplemented: Set<PluginMethod>;
-  /** Methods that let a deadline pass, and since when, monotonic. */
+  /** Methods that exceeded a deadline, with the monotonic time of the first time. */
   readonly suspects: Map<PluginMethod, number>;
-  /** Wall milliseconds. */
+  /** Wall milliseconds of the last answer. */
   answeredAt: number | undefined;
-  /** The thresholds that were crossed by the last sample. */
+  /** The thresholds that the last sample crossed. */
   crossed: readonly string[];
 }
 
-/** An eviction plugin as `nodekeeper plugins list` shows it. */
+/** An eviction plugin in `nodekeeper plugins list`. */
 export interface EvictionPluginStatus {
   name: string;
   inTree: boolean;
   endpoint: string | undefined;
-  /** When it last answered any call, wall milliseconds. */
+  /** Wall milliseconds of the last answer to any call. */
   answeredAt: number | undefined;
   lastError: string | undefined;
-  /** What is refused of its conditions, each with the reason. */
+  /** Its refused conditions, each with the reason. */
   problems: readonly string[];
 }
 
@@ -68,9 +68,9 @@ export function statusOf(plugin: ServedPlugin): EvictionPluginStatus {
   };
 }
 
-// Each call is optional, but a plugin that lacks both of these can't report anything.
+// Each call is optional, but a plugin without both of these can't report anything.
 function errorOf({ errors, unimplemented }: ServedPlugin): string | undefined {
   if (errors.size > 0) return [...errors.values()].sort().join("; ");
-  const isMute = unimplemented.has("ThresholdMet") && unimplemented.has("GetEvictPods");
-  return isMute ? "it implements neither ThresholdMet nor GetEvictPods" : undefined;
+  const reportsNothing = unimplemented.has("ThresholdMet") && unimplemented.has("GetEvictPods");
+  return reportsNothing ? "the plugin implements neither ThresholdMet nor GetEvictPods" : undefined;
 }

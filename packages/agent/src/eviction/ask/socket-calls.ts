@@ -15,15 +15,15 @@ import { checkAnswerSize, checkAnswerText } from "./answer-size.ts";
 import { LONGEST_REASON, readEvictPods, readThreshold, readTop } from "./read-answers.ts";
 import type { EvictionPluginCalls } from "./source.ts";
 
-// A plugin may answer with whole pods, of which there are up to a few thousand.
+// A plugin may answer with complete pods, up to a few thousand.
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
-/** A plugin behind a socket: what rounds ask, and the token it registers with. */
+/** The calls to a plugin behind a socket: those of rounds, and GetToken at registration. */
 export interface SocketCalls extends EvictionPluginCalls {
   getToken(signal: AbortSignal): Promise<string>;
 }
 
-/** Asks a plugin that serves evictionplugin.v1alpha1 on a unix socket, over one connection until `close`. */
+/** Calls a plugin that serves evictionplugin.v1alpha1 on a unix socket, over one connection until `close`. */
 export function socketCalls(endpoint: string): SocketCalls {
   const channel = new UnaryChannel(endpoint, { maxReceiveBytes: MAX_ANSWER_BYTES });
   const ask = (method: string, request: readonly Uint8Array[], signal: AbortSignal) =>

@@ -5,43 +5,43 @@ import type { ObservedPod } from "../observe/observed-pod.ts";
 import type { PodOffer } from "./pod-offer.ts";
 
 /**
- * An eviction plugin that runs inside the agent. It sees the same calls as one behind a socket: all candidates of the
- * round, not encoded; their `details` hold what `pod` leaves out. The caller sets deadlines by the signal.
+ * An in-tree eviction plugin. It receives the same calls as a plugin behind a socket, with all candidates of the round not
+ * encoded; `details` has the fields of a pod that `pod` leaves out. The signal carries the caller's deadline.
  */
 export interface EvictionSource {
   readonly name: string;
-  /** Pods that should go, whatever the threshold. */
+  /** Pods to evict, independent of the threshold. */
   getEvictPods(pods: readonly ObservedPod[], signal: AbortSignal): Promise<EvictPodsAnswer>;
   thresholdMet(pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer>;
-  /** Asked once the threshold has been met for its grace period; the pods are those the plugin asked to be offered. */
+  /** Called while the threshold is confirmed. The pods are the candidates that the plugin requested to be offered. */
   getTopEvictionPods(
     pods: readonly ObservedPod[],
     question: TopQuestion,
     signal: AbortSignal,
   ): Promise<TopAnswer>;
   /**
-   * The plugin's thresholds that are crossed by what was sampled just now, by names of its choice: "free memory". Asked
-   * several times a second between rounds; one that was not crossed by the sample before starts a round out of turn.
-   * Must be cheap and must not wait. Absent: none ever is.
+   * The plugin's thresholds that a sample crosses, by names of its choice: "free memory". Called several times per second
+   * between rounds; a threshold that the previous sample did not cross starts a round out of turn. Must be cheap and
+   * synchronous. Absent: the plugin starts no rounds.
    */
   crossed?(sample: HostSample): readonly string[];
-  /** The plugin was removed, as a policy that its file no longer has: it removes the series of its metrics. */
+  /** Called when the plugin is removed, as when its policy file changes: removes its metric series. */
   close?(): void;
 }
 
-/** A plugin as a round asks it, wherever it runs. */
+/** The calls to a plugin, in-tree or behind a socket. */
 export interface EvictionPluginCalls {
   getEvictPods(offer: PodOffer, signal: AbortSignal): Promise<EvictPodsAnswer>;
   thresholdMet(offer: PodOffer, signal: AbortSignal): Promise<ThresholdAnswer>;
   getTopEvictionPods(offer: PodOffer, question: TopQuestion, signal: AbortSignal): Promise<TopAnswer>;
-  /** As of `EvictionSource`. */
+  /** As in `EvictionSource`. */
   crossed?(sample: HostSample): readonly string[];
-  /** Resolves with the reason when the plugin requests a round; throws `unsupported` where it never does. */
+  /** Resolves with the reason when the plugin requests a round. Throws `unsupported` where the plugin lacks the call. */
   waitForRequest?(signal: AbortSignal): Promise<string>;
   close(): void;
 }
 
-/** Asks an in-tree plugin. */
+/** The calls to an in-tree plugin. */
 export function inTreeCalls(source: EvictionSource): EvictionPluginCalls {
   return {
     getEvictPods: (offer, signal) => source.getEvictPods(offer.pods, signal),

@@ -14,15 +14,15 @@ export interface ThresholdSamplerOptions {
 
 /** From one sample to the next, milliseconds. */
 export const SAMPLE_PERIOD_MS = 250;
-// What sampling may take of one core: samples that take longer, as on machines with hundreds of CPUs, are taken less often.
+// Upper bound of the share of one core for sampling: expensive samples, as with hundreds of CPUs, are taken less often.
 const LARGEST_SHARE = 0.002;
 const LONGEST_PERIOD_MS = 2_000;
-// Of so many samples the quickest tells what one costs: the others waited for a CPU as well.
+// The fastest of so many samples is their cost: the others include waits for a CPU.
 const COST_SAMPLES = 8;
 
 /**
- * Samples the machine between rounds, so that pressure is acted on when it comes and not a period later: a threshold
- * that was crossed since the sample before starts a round out of turn.
+ * Samples the machine between rounds, so that pressure is acted on within a fraction of a second: a threshold that was not
+ * crossed by the previous sample starts a round out of turn.
  */
 export class ThresholdSampler implements Runnable {
   readonly name = "eviction-sampler";

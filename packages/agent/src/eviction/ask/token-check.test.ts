@@ -12,7 +12,7 @@ it.each<[string, typeof account | undefined, boolean, string, RegExp | undefined
   ["a valid token of an account that may evict", account, true, "t", undefined],
   ["no token", account, true, "", /plugin has no token/],
   ["an enormous token", account, true, "t".repeat(100_000), /too long/],
-  ["a token of nobody", undefined, true, "t", /not valid: expired/],
+  ["an unknown token", undefined, true, "t", /not valid: expired/],
   [
     "an account that may not",
     account,

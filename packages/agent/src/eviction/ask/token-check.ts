@@ -1,14 +1,14 @@
 import type { AccessQuestion, KubeApiClient } from "@nodekeeper/core/kube";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
-/** Refuses a plugin whose token proves nothing: throws `unauthenticated` or `forbidden`, or what the API server answers. */
+/** Authenticates and authorizes a plugin by its token. Throws `unauthenticated`, `forbidden`, or the API server's error. */
 export type TokenCheck = (plugin: string, token: string, signal: AbortSignal) => Promise<void>;
 
-// Who may evict pods itself may ask the agent to.
+// A plugin needs the right to evict pods itself.
 const mayEvict: AccessQuestion = { verb: "create", group: "", resource: "pods", subresource: "eviction" };
 const LONGEST_TOKEN = 64 * 1024;
 
-/** Has the API server review a plugin's token, and whether its account may evict pods. */
+/** Checks tokens by TokenReview, and the right to create pods/eviction by SubjectAccessReview. */
 export function reviewedTokens(client: Pick<KubeApiClient, "reviewToken" | "reviewAccessOf">): TokenCheck {
   return async (plugin, token, signal) => {
     if (token === "") throw new NodekeeperError("unauthenticated", `${plugin} has no token`);

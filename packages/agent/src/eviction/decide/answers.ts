@@ -1,30 +1,30 @@
 import type { PodReference } from "./pods.ts";
 
-/** How badly a threshold is crossed. */
+/** Which of a plugin's thresholds is met; katalyst's `ThresholdMetType`. */
 export type MetType = "none" | "soft" | "hard";
 
-/** A condition a plugin wants shown on the node or its CustomNodeResource. */
+/** A condition that a plugin reports, to be set as taints of the Node or its CustomNodeResource. */
 export interface ConditionAnswer {
   target: "node" | "customNodeResource";
   name: string;
-  /** As the plugin wrote them: "NoSchedule", "reclaimed_cores/NoSchedule". */
+  /** As in the plugin's answer, unchecked: "NoSchedule", "reclaimed_cores/NoSchedule". */
   effects: string[];
   met: boolean;
 }
 
-/** A plugin's answer to ThresholdMet. Values that are no finite numbers are null. */
+/** A plugin's answer to ThresholdMet. Values that are not finite numbers are null. */
 export interface ThresholdAnswer {
   metType: MetType;
   scope: string;
   thresholdValue: number | null;
   observedValue: number | null;
   operator: "lessThan" | "greaterThan";
-  /** Of both values, where the plugin gives it: "bytes", "%", any other text. */
+  /** The unit of both values: "bytes", "%" or any other text. Absent where the plugin sends none. */
   unit?: string;
-  /** Seconds; as the plugin said, perhaps negative. */
+  /** Seconds, as in the plugin's answer: unchecked, may be negative. */
   gracePeriodSeconds: number;
   condition: ConditionAnswer | null;
-  /** Where there are any, only these pods are offered to GetTopEvictionPods. */
+  /** UIDs of the only pods to offer in GetTopEvictionPods; empty for all candidates. */
   candidateUids: string[];
 }
 
@@ -33,7 +33,7 @@ export interface EvictPodAnswer {
   pod: PodReference;
   reason: string;
   force: boolean;
-  /** As the plugin said; null is the pod's own. */
+  /** Seconds, as in the plugin's answer; null for the pod's own. */
   gracePeriodSeconds: number | null;
 }
 
@@ -46,21 +46,21 @@ export interface EvictPodsAnswer {
 /** A plugin's answer to GetTopEvictionPods. */
 export interface TopAnswer {
   pods: PodReference[];
-  /** As the plugin said, for all of them; null is each pod's own. */
+  /** Seconds, as in the plugin's answer, for all of them; null for each pod's own. */
   gracePeriodSeconds: number | null;
 }
 
-/** What came back from one call: the answer, or why there is none. */
+/** The result of one call: the answer, or the error message. */
 export type Answered<T> = { answer: T } | { failure: string };
 
-/** What one registered plugin said in this round, before GetTopEvictionPods. */
+/** The answers of one registered plugin in a round, before GetTopEvictionPods. */
 export interface PluginAnswers {
   plugin: string;
   evictPods: Answered<EvictPodsAnswer>;
   threshold: Answered<ThresholdAnswer>;
 }
 
-/** What one plugin said to GetTopEvictionPods, in this round. */
+/** The answer of one plugin to GetTopEvictionPods in a round. */
 export interface TopAnswers {
   plugin: string;
   top: Answered<TopAnswer>;

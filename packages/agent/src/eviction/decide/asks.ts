@@ -17,13 +17,13 @@ import { refusalReasons } from "./refusals.ts";
 import type { UnusableAnswers } from "./state.ts";
 import { thresholdText } from "./threshold-text.ts";
 
-/** What plugins request for one candidate, the request it counts for first; never empty. */
+/** A candidate with the requests for it; never empty. The first request is the one that counts. */
 export interface AskedPod {
   pod: EvictionPod;
   asks: Ask[];
 }
 
-/** What `collectAsks` looks at. */
+/** The input of `collectAsks`. */
 export interface AskSources {
   plugins: readonly PluginAnswers[];
   tops: readonly TopAnswers[];
@@ -32,7 +32,7 @@ export interface AskSources {
   unusable: readonly UnusableAnswers[];
 }
 
-/** All that plugins ask for, and which of them named no pod that can be evicted. */
+/** The requests of all plugins, and the plugins whose answers named no pod that can be evicted. */
 export interface CollectedAsks {
   /** By UID. */
   asked: Map<string, AskedPod>;
@@ -40,16 +40,18 @@ export interface CollectedAsks {
   unusable: UnusableAnswers[];
 }
 
-/** In this round of unusable answers in a row to the question of a hard threshold, the ranking selects the pod. */
+/** From this number of unusable GetTopEvictionPods answers in a row on, the ranking selects the pod of a hard threshold. */
 const UNUSABLE_ROUNDS = 3;
 
 /**
- * All that plugins ask for, checked: a pod that is no candidate is refused with the reason why it is none. Plugins in
- * dry run are collected like others. Top pods count only for a threshold confirmed in this round.
+ * Collects and checks the requests of all plugins. Pure but for `refusals`.
  *
- * A plugin with a hard threshold that fails to answer, or names only pods that can't be evicted, while others could be,
- * does not hold up relief: in the third such round in a row the lowest-ranked pod of its offer is taken. A plugin that
- * names no pod has judged that none of those offered helps, and none is taken.
+ * 1. A request for a pod that is not a candidate is refused with the reason of its exclusion. Requests of plugins in dry
+ *    run are collected like others.
+ * 2. GetTopEvictionPods answers count only for a threshold that is confirmed in this round.
+ * 3. A plugin with a hard threshold whose call fails, or that names only pods that can't be evicted while other offered
+ *    pods could be, does not block the eviction: in the third such round in a row the lowest-ranked offered pod is
+ *    selected. An answer without pods is a decision of the plugin, and no pod is selected.
  */
 export function collectAsks(sources: AskSources, refusals: RefusalLog): CollectedAsks {
   const { selection, met } = sources.prepared;
@@ -89,7 +91,7 @@ export function collectAsks(sources: AskSources, refusals: RefusalLog): Collecte
   return { asked, unusable };
 }
 
-// The pods that a plugin was asked to choose from; none where it was not asked.
+// The pods offered to a plugin in GetTopEvictionPods; none where it was not called.
 function offeredPods(plugin: string, { questions, eligibility }: PreparedRound): EvictionPod[] {
   const question = questions.find((one) => one.plugin === plugin);
   if (!question) return [];
@@ -98,7 +100,7 @@ function offeredPods(plugin: string, { questions, eligibility }: PreparedRound):
   return eligibility.eligible.filter(({ uid }) => uids.has(uid));
 }
 
-// A hard threshold asked for one pod: of more than that, the lowest-ranked of those that can be evicted is taken.
+// A hard threshold selects one pod (topN 1): of several named pods the lowest-ranked one that can be evicted.
 function topPods(
   plugin: string,
   answer: TopAnswer | null,
@@ -152,7 +154,7 @@ function askByThreshold(answer: TopAnswer | null, met: MetThreshold, policy: Evi
   };
 }
 
-/** Finds the candidate that a plugin means, or refuses. */
+/** Resolves the pods in answers to candidates, or refuses them. */
 class AnswerCheck {
   readonly #candidates: ReadonlyMap<string, EvictionPod>;
   readonly #exclusions: ReadonlyMap<string, Selection["exclusions"][number]>;
@@ -170,7 +172,7 @@ class AnswerCheck {
       this.#refusals.add(plugin, named, "unknownPod");
       return null;
     }
-    // A plugin may send nothing but the UID; what it sends has to be right.
+    // A plugin may send the UID only; a name or namespace must match.
     if (differs(named.name, found.name) || differs(named.namespace, found.namespace)) {
       this.#refusals.add(
         plugin,
@@ -200,8 +202,8 @@ function comparePods(a: PodReference, b: PodReference): number {
   return compareText(a.uid, b.uid) || compareText(a.namespace, b.namespace) || compareText(a.name, b.name);
 }
 
-// A plugin that names a pod again and again has one request of each kind; of several grace periods the longest counts,
-// and the pod's own before all.
+// A pod that an answer names several times has one request of each kind: with the longest grace period, or the pod's own
+// where one of them has none.
 function distinct(named: readonly EvictPodAnswer[]): EvictPodAnswer[] {
   const sorted = [...named].sort(
     (a, b) =>
@@ -222,7 +224,7 @@ function compareGrace(a: number | null, b: number | null): number {
   return length(a) - length(b) || compareText(`${a}`, `${b}`);
 }
 
-// Forced before soft; then in an order that only depends on what the requests say.
+// Forced before soft, then in an order that depends only on the content of the requests.
 function compareAsks(a: Ask, b: Ask): number {
   return (
     compareText(a.kind, b.kind) ||

@@ -6,12 +6,13 @@ import { compareText } from "./rank.ts";
 import type { BudgetStatus, RecentEviction } from "./state.ts";
 
 const BUCKET_MS = 60_000;
-// A plugin needs the gist, whatever the number of pods.
+// Bounds the size of the request on nodes with thousands of pods.
 const MOST_RECORDS = 1_000;
 
 /**
- * The records of candidates that are not offered, with the budget that forbids their eviction, and of those offered of
- * which the owner has lost pods lately. Sorted by UID, at most 1,000.
+ * The `EvictionRecord`s of a GetTopEvictionPods request: of candidates that are not offered, with the
+ * PodDisruptionBudget that forbids their eviction, and of offered ones whose owner has lost pods recently. Sorted by
+ * UID, at most 1,000.
  */
 export function evictionRecordsOf(
   { candidates }: Selection,
@@ -30,7 +31,7 @@ export function evictionRecordsOf(
   return records.sort((a, b) => compareText(a.uid, b.uid)).slice(0, MOST_RECORDS);
 }
 
-// A budget is known only from its refusal, so what it allowed is always 0.
+// A budget is only known from the API server's refusal, so that disruptionsAllowed is always 0.
 function budgetOf(budget: BudgetStatus | null): Omit<CandidateRecord, "uid" | "buckets"> {
   return {
     hasPdb: budget !== null,

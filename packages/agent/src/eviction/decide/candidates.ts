@@ -2,7 +2,7 @@ import { type EvictionPod, type PodReference, referenceTo } from "./pods.ts";
 import type { SkipRules } from "./policy.ts";
 import { type RefusalReason, refusalReasons } from "./refusals.ts";
 
-/** Why a pod is no candidate. */
+/** Why a pod is not a candidate. */
 export type ExclusionReason = Extract<
   RefusalReason,
   | "otherNode"
@@ -17,7 +17,7 @@ export type ExclusionReason = Extract<
   | "skipAnnotation"
 >;
 
-/** A pod that no plugin is offered and no round takes. */
+/** A pod that is not offered to plugins and never evicted. */
 export interface Exclusion extends PodReference {
   reason: ExclusionReason;
   /** "label example.com/keep" */
@@ -31,11 +31,11 @@ export interface Selection {
   exclusions: Exclusion[];
 }
 
-// The priority from which on Kubernetes calls a pod critical.
+// Pods of this priority and above are critical: kubernetes pkg/apis/scheduling/types.go, SystemCriticalPriority.
 const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
 const criticalClasses: readonly string[] = ["system-node-critical", "system-cluster-critical"];
 
-/** Tells the pods that may be evicted from this node from those that may not. */
+/** Splits the pods of a node into those that may be evicted and those that may not, each with the reason. Pure. */
 export function selectCandidates(
   pods: readonly EvictionPod[],
   nodeName: string,
@@ -51,7 +51,7 @@ export function selectCandidates(
   return { candidates, exclusions };
 }
 
-// Being protected is looked at before anything a pod's author can write freely, such as a QoS level.
+// Protections set by the system are checked before those that a pod's author can set, such as labels.
 function exclusionOf(
   pod: EvictionPod,
   nodeName: string,

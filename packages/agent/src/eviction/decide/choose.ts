@@ -1,7 +1,7 @@
 import type { AskedPod } from "./asks.ts";
 import type { Ask, CandidateOutcome, Victim } from "./decision.ts";
 import { limitText, pausedText } from "./eligibility.ts";
-import { gentlestGrace } from "./grace.ts";
+import { longestGrace } from "./grace.ts";
 import { LimitCounter } from "./limits.ts";
 import { referenceTo } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
@@ -14,18 +14,18 @@ import type { EvictionsUnderWay } from "./release.ts";
 import type { QueuedEviction } from "./state.ts";
 import { type TriedLast, triedLastText } from "./tried-last.ts";
 
-/** What was decided about a requested pod, and the request that counted. */
+/** The decision about a requested pod, and the request that it is based on. */
 export interface Verdict {
   outcome: CandidateOutcome;
   ask: Ask;
   why: string;
 }
 
-/** What `chooseVictims` looks at. */
+/** The input of `chooseVictims`. */
 export interface ChoiceInput {
   asked: Iterable<AskedPod>;
   underWay: EvictionsUnderWay;
-  /** Pods that are evicted only when no other can be. */
+  /** Pods that are evicted only when no other pod can be. */
   last: TriedLast;
   queue: readonly QueuedEviction[];
   policy: EvictionPolicy;
@@ -39,9 +39,13 @@ export interface Choice {
 }
 
 /**
- * Chooses the victims: all forced pods, the least important first, and after them the least important of the soft ones,
- * as far as limits and the burst allow; of each kind, pods whose eviction failed lately come last. A pod beyond the
- * burst waits, and is decided again in the next round.
+ * Selects the victims of a round. Pure.
+ *
+ * 1. Forced pods come first, then at most one soft pod; each kind in rank order, lowest first. Pods whose eviction failed
+ *    recently come last within their kind.
+ * 2. Limits per node, namespace and owner apply to the selection as it grows.
+ * 3. At most `policy.burst` pods are victims of one round. The others are queued, and the next round decides about them
+ *    again.
  */
 export function chooseVictims(input: ChoiceInput, refusals: RefusalLog): Choice {
   const log = new ChoiceLog(refusals);
@@ -61,7 +65,7 @@ export function chooseVictims(input: ChoiceInput, refusals: RefusalLog): Choice 
   return { victims, queue: left, verdicts: log.verdicts };
 }
 
-/** Collects what is decided about each pod. */
+/** Collects the verdict about each pod. */
 class ChoiceLog {
   readonly verdicts = new Map<string, Verdict>();
   readonly refusals: RefusalLog;
@@ -81,7 +85,7 @@ class ChoiceLog {
   }
 }
 
-// Drops requests that have to wait, and pods that have none left or can't be evicted now.
+// The requested pods that can be evicted now, each with the requests that are not on hold.
 function eligiblePods({ asked, underWay, policy, now }: ChoiceInput, log: ChoiceLog): AskedPod[] {
   const gate = new PressureGate(underWay, policy.cooldownMs, now);
   const pending = new Set(underWay.pending.map((pod) => pod.uid));
@@ -99,7 +103,7 @@ function eligiblePods({ asked, underWay, policy, now }: ChoiceInput, log: Choice
       continue;
     }
     const free: Ask[] = [];
-    // Backwards, so that of several refusals that of the request that counts most is the pod's verdict.
+    // In reverse order, so that the verdict is the refusal of the first request, which counts most.
     for (const ask of asks.toReversed()) {
       const isForNotice = pod.softEvictNotify && ask.kind === "soft";
       const reason = gate.holds(ask)?.reason ?? (isForNotice ? "notifyOnly" : null);
@@ -111,7 +115,7 @@ function eligiblePods({ asked, underWay, policy, now }: ChoiceInput, log: Choice
   return eligible;
 }
 
-// All forced pods and one soft one, in the order of their eviction, as far as limits allow.
+// Forced pods and at most one soft pod, in the order of their eviction, within the limits.
 function acceptedPods(eligible: readonly AskedPod[], input: ChoiceInput, log: ChoiceLog): AskedPod[] {
   const limits = new LimitCounter(input.policy.limits, input.underWay.recent, input.now);
   const accepted: AskedPod[] = [];
@@ -137,7 +141,7 @@ function isForced({ asks }: AskedPod): boolean {
   return asks[0]!.kind === "forced";
 }
 
-// The round's list overrides the queue: its order is the new one, and a pod that waited already keeps since when.
+// The accepted pods replace the queue in their order; a pod that was queued before keeps its time.
 function queueOf(accepted: readonly AskedPod[], { queue, now }: ChoiceInput): QueuedEviction[] {
   const since = new Map(queue.map((queued) => [queued.uid, queued.since]));
   const batch = accepted.map(({ pod }) => ({ ...referenceTo(pod), since: since.get(pod.uid) ?? now }));
@@ -146,9 +150,9 @@ function queueOf(accepted: readonly AskedPod[], { queue, now }: ChoiceInput): Qu
 
 function victimOf({ pod, asks }: AskedPod, order: number): Victim {
   const { kind, plugin, scope, reason } = asks[0]!;
-  // A request that only allows the eviction has no say in how one that forces it is done.
+  // The grace periods of soft requests do not apply to a forced eviction.
   const counted = asks.filter((ask) => ask.kind === kind).map((ask) => ask.gracePeriodSeconds);
-  const gracePeriodSeconds = gentlestGrace(counted, pod.gracePeriodSeconds);
+  const gracePeriodSeconds = longestGrace(counted, pod.gracePeriodSeconds);
   return { ...referenceTo(pod), order, kind, plugin, scope, reason, gracePeriodSeconds, asks };
 }
 
@@ -156,7 +160,8 @@ function whyNotThisOne(victim: AskedPod, other: AskedPod, last: TriedLast): stri
   const { namespace, name } = victim.pod;
   if (last.has(other.pod.uid) && !last.has(victim.pod.uid))
     return `${namespace}/${name} is evicted first: ${triedLastText}`;
-  return `${namespace}/${name} is less important: ${differenceOf(rankable(victim), rankable(other))}`;
+  const difference = differenceOf(rankable(victim), rankable(other));
+  return `ranked higher than ${namespace}/${name}: ${difference}; at most one soft eviction per round`;
 }
 
 function rankable({ pod, asks }: AskedPod) {

@@ -1,12 +1,12 @@
 import type { PluginCondition } from "./state.ts";
 
-/** A condition that a plugin started or stopped to have. */
+/** A condition that was set or cleared. */
 export interface ConditionChange {
   kind: "set" | "cleared";
   condition: PluginCondition;
 }
 
-/** What changed between the conditions of two rounds, in their order: first those that are new. */
+/** The conditions that were set and cleared between two rounds: first those set, each in the order of their list. */
 export function conditionChanges(
   before: readonly PluginCondition[],
   after: readonly PluginCondition[],
@@ -29,7 +29,7 @@ export function conditionChangeText({ kind, condition }: ConditionChange): strin
     : `condition ${name} cleared: ${plugin} has not reported it for its transition period${last}`;
 }
 
-/** "ts-evict reports disk 95 > threshold 90"; "py-evict reports it" where it gave no values. */
+/** "ts-evict reports disk 95 > threshold 90"; "py-evict reports it" where the plugin sent no values. */
 export function causeText({ plugin, cause = "it" }: Pick<PluginCondition, "plugin" | "cause">): string {
   return `${plugin} reports ${cause}`;
 }

@@ -6,13 +6,13 @@ import type { RoundInput } from "./round.ts";
 import type { PluginCondition } from "./state.ts";
 import { thresholdText } from "./threshold-text.ts";
 
-/** A condition of the node, whoever wants it. */
+/** A condition of the node, merged from all plugins that report it. */
 export interface MergedCondition {
   target: ConditionAnswer["target"];
   name: string;
   /** Of all plugins together, sorted. */
   effects: string[];
-  /** Who wants it, sorted. */
+  /** The plugins that report it, sorted. */
   plugins: string[];
   /** "ts-evict reports disk 95 > threshold 90", of each plugin. */
   why: string;
@@ -26,13 +26,16 @@ export interface ConditionProgress {
   merged: MergedCondition[];
 }
 
-// A plugin that makes up new names each round must not grow the state without bound.
+// Bounds the state when a plugin reports a new condition name each round.
 const MAX_CONDITIONS_PER_PLUGIN = 16;
 
 /**
- * Moves the conditions on. One stays until it has not been met for the transition period, whatever its plugin does
- * meanwhile; it is kept for each plugin by itself, so that of two plugins with one name in mind none undoes the other's.
- * A plugin in dry run has no conditions.
+ * Computes the conditions after a round. Pure.
+ *
+ * 1. A condition stays until it has not been reported as met for the transition period, also when its plugin fails or
+ *    disconnects. Source: kubelet `pkg/kubelet/eviction/helpers.go`, nodeConditionsObservedSince.
+ * 2. Conditions are kept per plugin: of two plugins that report the same name, neither clears the other's.
+ * 3. A plugin in dry run sets no conditions.
  */
 export function advanceConditions(
   input: Pick<RoundInput, "now" | "plugins" | "policy" | "state">,
@@ -45,30 +48,30 @@ export function advanceConditions(
   }
   for (const answers of input.plugins) {
     if (isDryRun(policy, answers.plugin)) continue;
-    for (const { target, name, effects } of wantedConditions(answers)) {
-      const wanted = { plugin: answers.plugin, target, name };
-      const since = kept.get(keyOf(wanted))?.since ?? now;
+    for (const { target, name, effects } of reportedConditions(answers)) {
+      const reported = { plugin: answers.plugin, target, name };
+      const since = kept.get(keyOf(reported))?.since ?? now;
       const cause = causeOf(answers, name);
       const times = { since, lastSeen: now, ...(cause === undefined ? {} : { cause }) };
-      kept.set(keyOf(wanted), { ...wanted, effects: [...new Set(effects)].sort(), ...times });
+      kept.set(keyOf(reported), { ...reported, effects: [...new Set(effects)].sort(), ...times });
     }
   }
   const conditions = bounded([...kept.values()]);
   return { conditions, merged: mergeConditions(conditions) };
 }
 
-// One name may be in both answers of a plugin: their effects add up.
-function wantedConditions({ evictPods, threshold }: PluginAnswers): ConditionAnswer[] {
+// A plugin may report one name in both answers: the effects are merged.
+function reportedConditions({ evictPods, threshold }: PluginAnswers): ConditionAnswer[] {
   const met = answerOf(threshold);
   const found = [answerOf(evictPods)?.condition, met?.metType === "none" ? null : met?.condition];
-  const wanted = new Map<string, ConditionAnswer>();
+  const reported = new Map<string, ConditionAnswer>();
   for (const condition of found) {
     if (!condition?.met) continue;
     const key = JSON.stringify([condition.target, condition.name]);
-    const effects = [...(wanted.get(key)?.effects ?? []), ...condition.effects];
-    wanted.set(key, { ...condition, effects });
+    const effects = [...(reported.get(key)?.effects ?? []), ...condition.effects];
+    reported.set(key, { ...condition, effects });
   }
-  return [...wanted.values()];
+  return [...reported.values()];
 }
 
 function causeOf({ threshold }: PluginAnswers, name: string): string | undefined {
@@ -76,7 +79,7 @@ function causeOf({ threshold }: PluginAnswers, name: string): string | undefined
   return met?.condition?.met && met.condition.name === name ? thresholdText(met.scope, met) : undefined;
 }
 
-/** What plugins want together, sorted. */
+/** The conditions of all plugins, merged by target and name, sorted. */
 export function mergeConditions(conditions: readonly PluginCondition[]): MergedCondition[] {
   const merged = new Map<string, MergedCondition>();
   for (const condition of conditions) {
@@ -95,7 +98,7 @@ export function mergeConditions(conditions: readonly PluginCondition[]): MergedC
   return [...merged.values()].sort((a, b) => compareText(a.target, b.target) || compareText(a.name, b.name));
 }
 
-// Of too many conditions of one plugin, the oldest go: those that were wanted last are true now.
+// Beyond the bound per plugin, the conditions that were reported longest ago are dropped.
 function bounded(conditions: readonly PluginCondition[]): PluginCondition[] {
   const newestFirst = [...conditions].sort((a, b) => b.lastSeen - a.lastSeen || compareConditions(a, b));
   const counts = new Map<string, number>();

@@ -303,7 +303,7 @@ it("never resets the grace timers of a plugin that fails", () =>
     }
   }));
 
-it("says of every candidate where it stood, and of every pod asked for what became of it", () =>
+it("has a rank for every candidate, and an outcome for every requested pod", () =>
   check((story) => {
     for (const { input, decision } of play(story)) {
       const { candidates, exclusions } = selectCandidates(input.pods, input.nodeName, input.policy.skip);
@@ -312,8 +312,8 @@ it("says of every candidate where it stood, and of every pod asked for what beca
       expect(decision.exclusions).toEqual(exclusions);
       for (const { evictPods } of input.plugins) {
         const uids = "answer" in evictPods ? evictPods.answer.pods.map(({ pod }) => pod.uid) : [];
-        const told = [...decision.refusals, ...decision.victims].map(({ uid }) => uid);
-        for (const uid of uids) expect(told).toContain(uid);
+        const decided = [...decision.refusals, ...decision.victims].map(({ uid }) => uid);
+        for (const uid of uids) expect(decided).toContain(uid);
       }
       const waiting = decision.ranking.filter(({ outcome }) => outcome === "waiting").map(({ uid }) => uid);
       expect(waiting.sort()).toEqual(decision.state.queue.map(({ uid }) => uid).sort());

@@ -18,8 +18,8 @@ function pods(...names: string[]): EvictionPod[] {
   return names.map((name) => testPod(name));
 }
 
-describe("whom it takes", () => {
-  it("takes nobody when nobody asks", () => {
+describe("the victims", () => {
+  it("selects no pod without a request", () => {
     const decision = new TestRounds(pods("a", "b")).play({ p: {} });
     expect(decision.victims).toEqual([]);
     expect(decision.ranking.map(({ outcome }) => outcome)).toEqual(["notAsked", "notAsked"]);
@@ -42,7 +42,7 @@ describe("whom it takes", () => {
     expect(namesOf(rounds.play(plugins).victims)).toEqual(["high"]);
   });
 
-  it("takes one soft pod a round, after the forced ones, and says why not the others", () => {
+  it("selects one soft pod per round, after the forced ones, with a reason for the others", () => {
     const rounds = new TestRounds([
       testPod("a", { priority: 5 }),
       testPod("b"),
@@ -54,7 +54,7 @@ describe("whom it takes", () => {
       ["b", "soft"],
     ]);
     expect(ranking.find(({ name }) => name === "a")?.why).toBe(
-      "default/b is less important: priority 5 over 0",
+      "ranked higher than default/b: priority 5 over 0; at most one soft eviction per round",
     );
   });
 
@@ -80,7 +80,7 @@ describe("whom it takes", () => {
     expect(victims).toMatchObject([{ plugin: "p", reason: "memory 0.9 > threshold 0.8" }]);
   });
 
-  it("tells pods that want to be told, and never chooses them for a soft eviction", () => {
+  it("notifies annotated pods, and never selects them for a soft eviction", () => {
     const rounds = new TestRounds([testPod("a", { softEvictNotify: true }), testPod("b", { priority: 9 })]);
     const decision = rounds.play({ p: soft("a", "b") });
     expect(namesOf(decision.notifications)).toEqual(["a"]);
@@ -105,7 +105,7 @@ describe("whom it refuses", () => {
     ["daemonSet", { owner: { kind: "DaemonSet", name: "d", uid: "d" } }],
     ["skipLabel", { labels: { keep: "" } }],
     ["skipAnnotation", { annotationKeys: ["keep"] }],
-  ] as const)("%s pods, whoever asks", (reason, changes) => {
+  ] as const)("%s pods, for any plugin", (reason, changes) => {
     const rounds = new TestRounds([
       testPod("a", structuredClone(changes) as Partial<EvictionPod>),
       testPod("b"),
@@ -128,7 +128,7 @@ describe("whom it refuses", () => {
     expect(namesOf(rounds.play({ p: forced("a") }).victims)).toEqual(["a"]);
   });
 
-  it("pods nobody knows, and pods under a wrong name", () => {
+  it("unknown pods, and pods under a wrong name", () => {
     const { victims, refusals } = new TestRounds(pods("a")).play({
       p: {
         pods: [
@@ -154,7 +154,7 @@ describe("whom it refuses", () => {
     expect(refusals.filter(({ plugin }) => plugin === "q")).toHaveLength(1);
   });
 
-  it("all wishes of plugins in dry run, and says who would have gone", () => {
+  it("all requests of plugins in dry run, and shows which pods would have been evicted", () => {
     const rounds = new TestRounds(pods("a", "b"), { dryRunPlugins: ["p"] });
     const decision = rounds.play({
       p: { ...forced("a"), podsCondition: nodeCondition("c") },
@@ -181,18 +181,18 @@ describe("grace periods of victims", () => {
   };
 
   it.each([
-    ["the pod's own where the plugin says nothing", null, false, null],
+    ["the pod's own if the plugin sends none", null, false, null],
     ["the plugin's", 5, false, 5],
     ["the pod's own for a negative one", -1, false, null],
     ["the pod's own for a 0 that is not allowed", 0, false, null],
     ["0 where it is allowed", 0, true, 0],
     ["the longest allowed for an enormous one", 9.2e18, false, 3600],
     ["the pod's own for none at all", Number.NaN, false, null],
-  ])("is %s", (_, wish, allowZero, expected) => expect(graceOf(wish, allowZero)).toBe(expected));
+  ])("is %s", (_, requested, allowZero, expected) => expect(graceOf(requested, allowZero)).toBe(expected));
 
-  it("is the gentlest of several wishes, the pod's own among them", () => {
-    const play = (...wishes: (number | null)[]) => {
-      const plugins = wishes.map((gracePeriodSeconds, index) => [
+  it("is the longest of several requests, the pod's own among them", () => {
+    const play = (...requested: (number | null)[]) => {
+      const plugins = requested.map((gracePeriodSeconds, index) => [
         `p${index}`,
         { pods: [evictPod("a", { force: true, gracePeriodSeconds })] },
       ]);
@@ -222,7 +222,7 @@ describe("grace periods of victims", () => {
 });
 
 describe("an answer that is long, odd or missing", () => {
-  it("is told of, and hurts nobody else", () => {
+  it("is reported, and does not affect others", () => {
     const decision = new TestRounds(pods("a")).play({
       broken: { pods: "connection reset", threshold: "deadline of 10 s passed" },
       mute: { threshold: { metType: "hard" }, top: "no answer" },
@@ -237,10 +237,10 @@ describe("an answer that is long, odd or missing", () => {
   });
 
   it("counts a pod named many times once", () => {
-    const wishes = [5, 100, 60].map((gracePeriodSeconds) =>
+    const requests = [5, 100, 60].map((gracePeriodSeconds) =>
       evictPod("a", { force: true, gracePeriodSeconds }),
     );
-    const { victims } = new TestRounds(pods("a")).play({ p: { pods: [...wishes, evictPod("a")] } });
+    const { victims } = new TestRounds(pods("a")).play({ p: { pods: [...requests, evictPod("a")] } });
     expect(victims).toMatchObject([{ name: "a", gracePeriodSeconds: 100 }]);
     expect(victims[0]?.asks.map(({ kind }) => kind)).toEqual(["forced", "soft"]);
   });

@@ -8,17 +8,19 @@ import { type PreparedRound, prepareRound } from "./prepare.ts";
 import { compareText } from "./rank.ts";
 import { rankCandidates } from "./ranking.ts";
 import { RefusalLog } from "./refusal-log.ts";
-import { beginEvictions } from "./release.ts";
+import { startEvictions } from "./release.ts";
 import type { DecideInput } from "./round.ts";
 import { STATE_VERSION } from "./state.ts";
 import { taintsOf } from "./taints.ts";
 import { findWithdrawals } from "./withdraw.ts";
 
 /**
- * One round's decision: a pure function of what was observed and answered, of the state before and the policy. The
- * order of pods, plugins and answers never matters. It changes nothing of its input and throws for no answer of a
- * plugin, however wrong.
- * @param prepared what `prepareRound` made of the same input, where the caller has it already
+ * Decides one round. Pure.
+ *
+ * 1. The decision depends only on the input; the order of pods, plugins and answers does not matter.
+ * 2. The input is not changed.
+ * 3. No answer of a plugin makes it throw, however malformed.
+ * @param prepared the result of `prepareRound` for the same input, where the caller has it already
  */
 export function decide(input: DecideInput, prepared: PreparedRound = prepareRound(input)): Decision {
   const { now, policy, tops } = input;
@@ -67,12 +69,12 @@ export function decide(input: DecideInput, prepared: PreparedRound = prepareRoun
       queue: choice.queue,
       interrupted: [],
       unusable,
-      ...beginEvictions(underWay, choice.victims, podOf, now),
+      ...startEvictions(underWay, choice.victims, podOf, now),
     },
   };
 }
 
-// Requests of plugins in dry run end here, with a refusal each.
+// Drops the requests of plugins in dry run, with a refusal each.
 function withoutDryRun(
   requested: ReadonlyMap<string, AskedPod>,
   policy: EvictionPolicy,
@@ -88,7 +90,7 @@ function withoutDryRun(
   return asked;
 }
 
-// The same choice with all requests counted; what differs is what dry run holds back.
+// The victims that would be selected besides if no plugin were in dry run.
 function dryRunVictims(
   requested: ReadonlyMap<string, AskedPod>,
   asked: ReadonlyMap<string, AskedPod>,

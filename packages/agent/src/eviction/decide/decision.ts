@@ -4,41 +4,44 @@ import type { MergedCondition } from "./conditions.ts";
 import type { PodReference, QosClass, QosLevel } from "./pods.ts";
 import type { RefusalReason } from "./refusals.ts";
 import type { AskSource, EvictionKind, EvictionState, PendingEviction } from "./state.ts";
-import type { ConditionProblem, WantedTaints } from "./taints.ts";
+import type { ConditionProblem, DesiredTaints } from "./taints.ts";
 
-/** A plugin's request to evict one pod, checked. */
+/** A plugin's checked request to evict one pod. */
 export interface Ask {
   plugin: string;
   source: AskSource;
   kind: EvictionKind;
   scope: string;
   reason: string;
-  /** The threshold that led to it; null for pods of GetEvictPods. */
+  /** The threshold that is met; null for pods of GetEvictPods. */
   threshold: Pick<ThresholdAnswer, "thresholdValue" | "observedValue" | "operator" | "unit"> | null;
-  /** Seconds, checked; null is the pod's own. */
+  /** Seconds, checked; null for the pod's own. */
   gracePeriodSeconds: number | null;
-  /** What was wrong with the requested grace period. */
+  /** Why the requested grace period was changed; null where it was not. */
   graceProblem: string | null;
-  /** Absent: the plugin. `ranking`: the plugin named no pod that can be evicted, so the lowest-ranked one was taken. */
+  /**
+   * `ranking`: the plugin named no pod that can be evicted, so the lowest-ranked pod was selected. Absent: the plugin
+   * selected the pod.
+   */
   selectedBy?: "ranking";
 }
 
 /** A pod whose eviction starts now. */
 export interface Victim extends PodReference {
-  /** From 1, in the order in which they go. */
+  /** Position in the order of eviction, from 1. */
   order: number;
   kind: EvictionKind;
-  /** The plugin it counts for, and its scope. */
+  /** The plugin whose request comes first; the eviction counts for it and its scope. */
   plugin: string;
   scope: string;
   reason: string;
-  /** Seconds; null is the pod's own, and nothing shall be sent. */
+  /** Seconds; null for the pod's own, in which case none is sent. */
   gracePeriodSeconds: number | null;
-  /** All requests for it, the one it counts for first. */
+  /** All requests for the pod, the one it counts for first. */
   asks: Ask[];
 }
 
-/** Something that was asked for and not granted. */
+/** A request that was not granted. */
 export interface Refusal extends PodReference {
   plugin: string;
   reason: RefusalReason;
@@ -46,19 +49,24 @@ export interface Refusal extends PodReference {
 }
 
 /**
- * `waiting`: it is evicted once the burst has room, if it is still asked for then. `ineligible`: no plugin requested it,
- * and none could have: see `eligibilityOf`.
+ * The outcome of a round for one candidate. The spellings are stored in records.
+ *
+ * - `victim`: its eviction starts.
+ * - `waiting`: queued because the burst is used up; evicted in a later round if it is still requested then.
+ * - `refused`: requested, and not evicted.
+ * - `ineligible`: not requested, and can't be evicted now: see `eligibilityOf`.
+ * - `notAsked`: not requested.
  */
 export type CandidateOutcome = "victim" | "waiting" | "refused" | "ineligible" | "notAsked";
 
-/** Where a candidate stood among the others, and what was decided about it. */
+/** A candidate's rank, and the decision about it. */
 export interface RankedCandidate extends PodReference {
-  /** 1 is the least important. */
+  /** From 1, the first to be evicted. */
   rank: number;
   qosLevel: QosLevel;
   qosClass: QosClass;
   priority: number;
-  /** Of the request that counts; null where no plugin requested it. */
+  /** Of the request that the decision is based on; null where no plugin requested the pod. */
   scope: string | null;
   kind: EvictionKind | null;
   outcome: CandidateOutcome;
@@ -66,66 +74,69 @@ export interface RankedCandidate extends PodReference {
   why: string;
 }
 
-/** A pod of an earlier decision that shall not go after all. */
+/** A pod selected in an earlier round whose eviction is cancelled. */
 export interface Withdrawal extends PodReference {
-  /** `queued`: it only waited for a place in the burst. `begun`: it was handed over; repeated each round until it has ended. */
+  /**
+   * `queued`: it waited because of the burst limit. `begun` (the stored spelling): its eviction was started; the
+   * withdrawal is repeated each round until the eviction has ended.
+   */
   stage: "queued" | "begun";
   reason: string;
 }
 
-/** A pod to be notified that it may be evicted soon. */
+/** A pod to be notified of a soft eviction request. */
 export interface Notification extends PodReference {
   plugin: string;
   reason: string;
 }
 
-/** A plugin whose threshold is met, and since when. */
+/** A threshold that is met, and since when. */
 export interface MetThreshold extends Omit<ThresholdAnswer, "condition" | "candidateUids"> {
   plugin: string;
   since: number;
   /** Whether it has been met for its grace period. */
   confirmed: boolean;
-  /** Why its plugin was not asked for a pod although it is confirmed; null where it was asked. */
+  /** Why GetTopEvictionPods was not called although the threshold is confirmed; null where it was called. */
   held: HeldThreshold | null;
 }
 
-/** Why a confirmed threshold takes no pod now. */
+/** Why a confirmed threshold selects no pod now. */
 export type HeldReason = "pendingRelease" | "cooldown" | "nodeLimit" | "noEligiblePod";
 
-/** What a confirmed threshold waits for. */
+/** What a confirmed threshold is on hold for. */
 export interface HeldThreshold {
   reason: HeldReason;
-  /** When it ends at the latest, wall milliseconds; null where that is not known. */
+  /** When the hold ends at the latest, wall milliseconds; null where that is not known. */
   until: number | null;
 }
 
-/** A call to a plugin that had no answer. */
+/** A failed call to a plugin. */
 export interface CallFailure {
   plugin: string;
   call: "getEvictPods" | "thresholdMet" | "getTopEvictionPods";
   failure: string;
 }
 
-/** All that a round decided: plain JSON. */
+/** The decision of a round: plain JSON. */
 export interface Decision {
   victims: Victim[];
   /** Pods that would be evicted as well if no plugin were in dry run. */
   dryRunVictims: Victim[];
-  /** Every candidate, the least important first. */
+  /** All candidates in rank order. */
   ranking: RankedCandidate[];
   exclusions: Exclusion[];
-  /** At most 200 for each plugin; `refusalCounts` counts all. */
+  /** At most 200 per plugin; `refusalCounts` counts all. */
   refusals: Refusal[];
   refusalCounts: Partial<Record<RefusalReason, number>>;
   withdrawals: Withdrawal[];
   notifications: Notification[];
-  /** Evictions of an agent before this one that are under way: to be followed, never sent again. */
+  /** Evictions sent before a restart of the agent: they are followed and never sent again. */
   resumed: PendingEviction[];
   thresholds: MetThreshold[];
   conditions: MergedCondition[];
-  taints: WantedTaints;
+  taints: DesiredTaints;
   conditionProblems: ConditionProblem[];
-  /** Plugins of which a call failed, sorted, with the reason. */
+  /** Failed calls, sorted by plugin. */
   failures: {
     plugin: string;
     call: "getEvictPods" | "thresholdMet" | "getTopEvictionPods";
@@ -140,15 +151,15 @@ export interface TopQuestion {
   scope: string;
   /** 1 for a hard threshold, 0 for a soft one. */
   topN: number;
-  /** The candidates to offer, sorted: only those that can be evicted now. Null: all candidates. */
+  /** UIDs of the candidates to offer, sorted: only those that can be evicted now. Null for all candidates. */
   candidateUids: string[] | null;
-  /** What is known of candidates that are not offered, and of workloads that have lost pods lately. */
+  /** Records of candidates that are not offered, and of workloads that have lost pods recently. */
   records?: readonly CandidateRecord[];
 }
 
-/** How many evictions of a workload were decided within a stretch of time. */
+/** The number of evictions of a workload decided within a time window. */
 export interface EvictionBucket {
-  /** When it starts, seconds since the epoch. */
+  /** Start of the window, seconds since the epoch. */
   time: number;
   /** Seconds. */
   duration: number;
@@ -156,8 +167,8 @@ export interface EvictionBucket {
 }
 
 /**
- * What GetTopEvictionPods reports of a candidate besides the pod itself, as katalyst's `EvictionRecord` has it. The
- * numbers of the budget are 0 where they are not known.
+ * katalyst's `EvictionRecord` of a candidate in a GetTopEvictionPods request. The counts of the PodDisruptionBudget are
+ * 0 where they are not known.
  */
 export interface CandidateRecord {
   uid: string;

@@ -12,27 +12,27 @@ export type IneligibleReason = Extract<
   "pending" | "paused" | "nodeLimit" | "namespaceLimit" | "ownerLimit"
 >;
 
-/** A candidate that can't be evicted now, and why. */
+/** A candidate that can't be evicted now, with the reason. */
 export interface IneligiblePod extends PodReference {
   reason: IneligibleReason;
   message: string;
   /** When the reason ends, wall milliseconds; null where that is not known. */
   until: number | null;
-  /** The disruption budget that forbade its eviction; null where none did. */
+  /** The PodDisruptionBudget that refused its eviction; null where none did. */
   budget: BudgetStatus | null;
 }
 
-/** The candidates of a round by whether they can be evicted now, both sorted by UID. */
+/** The candidates of a round, split by whether they can be evicted now; both lists are sorted by UID. */
 export interface Eligibility {
   eligible: EvictionPod[];
   ineligible: IneligiblePod[];
-  /** Of all candidates, those that are offered and evicted only when no other can be. */
+  /** Candidates that are offered and evicted only when no other candidate can be. */
   last: TriedLast;
 }
 
 /**
- * Tells candidates that can be evicted now from those that can't: because their eviction is under way, failed a short
- * while ago (as where a disruption budget allows no disruption), or would exceed a limit.
+ * Splits candidates into those that can be evicted now and those that can't: their eviction is in progress, failed a
+ * short while ago (as when a PodDisruptionBudget allows no disruption), or would exceed a limit. Pure.
  */
 export function eligibilityOf(
   candidates: readonly EvictionPod[],
@@ -66,14 +66,14 @@ export function eligibilityOf(
   return result;
 }
 
-/** "its eviction failed a short while ago, not tried again before 2026-11-21T20:28:50.000Z: 429: ..." */
+/** "its last eviction attempt failed; retry after 2026-11-21T20:28:50.000Z: 429: ..." */
 export function pausedText({ reason, until }: Pick<PausedPod, "reason" | "until">): string {
-  return `${refusalReasons.paused}, not tried again before ${new Date(until).toISOString()}: ${reason}`;
+  return `${refusalReasons.paused}; retry after ${new Date(until).toISOString()}: ${reason}`;
 }
 
-/** "the pod's owner has lost as many pods as it may for now, until 2026-11-21T20:28:50.000Z" */
+/** "limit of evictions per owner reached until 2026-11-21T20:28:50.000Z" */
 export function limitText({ reason, until }: ReachedLimit): string {
   return until === null
     ? refusalReasons[reason]
-    : `${refusalReasons[reason]}, until ${new Date(until).toISOString()}`;
+    : `${refusalReasons[reason]} until ${new Date(until).toISOString()}`;
 }

@@ -1,49 +1,56 @@
 import type { GraceRules } from "./policy.ts";
 
-/** A grace period as it may be used, and what was wrong with the requested one. */
+/** A checked grace period, and why it differs from the requested one. */
 export interface CheckedGrace {
-  /** Whole seconds; null is the pod's own. */
+  /** Whole seconds; null for the pod's own. */
   seconds: number | null;
   problem: string | null;
 }
 
 /**
- * Checks the grace period that a plugin requests, in seconds; null stands for the pod's own. What is negative, no number, or
- * a 0 that is not allowed falls back to the pod's own, never to killing at once; what is too short is raised, what is too long is cut.
+ * Checks the grace period that a plugin requests. Pure.
+ *
+ * 1. A negative value, a value that is not finite, and a 0 that is not allowed fall back to the pod's own grace period.
+ * 2. Other values are clamped to `shortestSeconds` and `longestSeconds`.
+ * @param requested seconds; null for the pod's own
  */
 export function checkGrace(requested: number | null, rules: GraceRules): CheckedGrace {
   if (requested === null) return { seconds: null, problem: null };
   if (!Number.isFinite(requested) || requested < 0) {
     return {
       seconds: null,
-      problem: `a grace period of ${requested} s makes no sense: the pod's own is used`,
+      problem: `requested grace period ${requested} s is not valid: the pod's own is used`,
     };
   }
   if (requested === 0 && !rules.allowZero) {
-    return { seconds: null, problem: "a grace period of 0 s is not allowed: the pod's own is used" };
+    return { seconds: null, problem: "requested grace period 0 s is not allowed: the pod's own is used" };
   }
   if (requested > rules.longestSeconds) {
     return {
       seconds: rules.longestSeconds,
-      problem: `a grace period of ${requested} s is too long: cut to ${rules.longestSeconds} s`,
+      problem: `requested grace period ${requested} s lowered to the maximum of ${rules.longestSeconds} s`,
     };
   }
   const shortest = Math.min(rules.shortestSeconds, rules.longestSeconds);
   if (requested > 0 && requested < shortest) {
     return {
       seconds: shortest,
-      problem: `a grace period of ${requested} s is too short: raised to ${shortest} s`,
+      problem: `requested grace period ${requested} s raised to the minimum of ${shortest} s`,
     };
   }
   return { seconds: Math.ceil(requested), problem: null };
 }
 
-/** The gentlest of several checked grace periods for one pod whose own grace period is `own`; null is the pod's own. */
-export function gentlestGrace(periods: readonly (number | null)[], own: number): number | null {
-  let gentlest: number | null = periods[0] ?? null;
+/**
+ * The longest of several checked grace periods for one pod. Pure.
+ * @param periods seconds; null for the pod's own
+ * @param own the pod's own grace period, seconds
+ */
+export function longestGrace(periods: readonly (number | null)[], own: number): number | null {
+  let longest: number | null = periods[0] ?? null;
   for (const requested of periods) {
-    if ((requested ?? own) > (gentlest ?? own)) gentlest = requested;
-    if (requested === null && gentlest === own) gentlest = null;
+    if ((requested ?? own) > (longest ?? own)) longest = requested;
+    if (requested === null && longest === own) longest = null;
   }
-  return gentlest;
+  return longest;
 }

@@ -6,7 +6,7 @@ const WINDOW_S = 60;
 const owners = ["web", "db"] as const;
 
 /** What becomes of an eviction that a round decided. */
-type Fate = "deleted" | "hangs" | "refused" | "sentWithoutAnswer" | "stopsAndStays";
+type End = "deleted" | "hangs" | "refused" | "sentWithoutAnswer" | "stopsAndStays";
 
 const arbitraryStory = fc.record({
   perNode: fc.integer({ min: 1, max: 4 }),
@@ -14,7 +14,7 @@ const arbitraryStory = fc.record({
   steps: fc.array(
     fc.record({
       seconds: fc.integer({ min: 1, max: 40 }),
-      fate: fc.constantFrom<Fate>("deleted", "hangs", "refused", "sentWithoutAnswer", "stopsAndStays"),
+      end: fc.constantFrom<End>("deleted", "hangs", "refused", "sentWithoutAnswer", "stopsAndStays"),
       forced: fc.boolean(),
       wallStep: fc.constantFrom(0, 0, -7_200, 7_200),
     }),
@@ -34,7 +34,7 @@ it("no window holds more evictions that were sent than the limits allow, whateve
       /** Sent evictions, by the time that has passed, not by any clock. */
       const sent: { at: number; owner: string }[] = [];
       let elapsed = 0;
-      for (const { seconds, fate, forced, wallStep } of steps) {
+      for (const { seconds, end, forced, wallStep } of steps) {
         const names = rounds.pods.map(({ name }) => name);
         const { victims } = rounds.play({
           p: forced
@@ -43,9 +43,9 @@ it("no window holds more evictions that were sent than the limits allow, whateve
         });
         for (const { uid } of victims) {
           const { owner } = rounds.pods.find((pod) => pod.uid === uid)!;
-          if (fate !== "refused") sent.push({ at: elapsed, owner: owner!.uid });
+          if (end !== "refused") sent.push({ at: elapsed, owner: owner!.uid });
           const message = "because";
-          switch (fate) {
+          switch (end) {
             case "deleted":
               rounds.accept(uid);
               rounds.remove(uid);

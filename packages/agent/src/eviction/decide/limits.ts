@@ -2,20 +2,20 @@ import type { EvictionPod } from "./pods.ts";
 import type { EvictionLimits } from "./policy.ts";
 import type { RecentEviction } from "./state.ts";
 
-/** A limit that forbids an eviction. */
+/** A limit that is reached, so that an eviction is refused. */
 export interface ReachedLimit<Reason extends LimitReason = LimitReason> {
   reason: Reason;
-  /** When an eviction leaves the window and makes room, wall milliseconds; null for a limit of 0. */
+  /** When enough evictions have left the window for one more, wall milliseconds; null for a limit of 0. */
   until: number | null;
 }
 
 type LimitReason = "nodeLimit" | "namespaceLimit" | "ownerLimit";
 
-/** Counts the evictions of a time window on the node, by namespace and by owner. */
+/** Counts evictions within the limits' window: on the node, by namespace and by owner. */
 export class LimitCounter {
   readonly #limits: EvictionLimits;
   readonly #now: number;
-  /** When the evictions that count were decided, oldest first. */
+  /** Decision times of the evictions within the window, oldest first. */
   readonly #times: number[] = [];
   readonly #namespaces = new Map<string, number[]>();
   readonly #owners = new Map<string, number[]>();
@@ -28,12 +28,12 @@ export class LimitCounter {
     }
   }
 
-  /** Which limit forbids one more eviction of any pod; null where none does. */
+  /** The limit that refuses one more eviction of any pod; null where none does. */
   forbidsAny(): ReachedLimit<"nodeLimit"> | null {
     return this.#reached("nodeLimit", this.#times, this.#limits.perNode);
   }
 
-  /** Which limit forbids one more pod like this; null where none does. */
+  /** The limit that refuses the eviction of this pod; null where none does. */
   forbids({ namespace, owner }: EvictionPod): ReachedLimit | null {
     const { perNamespace, perOwner } = this.#limits;
     return (
@@ -43,7 +43,7 @@ export class LimitCounter {
     );
   }
 
-  /** Counts one more, decided now. */
+  /** Counts one more eviction, decided now. */
   count(pod: EvictionPod): void {
     this.#add(pod.namespace, pod.owner?.uid ?? null, this.#now);
   }

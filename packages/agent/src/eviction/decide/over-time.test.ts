@@ -21,7 +21,7 @@ function someRounds(policy = {}) {
 describe("grace timers", () => {
   const grace = { gracePeriodSeconds: 10 };
 
-  // Each step: seconds that pass before it, what the plugin says, whether the threshold is confirmed then.
+  // Each step: seconds that pass before it, what the plugin answers, whether the threshold is confirmed then.
   it.each<[string, [number, TestPlugin | undefined, boolean][]]>([
     [
       "run while the threshold is met",
@@ -32,7 +32,7 @@ describe("grace timers", () => {
       ],
     ],
     [
-      "start anew after a break",
+      "start again after a break",
       [
         [0, hard(grace), false],
         [9, {}, false],
@@ -41,7 +41,7 @@ describe("grace timers", () => {
       ],
     ],
     [
-      "start anew from soft to hard",
+      "start again from soft to hard",
       [
         [0, soft(grace), false],
         [10, hard(grace), false],
@@ -56,7 +56,7 @@ describe("grace timers", () => {
       ],
     ],
     [
-      "start anew for another scope",
+      "start again for another scope",
       [
         [0, hard(grace), false],
         [10, hard({ ...grace, scope: "cpu" }), false],
@@ -72,7 +72,7 @@ describe("grace timers", () => {
       ],
     ],
     [
-      "start anew for a scope that was not reported for long",
+      "start again for a scope that was not reported for long",
       [
         [0, hard(grace), false],
         [5, hard({ ...grace, scope: "cpu" }), false],
@@ -94,7 +94,7 @@ describe("grace timers", () => {
       "outlive a failing plugin",
       [
         [0, hard(grace), false],
-        [600, { threshold: "away" }, false],
+        [600, { threshold: "connection refused" }, false],
         [1, hard(grace), true],
       ],
     ],
@@ -107,7 +107,7 @@ describe("grace timers", () => {
       ],
     ],
     [
-      "don't outlive a plugin that is gone",
+      "don't outlive a disconnected plugin",
       [
         [0, hard(grace), false],
         [300, undefined, false],
@@ -116,7 +116,7 @@ describe("grace timers", () => {
     ],
     ["don't wait for a negative grace period", [[0, hard({ gracePeriodSeconds: -1 }), true]]],
     [
-      "wait for ever for an enormous one",
+      "wait indefinitely for an enormous one",
       [
         [0, hard({ gracePeriodSeconds: 9.2e18 }), false],
         [1e6, hard({ gracePeriodSeconds: 9.2e18 }), false],
@@ -192,7 +192,7 @@ describe("grace timers", () => {
     ]);
   });
 
-  it("don't take the time the agent was away for time the threshold was met", () => {
+  it("don't count the time the agent was not running", () => {
     const rounds = someRounds();
     rounds.play({ p: hard(grace) });
     rounds.pass(5);
@@ -234,7 +234,7 @@ describe("who is asked for top pods", () => {
     expect(of(["x"])).toEqual([]);
   });
 
-  it("is nobody when there is nobody to evict", () => {
+  it("is no pod without a candidate", () => {
     const rounds = new TestRounds([testPod("a", { isStatic: true })]);
     expect(prepareRound(rounds.input({ p: hard() })).questions).toEqual([]);
   });
@@ -315,8 +315,8 @@ describe("conditions", () => {
   });
 });
 
-describe("victims on their way out", () => {
-  it("hold back the pressure that took them until they are gone, and nobody else's", () => {
+describe("terminating victims", () => {
+  it("put their own pressure on hold until they are deleted, and no other", () => {
     const rounds = someRounds();
     expect(namesOf(rounds.play({ p: hard() }).victims)).toEqual(["a"]);
     rounds.pass(5);
@@ -343,7 +343,7 @@ describe("victims on their way out", () => {
         scope: "force",
         kind: "forced",
         source: "evictPods",
-        reason: "it is told to",
+        reason: "memory is low",
         gracePeriodSeconds: 5,
         since: 1_000_000,
         acceptedAt: null,
@@ -356,7 +356,7 @@ describe("victims on their way out", () => {
     expect(rounds.play({ p: plugin }).refusalCounts).toEqual({ pending: 1 });
   });
 
-  it("hold back their plugin's pressure under whatever scope it is reported, and a cooldown its scope alone", () => {
+  it("put their plugin's pressure on hold under any scope, and a cooldown only its scope", () => {
     const rounds = someRounds({ cooldownMs: 60_000 });
     rounds.play({ p: hard() });
     const renamed = { ...hard({ scope: "cpu" }), top: ["b"] };
@@ -371,7 +371,7 @@ describe("victims on their way out", () => {
     expect(namesOf(rounds.play({ p: hard(), q: { ...hard(), top: ["b"] } }).victims)).toEqual(["b"]);
   });
 
-  it("hold back each plugin's pressure that requested the pod, also after a restart, and each has its cooldown", () => {
+  it("put each plugin's pressure that requested the pod on hold, also after a restart, and each has its cooldown", () => {
     const rounds = someRounds({ cooldownMs: 60_000 });
     const q = hard({ scope: "disk" });
     expect(namesOf(rounds.play({ p: hard(), q }).victims)).toEqual(["a"]);
@@ -388,7 +388,7 @@ describe("victims on their way out", () => {
     expect(namesOf(rounds.play({ q: plugins.q }).victims)).toEqual(["b"]);
   });
 
-  it("say for the strongest of all wishes that wait why the pod stays", () => {
+  it("have the reason of the request that counts most", () => {
     const rounds = someRounds({ cooldownMs: 60_000 });
     rounds.play({ p: hard() });
     rounds.remove("a");
@@ -406,7 +406,7 @@ describe("victims on their way out", () => {
     expect(decision.refusalCounts).toEqual({ pending: 1 });
   });
 
-  it("that hang hold up nobody for longer than their grace period and a margin", () => {
+  it("that hang put pressures on hold no longer than their grace period and a margin", () => {
     const rounds = someRounds();
     rounds.play({ p: hard() });
     rounds.accept("a");
@@ -418,7 +418,7 @@ describe("victims on their way out", () => {
     expect(namesOf(rounds.play({ p: next }).victims)).toEqual(["b"]);
   });
 
-  it("with a grace period of days hold up nobody for longer than the longest release", () => {
+  it("with a grace period of days put pressures on hold no longer than the longest release", () => {
     const rounds = someRounds();
     rounds.change("a", { gracePeriodSeconds: 7 * 86_400 });
     rounds.play({ p: hard() });
@@ -449,10 +449,14 @@ describe("victims on their way out", () => {
     const plugin = { pods: [evictPod("a"), evictPod("b")] };
     expect(namesOf(rounds.play({ p: plugin }).victims)).toEqual(["a"]);
     rounds.pass(5);
-    rounds.outcomes = [{ uid: "a", result: "failed", message: "a disruption budget forbids it" }];
+    rounds.outcomes = [
+      { uid: "a", result: "failed", message: "429: PodDisruptionBudget default/a allows no disruption now" },
+    ];
     const decision = rounds.play({ p: plugin });
     expect(namesOf(decision.victims)).toEqual(["b"]);
-    expect(decision.refusals[0]?.message).toContain("a disruption budget forbids it");
+    expect(decision.refusals[0]?.message).toContain(
+      "429: PodDisruptionBudget default/a allows no disruption now",
+    );
     expect(decision.state.recent.map(({ uid }) => uid)).toEqual(["b"]);
     rounds.pass(60);
     rounds.remove("b");
@@ -475,8 +479,13 @@ describe("withdrawals", () => {
     ["not of a pod that its plugin forces for another reason now", hard(), hard({ scope: "cpu" }), false],
     ["of a hard threshold that is only soft now", hard(), soft(), true],
     ["not of a threshold that now prefers another pod", hard(), { ...hard(), top: ["b"] }, false],
-    ["not for a plugin that fails", hard(), { threshold: "away", pods: "away" }, false],
-    ["not for a plugin that is away", forced("a"), undefined, false],
+    [
+      "not for a plugin that fails",
+      hard(),
+      { threshold: "connection refused", pods: "connection refused" },
+      false,
+    ],
+    ["not for a disconnected plugin", forced("a"), undefined, false],
   ])("%s", (_, before, after, withdrawn) => {
     const rounds = someRounds();
     rounds.play({ p: before });
@@ -499,7 +508,7 @@ describe("withdrawals", () => {
     rounds.play({ p: forced("a") });
     rounds.change("a", { labels: { keep: "" } });
     expect(rounds.play({ p: forced("a") }).withdrawals).toMatchObject([
-      { name: "a", reason: "it is protected now: label keep" },
+      { name: "a", reason: "the pod is protected since the decision: label keep" },
     ]);
   });
 
@@ -512,7 +521,7 @@ describe("withdrawals", () => {
     ]);
   });
 
-  it("empty the queue of what nobody asks for any longer", () => {
+  it("remove queued pods that no plugin requests any longer", () => {
     const rounds = someRounds({ burst: 0 });
     expect(rounds.play({ p: forced("a", "b") }).state.queue).toHaveLength(2);
     rounds.pass(5);

@@ -4,7 +4,7 @@ export type QosLevel = "reclaimed_cores" | "shared_cores" | "dedicated_cores" | 
 /** Kubernetes' QoS classes. */
 export type QosClass = "BestEffort" | "Burstable" | "Guaranteed";
 
-/** The object that made a pod and would make another: its controller. */
+/** A pod's controller: the owner reference with `controller: true`. */
 export interface PodOwner {
   kind: string;
   name: string;
@@ -12,8 +12,8 @@ export interface PodOwner {
 }
 
 /**
- * What eviction has to know of a pod, plain data for records. Values of annotations are left out on purpose: they
- * may be large, and may be nobody's business.
+ * The fields of a pod that eviction reads and records: plain JSON. Values of annotations are left out, because they may
+ * be large or confidential.
  */
 export interface EvictionPod {
   uid: string;
@@ -27,24 +27,24 @@ export interface EvictionPod {
   owner: PodOwner | null;
   qosLevel: QosLevel;
   qosClass: QosClass;
-  /** `spec.priority`; 0 where absent, as Kubernetes has it. */
+  /** `spec.priority`; 0 where absent, the default of Kubernetes. */
   priority: number;
   priorityClassName: string;
   /** Milliseconds since the epoch. */
   deletionTimestamp: number | null;
-  /** Milliseconds since the epoch; when the kubelet took the pod. */
+  /** `status.startTime`, milliseconds since the epoch: when the kubelet acknowledged the pod. */
   startTime: number | null;
-  /** The pod's own, `spec.terminationGracePeriodSeconds`. */
+  /** `spec.terminationGracePeriodSeconds`. */
   gracePeriodSeconds: number;
   /** From a manifest on the node, not from the API server. */
   isStatic: boolean;
-  /** The API server's image of a static pod. */
+  /** Whether it is the mirror pod of a static pod. */
   isMirror: boolean;
-  /** Asks for notice of soft evictions instead of being evicted by one. */
+  /** Annotated to be notified of soft evictions instead of being evicted by one. */
   softEvictNotify: boolean;
 }
 
-/** How records, logs and events name a pod. */
+/** The reference to a pod in records, logs and Events. */
 export interface PodReference {
   uid: string;
   namespace: string;

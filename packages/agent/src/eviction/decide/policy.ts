@@ -1,31 +1,31 @@
-/** What the operator has decided about eviction: plain data, so that `replay` can try another one. Times are milliseconds. */
+/** The configured eviction policy: plain JSON, so that `replay` can apply another one. Times are milliseconds. */
 export interface EvictionPolicy {
-  /** Pods whose eviction one round may start; no bound when negative. */
+  /** Upper bound of evictions started per round; unlimited if negative. */
   burst: number;
-  /** Names of plugins whose requests are only recorded; "*" is all of them. */
+  /** Names of plugins whose requests are only recorded; "*" for all plugins. */
   dryRunPlugins: string[];
-  /** How long a condition stays after it was last met. */
+  /** How long a condition stays after it was last reported as met. */
   conditionTransitionMs: number;
-  /** The first part of taint keys: "nodekeeper.dev". */
+  /** The prefix of taint keys: "nodekeeper.dev". */
   taintPrefix: string;
-  /** Effects that conditions may have as taints: NoSchedule, PreferNoSchedule, NoExecute. Others are refused. */
+  /** Taint effects that conditions may have: NoSchedule, PreferNoSchedule, NoExecute. Others are refused. */
   taintEffects: string[];
-  /** After a scope's last victim is deleted: how long until the same scope may take the next. */
+  /** How long no further pod is selected for a scope after its last victim was deleted. */
   cooldownMs: number;
-  /** How long beyond its grace period an evicted pod may take to be deleted. */
+  /** How long beyond its grace period the deletion of an evicted pod may take. */
   releaseMarginMs: number;
-  /** How long a terminating pod holds back its pressure at most, whatever its grace period. */
+  /** How long a terminating pod blocks further evictions for the same threshold, whatever its grace period. */
   longestReleaseMs: number;
-  /** How long a pod is left alone after its eviction failed, as by a disruption budget. */
+  /** How long the eviction of a pod is not retried after it failed, as when a PodDisruptionBudget refused it. */
   failedEvictionPauseMs: number;
-  /** Grace timers and conditions of a plugin that is no longer registered are kept for so long. */
+  /** How long grace timers of a plugin that is no longer registered are kept. */
   forgetPluginMs: number;
   limits: EvictionLimits;
   skip: SkipRules;
   grace: GraceRules;
 }
 
-/** How many evictions may start within `windowMs`; null is no limit. */
+/** Limits of evictions that start within `windowMs`; null for no limit. */
 export interface EvictionLimits {
   windowMs: number;
   perNode: number | null;
@@ -33,29 +33,29 @@ export interface EvictionLimits {
   perOwner: number | null;
 }
 
-/** Which pods are never candidates besides critical, static, mirror and terminating ones. */
+/** Pods that are never candidates, besides critical, static, mirror and terminating ones. */
 export interface SkipRules {
-  /** Names of labels; any value. */
+  /** Label keys, with any value. */
   labelKeys: string[];
-  /** Names of annotations; any value. */
+  /** Annotation keys, with any value. */
   annotationKeys: string[];
-  /** Whether pods of DaemonSets may be evicted. Their controller would put them back at once. */
+  /** Whether pods of DaemonSets may be evicted. Their controller recreates them on the same node. */
   evictDaemonSetPods: boolean;
 }
 
-/** What a plugin may say about a victim's grace period. */
+/** Bounds of grace periods requested by plugins. */
 export interface GraceRules {
-  /** A shorter one is raised to this, seconds; never above `longestSeconds`. */
+  /** Lower bound, seconds; at most `longestSeconds`. */
   shortestSeconds: number;
-  /** A longer one is cut to this, seconds. */
+  /** Upper bound, seconds. */
   longestSeconds: number;
-  /** Whether a plugin's explicit 0 kills at once; else the pod's own grace period holds. */
+  /** Whether 0 is allowed: the pod is killed at once. Otherwise 0 falls back to the pod's own grace period. */
   allowZero: boolean;
 }
 
 /**
- * What holds where the operator says nothing. A threshold that never clears costs the node ten pods in ten minutes and
- * a workload two, and after each the pressure has half a minute to ease.
+ * The defaults. A threshold that never clears evicts at most ten pods of the node and two of a workload in ten minutes,
+ * with at least 30 s between two evictions for the same scope.
  */
 export const defaultEvictionPolicy: Readonly<EvictionPolicy> = {
   burst: 3,

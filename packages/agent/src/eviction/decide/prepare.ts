@@ -5,16 +5,16 @@ import type { HeldReason, MetThreshold, TopQuestion } from "./decision.ts";
 import { type Eligibility, eligibilityOf } from "./eligibility.ts";
 import { LimitCounter } from "./limits.ts";
 import { PressureGate } from "./pressure.ts";
-import { type EvictionsUnderWay, settleEvictions } from "./release.ts";
+import { type EvictionsUnderWay, reconcileEvictions } from "./release.ts";
 import type { RoundInput } from "./round.ts";
 import type { ThresholdTimer } from "./state.ts";
 import { advanceThresholds } from "./thresholds.ts";
 
-/** What a round knows once its plugins have answered, before it asks for top pods and decides: computed once. */
+/** Computed from a round's first answers, before GetTopEvictionPods is called and before it decides. */
 export interface PreparedRound {
   selection: Selection;
   timers: ThresholdTimer[];
-  /** Sorted by plugin, each with what holds it back. */
+  /** Sorted by plugin, each with the reason for a hold. */
   met: MetThreshold[];
   underWay: EvictionsUnderWay;
   eligibility: Eligibility;
@@ -31,7 +31,7 @@ export function prepareRound(
   selection: Selection = selectCandidates(input.pods, input.nodeName, input.policy.skip),
 ): PreparedRound {
   const { now, policy } = input;
-  const underWay = settleEvictions(input);
+  const underWay = reconcileEvictions(input);
   const eligibility = eligibilityOf(selection.candidates, underWay, policy, now);
   const { timers, met } = advanceThresholds(input);
   const gate = new PressureGate(underWay, policy.cooldownMs, now);
@@ -57,14 +57,14 @@ export function prepareRound(
   return { selection, timers, met: held, underWay, eligibility, questions };
 }
 
-// Null where all candidates are offered, whose encoding all plugins share.
+// Null where all candidates are offered: their encoding is shared by all plugins.
 function offeredUids(
   { eligible, last }: Eligibility,
   { candidates }: Selection,
-  wanted: readonly string[],
+  requested: readonly string[],
 ): string[] | null {
-  const chosen = new Set(wanted);
-  const uids = eligible.flatMap(({ uid }) => (wanted.length === 0 || chosen.has(uid) ? [uid] : []));
+  const chosen = new Set(requested);
+  const uids = eligible.flatMap(({ uid }) => (requested.length === 0 || chosen.has(uid) ? [uid] : []));
   const first = uids.filter((uid) => !last.has(uid));
   const offered = first.length > 0 ? first : uids;
   return offered.length === candidates.length && candidates.length > 0 ? null : offered;

@@ -2,7 +2,7 @@ import type { Ask } from "./decision.ts";
 import type { RefusalReason } from "./refusals.ts";
 import type { EvictionsUnderWay } from "./release.ts";
 
-/** What a pressure waits for before it may take another pod. */
+/** Why no further pod may be selected for a pressure now. */
 export interface PressureHold {
   reason: Extract<RefusalReason, "pendingRelease" | "cooldown">;
   /** When it ends at the latest, wall milliseconds; null where that is not known yet. */
@@ -10,8 +10,12 @@ export interface PressureHold {
 }
 
 /**
- * Knows which pressures have taken a victim that has yet to take effect. A plugin's threshold is one pressure while its
- * victim is terminating, for it may report the same shortage under changing scopes; a cooldown belongs to a scope.
+ * Decides whether a request has to wait for the effect of an earlier eviction, as the kubelet waits for its evicted pod
+ * before it evicts the next: kubelet `pkg/kubelet/eviction/eviction_manager.go`, waitForPodsCleanup.
+ *
+ * 1. While a victim is terminating, all scopes of the plugin's threshold are on hold, because a plugin may report the same
+ *    shortage under changing scopes.
+ * 2. The cooldown after a victim is per scope.
  */
 export class PressureGate {
   /** Deadlines of victims by pressure. */
@@ -35,7 +39,7 @@ export class PressureGate {
     }
   }
 
-  /** Why this request has to wait; null where it need not. Pods forced by name are no pressure: each is evicted for itself. */
+  /** Why this request is on hold; null where it is not. Requests that force a pod by name are never on hold. */
   holds({
     plugin,
     scope,
@@ -55,7 +59,7 @@ function pressureOf({ plugin, scope, source }: Pick<Ask, "plugin" | "scope" | "s
   return source === "threshold" ? `threshold of ${plugin}` : keyOf({ plugin, scope });
 }
 
-// The length keeps apart what the joint text alone would not.
+// The length makes the key unambiguous.
 function keyOf({ plugin, scope }: { plugin: string; scope: string }): string {
   return `${plugin.length}:${plugin}/${scope}`;
 }

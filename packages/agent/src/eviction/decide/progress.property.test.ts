@@ -52,7 +52,7 @@ it("while a hard threshold stays met and some pod can be evicted, one is evicted
             namesOnePod: [fixed],
             namesStranger: { pods: [named("stranger")] },
             namesAll: names,
-            fails: "away",
+            fails: "connection refused",
           };
           const { victims } = rounds.play({ p: { threshold, top: answers[habit] } });
           idle = victims.length > 0 || offered === undefined ? 0 : idle + 1;
@@ -115,7 +115,7 @@ it("however many pods budgets guard, a free one is evicted before any of them is
     { numRuns: 100 },
   ));
 
-// Asks for the lowest-ranked of the offered pods, for all of them softly, or for all pods by name.
+// Asks for the lowest-ranked of the offered pods, for soft evictions of all of them, or for all pods by name.
 function askOf(kind: "hard" | "soft" | "named", rounds: TestRounds): TestPlugin {
   if (kind === "named") return { pods: rounds.pods.map(({ name }) => evictPod(name, { force: true })) };
   const threshold = { metType: kind };

@@ -1,11 +1,11 @@
-/** What a queue holds: anything with a pod's UID. */
+/** An item of a queue, identified by its pod's UID. */
 export interface Queued {
   uid: string;
 }
 
 /**
- * Adds a batch at the end, in its order; what is queued already keeps its place. With `override`, only the batch
- * counts: what it does not name is withdrawn, and its order is the new one.
+ * Appends a batch in its order; items that are already queued keep their position. With `override` the batch replaces the
+ * queue. Pure.
  */
 export function addToQueue<T extends Queued>(
   queue: readonly T[],
@@ -19,12 +19,12 @@ export function addToQueue<T extends Queued>(
   return [...added.values()];
 }
 
-/** The queue without the pods named. */
+/** The queue without the given pods. Pure. */
 export function withdrawFromQueue<T extends Queued>(queue: readonly T[], uids: readonly string[]): T[] {
   return queue.filter((item) => !uids.includes(item.uid));
 }
 
-/** Takes up to `burst` from the front; all when that is negative. */
+/** Removes up to `burst` items from the front; all if `burst` is negative. Pure. */
 export function popQueue<T extends Queued>(queue: readonly T[], burst: number): { popped: T[]; left: T[] } {
   const count = burst < 0 ? queue.length : burst;
   return { popped: queue.slice(0, count), left: queue.slice(count) };

@@ -2,23 +2,23 @@ import type { EvictionPod, QosClass } from "./pods.ts";
 
 const classImportance: Readonly<Record<QosClass, number>> = { BestEffort: 0, Burstable: 1, Guaranteed: 2 };
 
-// Scopes that protect a pod more than any other word of a plugin does, as katalyst orders them.
+// katalyst's order of scopes; all other scopes rank below.
 const scopeImportance: ReadonlyMap<string, number> = new Map([
   ["cpu", 1],
   ["memory", 2],
   ["force", 3],
 ]);
 
-/** A pod and the scope of the wish that counts for it; null where nobody asked. */
+/** A pod and the scope of the request that counts for it; null where no plugin requested it. */
 export interface Rankable {
   pod: EvictionPod;
   scope: string | null;
 }
 
 /**
- * Negative when `a` is less important than `b` and goes before it. Looked at in turn: katalyst's QoS level (reclaimed
- * cores go first, all others are equal), Kubernetes' QoS class, priority, scope, name; namespace and UID at last, so
- * that no two pods are equal.
+ * Compares two pods by rank: negative if `a` is evicted before `b`. The keys in order: katalyst's QoS level
+ * (reclaimed_cores first, all others are equal), QoS class, priority, scope, name, namespace, UID. Two different pods are
+ * never equal.
  */
 export function compareImportance(a: Rankable, b: Rankable): number {
   return (
@@ -32,7 +32,7 @@ export function compareImportance(a: Rankable, b: Rankable): number {
   );
 }
 
-/** What makes `more` more important than `less`, in words: "priority 100 over 0". */
+/** Why `more` ranks higher than `less`: "priority 100 over 0". */
 export function differenceOf(less: Rankable, more: Rankable): string {
   const [a, b] = [less.pod, more.pod];
   if (levelImportance(a) !== levelImportance(b)) return `QoS level ${b.qosLevel} over ${a.qosLevel}`;
@@ -41,10 +41,10 @@ export function differenceOf(less: Rankable, more: Rankable): string {
   if (importanceOfScope(less.scope) !== importanceOfScope(more.scope)) {
     return `scope ${more.scope} over ${less.scope}`;
   }
-  return "its name, all else being equal";
+  return "by name, all else is equal";
 }
 
-/** By code units: the same on every machine. */
+/** Compares by code units, independent of the locale. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

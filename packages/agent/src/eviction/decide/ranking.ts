@@ -7,7 +7,10 @@ import { compareImportance } from "./rank.ts";
 import { refusalReasons } from "./refusals.ts";
 import { triedLastText } from "./tried-last.ts";
 
-/** Every candidate, the least important first, with what was decided about it. `requested` includes requests of plugins in dry run. */
+/**
+ * All candidates in rank order, each with the decision about it. Pure.
+ * @param requested includes requests of plugins in dry run
+ */
 export function rankCandidates(
   candidates: readonly EvictionPod[],
   requested: ReadonlyMap<string, AskedPod>,

@@ -176,7 +176,7 @@ describe("taints", () => {
     ["customNodeResource", "shared_cores/NoSchedule"],
     ["customNodeResource", "reclaimed_cores/NoSuchEffect"],
     ["customNodeResource", "reclaimed_cores/NoSchedule/more"],
-  ] as const)("tells of %s effect %s and leaves it out, and only it", (target, effect) => {
+  ] as const)("reports %s effect %s and leaves out only it", (target, effect) => {
     const good = target === "node" ? "NoExecute" : "reclaimed_cores/NoExecute";
     const condition = nodeCondition("c", { target, effects: [effect, good] });
     const rounds = new TestRounds([], { taintEffects: ["NoSchedule", "NoExecute"] });

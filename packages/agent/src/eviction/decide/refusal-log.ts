@@ -3,16 +3,16 @@ import type { PodReference } from "./pods.ts";
 import { compareText } from "./rank.ts";
 import { type RefusalReason, refusalReasons } from "./refusals.ts";
 
-// A plugin that asks for what it can't have, a thousand times a round, must not fill the records.
+// Bounds the records when a plugin requests many pods that can't be evicted.
 const MAX_REFUSALS_PER_PLUGIN = 200;
 
-/** Collects refusals: counts all, keeps a bounded number for each plugin. */
+/** Collects refusals: counts all, keeps the first 200 of each plugin. */
 export class RefusalLog {
   readonly #counts = new Map<RefusalReason, number>();
   readonly #kept: Refusal[] = [];
   readonly #numbers = new Map<string, number>();
 
-  /** `detail` stands for the reason's usual text. Call in a fixed order, for the first refusals are the ones kept. */
+  /** Adds a refusal. Call in a deterministic order, because the first ones are kept. @param detail replaces the reason's text */
   add(plugin: string, pod: PodReference, reason: RefusalReason, detail?: string): void {
     this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
     const number = (this.#numbers.get(plugin) ?? 0) + 1;
@@ -22,12 +22,12 @@ export class RefusalLog {
     this.#kept.push({ uid, namespace, name, plugin, reason, message: detail ?? refusalReasons[reason] });
   }
 
-  /** How many there were for each reason, sorted by reason. */
+  /** Numbers of refusals by reason, sorted by reason. */
   sortedCounts(): Partial<Record<RefusalReason, number>> {
     return Object.fromEntries([...this.#counts].sort(([a], [b]) => compareText(a, b)));
   }
 
-  /** What is kept, by plugin and pod. */
+  /** The kept refusals, sorted by plugin and pod. */
   sorted(): Refusal[] {
     return [...this.#kept].sort(
       (a, b) =>

@@ -5,34 +5,34 @@ import { compareText } from "./rank.ts";
 import type { EvictionOutcome, RoundInput } from "./round.ts";
 import type { EvictionState, PausedPod, PendingEviction, Pressure, RecentEviction } from "./state.ts";
 
-/** What earlier rounds decided and what came of it. */
+/** The evictions of earlier rounds, reconciled with their outcomes. */
 export interface EvictionsUnderWay extends Pick<EvictionState, "pending" | "recent" | "paused"> {
-  /** Pods whose eviction failed lately and whose pause is over. */
+  /** Pods whose eviction failed recently and whose pause is over. */
   failedBefore: PausedPod[];
-  /** Evictions of an agent before this one that turned out to be under way: to be followed, never sent again. */
+  /** Evictions that were sent before a restart of the agent: to be followed, never sent again. */
   resumed: PendingEviction[];
-  /** Evictions of an agent before this one that were never sent: this round decides them again. */
+  /** Evictions that were decided before a restart of the agent and never sent: decided again. */
   dropped: PendingEviction[];
 }
 
-// A pod whose eviction failed is tried after others for so long after its pause, in pauses; milliseconds at least.
+// How long after its pause a pod whose eviction failed is tried after all others: in pauses, and at least milliseconds.
 const REMEMBERED_PAUSES = 10;
 const SHORTEST_MEMORY_MS = 10 * 60_000;
-// Far above what any sane limit counts; a bound for a burst without bound.
+// Bounds the state where the burst is unlimited.
 const MAX_RECENT = 10_000;
 
 /**
- * Brings what earlier rounds decided up to date with outcomes and with the pods that are still there.
+ * Reconciles the evictions of earlier rounds with their outcomes and the existing pods. Pure.
  *
- * 1. An eviction is pending until it has ended, its pod is deleted, or the deadline that runs from its acceptance passes.
- * 2. One that was sent, or may have been, counts for limits and cooldown until its window has passed, whatever came of it.
- *    One that was not sent did not happen.
- * 3. A pod whose eviction failed is not tried again for a while, and after that for ten times as long only when no
- *    other can be, so that the next one gets its turn however many fail.
- * 4. What an agent before this one decided is followed where its pod is terminating; else it was not sent, and its reason
- *    is looked at again.
+ * 1. An eviction is pending until it has ended, its pod is deleted, or the deadline after its acceptance passes.
+ * 2. An eviction that was sent, or may have been, counts for limits and cooldown until its window has passed, whatever
+ *    its outcome. An eviction that was not sent does not count.
+ * 3. A pod whose eviction failed is not retried during its pause, and for ten times as long after it only if no other pod
+ *    can be evicted, so that other pods are tried however many evictions fail.
+ * 4. An eviction that was interrupted by a restart of the agent is followed if its pod is terminating; otherwise it was
+ *    not sent and is decided again.
  */
-export function settleEvictions(
+export function reconcileEvictions(
   input: Pick<RoundInput, "now" | "pods" | "outcomes" | "policy" | "state">,
 ): EvictionsUnderWay {
   const { now, policy, state } = input;
@@ -53,7 +53,7 @@ export function settleEvictions(
   const wasNotSent = ({ uid, releasedAt }: RecentEviction) => {
     if (releasedAt !== null || !present.has(uid)) return false;
     const outcome = outcomes.get(uid);
-    return droppedUids.has(uid) || (isFruitless(outcome) && !outcome.sent && !accepted.has(uid));
+    return droppedUids.has(uid) || (hasFailed(outcome) && !outcome.sent && !accepted.has(uid));
   };
   const failed = failedPods(state.paused, [...outcomes.values()], present, policy, now);
   return {
@@ -93,7 +93,7 @@ function reviewInterrupted(
   return { resumed, dropped };
 }
 
-/** How long an accepted eviction may take until its pod is deleted, milliseconds. */
+/** The time from the acceptance of an eviction to its deadline, milliseconds. */
 export function releaseTimeMs(
   graceSeconds: number,
   { releaseMarginMs, longestReleaseMs }: Pick<EvictionPolicy, "releaseMarginMs" | "longestReleaseMs">,
@@ -101,8 +101,8 @@ export function releaseTimeMs(
   return Math.min(graceSeconds * 1000 + releaseMarginMs, longestReleaseMs);
 }
 
-/** The state of evictions with a round's victims added. */
-export function beginEvictions(
+/** The state of evictions with a round's victims added. Pure. */
+export function startEvictions(
   underWay: EvictionsUnderWay,
   victims: readonly Victim[],
   podOf: (uid: string) => EvictionPod,
@@ -138,14 +138,14 @@ function pendingEviction(victim: Victim, now: number): PendingEviction {
   return { ...eviction, source, ...otherPressures(victim), since: now, acceptedAt: null, deadline: null };
 }
 
-// One pod may relieve several pressures: each waits for it before it takes another.
+// A pod that several pressures requested puts all of them on hold until it is deleted.
 function otherPressures({ asks }: Victim): { others?: Pressure[] } {
   const pressures = asks.map(({ plugin, scope, source }) => ({ plugin, scope, source }));
   const [counted, ...others] = new Map(pressures.map((one) => [JSON.stringify(one), one])).values();
   return counted && others.length > 0 ? { others } : {};
 }
 
-function isFruitless(outcome: EvictionOutcome | undefined): outcome is EvictionOutcome {
+function hasFailed(outcome: EvictionOutcome | undefined): outcome is EvictionOutcome {
   return outcome?.result === "failed" || outcome?.result === "withdrawn";
 }
 
@@ -176,7 +176,7 @@ function compareUids(a: { uid: string }, b: { uid: string }): number {
   return compareText(a.uid, b.uid);
 }
 
-// Of several outcomes of one pod the last in this order counts; `gone` beats all.
+// Of several outcomes of one pod the last in this order counts: "gone" above all.
 function compareOutcomes(a: EvictionOutcome, b: EvictionOutcome): number {
   const weight = { withdrawn: 0, failed: 1, overdue: 2, gone: 3 };
   return (

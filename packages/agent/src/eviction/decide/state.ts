@@ -3,11 +3,11 @@ import type { ConditionAnswer, MetType } from "./answers.ts";
 import type { PodReference } from "./pods.ts";
 import { compareText } from "./rank.ts";
 
-/** Soft: one of those that may go, and one a round is taken. Forced: has to go. */
+/** `soft`: may be evicted, at most one pod per round. `forced`: is evicted. katalyst's `EvictPod.force_evict`. */
 export type EvictionKind = (typeof evictionKinds)[number];
 export const evictionKinds = ["soft", "forced"] as const;
 
-/** How long a threshold has been met without a break. Times are milliseconds since the epoch. */
+/** Since when a threshold has been met without interruption. Times are milliseconds since the epoch. */
 export interface ThresholdTimer {
   plugin: string;
   scope: string;
@@ -19,54 +19,54 @@ export interface ThresholdTimer {
   lastSeen: number;
 }
 
-/** A condition one plugin wanted. */
+/** A condition reported by one plugin. */
 export interface PluginCondition {
   plugin: string;
   target: ConditionAnswer["target"];
   name: string;
   effects: string[];
   since: number;
-  /** When the plugin last said that it is met. */
+  /** When the plugin last reported it as met. */
   lastSeen: number;
-  /** The values with which its threshold was last met: "disk 95 > threshold 90". Absent where it came without any. */
+  /** The values of the threshold when it was last met: "disk 95 > threshold 90". Absent where the plugin sent none. */
   cause?: string;
 }
 
-/** A pod that was to go but did not fit the burst. */
+/** A pod that was selected beyond the burst of its round. */
 export interface QueuedEviction extends PodReference {
   since: number;
 }
 
-/** A victim of an earlier round that may still be there. */
+/** A victim of an earlier round that may not be deleted yet. */
 export interface PendingEviction extends PodReference {
   plugin: string;
   scope: string;
   kind: EvictionKind;
-  /** Whether the plugin's threshold asked for it (GetTopEvictionPods), or the plugin by name (GetEvictPods). */
+  /** Whether the plugin requested it by its threshold (GetTopEvictionPods) or by name (GetEvictPods). */
   source: AskSource;
   reason: string;
-  /** Pressures that requested the same pod besides; absent: none. They wait for it too. */
+  /** Other pressures that requested the same pod and are on hold until it is deleted; absent for none. */
   others?: Pressure[];
-  /** As in the victim: seconds; null is the pod's own. */
+  /** Seconds, as in the victim; null for the pod's own. */
   gracePeriodSeconds: number | null;
   /** When it was decided. */
   since: number;
   /** When the API server, or the container runtime, accepted it; null before that. */
   acceptedAt: number | null;
-  /** Until when the pod has to be deleted, counted from the acceptance; null before that. */
+  /** When the pod must be deleted, set at the acceptance; null before that. */
   deadline: number | null;
 }
 
 export type AskSource = "threshold" | "evictPods";
 
-/** What requests pods: a plugin's threshold with its scope, or the plugin by name. */
+/** The origin of requests: a plugin's threshold with its scope, or the plugin by name. */
 export interface Pressure {
   plugin: string;
   scope: string;
   source: AskSource;
 }
 
-/** An eviction that was decided and not found to be unsent, for limits and cooldown. */
+/** An eviction that counts for limits and cooldown: it was sent, or may have been. */
 export interface RecentEviction {
   uid: string;
   namespace: string;
@@ -80,26 +80,26 @@ export interface RecentEviction {
   releasedAt: number | null;
 }
 
-/** A disruption budget that allows no disruption, as the API server described it in its refusal. */
+/** A PodDisruptionBudget that allows no disruption, from the API server's refusal. */
 export interface BudgetStatus {
   /** "default/web"; null where the server did not name it. */
   name: string | null;
-  /** Pods that are healthy, and that have to be; null where the server did not say. */
+  /** The budget's `currentHealthy` and `desiredHealthy`; null where the message does not have them. */
   currentHealthy: number | null;
   desiredHealthy: number | null;
 }
 
-/** A pod whose eviction failed: not tried again before `until`, and for a while after that only when no other can be. */
+/** A pod whose eviction failed: not retried before `until`, and for a while after that only if no other pod can be evicted. */
 export interface PausedPod {
   uid: string;
   until: number;
   /** Why its eviction failed. */
   reason: string;
-  /** The disruption budget that forbade it; null where none did. */
+  /** The PodDisruptionBudget that refused it; null where none did. */
   budget: BudgetStatus | null;
 }
 
-/** A plugin with a hard threshold that named no pod that can be evicted, in so many rounds in a row. */
+/** The number of rounds in a row in which a plugin with a hard threshold named no pod that can be evicted. */
 export interface UnusableAnswers {
   plugin: string;
   rounds: number;
@@ -108,18 +108,18 @@ export interface UnusableAnswers {
 /** The version of the stored state that this code writes. */
 export const STATE_VERSION = 1;
 
-/** Everything one round leaves for the next: plain JSON, each list in a fixed order. */
+/** The state between rounds: plain JSON, each list in a fixed order. Stored in the state database. */
 export interface EvictionState {
   version: number;
-  /** When it was made, milliseconds since the epoch; null before the first round. All its times are relative to this one. */
+  /** When the state was computed, milliseconds since the epoch; null before the first round. Its other times refer to it. */
   at: number | null;
-  /** The machine's own time then; null where it was not known. */
+  /** Boot ID and uptime of the machine at that time; null where they were not known. */
   boot: BootTime | null;
   thresholds: ThresholdTimer[];
   conditions: PluginCondition[];
   queue: QueuedEviction[];
   pending: PendingEviction[];
-  /** Evictions that an agent before this one decided, and of which it is not known that they were sent. */
+  /** Evictions decided before a restart of the agent that are not known to have been sent. */
   interrupted: PendingEviction[];
   recent: RecentEviction[];
   paused: PausedPod[];
@@ -144,8 +144,8 @@ export function emptyEvictionState(): EvictionState {
 }
 
 /**
- * The state as of `now`, `elapsedMs` after it was made: all its times are moved by what the wall clock was stepped by in
- * between, so that a step neither confirms a threshold nor ends a pause.
+ * The state at `now`, `elapsedMs` after it was computed. All its times are moved by the step that the wall clock made in
+ * between, so that a step neither confirms a threshold nor ends a pause. Pure.
  */
 export function stateAt(state: EvictionState, now: number, elapsedMs: number): EvictionState {
   if (state.at === null) return state;
@@ -154,10 +154,12 @@ export function stateAt(state: EvictionState, now: number, elapsedMs: number): E
 }
 
 /**
- * A stored state made ready for a restarted agent. Grace timers and transition periods do not run while no plugin is
- * asked, so the time in between counts neither for a threshold nor against a condition. Pauses, limits, cooldowns and
- * deadlines run on for `elapsedMs`. What is not known to have been sent is set apart: the first round decides it again.
- * @param elapsedMs the time since the state was made, as far as it can be trusted
+ * Prepares a stored state for a restarted agent. Pure.
+ *
+ * 1. Grace timers and transition periods do not run while the agent is not running.
+ * 2. Pauses, limits, cooldowns and deadlines run on for `elapsedMs`.
+ * 3. Evictions that are not known to have been sent are moved to `interrupted`: the first round decides them again.
+ * @param elapsedMs the verified time since the state was computed: see `elapsedSince`
  */
 export function resumeState(stored: EvictionState, now: number, elapsedMs: number): EvictionState {
   const state = stateAt(stored, now, elapsedMs);
@@ -180,8 +182,8 @@ export function resumeState(stored: EvictionState, now: number, elapsedMs: numbe
 }
 
 /**
- * How much time has passed since a stored state was made: as far as wall clock and boot time agree, for either alone may
- * be wrong. Nothing where one of them is missing or the machine was booted in between.
+ * The time since a stored state was computed, milliseconds: the smaller of the differences of wall clock and uptime. 0
+ * where one of them is missing or the machine was rebooted in between.
  */
 export function elapsedSince(
   { at, boot: then }: Pick<EvictionState, "at" | "boot">,
@@ -196,11 +198,11 @@ export function elapsedSince(
 export interface Acceptance {
   uid: string;
   at: number;
-  /** Until when the pod has to be deleted. */
+  /** When the pod must be deleted. */
   deadline: number;
 }
 
-/** The state with acceptances noted at the pending evictions they are of; their times are on the state's clock. */
+/** The state with acceptances set on its pending evictions. Times refer to the state's clock. Pure. */
 export function withAcceptances(state: EvictionState, acceptances: readonly Acceptance[]): EvictionState {
   if (acceptances.length === 0) return state;
   const byUid = new Map(acceptances.map((acceptance) => [acceptance.uid, acceptance]));

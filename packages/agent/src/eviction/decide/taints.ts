@@ -2,24 +2,24 @@ import { quote } from "@nodekeeper/core/lib";
 import type { ConditionProgress, MergedCondition } from "./conditions.ts";
 import type { EvictionPolicy } from "./policy.ts";
 
-/** A taint the Node shall have. */
+/** A desired taint of the Node. */
 export interface NodeTaint {
   /** "nodekeeper.dev/MemoryPressure" */
   key: string;
   effect: string;
   /** For `timeAdded`: milliseconds since the epoch. */
   since: number;
-  /** Which plugins report what, for people. */
+  /** Which plugins report which values, for operators. */
   why: string;
 }
 
-/** A taint the CustomNodeResource shall have, for pods of one QoS level. */
+/** A desired taint of the CustomNodeResource, for pods of one QoS level. */
 export interface CustomNodeResourceTaint extends NodeTaint {
   qosLevel: string;
 }
 
-/** All taints that conditions lead to; none other with our prefix shall stay. */
-export interface WantedTaints {
+/** All desired taints; others with the agent's prefix are removed. */
+export interface DesiredTaints {
   node: NodeTaint[];
   customNodeResource: CustomNodeResourceTaint[];
 }
@@ -33,32 +33,32 @@ export interface ConditionProblem {
   /** The plugins that reported it, sorted. */
   plugins: string[];
   reason: ConditionProblemReason;
-  /** For people: names the condition, and what is wrong. */
+  /** For operators: names the condition and the problem. */
   message: string;
 }
 
-/** What decides about taints besides conditions. */
+/** The part of the policy that applies to taints. */
 export type TaintRules = Pick<EvictionPolicy, "taintPrefix" | "taintEffects">;
 
 const knownEffects: readonly string[] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-// The only level whose pods katalyst's scheduler keeps away by such a taint.
+// The only QoS level for which katalyst's scheduler evaluates taints of the CustomNodeResource.
 const tainableLevels: readonly string[] = ["reclaimed_cores"];
 // The name part of a qualified name: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
 const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 
 /**
- * The taints of merged conditions, in their order. What is malformed, or has an effect that the operator does not
- * allow, is left out and is a problem of the plugins that reported it; the rest of a condition is kept.
+ * The taints of merged conditions, in their order. A malformed name or effect, and an effect that is not in
+ * `taintEffects`, is left out and returned as a problem; other effects of the condition are kept. Pure.
  */
 export function taintsOf(
   { conditions, merged }: ConditionProgress,
   { taintPrefix, taintEffects }: TaintRules,
-): { taints: WantedTaints; problems: ConditionProblem[] } {
-  const taints: WantedTaints = { node: [], customNodeResource: [] };
+): { taints: DesiredTaints; problems: ConditionProblem[] } {
+  const taints: DesiredTaints = { node: [], customNodeResource: [] };
   const problems: ConditionProblem[] = [];
   for (const { target, name, effects, plugins, since, why } of merged) {
     if (!namePart.test(name)) {
-      const message = `condition ${quote(name)}: the name can't be the last part of a taint's key`;
+      const message = `condition ${quote(name)}: the name is not valid as the name part of a taint key`;
       problems.push({ condition: name, plugins, reason: "invalidName", message });
       continue;
     }
@@ -82,11 +82,11 @@ export function taintsOf(
 }
 
 const expectedEffect = {
-  node: `is not an effect of a taint (${knownEffects.join(", ")})`,
+  node: `is not a taint effect (${knownEffects.join(", ")})`,
   customNodeResource: "is not of the form reclaimed_cores/<effect>",
 };
 
-// A Node's effect stands alone, a CustomNodeResource's behind a QoS level. No effect: it is malformed.
+// "NoSchedule" for a Node, "reclaimed_cores/NoSchedule" for a CustomNodeResource; empty where malformed.
 function effectOf(target: MergedCondition["target"], text: string): { effect?: string; qosLevel?: string } {
   if (target === "node") return knownEffects.includes(text) ? { effect: text } : {};
   const [qosLevel = "", effect = "", ...more] = text.split("/");

@@ -1,11 +1,11 @@
 import { roundedBytes } from "@nodekeeper/core/lib";
 import type { ThresholdAnswer } from "./answers.ts";
 
-/** What of a threshold people read. */
+/** The values of a threshold shown to operators. */
 export type ThresholdValues = Pick<ThresholdAnswer, "observedValue" | "thresholdValue" | "operator"> &
   Partial<Pick<ThresholdAnswer, "unit">>;
 
-/** "memory 0.93 > threshold 0.8", "memory 512Mi < threshold 1Gi" where the plugin gives the unit. */
+/** "memory 0.93 > threshold 0.8"; "memory 512Mi < threshold 1Gi" where the plugin sends the unit "bytes". */
 export function thresholdText(scope: string, values: ThresholdValues): string {
   const { observedValue, thresholdValue, operator, unit = "" } = values;
   const side = operator === "lessThan" ? "<" : ">";

@@ -10,21 +10,22 @@ export interface ThresholdProgress {
   met: MetThreshold[];
 }
 
-// A scope that a plugin reports again within this time, or within its grace period where that is longer, keeps
-// its timer, milliseconds.
+// A scope that is reported again within this time, or within its grace period if that is longer, keeps its timer;
+// milliseconds.
 const RECURS_WITHIN_MS = 5 * 60_000;
-// Scopes of one plugin that have timers at a time.
+// Upper bound of timers per plugin and met type.
 const MAX_SCOPES = 8;
 
 /**
- * Moves the grace timers on. A timer belongs to a plugin, a scope and a met type:
- * 1. A scope that is reported for the first time, and a step from soft to hard, starts a timer of its own: the new
- *    pressure has not been met before.
- * 2. Timers of other scopes run on while the plugin reports any pressure of that type. A plugin can report one scope
- *    at a time, so one that alternates between two has been under pressure by both.
- * 3. A plugin that reports ever new scopes is under one pressure: beyond `MAX_SCOPES` a new scope takes over the timer
- *    of the scope that was reported longest ago.
- * 4. A plugin that failed keeps its timers, and so does one that is not registered for less than `forgetPluginMs`.
+ * Computes the grace timers after a round, as kubelet's thresholdsFirstObservedAt
+ * (`pkg/kubelet/eviction/helpers.go`). Pure. A timer belongs to a plugin, a scope and a met type.
+ *
+ * 1. A scope that is reported for the first time, and a change from soft to hard, starts a new timer.
+ * 2. Timers of other scopes run on while the plugin reports any threshold of that type: an answer has only one scope, so
+ *    that a plugin that alternates between two scopes has met both.
+ * 3. Beyond `MAX_SCOPES` timers a new scope takes over the timer of the scope that was reported longest ago, so that a
+ *    plugin that reports a new scope each round is still confirmed.
+ * 4. Timers are kept when the plugin's call fails, and for `forgetPluginMs` after it disconnected.
  */
 export function advanceThresholds(
   input: Pick<RoundInput, "now" | "plugins" | "policy" | "state">,
@@ -47,8 +48,8 @@ export function advanceThresholds(
     met.push(metThreshold(plugin, answer, running, now));
   }
   for (const timer of input.state.thresholds) {
-    const isAway = !registered.has(timer.plugin);
-    if (isAway && now - timer.lastSeen < policy.forgetPluginMs) timers.push(timer);
+    const isDisconnected = !registered.has(timer.plugin);
+    if (isDisconnected && now - timer.lastSeen < policy.forgetPluginMs) timers.push(timer);
   }
   timers.sort(
     (a, b) =>
@@ -58,7 +59,7 @@ export function advanceThresholds(
   return { timers, met };
 }
 
-// A plugin over the hard threshold is over the soft one too, so that one's timers run on.
+// A met hard threshold implies the soft one, so that soft timers run on.
 function runningTimers(
   plugin: string,
   answer: ThresholdAnswer,
@@ -75,7 +76,7 @@ function runningTimers(
   });
 }
 
-// The timer that a new scope takes over; undefined while there is room for one more.
+// The timer that a new scope takes over; undefined below `MAX_SCOPES`.
 function longestAgo(timers: readonly ThresholdTimer[]): ThresholdTimer | undefined {
   if (timers.length < MAX_SCOPES) return undefined;
   return [...timers].sort((a, b) => a.reportedAt - b.reportedAt || compareText(a.scope, b.scope))[0];

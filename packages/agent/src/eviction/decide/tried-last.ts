@@ -2,14 +2,14 @@ import type { EvictionPod } from "./pods.ts";
 import type { EvictionsUnderWay } from "./release.ts";
 import type { BudgetStatus } from "./state.ts";
 
-/** What holds for pods that are tried after all others: the budget that forbade an eviction, null where none did. */
+/** Pods that are tried after all others, by UID, with the budget that refused an eviction; null where none did. */
 export type TriedLast = ReadonlyMap<string, BudgetStatus | null>;
 
-/** Why such a pod is not tried now. */
+/** Why such a pod is not selected now. */
 export const triedLastText =
-  "its eviction, or that of a pod with the same disruption budget, failed a short while ago, and others are tried first";
+  "a recent eviction of this pod, or of one with the same PodDisruptionBudget, failed: other pods are tried first";
 
-// Labels that differ between the pods of one workload. A disruption budget selects by the others.
+// Labels that differ between the pods of one workload: the selector of a PodDisruptionBudget uses others.
 const podLabels: ReadonlySet<string> = new Set([
   "apps.kubernetes.io/pod-index",
   "batch.kubernetes.io/job-completion-index",
@@ -19,9 +19,9 @@ const podLabels: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Candidates that are tried only when no other can be, by UID: those whose own eviction failed lately, and those that
- * the same disruption budget guards, which are pods of the same namespace and labels. Without this, many guarded pods
- * would be tried in turn for ever, each when its pause is over, and a free one never.
+ * Candidates that are tried only if no other can be evicted: those whose eviction failed recently, and those that the
+ * same PodDisruptionBudget selects, which are the pods with equal namespace and labels. Without this rule many protected
+ * pods would be tried in turn, each after its pause, and an unprotected pod never. Pure.
  */
 export function triedLast(
   candidates: readonly EvictionPod[],
@@ -42,7 +42,7 @@ export function triedLast(
   return last;
 }
 
-// What a budget's selector sees of a pod.
+// Equal for pods that the same PodDisruptionBudget selects.
 function workloadKey({ namespace, labels }: EvictionPod): string {
   const selectable = Object.entries(labels).filter(([name]) => !podLabels.has(name));
   return JSON.stringify([namespace, ...selectable.sort(([a], [b]) => (a < b ? -1 : 1))]);

@@ -4,7 +4,7 @@ import type { EvictionPod } from "../decide/pods.ts";
 import { podMessageOf } from "./pod-message.ts";
 import { readPod } from "./read-pod.ts";
 
-/** What in-tree plugins read of a pod besides its eviction facts; shaped as core v1's Pod. */
+/** The fields of a pod that only in-tree plugins read; shaped as core v1's Pod. */
 export interface PodDetails {
   metadata?: { annotations: Readonly<Record<string, string>> } | undefined;
   spec?:
@@ -19,19 +19,19 @@ export interface PodDetails {
 
 type ContainerDetails = Pick<Container, "name" | "resources" | "restartPolicy">;
 
-/** A pod as deciding and in-tree plugins have it. */
+/** A pod as used by decisions and in-tree plugins. */
 export interface ObservedPod {
   readonly pod: EvictionPod;
   readonly details: PodDetails;
 }
 
-/** A pod that can be sent to plugins behind sockets too. */
+/** A pod that can also be sent to plugins behind sockets. */
 export interface EncodablePod extends ObservedPod {
-  /** An encoded core v1 Pod with what the stripped message declares. Encoded by the first call, for all later ones. */
+  /** The encoded core v1 Pod with the fields of the stripped message (proto/k8s/core/v1). Encoded once. */
   encoded(): Uint8Array;
 }
 
-/** A pod of the API server's JSON. Throws `invalid` for a pod without UID or name. */
+/** Reads a pod from the API server's JSON. Throws `invalid` for a pod without UID or name. */
 export function observeJson(object: KubeObject): EncodablePod {
   let message: Pod | undefined = podMessageOf(object);
   let bytes: Uint8Array | undefined;
@@ -40,7 +40,7 @@ export function observeJson(object: KubeObject): EncodablePod {
     details: detailsOf(message),
     encoded: () => {
       bytes ??= Pod.encode(message!).finish();
-      // The bytes are a fourth of the message's size.
+      // The bytes take a fourth of the message's memory.
       message = undefined;
       return bytes;
     },

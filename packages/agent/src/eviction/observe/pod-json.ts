@@ -1,6 +1,6 @@
 import type { ObjectMeta } from "@nodekeeper/core/kube";
 
-/** A Pod in the API server's JSON: the parts that are named or shaped otherwise than in the lean message. */
+/** A Pod in the API server's JSON: the parts whose names or structure differ from the stripped message. */
 export interface JsonPod {
   metadata: ObjectMeta;
   spec?: {

@@ -15,8 +15,8 @@ import type {
 } from "./pod-json.ts";
 
 /**
- * A pod of the API server's JSON as the message plugins get. Kept is what the message declares; most names are the
- * same in both, and what differs is done here: times, quantities, and volumes, which JSON keeps one level higher.
+ * Converts a pod of the API server's JSON to the message that is sent to plugins. Only declared fields are kept. Times,
+ * quantities and volumes (inlined in JSON) have another structure; all other fields have the same names.
  */
 export function podMessageOf(object: KubeObject): Pod {
   const { metadata, spec, status } = object as JsonPod;
@@ -93,7 +93,7 @@ function quantitiesOf(list: Record<string, string> = {}): Record<string, Quantit
   return Object.fromEntries(Object.entries(list).map(([name, string]) => [name, { string: String(string) }]));
 }
 
-// A pod's times are whole seconds; what can't be read is left out.
+// A pod's times are whole seconds; malformed ones are left out.
 function timeOf(text: string | null | undefined) {
   const milliseconds = text ? Date.parse(text) : Number.NaN;
   return Number.isNaN(milliseconds) ? undefined : { seconds: BigInt(Math.floor(milliseconds / 1000)) };

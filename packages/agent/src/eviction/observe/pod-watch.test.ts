@@ -71,27 +71,27 @@ describe("the pods of a node", () => {
     expect(names()).toEqual(["b"]);
   });
 
-  it("tell who is gone: deleted, replaced by another of the name, or missing after the watch broke", async () => {
+  it("report deletions: deleted, replaced by another of the name, or missing after the watch broke", async () => {
     for (const name of ["a", "b", "c"]) server.store.put(jsonPod(name));
     await start();
     const uidOf = (name: string) => watch.list().find(({ pod }) => pod.name === name)?.pod.uid;
     const expected = ["a", "b", "c"].map(uidOf);
-    const gone: string[] = [];
-    const stopListening = watch.onGone((uid) => gone.push(uid));
+    const deleted: string[] = [];
+    const stopListening = watch.onDeleted((uid) => deleted.push(uid));
     server.store.delete("pods", "a", "default");
-    await until("the first deletion is seen", () => gone.length === 1);
+    await until("the first deletion is seen", () => deleted.length === 1);
     server.store.delete("pods", "b", "default");
     server.store.put(jsonPod("b", { metadata: { uid: undefined, resourceVersion: undefined } }));
-    await until("the second deletion is seen", () => gone.length === 2);
+    await until("the second deletion is seen", () => deleted.length === 2);
     server.cutWatches();
     server.store.delete("pods", "c", "default");
     server.store.compact();
-    await until("the third deletion is seen", () => gone.length === 3);
-    expect(gone).toEqual(expected);
+    await until("the third deletion is seen", () => deleted.length === 3);
+    expect(deleted).toEqual(expected);
     stopListening();
     server.store.delete("pods", "b", "default");
     await until("no pod is left", () => watch.list().length === 0);
-    expect(gone).toHaveLength(3);
+    expect(deleted).toHaveLength(3);
   });
 
   it("leave out what is no pod, name it once, and keep what was known of it", async () => {

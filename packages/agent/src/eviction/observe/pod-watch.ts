@@ -18,13 +18,13 @@ export interface PodWatchOptions {
   log: Logger;
   metrics: EvictionRoundMetrics;
   kubeMetrics: KubeMetrics;
-  /** Is notified of every pod that comes, changes or is deleted. */
+  /** Notified of every pod that is added, updated or deleted. */
   observer?: PodObserver;
-  /** The health check fails when there was no watch for longer, milliseconds. Default 60,000. */
+  /** The readiness check fails when there was no watch for longer, milliseconds. Default 60,000. */
   lostContactMs?: number;
 }
 
-/** A pod with the version it was read from, so that one that did not change is not read again. */
+/** A pod with its resourceVersion, so that an unchanged one is not decoded again. */
 interface KnownPod extends EncodablePod {
   resourceVersion: string | undefined;
 }
@@ -38,14 +38,14 @@ const PODS: ApiResource = {
   verbs: ["list", "watch"],
   subresources: [],
 };
-// Pods are large, and memory once used for a page is not all given back.
+// Pods are large, and the process does not return all memory once used for a page.
 const PAGE_SIZE = 100;
 const MOST_NAMED = 1_000;
 
 /**
- * The pods of one node by a watch on the API server. Of each it keeps what eviction reads and the stripped message,
- * encoded once a plugin behind a socket needs it; never the object. An object that is no pod is counted, named once in
- * the log, and left out; what was known of it before stays, for a pod that can't be read is not deleted.
+ * The pods of one node, by a watch on the API server. Of each pod it keeps the fields that eviction reads and the stripped
+ * message, which is encoded when a plugin behind a socket needs it; never the whole object. A malformed object is counted,
+ * logged once and skipped; an earlier version of it is kept, because the pod is not deleted.
  */
 export class PodWatch implements NodePods, Runnable {
   readonly name = "eviction-pods";
@@ -92,17 +92,17 @@ export class PodWatch implements NodePods, Runnable {
     return this.#pods.get(uid);
   }
 
-  onGone(listener: (uid: string) => void): () => void {
+  onDeleted(listener: (uid: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Fails until the first list, and while the watch is forbidden or away for long. */
+  /** Fails until the first list, and while the watch is forbidden or has been lost for `lostContactMs`. */
   healthCheck(): HealthCheck {
     return { ...this.#watcher.healthCheck(), name: "EvictionPodsKnown" };
   }
 
-  // The list is emptied on the way, so that the objects, ten times what is kept of them, can go as they are read.
+  // Empties the list while reading it, so that the objects, ten times the size of what is kept, can be freed.
   #replace(objects: KubeObject[]): void {
     const listed = new Set<string>();
     for (let object = objects.pop(); object !== undefined; object = objects.pop()) {
@@ -133,7 +133,7 @@ export class PodWatch implements NodePods, Runnable {
     this.#options.observer?.seen(object, observed.pod);
   }
 
-  /** @param last the object as it was; undefined where its deletion was not watched */
+  /** @param last the last object; undefined where the deletion was not watched */
   #delete(uid: string | undefined, last?: KubeObject): void {
     const known = uid === undefined ? undefined : this.#pods.get(uid);
     if (uid === undefined || known === undefined) return;
@@ -153,7 +153,7 @@ export class PodWatch implements NodePods, Runnable {
     if (this.#malformed.has(key)) return;
     if (this.#malformed.size >= MOST_NAMED) this.#malformed.clear();
     this.#malformed.add(key);
-    log.error({ err: error, pod: { namespace, name } }, "pod can't be read, eviction leaves it alone");
+    log.error({ err: error, pod: { namespace, name } }, "malformed pod, it is not a candidate for eviction");
   }
 }
 

@@ -95,7 +95,7 @@ it.each([
   ["katalyst.kubewharf.io/qos_level", "reclaimed_cores", { qosLevel: "reclaimed_cores" }],
   ["katalyst.kubewharf.io/qos_level", "constructor", { qosLevel: "unknown" }],
   ["katalyst.kubewharf.io/pod_soft_evict_notify", "false", { softEvictNotify: false }],
-])("the annotation %s: %s tells %o", (key, value, expected) => {
+])("the annotation %s: %s means %o", (key, value, expected) => {
   const metadata = { uid: "u", name: "a", annotations: { [key]: value } };
   expect(readPod(Pod.fromPartial({ metadata }))).toMatchObject(expected);
 });

@@ -4,12 +4,12 @@ import type { QosClass } from "../decide/pods.ts";
 
 const computeResources = ["cpu", "memory"] as const;
 
-/** A positive amount in nanos, by "cpu" and "memory"; what is not stated is absent. */
+/** Positive amounts in nanos by "cpu" and "memory"; absent where not specified. */
 type Amounts = Map<string, bigint>;
 
 /**
- * The QoS class of a pod: the one in its status, else computed as Kubernetes does from the requests and limits of CPU
- * and memory: those of the pod as a whole where it has any, else those of its containers and init containers.
+ * The QoS class of a pod: the one in its status, else computed from the requests and limits of CPU and memory, at pod
+ * level where it has any (KEP-2837), else of its containers and init containers.
  * https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/
  */
 export function qosClassOf(pod: Pod): QosClass {
@@ -35,7 +35,7 @@ function classOf(all: readonly (ResourceRequirements | undefined)[]): QosClass {
   return allLimited && isEqual ? "Guaranteed" : "Burstable";
 }
 
-// Returns how many compute resources the list states.
+// Returns the number of compute resources in the list.
 function addAmounts(total: Amounts, list: ResourceRequirements["requests"] = {}): number {
   let stated = 0;
   for (const name of computeResources) {

@@ -9,10 +9,10 @@ const qosLevelKey = "katalyst.kubewharf.io/qos_level";
 const softEvictNotifyKey = "katalyst.kubewharf.io/pod_soft_evict_notify";
 const qosLevels: readonly QosLevel[] = ["reclaimed_cores", "shared_cores", "dedicated_cores", "system_cores"];
 
-/** Where the API server says nothing, its default. */
+/** The API server's default of `terminationGracePeriodSeconds`. */
 const DEFAULT_GRACE_SECONDS = 30;
 
-/** What eviction has to know of a pod. Throws `invalid` for one without a UID or a name. */
+/** Reads the fields of a pod that eviction needs. Throws `invalid` for a pod without UID or name. */
 export function readPod(pod: Pod): EvictionPod {
   const { metadata, spec, status } = pod;
   if (!metadata?.uid || !metadata.name) {

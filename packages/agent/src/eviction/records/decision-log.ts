@@ -3,12 +3,12 @@ import type { ConditionChange } from "../decide/condition-changes.ts";
 import type { Ask, Decision, Victim } from "../decide/decision.ts";
 import type { PodReference } from "../decide/pods.ts";
 
-// A plugin that asks for other pods each round must not fill the log.
+// Bounds the log when a plugin requests different pods each round.
 const MOST_LINES = 50;
 
 /**
- * Writes each decision as one line of the log, with a static message and what led to it as keys: what a log pipeline
- * keeps outlives the node. What stands from one round to the next, such as a refusal, is written when it starts.
+ * Logs each decision in one line, with a static message and the reasons as keys, so that a log pipeline keeps them
+ * beyond the node's lifetime. A decision that stays the same over rounds, such as a refusal, is logged once.
  */
 export class DecisionLog {
   readonly #log: Logger;
@@ -18,7 +18,7 @@ export class DecisionLog {
     this.#log = log;
   }
 
-  /** Conditions that plugins started or stopped to have. */
+  /** Logs conditions that were set or cleared. */
   writeConditions(round: number, changes: readonly ConditionChange[]): void {
     for (const { kind, condition } of changes) {
       const { plugin, target, name, effects, cause } = condition;
@@ -34,7 +34,10 @@ export class DecisionLog {
     }
   }
 
-  /** To be called once a round, whether it could be recorded or not, before anything is done about it. At most 50 lines, those of victims not counted. */
+  /**
+   * Logs a round's decision: at most 50 lines besides those of victims. Call once per round, before acting on it, also
+   * when the round could not be recorded.
+   */
   write(round: number, decision: Decision): void {
     const { victims, dryRunVictims, withdrawals, refusals, ranking } = decision;
     const candidates = ranking.length;
@@ -70,7 +73,7 @@ export class DecisionLog {
     if (lines > MOST_LINES) {
       this.#log.info(
         { round, decisions: lines - MOST_LINES },
-        "more decisions than the log takes in one round",
+        "further decisions of this round are not logged",
       );
     }
     this.#standing = standing;

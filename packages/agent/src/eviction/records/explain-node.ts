@@ -4,30 +4,30 @@ import type { EvictionState, PluginCondition } from "../decide/state.ts";
 import { taintsOf } from "../decide/taints.ts";
 import type { EvictionStep } from "../parts.ts";
 
-/** A condition that a plugin has, and what it leads to. Times are wall milliseconds. */
+/** A condition that a plugin reports, with its taints. Times are wall milliseconds. */
 export interface ExplainedCondition extends Omit<PluginCondition, "lastSeen"> {
-  /** "nodekeeper.dev/DiskHot:NoSchedule"; none where the effects are malformed or not allowed. */
+  /** "nodekeeper.dev/DiskHot:NoSchedule"; empty where the effects are malformed or not allowed. */
   taints: string[];
-  /** When the plugin reported it last. */
+  /** When the plugin last reported it as met. */
   lastMet: number;
-  /** Whether the last round had it reported. */
+  /** Whether the plugin reported it in the last round. */
   isMet: boolean;
   /** When it is cleared unless it is reported again; null while it is met. */
   until: number | null;
 }
 
-/** What eviction does to the node itself. Plain JSON. */
+/** The conditions and taints that eviction sets on the node, and their history. Plain JSON. */
 export interface NodeExplanation {
   /** Null where no round is recorded. */
   nodeName: string | null;
-  /** When the last round was; null before the first. */
+  /** Wall milliseconds of the last round; null before the first. */
   at: number | null;
-  /** How long a condition stays after it was last met, milliseconds; null where no round is recorded. */
+  /** How long a condition stays after it was last reported, milliseconds; null where no round is recorded. */
   transitionMs: number | null;
   conditions: ExplainedCondition[];
-  /** Conditions set and cleared, taints added and removed; oldest first. */
+  /** Conditions set and cleared, taints added and removed, oldest first. */
   events: EvictionStep[];
-  /** Wall milliseconds of the oldest record of all; null where there is none. */
+  /** Wall milliseconds of the oldest record; null where there is none. */
   recordsSince: number | null;
 }
 

@@ -14,66 +14,67 @@ import type { EvictionStep } from "../parts.ts";
 import type { NodePod } from "./pod-history.ts";
 import type { RoundRecord } from "./round-record.ts";
 
-/** Where one candidate stood in a round, beside the pod that is explained. */
+/** Rank and outcome of another candidate in the same round as the explained pod. */
 export type Neighbour = Pick<
   RankedCandidate,
   "uid" | "namespace" | "name" | "rank" | "outcome" | "why" | "qosLevel" | "qosClass" | "priority" | "scope"
 >;
 
-/** One threshold that was met, with its plugin's mode. */
+/** A threshold that was met, with its plugin's mode. */
 export interface ExplainedThreshold extends MetThreshold {
   dryRun: boolean;
-  /** How many pods the plugin named when it was asked for its top ones; null where it was not asked or failed. */
+  /** The number of pods in the GetTopEvictionPods answer; null where the call was not made or failed. */
   named: number | null;
 }
 
-/** What one round meant for a pod. */
+/** One round from the point of view of a pod. */
 export interface ExplainedRound {
   id: number;
   /** Wall milliseconds. */
   at: number;
-  /** As the round saw it; null where it was not there any more. */
+  /** As observed by the round; null where it was already deleted. */
   pod: EvictionPod | null;
   thresholds: ExplainedThreshold[];
-  /** As a victim of the round, with all who asked; null where it was none. */
+  /** Set where the pod was a victim of the round. */
   victim: Victim | null;
-  /** The same for who would have gone but for dry run. */
+  /** Set where it would have been a victim if its plugin were not in dry run. */
   dryRunVictim: Victim | null;
-  /** Its own place; null where it was no candidate. */
+  /** Its own rank; null where it was not a candidate. */
   place: Neighbour | null;
-  /** Why it was no candidate; null where it was one. */
+  /** Why it was not a candidate; null where it was one. */
   exclusion: { reason: string; detail: string } | null;
   refusals: Refusal[];
-  /** How many candidates there were, and those anybody asked for: at most 20, the least important first. */
+  /** The number of candidates. */
   candidates: number;
+  /** Other candidates that a plugin requested, in rank order: at most 20. */
   others: Neighbour[];
   withdrawals: Withdrawal[];
   outcome: EvictionOutcome | null;
   failures: CallFailure[];
 }
 
-/** Everything the records know of one pod, as a page for a person needs it. Plain JSON. */
+/** All that is recorded about one pod, in the order of the `explain pod` page. Plain JSON. */
 export interface PodExplanation extends PodReference {
-  /** Rounds that were about the pod, oldest first; of equal ones in a row the first, with how often it came. */
+  /** Rounds that concern the pod, oldest first. Equal rounds in a row are one entry with their number. */
   rounds: (ExplainedRound & { times: number; until: number })[];
-  /** How many such rounds there were besides, older than the newest or without consequence. */
+  /** The number of rounds left out because of the bound of 50: those in which nothing was decided first. */
   omitted: number;
   steps: EvictionStep[];
-  /** What happened to it on the node, whoever caused it; null where that is not recorded. */
+  /** Its history on the node, whichever client or component caused it; null where none is recorded. */
   history: NodePod | null;
   /** Starts of its containers and its sandbox, oldest first. */
   events: EvictionStep[];
-  /** UIDs of other recorded pods of this name, the newest first; at most 10. Empty where one UID was asked for. */
+  /** UIDs of other recorded pods of this name, newest first; at most 10. Empty for a query by UID. */
   otherUids: string[];
-  /** Wall milliseconds of the oldest recorded round of all; null where there is none. */
+  /** Wall milliseconds of the oldest record; null where there is none. */
   recordsSince: number | null;
 }
 
 const MOST_OTHERS = 20;
-// A page for a person; and what flaps for days must not fill the answer.
+// Bounds the answer for a pod whose rounds alternate for days.
 const MOST_EXPLAINED_ROUNDS = 50;
 
-/** An explanation that says nothing yet. */
+/** An explanation without rounds. */
 export function emptyExplanation({ uid, namespace, name }: PodReference): PodExplanation {
   return {
     ...{ uid, namespace, name, rounds: [], omitted: 0, steps: [] },
@@ -81,12 +82,12 @@ export function emptyExplanation({ uid, namespace, name }: PodReference): PodExp
   };
 }
 
-/** Adds what one more round, a later one, meant for the pod. */
+/** Adds a round to an explanation. Add rounds in their order. */
 export function addToExplanation(explanation: PodExplanation, record: RoundRecord): void {
   const { uid, rounds } = explanation;
   const round = explainRound(uid, record);
   const last = rounds.at(-1);
-  if (last && gist(last) === gist(round)) {
+  if (last && comparisonKey(last) === comparisonKey(round)) {
     last.times++;
     last.until = round.at;
     return;
@@ -98,7 +99,7 @@ export function addToExplanation(explanation: PodExplanation, record: RoundRecor
   explanation.omitted++;
 }
 
-/** What one round meant for the pod with this UID. Pure. */
+/** Explains one round for the pod with this UID. Pure. */
 export function explainRound(uid: string, { id, input, decision }: RoundRecord): ExplainedRound {
   const isIt = (pod: { uid: string }) => pod.uid === uid;
   const exclusion = decision.exclusions.find(isIt);
@@ -133,8 +134,8 @@ function neighbour({ kind: _kind, ...place }: RankedCandidate): Neighbour {
   return place;
 }
 
-// A pod that is refused for hours for one reason is one line, not thousands.
-function gist({ victim, dryRunVictim, outcome, withdrawals, ...round }: ExplainedRound): string {
+// Rounds with equal keys are one entry: a pod that is refused for hours for one reason is one line.
+function comparisonKey({ victim, dryRunVictim, outcome, withdrawals, ...round }: ExplainedRound): string {
   const { place, exclusion, refusals, id } = round;
   if (victim || outcome || withdrawals.length > 0) return `round ${id}`;
   const met = round.thresholds.map(({ plugin, scope, metType, confirmed, held }) => [

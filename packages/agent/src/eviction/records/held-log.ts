@@ -2,7 +2,7 @@ import type { Logger } from "@nodekeeper/core/lib";
 import type { MetThreshold } from "../decide/decision.ts";
 import { heldText } from "./held-text.ts";
 
-/** Logs what holds thresholds back, when it starts and when it changes: a round comes every few seconds. */
+/** Logs why confirmed thresholds are on hold: once when a hold starts and when its reason changes. */
 export class HeldLog {
   readonly #log: Logger;
   #held = new Map<string, string>();
@@ -18,7 +18,7 @@ export class HeldLog {
       if (hold === null) continue;
       held.set(plugin, hold.reason);
       if (this.#held.get(plugin) === hold.reason) continue;
-      this.#log.info({ plugin, scope, reason: hold.reason, why: heldText(hold, now) }, "eviction held back");
+      this.#log.info({ plugin, scope, reason: hold.reason, why: heldText(hold, now) }, "eviction on hold");
     }
     this.#held = held;
   }

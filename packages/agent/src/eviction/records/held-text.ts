@@ -1,13 +1,16 @@
 import type { HeldReason, HeldThreshold } from "../decide/decision.ts";
 
 const texts: Readonly<Record<HeldReason, string>> = {
-  pendingRelease: "an earlier victim of the same pressure is still terminating",
-  cooldown: "cooldown after the last eviction for the same pressure",
-  nodeLimit: "limit of evictions on this node",
-  noEligiblePod: "no pod can be evicted now",
+  pendingRelease: "an earlier victim of the same threshold is still terminating",
+  cooldown: "cooldown after the last eviction for the same threshold",
+  nodeLimit: "limit of evictions on this node reached",
+  noEligiblePod: "no candidate can be evicted now",
 };
 
-/** What holds a threshold back: "cooldown after the last eviction for the same pressure, 12 s left". @param now wall milliseconds */
+/**
+ * Why a threshold is on hold: "cooldown after the last eviction for the same threshold, at most 12 s left".
+ * @param now wall milliseconds
+ */
 export function heldText({ reason, until }: HeldThreshold, now: number): string {
   const left = until === null ? 0 : Math.ceil((until - now) / 1000);
   return left > 0 ? `${texts[reason]}, at most ${left} s left` : texts[reason];

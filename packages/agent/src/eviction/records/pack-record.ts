@@ -6,20 +6,20 @@ import { compareImportance } from "../decide/rank.ts";
 import type { DecideInput } from "../decide/round.ts";
 import { completeInput, type RoundRecord } from "./round-record.ts";
 
-// Fast over small: this runs between deciding and acting.
+// A low level, because this runs between the decision and acting on it.
 const COMPRESSION = { level: 3 };
 const NOT_ASKED = "no plugin requested it";
-/** A base is not followed by rounds that share less than this of it. */
+/** A round that shares a smaller part of its pods with the base gets a new base. */
 const LEAST_SHARED = 0.8;
 const LARGEST_UNPACKED = 256 * 1024 * 1024;
 
-/** The pods that rounds have in common, and their id in the store. */
+/** The pods that several rounds share, and their id in the store. */
 export interface PodBase {
   id: number;
   pods: ReadonlyMap<string, EvictionPod>;
 }
 
-/** What a round's own bytes hold: of its pods, those that differ from the base; of the ranking, those somebody asked for. */
+/** The bytes of a round: of its pods those that differ from the base, of the ranking those with a request or a reason. */
 interface PackedRound {
   input: Omit<DecideInput, "pods">;
   decision: Decision;
@@ -27,25 +27,25 @@ interface PackedRound {
   removed: string[];
 }
 
-/** The pods as bytes for a base. */
+/** Encodes the pods of a base. */
 export function packBase(pods: readonly EvictionPod[]): Uint8Array {
   return pack(pods);
 }
 
-/** Throws `corrupt` for bytes that are no base. */
+/** Decodes the pods of a base. Throws `corrupt` for malformed bytes. */
 export function unpackBase(bytes: Uint8Array): EvictionPod[] {
-  const pods = unpack(bytes, "the pods");
+  const pods = unpack(bytes, "the recorded pods");
   if (Array.isArray(pods)) return pods as EvictionPod[];
-  throw new NodekeeperError("corrupt", "the pods are no list");
+  throw new NodekeeperError("corrupt", "the recorded pods are not a list");
 }
 
-/** Whether a round's pods have enough in common with a base to refer to it. Unchanged pods are the same objects. */
+/** Whether at least 80 % of the pods are those of the base. Unchanged pods are compared by identity. */
 export function sharesEnough(base: PodBase, pods: readonly EvictionPod[]): boolean {
   const same = pods.filter((pod) => base.pods.get(pod.uid) === pod).length;
   return same >= Math.max(base.pods.size, pods.length) * LEAST_SHARED;
 }
 
-/** A round as bytes, beside the base it refers to. */
+/** Encodes a round relative to its base. */
 export function packRound({ input, decision }: RoundRecord, base: PodBase["pods"]): Uint8Array {
   const { pods, ...rest } = input;
   const present = new Set(pods.map((pod) => pod.uid));
@@ -58,11 +58,11 @@ export function packRound({ input, decision }: RoundRecord, base: PodBase["pods"
   return pack(packed);
 }
 
-/** Throws `corrupt` for bytes that are no round. */
+/** Decodes a round. Throws `corrupt` for malformed bytes. */
 export function unpackRound(id: number, bytes: Uint8Array, base: readonly EvictionPod[]): RoundRecord {
   const packed = unpack(bytes, `round ${id}`) as PackedRound;
   if (!Array.isArray(packed?.changed) || !Array.isArray(packed.decision?.ranking)) {
-    throw new NodekeeperError("corrupt", `round ${id} lacks its parts`);
+    throw new NodekeeperError("corrupt", `round ${id} is incomplete`);
   }
   const { input, decision, changed, removed } = packed;
   const left = new Map(base.map((pod) => [pod.uid, pod]));
@@ -77,11 +77,11 @@ function isOrdinary({ outcome, why }: RankedCandidate): boolean {
   return outcome === "notAsked" && why === NOT_ASKED;
 }
 
-// Those nobody asked for take the ranks the others leave, in their order.
+// Candidates without a request are not stored: they take the remaining ranks in rank order.
 function wholeRanking({ ranking, exclusions }: Decision, pods: readonly EvictionPod[]): RankedCandidate[] {
-  const told = new Set([...ranking, ...exclusions].map(({ uid }) => uid));
+  const stored = new Set([...ranking, ...exclusions].map(({ uid }) => uid));
   const rest = pods
-    .filter((pod) => !told.has(pod.uid))
+    .filter((pod) => !stored.has(pod.uid))
     .map((pod) => ({ pod, scope: null }))
     .sort(compareImportance);
   const whole = new Map(ranking.map((one) => [one.rank, one]));

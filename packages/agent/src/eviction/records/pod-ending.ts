@@ -2,25 +2,25 @@ import { isRecord, type KubeObject } from "@nodekeeper/core/kube";
 
 /** A container that exited. */
 export interface ContainerExit {
-  /** The runtime's id, without its scheme; empty where it is not known. */
+  /** The runtime's container ID without its scheme; empty where it is not known. */
   id: string;
   name: string;
   exitCode: number | null;
-  /** The runtime's or the kubelet's word: "OOMKilled", "Error", "Completed"; empty where there is none. */
+  /** The reason of the runtime or the kubelet: "OOMKilled", "Error", "Completed"; empty where there is none. */
   reason: string;
   /** Wall milliseconds; null where it is not known. */
   at: number | null;
-  /** Of a container that was killed for lack of memory: its limit as the pod spec writes it. Absent where it had none. */
+  /** The memory limit in the pod spec of an OOM-killed container. Absent where it had none. */
   memoryLimit?: string;
 }
 
-/** What the API server says of how a pod ends, or ended. Plain JSON. */
+/** How a pod ends or has ended, from its object at the API server. Plain JSON. */
 export interface PodEnding {
   /** When the deletion was requested (wall milliseconds) and with which grace period (seconds). */
   deletion: { requestedAt: number; gracePeriodSeconds: number | null } | null;
   /**
-   * The condition `DisruptionTarget`, which whoever disrupts a pod sets before: the scheduler, the eviction API, the
-   * taint manager, the pod garbage collector, the kubelet (KEP-3329).
+   * The condition `DisruptionTarget` (KEP-3329), set before a pod is disrupted by the scheduler, the Eviction API, the
+   * taint manager, the pod garbage collector or the kubelet.
    */
   disruption: { reason: string; message: string; at: number | null } | null;
   phase: string;
@@ -29,13 +29,13 @@ export interface PodEnding {
   message: string;
 }
 
-/** Memory limits of a pod's containers, in bytes as the pod spec writes them: "64Mi". */
+/** Memory limits of a pod's containers by name, as quantities of the pod spec: "64Mi". */
 export type MemoryLimits = Readonly<Record<string, string>>;
 
 const LONGEST_TEXT = 1_024;
 const MOST_CONTAINERS = 50;
 
-/** What a Pod of the API server says of how it ends. Never throws: what is malformed counts as absent. */
+/** Reads how a Pod ends. Malformed fields count as absent; never throws. */
 export function endingOf({ metadata, status: given }: KubeObject): PodEnding {
   const status = recordOf(given);
   const graceSeconds = numberOf(metadata.deletionGracePeriodSeconds);
@@ -52,13 +52,13 @@ export function endingOf({ metadata, status: given }: KubeObject): PodEnding {
   };
 }
 
-/** Containers that exited, init containers first; of each the exit before the last one, and the last. Never throws. */
+/** Reads exits of containers, init containers first: `lastState`, then `state` of each. Never throws. */
 export function exitsOf({ status: given }: KubeObject): ContainerExit[] {
   const status = recordOf(given);
   return [status.initContainerStatuses, status.containerStatuses].flatMap(exitsIn);
 }
 
-/** The memory limits of a Pod's containers that have one. Never throws. */
+/** Reads the memory limits of a Pod's containers that have one. Never throws. */
 export function memoryLimitsOf({ spec: given }: KubeObject): MemoryLimits {
   const spec = recordOf(given);
   const limits: Record<string, string> = {};
@@ -118,7 +118,7 @@ function numberOf(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 
-// The zero time of Go's, "0001-01-01T00:00:00Z", is no time.
+// Go's zero time, "0001-01-01T00:00:00Z", counts as absent.
 function timeOf(value: unknown): number | null {
   const at = typeof value === "string" ? Date.parse(value) : Number.NaN;
   return at > 0 ? at : null;

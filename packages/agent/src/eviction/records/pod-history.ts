@@ -17,87 +17,87 @@ import {
   type PodEnding,
 } from "./pod-ending.ts";
 
-/** What the history keeps of a pod that is or was on the node. Plain JSON. Times are wall milliseconds. */
+/** The history of a pod that is or was on the node. Plain JSON. Times are wall milliseconds. */
 export interface NodePod extends PodReference {
   /** When the agent first saw it. */
   seenAt: number;
-  /** When it was deleted from the API server; null while it is there. */
+  /** When it was deleted from the API server; null while it exists. */
   leftAt: number | null;
-  /** Where its deletion was not watched: when it was last known to be there. Null where it was. */
+  /** Where its deletion was not watched: when it was last known to exist. Null where it was watched. */
   lastKnownAt: number | null;
-  /** As eviction saw it last, without labels and annotations. */
+  /** As last observed, without labels and annotations. */
   pod: Omit<EvictionPod, "labels" | "annotationKeys">;
   ending: PodEnding;
-  /** Containers that exited, the oldest first, the newest 20. */
+  /** The newest 20 exits of containers, oldest first. */
   exits: ContainerExit[];
 }
 
-/** A container that the kernel killed for lack of memory. */
+/** An OOM-killed container. */
 export interface OomKill {
   pod: PodReference;
   exit: ContainerExit;
-  /** Of the container, as the pod spec writes it; null where it has none or it is not known. */
+  /** The container's memory limit as in the pod spec; null where it has none or it is not known. */
   limit: string | null;
-  /** What its pod used when that was last read, bytes; undefined where it was not. */
+  /** Last known memory usage of the pod, bytes; undefined where it was not read. */
   usageBytes: number | undefined;
 }
 
-/** Is notified of a node's pods by `PodWatch`. */
+/** Notified of the node's pods by `PodWatch`. */
 export interface PodObserver {
-  /** A pod was added or has changed. */
+  /** A pod was added or updated. */
   seen(object: KubeObject, pod: EvictionPod): void;
-  /** A pod was deleted; `last` is the object as it was, undefined where its deletion was not watched. */
+  /** A pod was deleted; `last` is its last object, undefined where the deletion was not watched. */
   left(uid: string, last: KubeObject | undefined): void;
-  /** These are all pods of the node. */
+  /** A list is complete: these are all pods of the node. */
   listed(uids: ReadonlySet<string>): void;
 }
 
 export interface PodHistoryOptions {
   store: HistoryStore;
-  /** Undefined where no container runtime is asked. */
+  /** Undefined where no container runtime is configured. */
   events: EventSource | undefined;
   settings: () => { maxAgeMs: number };
-  /** The memory that a pod used when that was last read, bytes; undefined where it was not. */
+  /** Last known memory usage of a pod, bytes; undefined where it was not read. */
   memoryUsageOf: (uid: string) => number | undefined;
   onOomKill: (kill: OomKill) => void;
   clock: Clock;
   log: Logger;
 }
 
-// A pod's end brings several changes in a row: one transaction for them, milliseconds.
+// Combines the changes at a pod's end into one transaction, milliseconds.
 const SAVE_AFTER_MS = 200;
 const RETRY_MS = 5_000;
-// How exactly a restarted agent knows when a pod was last there, milliseconds.
+// How often the time until which the history is complete is saved, milliseconds.
 const HEARTBEAT_MS = 5 * 60_000;
 const MOST_EXITS = 20;
 const MOST_LEFT = 5_000;
-// While the disk is full.
+// Bounds memory while the disk is full.
 const MOST_UNSAVED = 2_000;
 const STATIC_POD_UID = "kubernetes.io/config.hash";
 const OOM_KILLED = "OOMKilled";
 
 /**
- * Keeps what happened to every pod of the node, whoever caused it: when it was deleted and why, which containers
- * exited and how. Fed by the watch of pods and by the events of the pod lifecycle; what both say of one container
- * is merged by its id. It is kept in the state database for as long as the records of eviction.
+ * The history of every pod of the node, whichever client or component caused it: when and why it was deleted, which
+ * containers exited and how. Its sources are the watch of pods and pod lifecycle events; both are merged by container ID.
+ * Kept in the state database as long as the records of eviction.
  *
- * 1. A pod that was deleted while no agent ran is found by the first list, with the time it was last known.
- * 2. Each out-of-memory kill is given to `onOomKill` once, over restarts of the agent too.
- * 3. While the state database can't be written, changes wait in memory, the newest 2,000.
+ * 1. A pod that was deleted while the agent was not running is found by the first list; `lastKnownAt` is then set.
+ * 2. Each OOM kill is reported to `onOomKill` once, also across restarts of the agent.
+ * 3. While the state database can't be written, the newest 2,000 changes are kept in memory.
  */
 export class PodHistory implements PodObserver, Runnable {
   readonly name = "eviction-history";
   readonly #options: PodHistoryOptions;
-  /** Pods that are there, by UID. */
+  /** Existing pods by UID. */
   readonly #present = new Map<string, NodePod>();
   readonly #limits = new Map<string, MemoryLimits>();
-  /** Static pods have another UID at the runtime than at the API server. */
+  /** UIDs at the API server by the UID at the runtime, which differ for static pods. */
   readonly #aliases = new Map<string, string>();
   readonly #unsavedPods = new Map<string, NodePod>();
   #unsavedEvents: StoredNodeEvent[] = [];
   #cursor: string | null = null;
   #startedAt = 0;
-  /** When the history was last known to be complete, before this agent. */
+  /** Until when the history is complete from before the agent's start; null once the watch is synced. */
   #watchedBefore: number | null = null;
   #heardAt = 0;
   #timer: Timer | undefined;
@@ -142,7 +142,7 @@ export class PodHistory implements PodObserver, Runnable {
     const isChanged = isNew || JSON.stringify(entry.ending) !== JSON.stringify(ending);
     entry.pod = kept;
     entry.ending = ending;
-    // What exited before the agent came is no news.
+    // Exits from before the agent's start are not reported again.
     const notBefore = isNew ? this.#startedAt : 0;
     const hasExited = this.#addExits(entry, exitsOf(object), notBefore);
     if (isChanged || hasExited) this.#changed(entry);
@@ -165,7 +165,7 @@ export class PodHistory implements PodObserver, Runnable {
   listed(uids: ReadonlySet<string>): void {
     for (const uid of [...this.#present.keys()]) if (!uids.has(uid)) this.left(uid, undefined);
     for (const [alias, uid] of this.#aliases) if (!this.#present.has(uid)) this.#aliases.delete(alias);
-    // From here on the watch is this agent's own.
+    // From here on the history is complete by this agent's own watch.
     this.#watchedBefore = null;
     this.#heardAt = this.#options.clock.now();
   }
@@ -186,7 +186,7 @@ export class PodHistory implements PodObserver, Runnable {
         if (entry && !this.#present.has(entry.uid)) this.#present.set(entry.uid, entry);
       }
     } catch (error) {
-      log.error({ err: error }, "history of pods can't be read, starting from nothing");
+      log.error({ err: error }, "history of pods can't be read, starting with an empty history");
     }
   }
 
@@ -227,7 +227,7 @@ export class PodHistory implements PodObserver, Runnable {
     }
   }
 
-  // Containers of a pod that was deleted by force exit after it.
+  // Containers of a force-deleted pod exit after its deletion.
   #find(uid: string): NodePod | undefined {
     const known = this.#present.get(uid) ?? this.#unsavedPods.get(uid);
     if (known) return known;
@@ -239,7 +239,7 @@ export class PodHistory implements PodObserver, Runnable {
     }
   }
 
-  // Whether anything is new. Of one container the first word on when it exited is kept, and the first reason.
+  // Returns whether anything is new. The first report of an exit's time and reason is kept.
   #addExits(entry: NodePod, exits: readonly ContainerExit[], notBefore: number): boolean {
     const { onOomKill, memoryUsageOf } = this.#options;
     let isNew = false;
@@ -316,7 +316,7 @@ export class PodHistory implements PodObserver, Runnable {
   }
 }
 
-/** A pod of the history as it is read back; undefined where its text can't be read. */
+/** Reads a stored pod of the history; undefined where it is malformed. */
 export function readNodePod(stored: StoredNodePod): NodePod | undefined {
   const { uid, namespace, name, seenAt, leftAt, record } = stored;
   try {
@@ -328,13 +328,13 @@ export function readNodePod(stored: StoredNodePod): NodePod | undefined {
   }
 }
 
-/** A pod of the history as it is written. */
+/** Converts a pod of the history to its stored form. */
 export function storedOf({ uid, namespace, name, seenAt, leftAt, ...rest }: NodePod): StoredNodePod {
   return { uid, namespace, name, seenAt, leftAt, record: JSON.stringify(rest) };
 }
 
-// The API server's times are whole seconds: what is seen within the second happened at that moment, or just before.
-// The kubelet confirms a pod's end by a deletion without grace period, which overwrites the one that was requested.
+// The API server's times are whole seconds; the time of observation within that second is more exact. The kubelet ends a
+// pod by a deletion with grace period 0, which overwrites the requested one: the first deletion is kept.
 function refined(ending: PodEnding, before: PodEnding | undefined, now: number): PodEnding {
   const exact = (at: number) => (now - at >= 0 && now - at < 1_000 ? now : at);
   const { deletion, disruption } = ending;

@@ -32,7 +32,7 @@ export interface ImportTarget {
 
 const EVERYTHING = { notBefore: 0, maxBytes: Number.MAX_SAFE_INTEGER };
 
-/** Takes one line of an exported file into empty stores. Throws `invalid` for a line that an agent never wrote. */
+/** Imports one line of an exported file into the stores. Throws `invalid` for a line that is not a record. */
 export function importLine(line: RoundRecord | HistoryLine, target: ImportTarget): void {
   try {
     if (!("kind" in line)) target.records.save(line, []);
@@ -40,7 +40,7 @@ export function importLine(line: RoundRecord | HistoryLine, target: ImportTarget
     else importNode(line, target);
   } catch (error) {
     const what = "kind" in line ? `the line of a ${line.kind}` : `round ${line.id}`;
-    throw new NodekeeperError("invalid", `${what} is no whole record`, { cause: error });
+    throw new NodekeeperError("invalid", `${what} is incomplete or malformed`, { cause: error });
   }
 }
 

@@ -13,30 +13,30 @@ import { addToReplay, emptyReplay, type Replay } from "./replay.ts";
 import type { RoundRecord } from "./round-record.ts";
 import { type RoundSummary, summaryOf } from "./round-summary.ts";
 
-// Unpacking a round of a thousand pods takes a few milliseconds, and the agent has other things to do.
+// Decoding a round of a thousand pods takes a few milliseconds: yields to the event loop after so many rounds.
 const ROUNDS_AT_ONCE = 3;
 const MOST_ROUNDS = 250;
 const MOST_SUMMARIES_LENGTH = 2 * 1024 * 1024;
 const LAST_ROUNDS = 20;
 const MOST_OTHER_UIDS = 10;
 const PODS_AT_ONCE = 100;
-// What the history has of the node itself.
+// Events of the node itself are stored under the empty UID.
 const NODE = "";
 
-/** What the API and the commands ask of the records. */
+/** Queries of the HTTP API and the CLI on the records. */
 export class RecordQueries {
   readonly #records: EvictionRecords;
   readonly #history: HistoryStore;
   readonly #state: () => EvictionState | undefined;
 
-  /** @param state what the last round left, where an agent runs; else the stored one */
+  /** @param state the state after the last round; by default the stored one */
   constructor(records: EvictionRecords, history: HistoryStore, state = () => records.loadState()) {
     this.#records = records;
     this.#history = history;
     this.#state = state;
   }
 
-  /** Conditions and taints that eviction sets, and when it set and cleared them. */
+  /** Conditions and taints set by eviction, and when they were set and cleared. */
   explainNode(): NodeExplanation {
     const [last] = this.#records.lastRounds(1);
     const state = this.#state();
@@ -52,8 +52,8 @@ export class RecordQueries {
   }
 
   /**
-   * All that is recorded of a pod by its UID or "namespace/name". Of several of a name the newest that was asked for or
-   * left the node; where there is none such, the newest. Throws `notFound`.
+   * Explains a pod by its UID or "namespace/name". Of several pods of a name: the newest one that was requested or has
+   * been deleted, else the newest. Throws `notFound`.
    */
   async explainPod(uidOrName: string, signal: AbortSignal): Promise<PodExplanation> {
     const asked = this.#records.findPods(uidOrName);
@@ -71,7 +71,7 @@ export class RecordQueries {
       if (++read % ROUNDS_AT_ONCE === 0) await setImmediate(undefined, { signal });
     }
     if (read === 0 && explanation.history?.leftAt === null) this.#addLastRound(explanation);
-    // Last, so that no step is there of a round that is not.
+    // Read last, so that every step belongs to a round that was read.
     explanation.steps = this.#records.steps(pod.uid);
     return explanation;
   }
@@ -83,7 +83,7 @@ export class RecordQueries {
     return pod ? [pod] : [];
   }
 
-  // No plugin asked for it; the last round that saw it still says where it stood, or why it is no candidate.
+  // For a pod without requests: the last round that observed it has its rank, or why it is not a candidate.
   #addLastRound(explanation: PodExplanation): void {
     for (const record of this.#records.lastRounds(LAST_ROUNDS)) {
       if (!record.input.pods.some(({ uid }) => uid === explanation.uid)) continue;
@@ -103,14 +103,14 @@ export class RecordQueries {
       return explanation;
     }
     const since = this.#recordsSince();
-    const held =
+    const kept =
       since === null
-        ? "there are no records: nothing has happened yet, or they have expired"
+        ? "there are no records: no round has decided anything yet, or they have expired"
         : `the records go back to ${new Date(since).toISOString()}`;
-    const taken = uidOrName.includes("/") ? "" : " (taken for a UID: a name needs its namespace)";
+    const taken = uidOrName.includes("/") ? "" : " (read as a UID; to look up a name write namespace/name)";
     throw new NodekeeperError(
       "notFound",
-      `no record of the pod ${uidOrName.slice(0, 300)}${taken} on this node; ${held}`,
+      `no record of the pod ${uidOrName.slice(0, 300)}${taken} on this node; ${kept}`,
     );
   }
 
@@ -128,8 +128,8 @@ export class RecordQueries {
   }
 
   /**
-   * The history of the node and of its pods since a time (wall milliseconds), for a file that `explain` can read
-   * elsewhere: the node where `after` is 0, then pods with a number above it.
+   * A page of the history of the node and its pods since a time (wall milliseconds), for export. The page with `after` 0
+   * starts with the node; pods follow by their number.
    */
   historyPage(since: number, after: number): { lines: HistoryLine[]; next?: number } {
     const stored = this.#history.pods({ since, after, limit: PODS_AT_ONCE });
@@ -148,8 +148,8 @@ export class RecordQueries {
   }
 
   /**
-   * Rounds since a time (wall milliseconds) with an id above `after`, oldest first. Some of them, where there are many:
-   * whoever wants all goes on after the last id until none comes.
+   * A page of rounds since a time (wall milliseconds) with an id above `after`, oldest first: at most 250 rounds or about
+   * 2 MiB. Pass the last id as `after` for the next page; an empty page is the end.
    */
   async rounds(since: number, after: number, signal: AbortSignal): Promise<RoundSummary[]> {
     const summaries: RoundSummary[] = [];
@@ -163,14 +163,14 @@ export class RecordQueries {
     return summaries;
   }
 
-  /** What rounds since a time (wall milliseconds) would have decided under another policy. */
+  /** Replays rounds since a time (wall milliseconds) with another policy. */
   async replay(since: number, policy: EvictionPolicy, signal: AbortSignal): Promise<Replay> {
     const result = emptyReplay();
     for await (const record of this.records(since, 0, signal)) addToReplay(result, record, policy);
     return result;
   }
 
-  /** Whole rounds, oldest first, for a file that `replay` can be run on elsewhere; lets others have their turn between. */
+  /** Complete rounds, oldest first, for export. Yields to the event loop between rounds. */
   async *records(since: number, after: number, signal: AbortSignal): AsyncGenerator<RoundRecord> {
     let read = 0;
     for (const record of this.#records.roundsOneByOne({ since, after })) {

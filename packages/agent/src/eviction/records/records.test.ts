@@ -181,7 +181,7 @@ describe("records", () => {
   it.each([
     ["a round", "UPDATE eviction_round SET body = x'00' WHERE id = 2"],
     ["the pods of a round", "UPDATE eviction_base SET body = x'00' WHERE id = 2"],
-  ])("of which %s can't be read are told, and the rest is read", (_, damage) => {
+  ])("of which %s can't be read are logged, and the rest is read", (_, damage) => {
     const rounds = new TestRounds([]);
     for (let count = 0; count < 3; count++) {
       rounds.pods = manyPods(5);
@@ -256,16 +256,16 @@ describe("queries", () => {
     const rounds = new TestRounds([testPod("a"), testPod("critical", { priority: 2_000_000_001 })]);
     for (let count = 0; count < 10; count++) play(rounds, forcing("critical"));
     const queries = new RecordQueries(records, new HistoryStore(database));
-    const { rounds: told } = await queries.explainPod("default/critical", signal);
-    expect(told).toHaveLength(1);
-    expect(told[0]).toMatchObject({
+    const { rounds: explained } = await queries.explainPod("default/critical", signal);
+    expect(explained).toHaveLength(1);
+    expect(explained[0]).toMatchObject({
       times: 10,
       exclusion: { reason: "critical" },
       refusals: [{ plugin: "forcing", reason: "critical" }],
     });
   });
 
-  it("keep a page short where a pod's fate changes all the time, and keep what had consequences", async () => {
+  it("keep a page short where a pod's outcome changes all the time, and keep what had consequences", async () => {
     const rounds = new TestRounds([testPod("a"), testPod("b", { priority: 1 })]);
     const soft = (...names: string[]) => ({ soft: { pods: names.map((name) => evictPod(name)) } });
     play(rounds, soft("b"));
@@ -277,15 +277,15 @@ describe("queries", () => {
       play(rounds, { ...soft("b"), flapping: { threshold: { metType } } });
       rounds.outcomes = [];
     }
-    const told = await new RecordQueries(records, new HistoryStore(database)).explainPod("b", signal);
-    expect(told.rounds).toHaveLength(50);
-    expect(told.omitted).toBe(71 - 50);
-    expect(told.rounds[0]).toMatchObject({ id: 1, victim: { name: "b" } });
-    expect(told.rounds[1]).toMatchObject({ id: 2, outcome: { result: "failed" } });
-    expect(told.rounds.at(-1)).toMatchObject({ id: 71 });
+    const page = await new RecordQueries(records, new HistoryStore(database)).explainPod("b", signal);
+    expect(page.rounds).toHaveLength(50);
+    expect(page.omitted).toBe(71 - 50);
+    expect(page.rounds[0]).toMatchObject({ id: 1, victim: { name: "b" } });
+    expect(page.rounds[1]).toMatchObject({ id: 2, outcome: { result: "failed" } });
+    expect(page.rounds.at(-1)).toMatchObject({ id: 71 });
   });
 
-  it("find the newest pod of a name, and tell of the others", async () => {
+  it("find the newest pod of a name, and name the others", async () => {
     play(new TestRounds([testPod("web-1-old", { name: "web-1" })]), {
       forcing: {
         pods: [
@@ -311,26 +311,26 @@ describe("queries", () => {
   it("go on with what is left where rounds are written and trimmed meanwhile", async () => {
     const rounds = new TestRounds(manyPods(30));
     for (let count = 0; count < 10; count++) play(rounds, forcing(`pod-${count}`));
-    const told: number[] = [];
+    const read: number[] = [];
     for await (const { id } of new RecordQueries(records, new HistoryStore(database)).records(0, 0, signal)) {
-      told.push(id);
+      read.push(id);
       if (id !== 4) continue;
       clock.jump(2 * bounds.maxAgeMs);
       play(rounds, forcing("pod-20"));
     }
-    expect(told).toEqual([1, 2, 3, 4, 11]);
+    expect(read).toEqual([1, 2, 3, 4, 11]);
   });
 
-  it("stop explaining when nobody waits any more", async () => {
+  it("stop explaining when the client has disconnected", async () => {
     const rounds = new TestRounds([testPod("critical", { priority: 2_000_000_001 })]);
     for (let count = 0; count < 20; count++) play(rounds, forcing("critical"));
-    const stop = AbortSignal.abort(new Error("gone away"));
+    const stop = AbortSignal.abort(new Error("client disconnected"));
     await expect(
       new RecordQueries(records, new HistoryStore(database)).explainPod("critical", stop),
     ).rejects.toThrow();
   });
 
-  it("tell what another policy would have done", async () => {
+  it("show what another policy would have decided", async () => {
     const rounds = new TestRounds([testPod("a"), testPod("b", { namespace: "other" })]);
     play(rounds, { soft: { pods: [evictPod("a")] } });
     const queries = new RecordQueries(records, new HistoryStore(database));
@@ -338,7 +338,7 @@ describe("queries", () => {
     const { differing, ...rest } = await queries.replay(0, policy, signal);
     expect(rest).toEqual({ rounds: 1, uncertain: 0, victimsBefore: 1, victimsAfter: 0 });
     expect(differing).toMatchObject([
-      { id: 1, spared: [{ name: "a", why: "the plugin is in dry run" }], refusals: { dryRun: [0, 1] } },
+      { id: 1, notEvicted: [{ name: "a", why: "the plugin is in dry run" }], refusals: { dryRun: [0, 1] } },
     ]);
     expect((await queries.replay(0, testPolicy(), signal)).differing).toEqual([]);
   });

@@ -17,15 +17,15 @@ export interface EvictionRecordsOptions {
 }
 
 /**
- * What eviction keeps in the state database: its state, and the rounds in which something happened. Rounds that can't
- * be written, as while the disk is full, wait in memory and are written before the next one that can.
+ * Eviction's part of the state database: its state, and the rounds in which something happened. Rounds that can't be
+ * written, as while the disk is full, are kept in memory and written before the next round.
  */
 export class EvictionRecords {
   readonly #options: EvictionRecordsOptions;
   #base: PodBase | undefined;
   #lastId: number | undefined;
   #savedState = "";
-  /** What the last round said, where nothing was decided in it. */
+  /** Comparison key of the last round if nothing was decided in it: see `idleRound`. */
   #idle: string | undefined;
   readonly #waiting = new WaitingRounds();
 
@@ -42,21 +42,21 @@ export class EvictionRecords {
     } catch (error) {
       this.#options.log.error(
         { err: error },
-        "the stored state of eviction can't be read, starting from nothing",
+        "stored eviction state can't be read, starting with an empty state",
       );
       return undefined;
     }
   }
 
-  /** The id the next round would have. */
+  /** The id of the next round. */
   get nextId(): number {
     this.#lastId ??= this.#options.store.lastRoundId();
     return this.#lastId + 1;
   }
 
   /**
-   * Writes a round's state, the round where it is worth keeping, and steps; before it the rounds that wait. Throws when
-   * the disk is full: then the round waits, and the steps are the caller's to keep.
+   * Writes waiting rounds, then the round's state, the round if it is worth keeping, and steps. Throws when the database
+   * can't be written: the round then waits, and the caller keeps the steps.
    */
   save(record: RoundRecord, steps: readonly EvictionStep[]): void {
     const { store } = this.#options;
@@ -82,7 +82,7 @@ export class EvictionRecords {
     this.#savedState = comparable;
   }
 
-  /** Writes the rounds that wait, the state, which changed after its round, and steps. Throws when the disk is full. */
+  /** Writes waiting rounds, a state that changed after its round, and steps. Throws when the database can't be written. */
   saveState(state: EvictionState, steps: readonly EvictionStep[]): void {
     this.#saveWaiting();
     const { store } = this.#options;
@@ -111,19 +111,19 @@ export class EvictionRecords {
       body: packRound(record, basePods),
       pods: podsOf(record),
     };
-    // Where writing fails, whether the base is there is not known.
+    // If the write fails, it is not known whether the base was stored.
     this.#base = undefined;
     const id = this.#options.store.save({ state, round, steps }, bounds);
     if (id !== undefined) this.#base = { id, pods: basePods };
   }
 
-  // A base goes with the last round that refers to it.
+  // The store deletes a base with the last round that refers to it.
   #sharedBase(pods: readonly EvictionPod[]): PodBase | undefined {
     const base = this.#base;
     return base && sharesEnough(base, pods) && this.#options.store.hasBase(base.id) ? base : undefined;
   }
 
-  /** Rounds from `since` on (wall milliseconds) with an id greater than `after`, oldest first. Unreadable ones are told and left out. */
+  /** Rounds from `since` on (wall milliseconds) with an id greater than `after`, oldest first. Unreadable ones are logged and skipped. */
   *rounds(selection: { since?: number; after?: number; limit?: number } = {}): IterableIterator<RoundRecord> {
     const read = this.#reader();
     for (const stored of this.#options.store.rounds(selection)) {
@@ -132,7 +132,7 @@ export class EvictionRecords {
     }
   }
 
-  /** The same, each read when it is asked for, however long that takes: what is written and trimmed meanwhile counts. */
+  /** Like `rounds`, but each round is a query of its own, so that rounds written or trimmed during the iteration are seen. */
   *roundsOneByOne({ since, after }: { since: number; after: number }): IterableIterator<RoundRecord> {
     const read = this.#reader();
     for (let last = after; ; ) {
@@ -144,7 +144,7 @@ export class EvictionRecords {
     }
   }
 
-  /** The rounds that were about a pod, oldest first, each read when it is asked for: together they may be large. */
+  /** The rounds that concern a pod, oldest first, read one at a time because together they may be large. */
   *roundsOfPod(uid: string): IterableIterator<RoundRecord> {
     yield* this.#roundsWithIds(this.#options.store.roundIdsOfPod(uid));
   }
@@ -158,12 +158,12 @@ export class EvictionRecords {
     }
   }
 
-  /** When the oldest recorded round was, wall milliseconds; undefined where there is none. */
+  /** Wall milliseconds of the oldest recorded round; undefined where there is none. */
   oldestAt(): number | undefined {
     return this.#options.store.oldestRoundAt();
   }
 
-  /** The last few rounds, newest first, whomever they were about. */
+  /** The last rounds, newest first. */
   *lastRounds(count: number): IterableIterator<RoundRecord> {
     const newest = this.nextId - 1;
     yield* this.#roundsWithIds(Array.from({ length: count }, (_, back) => newest - back));
@@ -173,7 +173,7 @@ export class EvictionRecords {
     return this.#options.store.steps(uid);
   }
 
-  /** The recorded pods of a UID or "namespace/name", the newest first. */
+  /** The recorded pods with this UID or "namespace/name", newest first. */
   findPods(uidOrName: string): PodReference[] {
     const [namespace = "", name] = uidOrName.split("/");
     if (name !== undefined) return this.#options.store.podsNamed(namespace, name);
@@ -181,7 +181,7 @@ export class EvictionRecords {
     return pod ? [pod] : [];
   }
 
-  // Rounds of one base follow each other, so one base at a time is at hand.
+  // Rounds with the same base follow each other, so that only the last base is kept.
   #reader(): (stored: StoredRound) => RoundRecord | undefined {
     let last: { id: number; pods: readonly EvictionPod[] } | undefined;
     return ({ id, base, body }) => {
@@ -190,7 +190,7 @@ export class EvictionRecords {
         return unpackRound(id, body, last.pods);
       } catch (error) {
         if (codeOf(error) !== "corrupt") throw error;
-        this.#options.log.error({ err: error, round: id }, "recorded round can't be read, it is left out");
+        this.#options.log.error({ err: error, round: id }, "recorded round can't be read, it is skipped");
         return undefined;
       }
     };
@@ -198,15 +198,15 @@ export class EvictionRecords {
 
   #readBase(id: number): EvictionPod[] {
     const bytes = this.#options.store.base(id);
-    if (bytes === undefined) throw new NodekeeperError("corrupt", `the pods ${id} are missing`);
+    if (bytes === undefined) throw new NodekeeperError("corrupt", `the recorded pods ${id} are missing`);
     return unpackBase(bytes);
   }
 }
 
-// Whom a page about a pod should be found by: whoever goes or was asked for.
+// The pods under which a round is found: victims, requested pods, and those whose eviction ended.
 function podsOf({ input, decision }: RoundRecord): PodReference[] {
   const { victims, dryRunVictims, withdrawals, ranking, exclusions, refusals } = decision;
-  // One that is gone is known from its eviction alone.
+  // A deleted pod is known only from its eviction.
   const all = [...input.state.pending, ...ranking, ...exclusions];
   const known = new Map<string, PodReference>(all.map((pod) => [pod.uid, pod]));
   const ended = input.outcomes.flatMap(({ uid, namespace, name }) =>

@@ -2,15 +2,15 @@ import type { EvictionPolicy } from "../decide/policy.ts";
 import { prepareRound } from "../decide/prepare.ts";
 import type { DecideInput } from "../decide/round.ts";
 
-/** What plugins were not asked in a recorded round and would be under another policy: their answers are not known. */
+/** GetTopEvictionPods calls that another policy would have made differently in a recorded round. */
 export interface OpenQuestions {
-  /** Plugins whose top pods nobody asked for then. */
+  /** Plugins that were not called in the recorded round: their answers are not known. */
   unasked: string[];
-  /** Plugins that were asked, but would have had other pods to choose from: they might have answered otherwise. */
+  /** Plugins that would have been offered other pods: their answers might have differed. */
   otherOffer: string[];
 }
 
-/** Compares whom a round asked for top pods with whom it would ask under another policy. */
+/** Compares the GetTopEvictionPods calls of a recorded round with those under another policy. Pure. */
 export function openQuestions(input: DecideInput, policy: EvictionPolicy): OpenQuestions {
   const [then, now] = [offersOf(input), offersOf({ ...input, policy })];
   const asked = new Set(input.tops.map(({ plugin }) => plugin));
@@ -21,7 +21,7 @@ export function openQuestions(input: DecideInput, policy: EvictionPolicy): OpenQ
   };
 }
 
-// The pods that each plugin is offered, as a text to compare.
+// The offered pods of each plugin, as a string to compare.
 function offersOf(input: DecideInput): Map<string, string> {
   const { questions, selection } = prepareRound(input);
   const all = selection.candidates.map(({ uid }) => uid).join(" ");

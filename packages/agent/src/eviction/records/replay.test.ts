@@ -25,18 +25,18 @@ const under = (record: RoundRecord, changes: Partial<EvictionPolicy>) =>
   replay([record], testPolicy(changes));
 
 describe("replay", () => {
-  it("tells that a plugin would have been asked which then had nobody to name", () => {
+  it("shows that a plugin would have been called that was not called then", () => {
     const record = recorded(new TestRounds([daemon]), { pressure: hard(["daemon"]) });
     expect(record.input.tops).toEqual([]);
     expect(under(record, takeDaemons)).toMatchObject({ rounds: 1, differing: [], uncertain: 1 });
     expect(under(record, {})).toMatchObject({ rounds: 1, differing: [], uncertain: 0 });
   });
 
-  it("tells that a plugin would have had other pods to choose from", () => {
+  it("shows that a plugin would have been offered other pods", () => {
     const record = recorded(new TestRounds([daemon, testPod("web")]), { pressure: hard(["web"]) });
     expect(under(record, takeDaemons)).toMatchObject({ differing: [], uncertain: 1, victimsAfter: 1 });
     expect(under(record, { dryRunPlugins: ["pressure"] }).differing).toMatchObject([
-      { spared: [{ name: "web" }], unasked: [], otherOffer: [] },
+      { notEvicted: [{ name: "web" }], unasked: [], otherOffer: [] },
     ]);
     const { differing } = under(record, { ...takeDaemons, dryRunPlugins: ["*"] });
     expect(differing).toMatchObject([{ otherOffer: ["pressure"] }]);

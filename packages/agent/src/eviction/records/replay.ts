@@ -6,41 +6,42 @@ import type { RefusalReason } from "../decide/refusals.ts";
 import { type OpenQuestions, openQuestions } from "./replay-questions.ts";
 import { completeInput, type RoundRecord } from "./round-record.ts";
 
-/** A victim as a comparison shows it. */
+/** A victim in a comparison. */
 export type ReplayedVictim = PodReference & Pick<Victim, "plugin" | "reason" | "gracePeriodSeconds">;
 
-/** What one recorded round would have decided under another policy. */
+/** The comparison of a recorded round with its decision under another policy. */
 export interface ReplayedRound extends OpenQuestions {
   id: number;
   /** Wall milliseconds. */
   at: number;
   before: ReplayedVictim[];
   after: ReplayedVictim[];
-  /** Who would have been spared, and why; and who would have gone instead or besides, and why. */
-  spared: (PodReference & { why: string })[];
+  /** Recorded victims that would not have been evicted, with the reason. */
+  notEvicted: (PodReference & { why: string })[];
+  /** Pods that would have been evicted besides, with the reason. */
   added: (PodReference & { why: string })[];
-  /** Victims of both whose grace period differs. */
+  /** Victims of both decisions whose grace period differs. */
   graceChanged: (PodReference & { before: number | null; after: number | null })[];
-  /** Counts of refusals that differ: [recorded, replayed]. */
+  /** Numbers of refusals that differ, by reason: [recorded, replayed]. */
   refusals: Partial<Record<RefusalReason, [number, number]>>;
-  /** Keys and effects of taints: those that would not have been, and those that would have been besides. */
+  /** Taints as "key:effect" that would not have been set, and that would have been set besides. */
   taints: { missing: string[]; added: string[] };
 }
 
-/** What all recorded rounds together would have been. */
+/** The comparison of all recorded rounds. */
 export interface Replay {
   rounds: number;
-  /** Rounds that differ in anything. */
+  /** Rounds with any difference. */
   differing: ReplayedRound[];
-  /** Rounds that don't, but in which a plugin would have been asked what it was not: whether they would is not known. */
+  /** Rounds without a known difference in which a GetTopEvictionPods call would have differed. */
   uncertain: number;
   victimsBefore: number;
   victimsAfter: number;
 }
 
 /**
- * Runs `decide` over recorded inputs under another policy. Each round is replayed on its own recorded state: what an
- * earlier difference would have led to is not known, for the plugins would have seen another node. Pure.
+ * Runs `decide` on recorded inputs with another policy. Each round starts from its own recorded state: effects of an
+ * earlier difference are not simulated, because the answers of plugins to them are not known. Pure.
  */
 export function replay(records: Iterable<RoundRecord>, policy: EvictionPolicy): Replay {
   const result = emptyReplay();
@@ -76,7 +77,7 @@ function compare({ id, input, decision }: RoundRecord, after: Decision): Compari
     at: input.now,
     before: decision.victims.map(shown),
     after: after.victims.map(shown),
-    spared: decision.victims.filter(({ uid }) => !now.has(uid)).map(place),
+    notEvicted: decision.victims.filter(({ uid }) => !now.has(uid)).map(place),
     added: after.victims.filter(({ uid }) => !before.has(uid)).map(place),
     graceChanged: after.victims.flatMap((victim) => {
       const old = before.get(victim.uid);
@@ -89,8 +90,8 @@ function compare({ id, input, decision }: RoundRecord, after: Decision): Compari
 }
 
 function differs(round: Comparison): boolean {
-  const { spared, added, graceChanged, refusals, taints } = round;
-  const lists = [spared, added, graceChanged, Object.keys(refusals), taints.missing, taints.added];
+  const { notEvicted, added, graceChanged, refusals, taints } = round;
+  const lists = [notEvicted, added, graceChanged, Object.keys(refusals), taints.missing, taints.added];
   return lists.some((list) => list.length > 0) || orderOf(round.before) !== orderOf(round.after);
 }
 
@@ -100,8 +101,8 @@ function orderOf(victims: readonly PodReference[]): string {
 
 function whyIn({ ranking, exclusions }: Decision): (uid: string) => string {
   const reasons = new Map(ranking.map(({ uid, why }) => [uid, why]));
-  for (const { uid, detail } of exclusions) reasons.set(uid, `no candidate: ${detail}`);
-  return (uid) => reasons.get(uid) ?? "it is not there";
+  for (const { uid, detail } of exclusions) reasons.set(uid, `not a candidate: ${detail}`);
+  return (uid) => reasons.get(uid) ?? "the pod did not exist";
 }
 
 function differentCounts(

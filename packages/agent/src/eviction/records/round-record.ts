@@ -3,7 +3,7 @@ import { defaultEvictionPolicy } from "../decide/policy.ts";
 import type { DecideInput } from "../decide/round.ts";
 import { emptyEvictionState } from "../decide/state.ts";
 
-/** A round as it is kept: its whole input, and what was decided. Plain JSON. */
+/** A recorded round: its complete input and its decision. Plain JSON. */
 export interface RoundRecord {
   /** Increases from round to round. */
   id: number;
@@ -11,7 +11,7 @@ export interface RoundRecord {
   decision: Decision;
 }
 
-/** Whether a round is worth keeping: it met, chose, refused, withdrew or learned of something, or changed taints. */
+/** Whether a round is recorded: a threshold was met, a pod was requested, an eviction ended, or conditions changed. */
 export function isWorthKeeping(input: DecideInput, decision: Decision): boolean {
   const { victims, dryRunVictims, refusals, withdrawals, thresholds } = decision;
   if ([victims, dryRunVictims, refusals, withdrawals, thresholds].some((list) => list.length > 0))
@@ -21,8 +21,8 @@ export function isWorthKeeping(input: DecideInput, decision: Decision): boolean 
 }
 
 /**
- * What a round says in which thresholds are met for their grace period and no pod is asked for or named; undefined for
- * any other round. Such rounds may follow each other for days: one that says the same as the one before is not kept.
+ * A comparison key for a round in which all met thresholds are confirmed and no pod is requested; undefined for any other
+ * round. Such rounds may follow each other for days: one with the key of the previous round is not recorded.
  */
 export function idleRound(input: DecideInput, decision: Decision): string | undefined {
   const { victims, dryRunVictims, refusals, withdrawals, thresholds, failures } = decision;
@@ -44,7 +44,7 @@ function conditionNames(conditions: Decision["state"]["conditions"]): string {
 const unlimited = { perNode: null, perNamespace: null, perOwner: null };
 const anyGrace = { shortestSeconds: 0 };
 
-/** A recorded input with what was added to state and policy since an earlier version recorded it. */
+/** Adds defaults for fields of state and policy that are missing in records of earlier versions. */
 export function completeInput<T extends Pick<DecideInput, "state" | "policy">>(input: T): T {
   const { state, policy } = input;
   const limits = { ...unlimited, ...policy.limits };

@@ -1,4 +1,4 @@
-import type { MetThreshold } from "../decide/decision.ts";
+import type { CallFailure, MetThreshold } from "../decide/decision.ts";
 import type { PodReference } from "../decide/pods.ts";
 import type { RefusalReason } from "../decide/refusals.ts";
 import type { EvictionOutcome } from "../decide/round.ts";
@@ -6,7 +6,7 @@ import { thresholdText } from "../decide/threshold-text.ts";
 import { heldText } from "./held-text.ts";
 import type { RoundRecord } from "./round-record.ts";
 
-/** One round in a line, as `nodekeeper rounds` lists it. */
+/** One round in a line of `nodekeeper rounds`. */
 export interface RoundSummary {
   id: number;
   /** Wall milliseconds. */
@@ -15,15 +15,15 @@ export interface RoundSummary {
   candidates: number;
   plugins: number;
   /**
-   * "memory-pressure (hard): memory 94.1 > threshold 90", with ", within its grace period" until that is over, and with
-   * what holds it back where its plugin was not asked for a pod.
+   * "memory-pressure (hard): memory 94.1 > threshold 90", followed by ", within its grace period" before it is confirmed,
+   * or by the reason of a hold.
    */
   met: string[];
   victims: PodReference[];
   dryRunVictims: PodReference[];
   refusals: Partial<Record<RefusalReason, number>>;
   withdrawals: number;
-  /** How evictions of earlier rounds ended; the names are empty where the records don't have them. */
+  /** Outcomes of evictions of earlier rounds; the names are empty where they are not recorded. */
   outcomes: (PodReference & Pick<EvictionOutcome, "result" | "message">)[];
   failures: string[];
 }
@@ -48,15 +48,22 @@ export function summaryOf({ id, input, decision }: RoundRecord): RoundSummary {
       result,
       message,
     })),
-    failures: decision.failures.map(({ plugin, call, failure }) => `${plugin} ${call}: ${failure}`),
+    failures: decision.failures.map(
+      ({ plugin, call, failure }) => `${methodOf(call)} of ${plugin}: ${failure}`,
+    ),
   };
 }
 
 function metText(threshold: MetThreshold, now: number): string {
   const { plugin, scope, metType, confirmed, held } = threshold;
   const text = `${plugin} (${metType}): ${thresholdText(scope, threshold)}`;
-  if (held) return `${text}, held back: ${heldText(held, now)}`;
+  if (held) return `${text}, on hold: ${heldText(held, now)}`;
   return confirmed ? text : `${text}, within its grace period`;
+}
+
+/** The gRPC method of a failed call, which is recorded as `thresholdMet`: "ThresholdMet". */
+export function methodOf(call: CallFailure["call"]): string {
+  return `${call.charAt(0).toUpperCase()}${call.slice(1)}`;
 }
 
 function referenceOf({ uid, namespace, name }: PodReference): PodReference {

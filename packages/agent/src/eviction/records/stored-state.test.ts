@@ -60,7 +60,7 @@ describe("a stored state", () => {
       expect({ ...found, [list]: [] }).toEqual({ ...state, [list]: [] });
       expect(lines).toMatchObject([
         {
-          msg: "parts of the stored state of eviction can't be read and are left out",
+          msg: "parts of the stored eviction state are malformed and skipped",
           dropped: expect.arrayContaining([expect.objectContaining({ list })]),
         },
       ]);

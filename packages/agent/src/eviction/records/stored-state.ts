@@ -2,13 +2,13 @@ import { type Logger, NodekeeperError } from "@nodekeeper/core/lib";
 import { type EvictionState, emptyEvictionState, STATE_VERSION } from "../decide/state.ts";
 
 type Check = (value: unknown) => boolean;
-/** What each item of a list has to hold. */
+/** The checks of an item's fields. */
 type Fields<T> = { readonly [Name in keyof T]-?: Check };
 type Lists = Omit<EvictionState, "version" | "at" | "boot">;
 type ItemOf<Name extends keyof Lists> = Lists[Name][number];
 
 const text: Check = (value) => typeof value === "string";
-// As a date can show it, whatever is added.
+// The range of Date, with a margin.
 const LATEST = 8e15;
 const time: Check = (value) => typeof value === "number" && Math.abs(value) <= LATEST;
 const oneOf =
@@ -45,7 +45,7 @@ const eviction: Fields<ItemOf<"pending">> = {
   deadline: orNull(time),
 };
 
-// A field that is added to the state has to be added here.
+// Add every new field of the state here.
 const required: { readonly [Name in keyof Lists]: Fields<ItemOf<Name>> } = {
   thresholds: {
     plugin: text,
@@ -82,8 +82,8 @@ const required: { readonly [Name in keyof Lists]: Fields<ItemOf<Name>> } = {
 };
 
 /**
- * Reads a stored state. Throws `corrupt` for what is no state at all. An item that lacks a field, or holds a wrong one,
- * is left out and logged; the rest is kept, whatever version wrote it.
+ * Reads a stored state of any version. Throws `corrupt` if it is not a JSON object. An item with a missing or wrong field
+ * is skipped and logged; the rest is kept.
  */
 export function readStoredState(stored: string, log: Logger): EvictionState {
   const state = parsed(stored);
@@ -98,7 +98,7 @@ export function readStoredState(stored: string, log: Logger): EvictionState {
   for (const [list, fields] of Object.entries(required)) {
     const items = state[list] ?? [];
     if (!Array.isArray(items)) {
-      dropped.push({ list, problem: "it is no list", item: shown(items) });
+      dropped.push({ list, problem: "it is not a list", item: shown(items) });
       continue;
     }
     for (const item of items.map((one) => (version === 0 ? upgraded(list, one) : one))) {
@@ -115,7 +115,7 @@ export function readStoredState(stored: string, log: Logger): EvictionState {
         count: dropped.length,
         dropped: dropped.slice(0, MOST_SHOWN),
       },
-      "parts of the stored state of eviction can't be read and are left out",
+      "parts of the stored eviction state are malformed and skipped",
     );
   }
   return result;
@@ -129,10 +129,10 @@ function parsed(stored: string): Record<string, unknown> {
   try {
     state = JSON.parse(stored);
   } catch (error) {
-    throw new NodekeeperError("corrupt", "the stored state of eviction is no JSON", { cause: error });
+    throw new NodekeeperError("corrupt", "the stored eviction state is not JSON", { cause: error });
   }
   if (object(state)) return state as Record<string, unknown>;
-  throw new NodekeeperError("corrupt", "the stored state of eviction is no object");
+  throw new NodekeeperError("corrupt", "the stored eviction state is not an object");
 }
 
 function bootOf(value: unknown): EvictionState["boot"] {
@@ -142,7 +142,7 @@ function bootOf(value: unknown): EvictionState["boot"] {
     : null;
 }
 
-// Version 0 did not know what had been accepted: its pods are looked at by the first round.
+// Version 0 did not store acceptances: the first round decides its pending evictions again.
 function upgraded(list: string, item: unknown): unknown {
   if (!object(item)) return item;
   if (list === "pending") return { ...(item as object), acceptedAt: null, deadline: null };
@@ -152,7 +152,7 @@ function upgraded(list: string, item: unknown): unknown {
 }
 
 function problemOf(item: unknown, fields: Readonly<Record<string, Check>>): string | undefined {
-  if (!object(item)) return "it is no object";
+  if (!object(item)) return "it is not an object";
   const wrong = Object.entries(fields).find(
     ([name, check]) => !check((item as Record<string, unknown>)[name]),
   );

@@ -1,9 +1,9 @@
 import { mergeConditions } from "../decide/conditions.ts";
-import { type TaintRules, taintsOf, type WantedTaints } from "../decide/taints.ts";
+import { type DesiredTaints, type TaintRules, taintsOf } from "../decide/taints.ts";
 import type { EvictionRecords } from "./records.ts";
 
-/** The taints that the stored state leads to; none where it can't be read, which the first round reports. */
-export function storedTaints(records: EvictionRecords, rules: TaintRules): WantedTaints {
+/** The taints of the stored conditions; none where the state can't be read, which is logged at the first round. */
+export function storedTaints(records: EvictionRecords, rules: TaintRules): DesiredTaints {
   try {
     const conditions = records.loadState()?.conditions ?? [];
     return taintsOf({ conditions, merged: mergeConditions(conditions) }, rules).taints;

@@ -1,11 +1,11 @@
 import type { RoundRecord } from "./round-record.ts";
 
-// Rounds share the pods that did not change: one of a thousand pods takes about 100 kB.
+// Rounds share unchanged pods: a round of a thousand pods takes about 100 kB.
 const MOST_WAITING = 64;
 
 /**
- * Rounds that could not be written yet, oldest first. At most 64: beyond that rounds in which something was decided
- * or ended stay, and of the others the oldest is dropped first.
+ * Rounds that could not be written yet, oldest first: at most 64. Beyond that the oldest round without a decision or an
+ * outcome is dropped, else the oldest one.
  */
 export class WaitingRounds {
   readonly #rounds: RoundRecord[] = [];
@@ -21,7 +21,7 @@ export class WaitingRounds {
     this.#rounds.splice(Math.max(least, 0), 1);
   }
 
-  /** Gives each to `write`, the oldest first; one for which it throws stays, with those after it. Throws the same. */
+  /** Passes each round to `write`, oldest first, and removes it. If `write` throws, that round and later ones stay. */
   drain(write: (record: RoundRecord) => void): void {
     for (let [first] = this.#rounds; first; [first] = this.#rounds) {
       write(first);

@@ -57,7 +57,7 @@ export function pending(name: string, changes: Partial<PendingEviction> = {}): P
   return { ...rest, source: "threshold", since: 0, acceptedAt: 0, deadline: 60_000, ...changes };
 }
 
-/** A node's pods at an API server that does what a test tells it, and the evictor in front of it. */
+/** A node's pods at an API server scripted by a test, and the evictor. */
 export class TestEvictor implements NodePods {
   readonly clock = new FakeClock();
   readonly registry = new Registry();
@@ -113,8 +113,8 @@ export class TestEvictor implements NodePods {
       containers: running && {
         run: async () => {},
         follow: () => {},
-        leave: () => {},
-        podGone: () => {},
+        forget: () => {},
+        podDeleted: () => {},
         running: () => this.running ?? [],
         takeSteps: () => [],
       },
@@ -131,19 +131,19 @@ export class TestEvictor implements NodePods {
     this.pods.set(name, jsonPod(name, changes) as KubeObject);
   }
 
-  /** The API server marks the pod, as it does when it takes an eviction. */
+  /** The API server marks the pod as terminating, as when it accepts an eviction. */
   terminate(name: string): void {
     this.put(name, { metadata: { deletionTimestamp: "2023-11-14T22:13:20Z" } });
   }
 
-  /** The pod goes, and the watch tells. */
+  /** The pod is deleted, and the watch reports it. */
   remove(name: string): void {
     this.pods.delete(name);
-    this.tellGone(name);
+    this.reportDeleted(name);
   }
 
-  /** The watch tells that the pod with this UID is gone. */
-  tellGone(uid: string): void {
+  /** The watch reports that the pod with this UID is deleted. */
+  reportDeleted(uid: string): void {
     for (const listener of this.#listeners) listener(uid);
   }
 
@@ -151,10 +151,10 @@ export class TestEvictor implements NodePods {
     this.#running = this.evictor.run(this.#stop.signal);
   }
 
-  /** Begins evictions and lets them come as far as they can without time passing. */
-  async begin(...victims: Victim[]): Promise<void> {
+  /** Starts evictions and runs them as far as they get without time passing. */
+  async evict(...victims: Victim[]): Promise<void> {
     if (!this.#running) this.start();
-    this.evictor.begin(victims);
+    this.evictor.start(victims);
     await this.clock.step(0);
   }
 
@@ -189,7 +189,7 @@ export class TestEvictor implements NodePods {
     return object && observeJson(object);
   }
 
-  onGone(listener: (uid: string) => void): () => void {
+  onDeleted(listener: (uid: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }

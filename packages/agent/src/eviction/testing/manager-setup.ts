@@ -11,7 +11,7 @@ import { defaultEvictionSettings } from "../round-settings.ts";
 import { FakeEvictor, FakeTainter } from "./round-parts.ts";
 import { testNode, testPolicy, testThreshold } from "./rounds.ts";
 
-/** An in-tree plugin that says what a test tells it to, and nothing else. */
+/** An in-tree plugin with scripted answers. */
 export function sourceOf(name: string, changes: Partial<EvictionSource> = {}): EvictionSource {
   return {
     name,
@@ -39,7 +39,7 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
   readonly manager: EvictionManager;
   settings = structuredClone(defaultEvictionSettings);
   policy = testPolicy();
-  /** What the machine says of its own time. */
+  /** Boot ID and uptime of the machine. */
   bootTime: BootTime | undefined;
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;

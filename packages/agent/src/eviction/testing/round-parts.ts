@@ -1,12 +1,12 @@
 import type { Victim, Withdrawal } from "../decide/decision.ts";
 import type { EvictionOutcome } from "../decide/round.ts";
 import type { Acceptance, PendingEviction } from "../decide/state.ts";
-import type { WantedTaints } from "../decide/taints.ts";
+import type { DesiredTaints } from "../decide/taints.ts";
 import { type EncodablePod, observeJson } from "../observe/observed-pod.ts";
 import type { EvictionStep, Evictor, NodePods, Tainter } from "../parts.ts";
 import { testNode } from "./rounds.ts";
 
-/** A pod as the API server's JSON has it; its UID is its name. */
+/** A pod in the API server's JSON; its UID is its name. */
 export function jsonPod(name: string, changes: { spec?: object; metadata?: object; status?: object } = {}) {
   return {
     apiVersion: "v1",
@@ -33,26 +33,26 @@ export class FakePods implements NodePods {
     return this.pods.get(uid);
   }
 
-  onGone(): () => void {
+  onDeleted(): () => void {
     return () => {};
   }
 }
 
-/** Writes down what it is told; dies in `begin` where a test says so. */
+/** Records its calls; `onStart` may throw. */
 export class FakeEvictor implements Evictor {
-  readonly begun: Victim[] = [];
+  readonly started: Victim[] = [];
   readonly resumed: PendingEviction[] = [];
   readonly withdrawn: Withdrawal[] = [];
   outcomes: EvictionOutcome[] = [];
   steps: EvictionStep[] = [];
   /** Reports that an eviction was accepted. */
   accept: (acceptance: Acceptance) => void = () => {};
-  /** What happens when evictions start. */
-  onBegin: (victims: readonly Victim[], roundId: number) => void = () => {};
+  /** Called when evictions start. */
+  onStart: (victims: readonly Victim[], roundId: number) => void = () => {};
 
-  begin(victims: readonly Victim[], roundId: number): void {
-    this.onBegin(victims, roundId);
-    this.begun.push(...victims);
+  start(victims: readonly Victim[], roundId: number): void {
+    this.onStart(victims, roundId);
+    this.started.push(...victims);
   }
 
   onAccepted(listener: (acceptance: Acceptance) => void): () => void {
@@ -78,9 +78,9 @@ export class FakeEvictor implements Evictor {
 }
 
 export class FakeTainter implements Tainter {
-  readonly wanted: (WantedTaints & { isComplete: boolean })[] = [];
+  readonly desired: (DesiredTaints & { isComplete: boolean })[] = [];
 
-  want(taints: WantedTaints, isComplete: boolean): void {
-    this.wanted.push({ ...taints, isComplete });
+  setDesired(taints: DesiredTaints, isComplete: boolean): void {
+    this.desired.push({ ...taints, isComplete });
   }
 }

@@ -49,14 +49,14 @@ export function named(name: string): PodReference {
 }
 
 export function evictPod(name: string, changes: Partial<EvictPodAnswer> = {}): EvictPodAnswer {
-  return { pod: named(name), reason: "it is told to", force: false, gracePeriodSeconds: null, ...changes };
+  return { pod: named(name), reason: "memory is low", force: false, gracePeriodSeconds: null, ...changes };
 }
 
 export function nodeCondition(name: string, changes: Partial<ConditionAnswer> = {}): ConditionAnswer {
   return { target: "node", name, effects: ["NoSchedule"], met: true, ...changes };
 }
 
-/** What a test plugin says; nothing where not given. A text in place of an answer is a failure. */
+/** The answers of a test plugin; empty if not given. A string instead of an answer is a failure. */
 export interface TestPlugin {
   pods?: EvictPodAnswer[] | string;
   podsCondition?: ConditionAnswer;
@@ -87,7 +87,7 @@ export function answersOf(plugins: Record<string, TestPlugin>): PluginAnswers[] 
   }));
 }
 
-/** Answers of test plugins to GetTopEvictionPods; those that say nothing of it are left out. */
+/** Answers of test plugins to GetTopEvictionPods; those without one are left out. */
 export function topsOf(plugins: Record<string, TestPlugin>): TopAnswers[] {
   return Object.entries(plugins).flatMap(([plugin, { top }]): TopAnswers[] => {
     if (top === undefined) return [];

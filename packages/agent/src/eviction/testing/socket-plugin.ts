@@ -25,7 +25,7 @@ export function metCondition(conditionName: string): DeepPartial<Condition> {
   return { conditionName, effects: ["NoSchedule"], metCondition: true };
 }
 
-/** Serves an eviction plugin on a socket; what it is not told to do it answers with nothing. */
+/** Serves an eviction plugin on a socket; calls that are not given have empty answers. */
 export async function servePlugin(socket: string, service: PluginService = {}): Promise<Server> {
   const server = createServer({ "grpc.max_receive_message_length": -1 });
   server.add(EvictionPluginDefinition, {

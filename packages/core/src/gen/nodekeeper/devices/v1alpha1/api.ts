@@ -13,9 +13,9 @@ export const protobufPackage = "nodekeeper.devices.v1alpha1";
 export const protobufFileName = "nodekeeper/devices/v1alpha1/api.proto";
 
 /**
- * The devices that a driver has on this node, or shares with others, in the shape of resource.k8s.io/v1.
- * The driver serves it on its unix socket; the agent asks, listens, and publishes ResourceSlices. How devices are
- * spread over slices, generations of pools and API versions are the agent's matter.
+ * The devices of a driver on this node, or shared with other nodes, in the structure of resource.k8s.io/v1.
+ * The driver serves it on its unix socket; the agent watches the stream and publishes ResourceSlices. The agent decides
+ * about the distribution of devices over slices, generations of pools and the API version.
  */
 
 export interface ListAndWatchDevicesRequest {
@@ -25,51 +25,48 @@ export interface ListAndWatchDevicesRequest {
   acceptsDeltas: boolean;
 }
 
-/** The whole state in `pools`, or a change of it in `delta`. */
+/** The whole state in `pools`, or a change in `delta`. */
 export interface ListAndWatchDevicesResponse {
-  /** Must be empty where `delta` is set. */
+  /** Must be empty if `delta` is set. */
   pools: Pool[];
-  /**
-   * Names the state that results from this response. Needed where a delta follows; any number but 0, different for
-   * states that differ.
-   */
+  /** Identifies the state after this response. Required if a delta follows; not 0, and different for different states. */
   revision: bigint;
   delta: Delta | undefined;
 }
 
-/** A change of the state that the stream has reported so far. Pools and devices that it does not name stay as they are. */
+/** A change of the state that the stream has sent so far. Pools and devices that are not named stay unchanged. */
 export interface Delta {
   /**
-   * The revision of the state that it changes. Where that is not the agent's, the agent starts the stream over, and the
+   * The revision of the state that is changed. If the agent has another revision, it opens the stream again, and the
    * driver sends the whole state.
    */
   baseRevision: bigint;
   pools: PoolDelta[];
 }
 
-/** A change of one pool's devices. What else the pool has changes by a whole state only. */
+/** A change of the devices of one pool. Other fields of a pool can only be changed by sending the whole state. */
 export interface PoolDelta {
   /** As in the whole state. */
   name: string;
-  /** Devices that have changed, which keep their places, and new ones, which come last in the order given. */
+  /** Changed devices, which keep their position, and new devices, which are appended in this order. */
   upserts: Device[];
-  /** Names of devices that have been removed; others than the upserts. */
+  /** Names of removed devices; must not be in `upserts`. */
   removals: string[];
 }
 
-/** Devices of this node whose names are unique among themselves. */
+/** Devices of this node. Their names are unique in the pool. */
 export interface Pool {
   /** One or more DNS subdomains separated by slashes. Empty: the node's name. */
   name: string;
-  /** In the order in which they should be given out: the scheduler takes the first that fits. */
+  /** In the order of preference: the scheduler allocates the first device that fits. */
   devices: Device[];
   /** Names are unique in the pool. */
   sharedCounters: CounterSet[];
-  /** A pool that sets one of these three is refused: every node's agent would publish it. */
+  /** A pool that sets one of these three is refused: the agent of every node would publish it. */
   nodeSelector: NodeSelector | undefined;
   allNodes: boolean;
   perDeviceNodes: boolean;
-  /** The attribute, "<domain>/<identifier>", whose string is the partition type of each device that consumes counters. */
+  /** The attribute, "<domain>/<identifier>", whose string value is the partition type of devices that consume counters. */
   partitionTypeAttribute: string;
   /** Calls that the kubelet skips for these devices: "NodePrepareResources", "NodeUnprepareResources" or "*". */
   skipNodeOperations: string[];
@@ -78,25 +75,25 @@ export interface Pool {
 export interface Device {
   /** A DNS label. */
   name: string;
-  /** The keys are C identifiers of at most 32 characters, with "<domain>/" before where the domain is not the driver's. */
+  /** The keys are C identifiers of at most 32 characters, prefixed by "<domain>/" if the domain is not the driver's. */
   attributes: { [key: string]: Attribute };
-  /** Keys as those of attributes. */
+  /** The keys are as in attributes. */
   capacity: { [key: string]: Capacity };
   taints: Taint[];
-  /** What the device takes from the pool's shared counters. */
+  /** Amounts that the device consumes of the pool's shared counters. */
   consumesCounters: CounterConsumption[];
-  /** A device that sets one of these three is refused, for its pool is of this node. */
+  /** A device that sets one of these three is refused, because its pool belongs to this node. */
   nodeName: string;
   nodeSelector: NodeSelector | undefined;
   allNodes: boolean;
   /** Whether an allocation is bound to the node that was chosen for it. */
   bindsToNode: boolean;
-  /** Condition types that must be true before a pod is bound, and those that say that binding has failed. */
+  /** Condition types that must be true before a pod is bound, and those that report a failed binding. */
   bindingConditions: string[];
   bindingFailureConditions: string[];
-  /** Whether the device may be given to several claims at once, each taking a part of its capacity. */
+  /** Whether the device may be allocated to several claims, each with a part of its capacity. */
   allowMultipleAllocations: boolean;
-  /** The node's own resources ("cpu", "memory") that an allocation of the device takes up, by their names. */
+  /** The node's allocatable resources ("cpu", "memory") that an allocation of the device uses, by name. */
   nodeAllocatableResources: { [key: string]: NodeAllocatableResource };
 }
 
@@ -125,7 +122,7 @@ export interface Attribute {
   string?:
     | string
     | undefined;
-  /** Of semver.org, 2.0.0, at most 64 bytes. */
+  /** As of semver.org 2.0.0, at most 64 bytes. */
   version?: string | undefined;
   bools: BoolList | undefined;
   ints: IntList | undefined;
@@ -145,16 +142,16 @@ export interface StringList {
   values: string[];
 }
 
-/** Quantities are texts such as "80Gi" or "500m". */
+/** Quantities are strings such as "80Gi" or "500m". */
 export interface Capacity {
   value: string;
-  /** How a request may take a part of it; needs allow_multiple_allocations. */
+  /** Which parts of it a request may take; needs allow_multiple_allocations. */
   requestPolicy: RequestPolicy | undefined;
 }
 
 /** At most one of valid_values and valid_range; with either, `default` is required. */
 export interface RequestPolicy {
-  /** What a request takes that names no amount. Empty: none is set. */
+  /** The amount of a request without one. Empty: not set. */
   default: string;
   /** Ascending, at most 10. */
   validValues: string[];
@@ -172,7 +169,7 @@ export interface ValidRange {
 export interface Taint {
   /** A label name. */
   key: string;
-  /** A label value, perhaps empty. */
+  /** A label value, may be empty. */
   value: string;
   /** "NoSchedule", "NoExecute" or "None". */
   effect: string;
@@ -195,7 +192,7 @@ export interface CounterSet_CountersEntry {
 export interface CounterConsumption {
   counterSet: string;
   counters: { [key: string]: string };
-  /** Devices that consume counters of one set are allocated together only where they share a group. At most 2. */
+  /** Devices that consume counters of one set are allocated together only if they share a group. At most 2. */
   compatibilityGroups: string[];
 }
 
@@ -206,20 +203,20 @@ export interface CounterConsumption_CountersEntry {
 
 /** At least one is set. */
 export interface NodeAllocatableResource {
-  /** The device is itself an amount of the resource. */
+  /** The device represents an amount of the resource. */
   mapping:
     | NodeAllocatableMapping
     | undefined;
-  /** Using the device costs an amount of the resource. */
+  /** Use of the device needs an additional amount of the resource. */
   overhead: NodeAllocatableOverhead | undefined;
 }
 
 /** Either capacity_key and capacity_multiplier, or device_multiplier. Multipliers are quantities. */
 export interface NodeAllocatableMapping {
-  /** A key of the device's capacity: its consumed amount times the multiplier. */
+  /** A key of the device's capacity: the amount is the consumed capacity times the multiplier. */
   capacityKey: string;
   capacityMultiplier: string;
-  /** The number of devices times this. */
+  /** The amount is the number of devices times this. */
   deviceMultiplier: string;
 }
 
@@ -2556,9 +2553,9 @@ export const DeviceDriverDefinition = {
   fullName: "nodekeeper.devices.v1alpha1.DeviceDriver",
   methods: {
     /**
-     * Sends the whole state at once, and again whenever something changes: the whole state, or, to an agent that accepts
-     * them, a delta. No pool at all means that the driver has no devices; a pool without devices is published as an empty
-     * one. When a driver ends the stream, the state that it sent last stays published while it is registered.
+     * Sends the whole state first, and after each change the whole state or, if the request accepts it, a delta. A state
+     * without pools means that the driver has no devices; a pool without devices is published as an empty pool. When the
+     * driver ends the stream, its last state stays published while it is registered.
      */
     listAndWatchDevices: {
       name: "ListAndWatchDevices",
@@ -2573,9 +2570,9 @@ export const DeviceDriverDefinition = {
 
 export interface DeviceDriverServiceImplementation<CallContextExt = {}> {
   /**
-   * Sends the whole state at once, and again whenever something changes: the whole state, or, to an agent that accepts
-   * them, a delta. No pool at all means that the driver has no devices; a pool without devices is published as an empty
-   * one. When a driver ends the stream, the state that it sent last stays published while it is registered.
+   * Sends the whole state first, and after each change the whole state or, if the request accepts it, a delta. A state
+   * without pools means that the driver has no devices; a pool without devices is published as an empty pool. When the
+   * driver ends the stream, its last state stays published while it is registered.
    */
   listAndWatchDevices(
     request: ListAndWatchDevicesRequest,
@@ -2585,9 +2582,9 @@ export interface DeviceDriverServiceImplementation<CallContextExt = {}> {
 
 export interface DeviceDriverClient<CallOptionsExt = {}> {
   /**
-   * Sends the whole state at once, and again whenever something changes: the whole state, or, to an agent that accepts
-   * them, a delta. No pool at all means that the driver has no devices; a pool without devices is published as an empty
-   * one. When a driver ends the stream, the state that it sent last stays published while it is registered.
+   * Sends the whole state first, and after each change the whole state or, if the request accepts it, a delta. A state
+   * without pools means that the driver has no devices; a pool without devices is published as an empty pool. When the
+   * driver ends the stream, its last state stays published while it is registered.
    */
   listAndWatchDevices(
     request: DeepPartial<ListAndWatchDevicesRequest>,

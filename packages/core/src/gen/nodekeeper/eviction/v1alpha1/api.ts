@@ -13,15 +13,15 @@ export const protobufPackage = "nodekeeper.eviction.v1alpha1";
 export const protobufFileName = "nodekeeper/eviction/v1alpha1/api.proto";
 
 /**
- * What an eviction plugin may serve beside katalyst's evictionplugin.v1alpha1, on the same socket.
- * The agent calls it once a plugin is registered. A plugin without it answers UNIMPLEMENTED and is not asked again.
+ * Optional calls of an eviction plugin, served beside katalyst's evictionplugin.v1alpha1 on the same socket. The agent
+ * calls them once the plugin is registered. A plugin that returns UNIMPLEMENTED is not called again.
  */
 
 export interface WaitForRequestRequest {
 }
 
 export interface RoundRequest {
-  /** For the agent's log, such as "free memory fell below 500 MiB". The first 1,024 characters are kept. */
+  /** Logged by the agent: "free memory fell below 500 MiB". Cut to 1,024 characters. */
   reason: string;
 }
 
@@ -129,9 +129,9 @@ export const RoundRequestsDefinition = {
   fullName: "nodekeeper.eviction.v1alpha1.RoundRequests",
   methods: {
     /**
-     * Returns when the plugin requests a round before its time, because a threshold of its own was crossed; until then the
-     * call stays open, without a deadline. The agent then asks all plugins as in any round, and calls again after a second
-     * at the earliest. A request while no call is open is answered by the next one.
+     * Returns when the plugin requests a round out of turn, because one of its thresholds was crossed. Until then the call
+     * stays open, without a deadline. The agent then runs a round with all plugins, and calls again after one second at the
+     * earliest. A plugin returns a request that it had while no call was open from the next call.
      */
     waitForRequest: {
       name: "WaitForRequest",
@@ -146,9 +146,9 @@ export const RoundRequestsDefinition = {
 
 export interface RoundRequestsServiceImplementation<CallContextExt = {}> {
   /**
-   * Returns when the plugin requests a round before its time, because a threshold of its own was crossed; until then the
-   * call stays open, without a deadline. The agent then asks all plugins as in any round, and calls again after a second
-   * at the earliest. A request while no call is open is answered by the next one.
+   * Returns when the plugin requests a round out of turn, because one of its thresholds was crossed. Until then the call
+   * stays open, without a deadline. The agent then runs a round with all plugins, and calls again after one second at the
+   * earliest. A plugin returns a request that it had while no call was open from the next call.
    */
   waitForRequest(
     request: WaitForRequestRequest,
@@ -158,9 +158,9 @@ export interface RoundRequestsServiceImplementation<CallContextExt = {}> {
 
 export interface RoundRequestsClient<CallOptionsExt = {}> {
   /**
-   * Returns when the plugin requests a round before its time, because a threshold of its own was crossed; until then the
-   * call stays open, without a deadline. The agent then asks all plugins as in any round, and calls again after a second
-   * at the earliest. A request while no call is open is answered by the next one.
+   * Returns when the plugin requests a round out of turn, because one of its thresholds was crossed. Until then the call
+   * stays open, without a deadline. The agent then runs a round with all plugins, and calls again after one second at the
+   * earliest. A plugin returns a request that it had while no call was open from the next call.
    */
   waitForRequest(
     request: DeepPartial<WaitForRequestRequest>,

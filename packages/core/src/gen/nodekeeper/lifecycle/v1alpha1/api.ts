@@ -12,17 +12,14 @@ export const protobufPackage = "nodekeeper.lifecycle.v1alpha1";
 
 export const protobufFileName = "nodekeeper/lifecycle/v1alpha1/api.proto";
 
-/**
- * What runs on the node, for other programs on it: pod lifecycle events and pod statuses.
- * The agent serves it on a unix socket.
- */
+/** Pod lifecycle events and pod statuses of the node, for other programs on it. The agent serves it on a unix socket. */
 
 export const EventType = {
   EVENT_TYPE_UNSPECIFIED: 0,
   CONTAINER_STARTED: 1,
   CONTAINER_DIED: 2,
   CONTAINER_REMOVED: 3,
-  /** POD_SYNC - The pod could not be read for a while and can again; nothing changed. */
+  /** POD_SYNC - The pod can be read again after a failure; its status is unchanged. */
   POD_SYNC: 4,
 } as const;
 
@@ -56,7 +53,7 @@ export namespace State {
   export type EXITED = typeof State.EXITED;
 }
 
-/** Which pods; what is empty matches all. */
+/** Selects pods. An empty field matches all. */
 export interface PodSelector {
   uid: string;
   namespace: string;
@@ -64,40 +61,40 @@ export interface PodSelector {
 }
 
 export interface WatchRequest {
-  /** Go on after this cursor of an earlier answer. */
+  /** Continue after this cursor of an earlier response. */
   cursor: string;
-  /** Without a cursor: begin with the events the log still has from this time on, milliseconds since the epoch. */
+  /** Without a cursor: start with the events in the log from this time on, milliseconds since the epoch. */
   since?: bigint | undefined;
   selector:
     | PodSelector
     | undefined;
-  /** End when all events that were there at the call are sent, instead of waiting for more. */
+  /** End after the events that were in the log at the time of the call, instead of waiting for more. */
   stopAtEnd: boolean;
   /** Send the pod's status with each of its events. */
   withStatus: boolean;
-  /** How many answers may come in one `batch`, which makes a long log quick to read. 0 or 1: none do. */
+  /** The maximum number of responses in one `batch`, for reading a long log efficiently. 0 or 1: no batches. */
   maxBatch: number;
 }
 
 export interface WatchResponse {
-  /** Where to go on after this answer. */
+  /** The position after this response, to continue from. */
   cursor: string;
   event?: Event | undefined;
   snapshot?:
     | Snapshot
     | undefined;
   /**
-   * Nothing that the selector matches has happened up to the cursor. Sent every while, so that a consumer that
-   * comes back needs not read the log again, and knows that the agent is there.
+   * No event matched the selector up to the cursor. Sent periodically, so that a consumer that reconnects does not read
+   * the log again, and as a sign of life.
    */
   bookmark?:
     | Bookmark
     | undefined;
-  /** Only where the request allows it. The cursor is that of its last answer. */
+  /** Only if the request allows it. The cursor is that of its last response. */
   batch?: Batch | undefined;
 }
 
-/** Answers in order; none of them is a batch. */
+/** Responses in order; none of them is a batch. */
 export interface Batch {
   answers: WatchResponse[];
 }
@@ -106,10 +103,10 @@ export interface Bookmark {
 }
 
 export interface Event {
-  /** Counts up by one in the agent's log. */
+  /** The number of the event in the agent's log, without gaps. */
   sequence: bigint;
   type: EventType;
-  /** When the agent saw it, milliseconds since the epoch. */
+  /** When the agent observed it, milliseconds since the epoch. */
   at: bigint;
   pod:
     | PodIdentity
@@ -118,13 +115,13 @@ export interface Event {
   container:
     | ContainerIdentity
     | undefined;
-  /** Of a container that died, where the runtime could still tell. */
+  /** Of a container that exited, if the runtime still reports it. */
   exitCode?:
     | number
     | undefined;
-  /** The runtime's word for why it died, such as "OOMKilled". */
+  /** The runtime's reason of the exit, such as "OOMKilled". */
   reason: string;
-  /** With `with_status`: the pod's newest status, which may be newer than the event. Absent where it is gone. */
+  /** With `with_status`: the pod's newest status, which may be newer than the event. Absent if the pod was removed. */
   status: PodStatus | undefined;
 }
 
@@ -143,18 +140,18 @@ export interface ContainerIdentity {
 
 export interface Snapshot {
   why: Snapshot_Why;
-  /** How many events were missed; absent where that is not known. */
+  /** The number of missed events; absent if it is not known. */
   missed?:
     | bigint
     | undefined;
-  /** Every pod that the selector matches, as the events up to the cursor leave it. */
+  /** All pods that the selector matches, in their state at the cursor. */
   pods: Pod[];
 }
 
 export const Snapshot_Why = {
-  /** BEGIN - The consumer named no cursor. */
+  /** BEGIN - The request has no cursor. */
   BEGIN: 0,
-  /** FELL_OFF - Events after the consumer's cursor are gone from the log, or the cursor is of another log. */
+  /** FELL_OFF - Events after the cursor have expired from the log, or the cursor is of another log. */
   FELL_OFF: 1,
 } as const;
 
@@ -169,7 +166,7 @@ export interface Pod {
   pod:
     | PodIdentity
     | undefined;
-  /** Containers and sandboxes as the runtime lists them. */
+  /** Containers and sandboxes in the runtime's list. */
   containers: Container[];
   /** With `with_status`. */
   status: PodStatus | undefined;
@@ -178,7 +175,7 @@ export interface Pod {
 export interface Container {
   container: ContainerIdentity | undefined;
   state: State;
-  /** How often the kubelet made it anew. */
+  /** The kubelet's restart count of the container. */
   attempt: number;
 }
 
@@ -186,18 +183,18 @@ export interface GetRequest {
   selector:
     | PodSelector
     | undefined;
-  /** Wait until the runtime has been read after this call. Needs a UID. */
+  /** Wait for a status that was read from the runtime after this call. Needs a UID. */
   fresh: boolean;
 }
 
 export interface GetResponse {
   /** Sorted by namespace and name. */
   pods: PodStatus[];
-  /** Every event up to this cursor is in what the pods show. */
+  /** The statuses include all events up to this cursor. */
   cursor: string;
-  /** When the last list of all pods that succeeded began, milliseconds since the epoch. */
+  /** When the last successful relist started, milliseconds since the epoch. */
   listedAt: bigint;
-  /** What is wrong with the container runtime, or slow, now: one line each. What is shown may be out of date then. */
+  /** Current problems with the container runtime, one line each. The statuses may be out of date then. */
   problems: string[];
 }
 
@@ -205,18 +202,18 @@ export interface PodStatus {
   pod:
     | PodIdentity
     | undefined;
-  /** Of the newest sandbox, or the last known ones of a pod that has ended. */
+  /** Of the newest sandbox; the last known ones for a pod that has ended. */
   ips: string[];
   /** Newest first. */
   sandboxes: ContainerStatus[];
   containers: ContainerStatus[];
-  /** When the reading began that this status is of, milliseconds since the epoch. */
+  /** When the reading of this status started, milliseconds since the epoch. */
   observedAt: bigint;
-  /** Why the newest reading of this pod failed; what is shown is older then. */
+  /** The error of the newest reading of this pod; the status is then of an earlier reading. */
   error: string;
 }
 
-/** Times are milliseconds since the epoch, 0 for what has not happened. */
+/** Times are milliseconds since the epoch; 0 if not applicable. */
 export interface ContainerStatus {
   container: ContainerIdentity | undefined;
   state: State;
@@ -1684,10 +1681,10 @@ export const PodLifecycleDefinition = {
   fullName: "nodekeeper.lifecycle.v1alpha1.PodLifecycle",
   methods: {
     /**
-     * Events in order from a cursor on. Without one the first answer is a snapshot, which waits for the first list
-     * after a start of the agent as Get does. No other consumer's slowness costs an event, and one's own only when the
-     * agent's bounded log has moved on: then a snapshot says so and events follow it.
-     * RESOURCE_EXHAUSTED where too many watches are open on this agent.
+     * Sends events in order, from a cursor on. Without a cursor the first response is a snapshot, which waits for the first
+     * relist after a start of the agent as Get does. A slow consumer does not affect others; it loses events only when they
+     * have expired from the agent's bounded log, and then receives a snapshot, followed by events.
+     * RESOURCE_EXHAUSTED if too many watches are open on this agent.
      */
     watch: {
       name: "Watch",
@@ -1698,8 +1695,8 @@ export const PodLifecycleDefinition = {
       options: {},
     },
     /**
-     * Statuses of pods as the agent last read them from the container runtime. Waits for the first list after a start
-     * of the agent; FAILED_PRECONDITION where none succeeds in time.
+     * Returns statuses of pods as last read from the container runtime. Waits for the first relist after a start of the
+     * agent; FAILED_PRECONDITION if none succeeds in time.
      */
     get: {
       name: "Get",
@@ -1714,33 +1711,33 @@ export const PodLifecycleDefinition = {
 
 export interface PodLifecycleServiceImplementation<CallContextExt = {}> {
   /**
-   * Events in order from a cursor on. Without one the first answer is a snapshot, which waits for the first list
-   * after a start of the agent as Get does. No other consumer's slowness costs an event, and one's own only when the
-   * agent's bounded log has moved on: then a snapshot says so and events follow it.
-   * RESOURCE_EXHAUSTED where too many watches are open on this agent.
+   * Sends events in order, from a cursor on. Without a cursor the first response is a snapshot, which waits for the first
+   * relist after a start of the agent as Get does. A slow consumer does not affect others; it loses events only when they
+   * have expired from the agent's bounded log, and then receives a snapshot, followed by events.
+   * RESOURCE_EXHAUSTED if too many watches are open on this agent.
    */
   watch(
     request: WatchRequest,
     context: CallContext & CallContextExt,
   ): ServerStreamingMethodResult<DeepPartial<WatchResponse>>;
   /**
-   * Statuses of pods as the agent last read them from the container runtime. Waits for the first list after a start
-   * of the agent; FAILED_PRECONDITION where none succeeds in time.
+   * Returns statuses of pods as last read from the container runtime. Waits for the first relist after a start of the
+   * agent; FAILED_PRECONDITION if none succeeds in time.
    */
   get(request: GetRequest, context: CallContext & CallContextExt): Promise<DeepPartial<GetResponse>>;
 }
 
 export interface PodLifecycleClient<CallOptionsExt = {}> {
   /**
-   * Events in order from a cursor on. Without one the first answer is a snapshot, which waits for the first list
-   * after a start of the agent as Get does. No other consumer's slowness costs an event, and one's own only when the
-   * agent's bounded log has moved on: then a snapshot says so and events follow it.
-   * RESOURCE_EXHAUSTED where too many watches are open on this agent.
+   * Sends events in order, from a cursor on. Without a cursor the first response is a snapshot, which waits for the first
+   * relist after a start of the agent as Get does. A slow consumer does not affect others; it loses events only when they
+   * have expired from the agent's bounded log, and then receives a snapshot, followed by events.
+   * RESOURCE_EXHAUSTED if too many watches are open on this agent.
    */
   watch(request: DeepPartial<WatchRequest>, options?: CallOptions & CallOptionsExt): AsyncIterable<WatchResponse>;
   /**
-   * Statuses of pods as the agent last read them from the container runtime. Waits for the first list after a start
-   * of the agent; FAILED_PRECONDITION where none succeeds in time.
+   * Returns statuses of pods as last read from the container runtime. Waits for the first relist after a start of the
+   * agent; FAILED_PRECONDITION if none succeeds in time.
    */
   get(request: DeepPartial<GetRequest>, options?: CallOptions & CallOptionsExt): Promise<GetResponse>;
 }

@@ -3,31 +3,31 @@ import type { EventSource, PodLifecycleEvent, PodStatusReader } from "../../life
 import type { PodReference } from "../decide/pods.ts";
 import type { EvictionStep } from "../parts.ts";
 
-export interface ContainerDeathsOptions {
+export interface EvictedContainersOptions {
   events: EventSource;
   statuses: Pick<PodStatusReader, "get">;
-  /** How long containers of a pod that the API server no longer has are awaited, milliseconds. */
+  /** How long to wait for the containers of a pod that is already deleted at the API server, milliseconds. */
   marginMs: () => number;
   clock: Clock;
   log: Logger;
 }
 
 /**
- * Follows the containers of pods that are evicted. A pod that is deleted by force leaves the API server before its
- * containers leave the node: these are awaited for a while, and reported as steps where they run on. How containers
- * exit is in the history of pods.
+ * Tracks the containers of evicted pods. A force-deleted pod is removed from the API server before its containers exit:
+ * containers that are still running then are recorded as steps of the eviction, and logged when the margin is over.
+ * Exit codes are recorded by `PodHistory`.
  */
-export class ContainerDeaths {
-  readonly #options: ContainerDeathsOptions;
-  /** By UID; the timer where the pod is gone and its containers are not. */
+export class EvictedContainers {
+  readonly #options: EvictedContainersOptions;
+  /** By UID; the timer runs where the pod is deleted and its containers are still running. */
   readonly #followed = new Map<string, Timer | undefined>();
   #steps: EvictionStep[] = [];
 
-  constructor(options: ContainerDeathsOptions) {
+  constructor(options: EvictedContainersOptions) {
     this.#options = options;
   }
 
-  /** Reads the log of events until the signal aborts. */
+  /** Reads the event log until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { events } = this.#options;
     try {
@@ -40,21 +40,21 @@ export class ContainerDeaths {
     }
   }
 
-  /** A pod's eviction begins. */
+  /** Starts to track a pod: its eviction starts. */
   follow(uid: string): void {
     if (!this.#followed.has(uid)) this.#followed.set(uid, undefined);
   }
 
-  /** A pod's eviction has come to nothing. */
-  leave(uid: string): void {
+  /** Stops tracking a pod: its eviction failed or was withdrawn. */
+  forget(uid: string): void {
     this.#followed.get(uid)?.cancel();
     this.#followed.delete(uid);
   }
 
-  /** The API server no longer has the pod: what still runs of it is awaited for a while. */
-  podGone({ uid, namespace, name }: PodReference): void {
+  /** The pod is deleted at the API server: waits up to `marginMs` for containers that are still running. */
+  podDeleted({ uid, namespace, name }: PodReference): void {
     const { clock, log, marginMs } = this.#options;
-    this.leave(uid);
+    this.forget(uid);
     const running = this.running(uid);
     if (running.length === 0) return;
     this.#step(uid, `still running on the node: ${running.join(", ")}`);
@@ -62,29 +62,29 @@ export class ContainerDeaths {
       this.#followed.delete(uid);
       const left = this.running(uid);
       if (left.length === 0) return;
-      this.#step(uid, `still running on the node, no longer awaited: ${left.join(", ")}`);
-      log.warn({ pod: { namespace, name }, running: left }, "containers of an evicted pod still run");
+      this.#step(uid, `still running on the node, no longer waited for: ${left.join(", ")}`);
+      log.warn({ pod: { namespace, name }, running: left }, "containers of an evicted pod are still running");
     });
     this.#followed.set(uid, timer);
   }
 
-  /** Names of a pod's containers that ran when the runtime was last read. */
+  /** Names of a pod's containers that were running at the last relist. */
   running(uid: string): string[] {
     const { containers } = this.#options.statuses.get(uid).status;
     return containers.flatMap(({ name, state }) => (state === "running" ? [name] : []));
   }
 
-  /** What happened since the last call. */
+  /** Returns and clears the steps since the last call. */
   takeSteps(): EvictionStep[] {
     const steps = this.#steps;
     this.#steps = [];
     return steps;
   }
 
-  // The sandbox is the last to stop: nothing of the pod runs after it.
+  // The sandbox stops last: no container of the pod is running after that.
   #onEvent({ type, pod: { uid }, container }: PodLifecycleEvent): void {
     if (type !== "ContainerDied" || container?.kind !== "sandbox") return;
-    if (this.#followed.get(uid) !== undefined) this.leave(uid);
+    if (this.#followed.get(uid) !== undefined) this.forget(uid);
   }
 
   #step(uid: string, message: string): void {

@@ -1,0 +1,148 @@
+import { glob, readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+/** A word that docs/contributing/glossary.md replaces by the field's own. */
+export interface BannedWord {
+  /** Matched against each line, in which identifiers are split: `toldAt` reads "told At". */
+  pattern: RegExp;
+  /** What to write. */
+  instead: string;
+  /** Other senses of the word: they are cut out of a line before `pattern` is tried. */
+  except?: RegExp;
+}
+
+export const bannedWords: readonly BannedWord[] = [
+  {
+    pattern: /\b(tells?|telling|told|says?|saying|said)\b/i,
+    instead: "report, send, emit, log, return, notify; distinguish",
+  },
+  { pattern: /\banew\b/i, instead: "again, recreated" },
+  // "begun" in quotes is the stored stage of a withdrawal.
+  { pattern: /\b(begun|began)\b/i, except: /["`]begun["`]/g, instead: "started" },
+  { pattern: /\bwish(es|ed|ing)?\b/i, instead: "request, requested" },
+  { pattern: /\bfates?\b/i, instead: "outcome, verdict" },
+  { pattern: /\bbeliev(es?|ed|ing)\b/i, instead: "reconcile, last known" },
+  { pattern: /\bspar(e[sd]|ing)\b/i, instead: "not evicted, skipped" },
+  { pattern: /\bhopeless\b/i, instead: "non-retryable" },
+  { pattern: /\bin vain\b/i, instead: "without success" },
+  { pattern: /\bfor ever\b/i, instead: "indefinitely" },
+  {
+    pattern: /\b(held|holds?|holding) back\b/i,
+    instead: "quarantined (invalid content), on hold (a threshold)",
+  },
+  { pattern: /\bstands?[- ]ins?\b/i, instead: "last known good content" },
+  { pattern: /\blean pods?\b/i, instead: "stripped pod" },
+  { pattern: /\boddit(y|ies)\b/i, instead: "anomaly" },
+  // Lower case only: the settings inspectionPatience and settleTime keep their names.
+  { pattern: /\bpatience\b/, except: /inspection-patience/g, instead: "timeout, deadline" },
+  { pattern: /\balarms?\b/i, instead: "wakeable sleep" },
+  { pattern: /\bsettle time\b/, instead: "startup grace period" },
+  { pattern: /\bsoftly\b/i, instead: "soft eviction" },
+  {
+    pattern: /\b(somebody|anybody|everybody|whoever)\b/i,
+    instead: "the actor: another client, a plugin, any pod",
+  },
+  {
+    // A made-up name of a pod in tests and examples.
+    except: /[/"]nobody\b/gi,
+    pattern: /\bnobody\b/i,
+    instead: "the actor: no plugin, no pod, no client",
+  },
+  {
+    pattern: /\b(has|have|had) to go\b|\blet go\b|\bon (its|their) way out\b/i,
+    instead: "is evicted, is removed; terminating",
+  },
+  {
+    // HTTP status 410, and the stored result of an eviction, which is also a metric label.
+    except: /\b410\b[^.]*?\bgone\b|\bgone\b[^.]*?\b410\b|"(\w+ )?gone"|\bgone: ["\d]|\bgone \(/gi,
+    pattern: /\bgone\b/i,
+    instead: "deleted (object), exited (process), disconnected (plugin), expired (record)",
+  },
+  { pattern: /\b(is|are|was|were|be|been|go|goes|went) away\b/i, instead: "is unavailable, is unreachable" },
+  { pattern: /\bturns? the health check\b/i, instead: "fails the readiness check" },
+  { pattern: /\bmend(s|ed|ing)?\b/i, instead: "fix" },
+  { pattern: /\bheed(s|ed|ing)?\b/i, instead: "honour, apply" },
+  {
+    // Space for more: "has room for", "make room", `let room = …`.
+    except:
+      /\b(no|more|much|enough|has|had|have|make|makes|is|was|be|with|without|leaves?|for) room\b|\broom (for|in|again)\b/gi,
+    pattern: /\brooms\b|\b(the|a|each|its|this|other|one) room\b/i,
+    instead: "component (logs), module or package (code)",
+  },
+  {
+    except: /\b(from|with|of) the seed\b/gi,
+    pattern: /\bthe seed('s)?\b/i,
+    instead: "the upstream file, such as kubelet pleg/generic.go",
+  },
+];
+
+/** Folders and files in which banned words are still allowed, because their texts have not been rewritten. */
+export const notYet: readonly string[] = [
+  "CONTRIBUTING.md",
+  "README.md",
+  "deploy",
+  "docs/benchmarks.md",
+  "docs/configuration.md",
+  "docs/contributing/architecture.md",
+  "docs/devices.md",
+  "docs/e2e.md",
+  "docs/in-tree-plugins.md",
+  "docs/lifecycle.md",
+  "docs/operating.md",
+  "docs/plugin-authors.md",
+  "docs/policies.md",
+  "docs/soak.md",
+  "examples",
+  "packages/agent/src/assembly",
+  "packages/agent/src/cli",
+  "packages/agent/src/devices",
+  "packages/agent/src/claims",
+  "packages/agent/src/host",
+  "packages/agent/src/intree",
+  "packages/agent/src/lifecycle",
+  "packages/agent/src/plugins",
+  "packages/agent/src/pod-usage",
+  "packages/agent/src/policy",
+  "packages/agent/src/reporting",
+  "packages/agent/src/runtime",
+  "packages/agent/src/server",
+  "packages/agent/src/state",
+  "packages/core/src/grpc",
+  "packages/core/src/kube",
+  "packages/core/src/lib",
+  "packages/sdk",
+  "packages/testing",
+  "scripts",
+];
+
+/** Where words are checked. */
+const CHECKED = "{*.md,{packages,docs,scripts,examples,deploy,proto/nodekeeper}/**/*.{ts,tsx,md,proto,yaml}}";
+const SKIPPED =
+  /(^|\/)(gen|node_modules|dist|fixtures)\/|^docs\/contributing\/glossary\.md$|^scripts\/words\.ts$/;
+
+/** The banned words of a text, as "line: …" without the file. */
+export function findWords(text: string, words = bannedWords): string[] {
+  const problems: string[] = [];
+  for (const [index, line] of text.split("\n").entries()) {
+    const split = line.replace(/([a-z0-9])([A-Z])/g, "$1 $2");
+    for (const { pattern, instead, except } of words) {
+      const found = pattern.exec(except ? split.replace(except, " ") : split);
+      if (found) problems.push(`${index + 1}: "${found[0]}": write ${instead}`);
+    }
+  }
+  return problems;
+}
+
+/** The glossary's banned words in the repository at `root`, one line each: "src/a.ts:3: "told": write report …". */
+export async function findWordProblems(root: string, allowed = notYet): Promise<string[]> {
+  const files: string[] = [];
+  for await (const file of glob(CHECKED, { cwd: root })) files.push(file.replaceAll("\\", "/"));
+  const problems: string[] = [];
+  for (const file of files.filter((one) => !SKIPPED.test(one)).sort()) {
+    const found = findWords(await readFile(join(root, file), "utf8"));
+    if (found.length === 0) continue;
+    if (allowed.some((path) => file === path || file.startsWith(`${path}/`))) continue;
+    problems.push(...found.map((problem) => `${file}:${problem}`));
+  }
+  return problems;
+}
