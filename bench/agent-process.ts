@@ -31,8 +31,23 @@ export class AgentProcess {
     mkdirSync(this.plugins, { mode: 0o700 });
   }
 
-  /** Starts it; answers the milliseconds until /readyz said ok. */
-  async start(more: Readonly<Record<string, string>> = {}): Promise<number> {
+  /** Of its status server. */
+  get port(): number {
+    return this.#port;
+  }
+
+  /**
+   * Starts it; answers the milliseconds until /readyz said ok.
+   * @param more flags of the agent
+   * @param process arguments of Node, and additions to the environment
+   */
+  async start(
+    more: Readonly<Record<string, string>> = {},
+    {
+      nodeArgs = [],
+      env = {},
+    }: { nodeArgs?: readonly string[]; env?: Readonly<Record<string, string>> } = {},
+  ): Promise<number> {
     this.#port = await freePort();
     const begun = performance.now();
     const flags = {
@@ -48,8 +63,9 @@ export class AgentProcess {
     };
     const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
     const log = openSync(join(this.folder, "agent.log"), "a");
-    this.#child = spawn(process.execPath, [agentScript(), "run", ...args], {
+    this.#child = spawn(process.execPath, [...nodeArgs, agentScript(), "run", ...args], {
       stdio: ["ignore", "ignore", log],
+      env: { ...process.env, ...env },
     });
     while (!(await this.#isReady())) {
       if (performance.now() - begun > 30_000)
@@ -57,6 +73,10 @@ export class AgentProcess {
       await systemClock.sleep(5);
     }
     return performance.now() - begun;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child?.kill(name);
   }
 
   async stop(): Promise<void> {

@@ -7,11 +7,13 @@ import { benchEviction } from "./eviction.ts";
 import { type Figure, printFigures } from "./figures.ts";
 import { benchFootprint } from "./footprint.ts";
 import { benchHost } from "./host.ts";
+import { benchLargeReports } from "./large-reports.ts";
 import { benchLifecycle } from "./lifecycle.ts";
 import { benchReporting } from "./reporting.ts";
 
 const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   reporting: benchReporting,
+  "large-reports": benchLargeReports,
   lifecycle: benchLifecycle,
   devices: benchDevices,
   "device-peers": benchDevicePeers,

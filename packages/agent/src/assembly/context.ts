@@ -13,6 +13,7 @@ import {
   createWorkQueueMetrics,
   type HealthCheck,
   type Logger,
+  LoopTurns,
   Registry,
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
@@ -56,6 +57,8 @@ export interface AgentContext {
   database: StateDatabase;
   kubeMetrics: KubeMetrics;
   queueMetrics: WorkQueueMetrics;
+  /** Turns of the event loop that work on large messages of drivers and reporters shares. */
+  turns: LoopTurns;
   /** The context's own part: the recorder of Events, and the database's health. */
   part: AgentPart;
   /** Closes the database and the client. */
@@ -118,6 +121,7 @@ export async function agentContext(options: ContextOptions): Promise<AgentContex
     database,
     kubeMetrics,
     queueMetrics: createWorkQueueMetrics(registry),
+    turns: new LoopTurns(clock),
     part: { runnables: [events], checks, routes: [] },
     close: () => {
       database.close();

@@ -15,7 +15,7 @@ export interface DevicesPart extends AgentPart {
 
 /** Builds what keeps ResourceSlices in step with drivers' devices, and prepares claims in their place. */
 export function devicesPart(context: AgentContext): DevicesPart {
-  const { configuration, client, clock, log, registry, queueMetrics, notify, watch } = context;
+  const { configuration, client, clock, log, registry, queueMetrics, notify, turns, watch } = context;
   const claims: ClaimManager | undefined = claimsOf({
     ...context,
     onTaints: (driver) => sync.taintsChanged(driver),
@@ -28,6 +28,7 @@ export function devicesPart(context: AgentContext): DevicesPart {
     settings: () => deviceSettings(configuration()),
     notify,
     taints: (driver) => claims?.taints(driver),
+    turns,
     clock,
     log: log.child({ component: "devices" }),
     registry,

@@ -29,7 +29,7 @@ export function reportingPart(
   context: AgentContext,
   { lifecycle, devices, eviction }: ReportedParts,
 ): ReportingPart {
-  const { configuration, client, clock, registry, queueMetrics, watch } = context;
+  const { configuration, client, clock, registry, queueMetrics, turns, watch } = context;
   const { nodeName, reporting, plugins, eviction: evictionSettings } = configuration();
   const store = new ReporterStore(context.database);
   const policies = kindPolicies(reporting.additionalKinds);
@@ -50,6 +50,7 @@ export function reportingPart(
     maxContentBytes: reporting.maxContentSize,
     onChange: (objects) => publisher.touch(objects),
     notify,
+    turns,
     clock,
     log,
     metrics,
@@ -71,6 +72,7 @@ export function reportingPart(
       ...(eviction ? [`${evictionSettings.taintPrefix}/`] : []),
     ],
     settings,
+    turns,
     clock,
     log,
     metrics,

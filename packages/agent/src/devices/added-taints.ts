@@ -1,6 +1,7 @@
 import { Canonical } from "./canonical.ts";
 import type { CheckedDevice, CheckedPool, CheckedPools } from "./checked.ts";
 import { checkedDevice } from "./checked-device.ts";
+import { taintsOf } from "./feature-bits.ts";
 import { limits } from "./limits.ts";
 import type { DeviceTaint } from "./model.ts";
 
@@ -37,8 +38,10 @@ export class TaintedDevices {
   #pool(pool: CheckedPool, { all, byDevice }: AddedTaints, canonical: Canonical): CheckedPool {
     let isChanged = false;
     const devices = pool.devices.map((checked) => {
-      const { name, taints = [] } = checked.device;
-      const more = [...all, ...(byDevice.get(`${pool.name}/${name}`) ?? [])].filter(
+      const own = byDevice.get(`${pool.name}/${checked.name}`) ?? [];
+      if (all.length + own.length === 0) return checked;
+      const taints = taintsOf(checked) ?? [];
+      const more = [...all, ...own].filter(
         ({ key, effect }) => !taints.some((taint) => taint.key === key && taint.effect === effect),
       );
       // A device with so many is not for every pod anyway, and with one more the API server refuses it.

@@ -4,7 +4,7 @@ import {
   codeOf,
   type HealthCheck,
   type Logger,
-  LoopTurns,
+  type LoopTurns,
   messageOf,
   NodekeeperError,
   type Registry,
@@ -14,7 +14,7 @@ import {
 } from "@nodekeeper/core/lib";
 import type { PluginHandler } from "../plugins/index.ts";
 import type { AddedTaints } from "./added-taints.ts";
-import { type Desired, nothingDesired } from "./driver.ts";
+import { type Desired, type Driver, nothingDesired } from "./driver.ts";
 import { DriverSync, type WriteProblem } from "./driver-sync.ts";
 import { type DriverSettings, Drivers } from "./drivers.ts";
 import type { Feature } from "./feature-bits.ts";
@@ -52,6 +52,8 @@ export interface DeviceSyncOptions {
   notify: (event: Pick<EventInput, "type" | "reason" | "message">) => void;
   /** Taints that devices get beside those that their driver reports; another object after each change. */
   taints?: (driver: string) => Pick<AddedTaints, "byDevice"> | undefined;
+  /** For messages of many devices. */
+  turns: LoopTurns;
   clock: Clock;
   log: Logger;
   /** One sync for each registry. */
@@ -103,8 +105,8 @@ export class DeviceSync implements Runnable {
 
   constructor(options: DeviceSyncOptions) {
     this.#options = options;
-    const { clock, log, nodeName, registry, queueMetrics, random } = options;
-    this.#turns = new LoopTurns(clock);
+    const { clock, log, nodeName, registry, queueMetrics, random, turns } = options;
+    this.#turns = turns;
     this.#metrics = createDeviceMetrics(registry, { drivers: () => this.#readings() });
     this.#drivers = new Drivers({
       nodeName,
@@ -460,8 +462,8 @@ export class DeviceSync implements Runnable {
 
   #streamHealth(): { ok: boolean; message: string } {
     const drivers = this.#drivers.list().filter(({ state }) => state !== "none");
-    const now = this.#options.clock.now();
-    const age = ({ since }: { since: number }) => now - since;
+    const now = this.#options.clock.monotonic();
+    const age = ({ enteredAt }: Driver) => now - enteredAt;
     const failing = drivers.filter(
       (driver) => driver.state === "failing" || (driver.state === "waiting" && age(driver) >= TIMEOUT_MS),
     );

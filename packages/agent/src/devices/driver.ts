@@ -1,4 +1,4 @@
-import type { LoopTurns } from "@nodekeeper/core/lib";
+import { inTurns, type LoopTurns, type Steps } from "@nodekeeper/core/lib";
 import { type AddedTaints, TaintedDevices } from "./added-taints.ts";
 import type { CheckedDevice, CheckedPool, CheckedPools } from "./checked.ts";
 import { poolsOfNamedResources } from "./decode-named-resources.ts";
@@ -45,12 +45,14 @@ export class Driver {
   #checked: CheckedPools | undefined;
   #made: { source: unknown; key: string; desired: Desired } | undefined;
   #needed: { of: CheckedPools; features: readonly Feature[] } | undefined;
-  readonly #places = new WeakMap<CheckedPool, ReadonlyMap<string, Device>>();
+  readonly #places = new WeakMap<CheckedPool, ReadonlyMap<string, CheckedDevice>>();
   #reduced: { key: string; devices: WeakMap<CheckedDevice, CheckedDevice> } | undefined;
   protocol: StreamProtocol = "none";
   state: StreamState = "waiting";
-  /** Wall milliseconds since when it is in that state. */
+  /** Wall milliseconds since when it is in that state; 0 before it is in any. */
   since = 0;
+  /** The same, monotonic milliseconds. */
+  enteredAt = 0;
   error: string | undefined;
   /** Wall milliseconds of its last message. */
   messageAt: number | undefined;
@@ -120,10 +122,9 @@ export class Driver {
     const found = this.#checked?.pools.find((each) => each.name === pool);
     if (!found) return undefined;
     // Pools that did not change are the same objects again.
-    const places =
-      this.#places.get(found) ?? new Map(found.devices.map(({ device }) => [device.name, device]));
+    const places = this.#places.get(found) ?? new Map(found.devices.map((device) => [device.name, device]));
     this.#places.set(found, places);
-    return places.get(name);
+    return places.get(name)?.device;
   }
 
   /** The features that its devices need, as far as they are read. */
@@ -177,18 +178,9 @@ export class Driver {
   }
 
   // Takes the result, unless all was forgotten meanwhile.
-  async #inSteps(
-    reader: PoolReader,
-    steps: Generator<undefined, CheckedPools, undefined>,
-    turns: LoopTurns,
-  ): Promise<void> {
-    for (let step = steps.next(); ; step = steps.next()) {
-      if (step.done) {
-        if (reader === this.#reader) this.#checked = step.value;
-        return;
-      }
-      await turns.pass();
-    }
+  async #inSteps(reader: PoolReader, steps: Steps<CheckedPools>, turns: LoopTurns): Promise<void> {
+    const checked = await inTurns(steps, turns);
+    if (reader === this.#reader) this.#checked = checked;
   }
 
   #asModels(reported: CheckedPools): Desired {

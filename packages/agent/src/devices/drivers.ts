@@ -236,5 +236,6 @@ export class Drivers implements PluginHandler {
     if (driver.state === state && driver.since > 0) return;
     driver.state = state;
     driver.since = this.#options.clock.now();
+    driver.enteredAt = this.#options.clock.monotonic();
   }
 }

@@ -41,8 +41,16 @@ export function contextOf(
   };
 }
 
-/** Checks one device by every rule that is about it alone. */
-export function examineDevice(device: Device, context: DeviceContext, canonical: Canonical): ExaminedDevice {
+/**
+ * Checks one device by every rule that is about it alone.
+ * @param bytes that it was read from, where it is one of a message
+ */
+export function examineDevice(
+  device: Device,
+  context: DeviceContext,
+  canonical: Canonical,
+  bytes?: Uint8Array,
+): ExaminedDevice {
   const { name } = device;
   let problems: { field: string; message: string }[] | undefined;
   const report: Report = (field, message) => {
@@ -53,7 +61,8 @@ export function examineDevice(device: Device, context: DeviceContext, canonical:
   if (device.consumesCounters) checkConsumption(device, context, report);
   if (problems) return { name, problems };
   const kept = withoutShadowed(device, context.driver, report);
-  return { name, device: checkedDevice(kept, canonical), problems: problems ?? noProblems };
+  const checked = checkedDevice(kept, canonical, kept === device ? bytes : undefined);
+  return { name, device: checked, problems: problems ?? noProblems };
 }
 
 // The API server can't see this across slices, but the scheduler gives up on a pool where it is broken.

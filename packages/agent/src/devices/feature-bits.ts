@@ -1,5 +1,5 @@
 import type { CheckedDevice, CheckedPools } from "./checked.ts";
-import type { Device, DeviceAttribute, PoolFields } from "./model.ts";
+import type { Device, DeviceAttribute, DeviceTaint, PoolFields } from "./model.ts";
 
 /** Parts of a slice that the API server drops in silence while the feature gate of this name is off. */
 export type Feature =
@@ -73,6 +73,11 @@ export function featuresIn({ pools }: { pools: readonly CheckedPools["pools"][nu
 /** Whether a device, or a pool's fields, need the feature. */
 export function needs({ features }: Pick<CheckedDevice, "features">, feature: Feature): boolean {
   return (features & bits[feature]) !== 0;
+}
+
+/** The taints of a device; what it is made of is looked at only where it has some. */
+export function taintsOf(checked: CheckedDevice): DeviceTaint[] | undefined {
+  return needs(checked, "DRADeviceTaints") ? checked.device.taints : undefined;
 }
 
 /** The features as bits. */

@@ -84,7 +84,7 @@ export function withoutFeatures(
       if (doubted) {
         quarantined++;
         const message = (lacking ? notKept : notKnown)(doubted.feature);
-        problems.push({ pool: pool.name, device: device.device.name, field: doubted.field, message });
+        problems.push({ pool: pool.name, device: device.name, field: doubted.field, message });
         return [];
       }
       if ((device.features & missing) === 0) return [device];

@@ -183,7 +183,7 @@ function anchorsOf(devices: readonly CheckedDevice[], slots: readonly Slot[]): I
   for (const [slot, { devices: names }] of slots.entries()) {
     for (const name of names) if (!slotOf.has(name)) slotOf.set(name, slot);
   }
-  const anchors = Int32Array.from(devices, ({ device }) => slotOf.get(device.name) ?? -1);
+  const anchors = Int32Array.from(devices, ({ name }) => slotOf.get(name) ?? -1);
   let last = -1;
   for (const slot of anchors) {
     if (slot < 0) continue;

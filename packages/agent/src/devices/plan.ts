@@ -1,5 +1,6 @@
 import { fieldsText, sameTaint, sameTaints } from "./canonical.ts";
 import type { CheckedCounterSet, CheckedDevice, CheckedPool, StoredSlice } from "./checked.ts";
+import { taintsOf } from "./feature-bits.ts";
 import { type Group, layOut } from "./layout.ts";
 import { limits } from "./limits.ts";
 import type { CounterSet, Device, DeviceTaint, SliceSpec } from "./model.ts";
@@ -51,7 +52,7 @@ export class PlanMemory {
       const before = devices[at]!;
       const now = pool.devices[at]!;
       if (before === now) continue;
-      if (before.device.name !== now.device.name || before.advanced !== now.advanced) return undefined;
+      if (before.name !== now.name || before.advanced !== now.advanced) return undefined;
     }
     const byName = new Map(stored.map((slice) => [slice.name, slice]));
     const targets: Target[] = [];
@@ -62,7 +63,7 @@ export class PlanMemory {
       const size = target.devices?.length;
       if (slice.devices.length !== (size ?? 0)) return undefined;
       for (const [offset, { name }] of slice.devices.entries())
-        if (name !== pool.devices[at + offset]!.device.name) return undefined;
+        if (name !== pool.devices[at + offset]!.name) return undefined;
       targets.push({
         stored: slice,
         name: target.name,
@@ -303,12 +304,11 @@ function differenceOf(target: Target, fields: string, count: number): Difference
   let difference: Difference = "none";
   for (let at = 0; at < devices.length; at++) {
     const checked = devices[at]!;
-    const { device } = checked;
     const other = stored.devices[at]!;
     // The same object was sent before: its taints have the times that the server gave them.
     if (checked === other.sent) continue;
     if (checked.fingerprint !== other.fingerprint) return "more";
-    if (!sameTaints(device.taints, other.taints)) difference = "taints";
+    if (!sameTaints(taintsOf(checked), other.taints)) difference = "taints";
   }
   return difference;
 }
@@ -318,7 +318,7 @@ function contentOf(
   taintsBefore: () => ReadonlyMap<string, DeviceTaint[]>,
 ): { devices: Device[] } | { sharedCounters: CounterSet[] } {
   if (counters) return { sharedCounters: counters.map(({ set }) => set) };
-  return { devices: (devices ?? []).map(({ device }) => withTaintTimes(device, taintsBefore)) };
+  return { devices: (devices ?? []).map((checked) => withTaintTimes(checked.device, taintsBefore)) };
 }
 
 // A taint that stays keeps the time that the API server gave it; evictions are counted from it.

@@ -3,6 +3,7 @@ import { commonEnds } from "./byte-range.ts";
 
 /** The number of the field `devices` in a Pool. */
 const DEVICES = 2;
+const BYTES = 2;
 
 /** A Pool's bytes, with the place of each of its fields. */
 export class PoolBytes {
@@ -35,7 +36,7 @@ export class PoolBytes {
         else if (last !== starts.length - 1) isRow = false;
         last = starts.length;
       }
-      reader.skip(tag & 7, tag >>> 3);
+      skipField(reader, tag);
     }
     starts.push(bytes.length);
     return isRow ? new PoolBytes(bytes, Int32Array.from(starts), first, last) : undefined;
@@ -78,13 +79,24 @@ export class PoolBytes {
       moved[field] = reader.pos;
       const tag = reader.uint32();
       if (tag >>> 3 !== DEVICES) return undefined;
-      reader.skip(tag & 7, DEVICES);
+      skipField(reader, tag);
     }
     if (field !== last || reader.pos !== end) return undefined;
     if (shift !== 0) for (let at = last; at < moved.length; at++) moved[at]! += shift;
     const pool = new PoolBytes(bytes, moved, this.firstDevice, this.lastDevice);
     return { pool, from: first - this.firstDevice, to: last - this.firstDevice };
   }
+}
+
+// As `reader.skip`, which makes a view of the bytes of each field.
+function skipField(reader: BinaryReader, tag: number): void {
+  if ((tag & 7) !== BYTES) {
+    reader.skip(tag & 7, tag >>> 3);
+    return;
+  }
+  const length = reader.uint32();
+  reader.pos += length;
+  if (reader.pos > reader.len) throw new RangeError("a field is longer than its message");
 }
 
 // The first place whose value is more than `value`.

@@ -1,5 +1,5 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { messageOf, NodekeeperError, quote } from "@nodekeeper/core/lib";
+import { completed, messageOf, NodekeeperError, quote, StepMeter, type Steps } from "@nodekeeper/core/lib";
 import { Canonical } from "./canonical.ts";
 import type { CheckedPool, CheckedPools } from "./checked.ts";
 import { contextOf, type DeviceContext, type ExaminedDevice, examineDevice } from "./examine-device.ts";
@@ -15,8 +15,8 @@ import {
 } from "./read-device.ts";
 import type { DeviceDelta, DeviceMessage, PoolDelta } from "./read-message.ts";
 import {
-  checkCounterSets,
   checkDevices,
+  checkingCounterSets,
   defaultValidation,
   type ProblemSink,
   refusalOfPool,
@@ -80,9 +80,7 @@ export class PoolReader {
   }
 
   /** `read` in steps of a few milliseconds each, for other work to be done in between. */
-  *steps(
-    message: Pick<DeviceMessage, "pools" | "otherPools" | "unknown">,
-  ): Generator<undefined, CheckedPools, undefined> {
+  *steps(message: Pick<DeviceMessage, "pools" | "otherPools" | "unknown">): Steps<CheckedPools> {
     const before = this.#states;
     const names = new Set<string>();
     let room = this.#validation.maxDevices;
@@ -116,7 +114,7 @@ export class PoolReader {
   }
 
   /** `apply` in steps of a few milliseconds each, for other work to be done in between. */
-  *applySteps(delta: DeviceDelta): Generator<undefined, CheckedPools, undefined> {
+  *applySteps(delta: DeviceDelta): Steps<CheckedPools> {
     const states = [...this.#states];
     const most = Math.max(this.#validation.maxDevices, countOf(states));
     for (const change of delta.pools) {
@@ -161,7 +159,7 @@ export class PoolReader {
     const reader = new BinaryReader(bytes);
     for (let at = next.from; at < next.to; at++) {
       const { from, to } = next.pool.range(at);
-      examined.push(this.#examineField(reader, from, to, state.context));
+      examined.push(this.#examineField(reader, bytes, from, to, state.context));
     }
     const changed = this.#replaced(state, examined, (_, at) => next.from + at);
     return changed && { ...changed, bytes: next.pool };
@@ -173,12 +171,12 @@ export class PoolReader {
     names: ReadonlySet<string>,
     room: number,
     at: number,
-  ): Generator<undefined, PoolState | Refusal, undefined> {
+  ): Steps<PoolState | Refusal> {
     const problems: DeviceProblem[] = [];
     const header: Header = { name: "", fields: {}, counterSets: [], ofOtherNodes: false };
     const { maxDevices } = this.#validation;
     // Counted before anything is made of them: in two bytes a device, a message may have millions.
-    const reading: Reading = { header, ends: [], starts: [], others: 0, limit: maxDevices };
+    const reading: Reading = { header, ends: [], starts: [], others: 0, limit: maxDevices, sets: [] };
     const { starts, ends } = reading;
     this.#unknownFields.take();
     const reader = new BinaryReader(bytes);
@@ -188,7 +186,8 @@ export class PoolReader {
       const message = `number ${at} of the message is not a pool: ${messageOf(error)}`;
       return { problem: { pool: "", field: "pools", message }, quarantined: starts.length };
     }
-    const unknown = this.#unknownFields.take();
+    const meter = stepMeter();
+    let unknown = this.#unknownFields.take();
     const name = header.name || this.#options.nodeName;
     const sink: ProblemSink = (problem) => {
       if (problems.length < this.#validation.maxProblems) problems.push(problem);
@@ -197,15 +196,28 @@ export class PoolReader {
       ? { field: "nodes", message: "refused: the agent publishes devices of its own node only" }
       : refusalOfPool(name, header.fields, names, at, this.#validation);
     if (refusal) return { problem: { pool: name.slice(0, 253), ...refusal }, quarantined: starts.length };
-    for (const field of unknown) sink({ pool: name, field, message: unknownField });
-    const counterSets = checkCounterSets(name, header.counterSets, this.#canonical, sink);
+    try {
+      for (const { from, to } of reading.sets) {
+        if (meter.spend(costOf(to - from))) yield;
+        checkSize(to - from);
+        reader.pos = from;
+        this.#unknownFields.enter("sharedCounters");
+        header.counterSets.push(readCounterSet(reader, to, this.#unknownFields));
+        unknown = unknown.concat(this.#unknownFields.take());
+      }
+    } catch (error) {
+      const message = `counter set ${header.counterSets.length}: ${messageOf(error)}`;
+      return { problem: { pool: name, field: "sharedCounters", message }, quarantined: starts.length };
+    }
+    for (const field of new Set(unknown)) sink({ pool: name, field, message: unknownField });
+    const counterSets = yield* checkingCounterSets(name, header.counterSets, this.#canonical, sink);
     const context = contextOf(this.#options.driver, header.fields, counterSets);
     const recall = this.#recall(before, name, context);
     const examined: ExaminedDevice[] = [];
     for (const [at, from] of starts.entries()) {
       const to = ends[at]!;
-      examined.push(recall?.(bytes, from, to) ?? this.#examineField(reader, from, to, context));
-      if (examined.length % DEVICES_IN_STEP === 0) yield;
+      if (meter.spend(costOf(to - from))) yield;
+      examined.push(recall?.(bytes, from, to) ?? this.#examineField(reader, bytes, from, to, context));
     }
     if (reading.others > 0) {
       const message = `${reading.others} devices beyond the first ${maxDevices} are not read`;
@@ -241,12 +253,13 @@ export class PoolReader {
     };
   }
 
-  *#changed(state: PoolState, { upserts, removals }: PoolDelta): Generator<undefined, PoolState, undefined> {
+  *#changed(state: PoolState, { upserts, removals }: PoolDelta): Steps<PoolState> {
     const places = state.places ?? new Map(state.examined.map(({ name }, at) => [name, at]));
     const examined: ExaminedDevice[] = [];
+    const meter = stepMeter();
     for (const bytes of upserts) {
-      examined.push(this.#examine(new BinaryReader(bytes), bytes.length, state.context));
-      if (examined.length % DEVICES_IN_STEP === 0) yield;
+      if (meter.spend(costOf(bytes.length))) yield;
+      examined.push(this.#examine(new BinaryReader(bytes), bytes, bytes.length, state.context));
     }
     if (removals.length === 0 && examined.every(({ name }) => places.has(name))) {
       const changed = this.#replaced(state, examined, ({ name }) => places.get(name)!);
@@ -296,19 +309,28 @@ export class PoolReader {
     return { ...state, examined: all, pool: { ...state.pool, devices } };
   }
 
-  #examineField(reader: BinaryReader, from: number, to: number, context: DeviceContext): ExaminedDevice {
+  #examineField(
+    reader: BinaryReader,
+    bytes: Uint8Array,
+    from: number,
+    to: number,
+    context: DeviceContext,
+  ): ExaminedDevice {
     reader.pos = from;
     // Its tag and its length.
     reader.uint32();
     reader.uint32();
-    return this.#examine(reader, to, context);
+    return this.#examine(reader, bytes, to, context);
   }
 
-  #examine(reader: BinaryReader, end: number, context: DeviceContext): ExaminedDevice {
+  // Of the bytes that the reader has, from where it is to `end`.
+  #examine(reader: BinaryReader, bytes: Uint8Array, end: number, context: DeviceContext): ExaminedDevice {
+    const from = reader.pos;
     this.#unknownFields.take();
     try {
+      checkSize(end - from);
       const device = readDevice(reader, end, this.#unknownFields);
-      const examined = examineDevice(device, context, this.#canonical);
+      const examined = examineDevice(device, context, this.#canonical, bytes.subarray(from, end));
       const unknown = this.#unknownFields.take();
       if (unknown.length === 0) return examined;
       const problems = unknown.map((field) => ({ field, message: unknownField }));
@@ -316,13 +338,6 @@ export class PoolReader {
     } catch (error) {
       return { name: "", problems: [{ field: "", message: `not a device: ${messageOf(error)}` }] };
     }
-  }
-}
-
-function completed<Result>(steps: Generator<undefined, Result, undefined>): Result {
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done) return value;
   }
 }
 
@@ -343,8 +358,29 @@ interface Reading {
   /** Devices beyond the limit, which are only counted. */
   others: number;
   limit: number;
+  /** Where the contents of counter sets start and end. */
+  sets: { from: number; to: number }[];
 }
-const DEVICES_IN_STEP = 200;
+// A step reads about a hundred devices of a usual size, or one of the largest.
+const COST_OF_STEP = 30_000;
+const COST_OF_DEVICE = 150;
+// Several times what a device, or a counter set, can have without breaking a rule of the API.
+const MOST_BYTES = 64 * 1024;
+const MOST_COUNTER_SETS = 10_000;
+const MOST_OPERATIONS = 100;
+
+function stepMeter(): StepMeter {
+  return new StepMeter(COST_OF_STEP);
+}
+
+function costOf(bytes: number): number {
+  return COST_OF_DEVICE + bytes;
+}
+
+function checkSize(bytes: number): void {
+  if (bytes > MOST_BYTES) throw new RangeError(`${bytes} bytes are more than ${MOST_BYTES}`);
+}
+
 // Where a pool has so many times the allowed devices, it is not even counted to the end.
 const TIMES_TOO_MANY = 4;
 
@@ -369,22 +405,27 @@ const poolFields: Fields<Reading> = [
       if (reading.starts.length < reading.limit) {
         // The tag takes one byte.
         reading.starts.push(reader.pos - 1);
-        reader.skip(BYTES);
+        // Not `skip`, which makes a view of the bytes. `readFields` sees where a field is too long.
+        const length = reader.uint32();
+        reader.pos += length;
         reading.ends.push(reader.pos);
         return;
       }
       if (++reading.others > TIMES_TOO_MANY * reading.limit)
         throw new RangeError(`it has more than ${TIMES_TOO_MANY * reading.limit} devices`);
-      reader.skip(BYTES);
+      const length = reader.uint32();
+      reader.pos += length;
     },
   },
   {
     wireType: BYTES,
-    read(reader, { header }, unknown) {
-      const end = reader.uint32() + reader.pos;
-      unknown.enter("sharedCounters");
-      header.counterSets.push(readCounterSet(reader, end, unknown));
-      unknown.leave();
+    read(reader, { sets }) {
+      const length = reader.uint32();
+      const from = reader.pos;
+      reader.pos = from + length;
+      sets.push({ from, to: reader.pos });
+      if (sets.length > MOST_COUNTER_SETS)
+        throw new RangeError(`it has more than ${MOST_COUNTER_SETS} counter sets`);
     },
   },
   { wireType: BYTES, read: (reader, into) => ofOtherNodes(reader, into, BYTES) },
@@ -400,7 +441,9 @@ const poolFields: Fields<Reading> = [
   {
     wireType: BYTES,
     read(reader, { header }) {
-      const { skipNodeOperations } = header.fields;
+      const { skipNodeOperations = [] } = header.fields;
+      if (skipNodeOperations.length >= MOST_OPERATIONS)
+        throw new RangeError(`it has more than ${MOST_OPERATIONS} skipNodeOperations`);
       header.fields.skipNodeOperations = appended(skipNodeOperations, reader.string());
     },
   },

@@ -35,7 +35,7 @@ export class RefusedDevices {
   add(pool: string, devices: readonly CheckedDevice[], message: string): void {
     const refused = this.#byPool.get(pool) ?? new Map<string, Refused>();
     this.#byPool.set(pool, refused);
-    for (const device of devices) refused.set(device.device.name, { device, message });
+    for (const device of devices) refused.set(device.name, { device, message });
     this.#count();
   }
 
@@ -49,10 +49,10 @@ export class RefusedDevices {
       if (!refused) return pool;
       const seen = new Set<string>();
       const devices = pool.devices.filter((device) => {
-        const known = refused.get(device.device.name);
+        const known = refused.get(device.name);
         if (!known) return true;
         if (known.device === device || known.device.fingerprint === device.fingerprint) {
-          seen.add(device.device.name);
+          seen.add(device.name);
           return false;
         }
         return true;

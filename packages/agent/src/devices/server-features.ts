@@ -1,5 +1,5 @@
 import type { CheckedDevice, CheckedPool } from "./checked.ts";
-import { type Feature, featuresIn, needs } from "./feature-bits.ts";
+import { type Feature, featuresIn, needs, taintsOf } from "./feature-bits.ts";
 import { droppedFields } from "./features.ts";
 import type { SliceSpec } from "./model.ts";
 import { nameSuffix, sliceName } from "./slice-names.ts";
@@ -110,12 +110,13 @@ function specsFor(
     const chosen = samples.get(pool) ?? new Set();
     samples.set(pool, chosen);
     const candidates = pool.devices.filter((device) => needs(device, feature));
-    const sample = candidates.find(({ device }) => device.taints?.some(({ effect }) => effect !== "None"));
+    const sample = candidates.find((device) => taintsOf(device)?.some(({ effect }) => effect !== "None"));
     for (const device of [sample ?? candidates[0] ?? []].flat()) chosen.add(device);
   }
   return [...samples].map(([{ name, fields, devices, counterSets }, chosen]): SliceSpec => {
     // A partition type is refused in a slice where no device consumes counters.
-    const consumer = fields.partitionTypeAttribute && devices.find(({ device }) => device.consumesCounters);
+    const consumer =
+      fields.partitionTypeAttribute && devices.find((device) => needs(device, "DRAPartitionableDevices"));
     if (consumer) chosen.add(consumer);
     const common = { driver, pool: { name, generation: 1, resourceSliceCount: 1 }, nodeName };
     // Counter sets that no device consumes (yet). A slice has either these or devices.
@@ -134,9 +135,7 @@ function featuresOfSpec(
   const pool = pools.find(({ name }) => name === spec.pool.name)!;
   const names = new Set(spec.devices?.map(({ name }) => name));
   const sent = featuresIn({
-    pools: [
-      { ...pool, counterSets: [], devices: pool.devices.filter(({ device }) => names.has(device.name)) },
-    ],
+    pools: [{ ...pool, counterSets: [], devices: pool.devices.filter(({ name }) => names.has(name)) }],
   });
   return sent.filter((feature) => features.includes(feature));
 }

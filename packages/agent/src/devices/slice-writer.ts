@@ -3,6 +3,7 @@ import { messageOf, NodekeeperError } from "@nodekeeper/core/lib";
 import { fieldsText, sameTaint, sameTaints } from "./canonical.ts";
 import type { CheckedDevice, CheckedPool, StoredDevice, StoredSlice } from "./checked.ts";
 import type { Desired } from "./driver.ts";
+import { taintsOf } from "./feature-bits.ts";
 import { droppedFields } from "./features.ts";
 import type { DeviceTaint, SliceSpec } from "./model.ts";
 import { writeModels } from "./model-writer.ts";
@@ -248,7 +249,7 @@ class PoolRound {
     const empty = await this.#refusalOf(write, []);
     if (empty !== undefined) return false;
     const stored = new Map(write.stored?.devices.map((device) => [device.name, device]));
-    const suspects = write.devices.filter((device) => !isStored(device, stored.get(device.device.name)));
+    const suspects = write.devices.filter((device) => !isStored(device, stored.get(device.name)));
     const message = messageOf(error);
     let found = await this.#refusedAmong(write, suspects, message);
     if (found.length === 0 && suspects.length < write.devices.length)
@@ -352,7 +353,7 @@ function asSent(
     driver: spec.driver,
     pool: spec.pool,
     fields: fieldsText(spec),
-    devices: devices.map((device) => new SentDevice(device, taints.get(device.device.name))),
+    devices: devices.map((device) => new SentDevice(device, taints.get(device.name))),
     counterSets: counterSets.map(({ fingerprint }) => fingerprint),
     isMarked: true,
   };
@@ -364,15 +365,16 @@ class SentDevice implements StoredDevice {
 
   constructor(sent: CheckedDevice, answered: DeviceTaint[] | undefined) {
     this.sent = sent;
-    if (!sent.device.taints?.length) return;
-    this.taints = sent.device.taints.map((taint) => {
+    const taints = taintsOf(sent);
+    if (!taints?.length) return;
+    this.taints = taints.map((taint) => {
       const timeAdded = taint.timeAdded ?? answered?.find((other) => sameTaint(taint, other))?.timeAdded;
       return timeAdded === undefined ? taint : { ...taint, timeAdded };
     });
   }
 
   get name(): string {
-    return this.sent.device.name;
+    return this.sent.name;
   }
 
   get fingerprint(): string {
@@ -386,6 +388,6 @@ function isStored(device: CheckedDevice, stored: StoredDevice | undefined): bool
 
 // With the taints' times that the plan gave them.
 function specWith(spec: SliceSpec, devices: readonly CheckedDevice[]): SliceSpec {
-  const names = new Set(devices.map(({ device }) => device.name));
+  const names = new Set(devices.map(({ name }) => name));
   return { ...spec, ...(spec.devices && { devices: spec.devices.filter(({ name }) => names.has(name)) }) };
 }

@@ -1,4 +1,4 @@
-import { quote } from "@nodekeeper/core/lib";
+import { completed, quote, StepMeter, type Steps } from "@nodekeeper/core/lib";
 import { Canonical } from "./canonical.ts";
 import type { CheckedCounterSet, CheckedDevice, CheckedPools } from "./checked.ts";
 import { contextOf, type ExaminedDevice, examineDevice } from "./examine-device.ts";
@@ -22,6 +22,7 @@ export const defaultValidation: ValidationOptions = {
 };
 
 const MAX_QUOTED_FIELD = 200;
+const COUNTERS_IN_STEP = 1_000;
 const skippable = ["NodePrepareResources", "NodeUnprepareResources", "*"];
 
 /** Takes what is wrong. */
@@ -52,7 +53,7 @@ export function checkPools(
       continue;
     }
     names.add(name);
-    const counterSets = checkCounterSets(name, sharedCounters, canonical, sink);
+    const counterSets = completed(checkingCounterSets(name, sharedCounters, canonical, sink));
     const context = contextOf(driver, fields, counterSets);
     const examined = devices.map((device) => examineDevice(device, context, canonical));
     const checked = checkDevices(name, examined, room, sink);
@@ -123,26 +124,30 @@ export function checkDevices(
 }
 
 /** Keeps the counter sets that break no rule, and reports the others. */
-export function checkCounterSets(
+export function* checkingCounterSets(
   pool: string,
   sets: readonly CounterSet[],
   canonical: Canonical,
   sink: ProblemSink,
-): CheckedCounterSet[] {
+): Steps<CheckedCounterSet[]> {
+  const meter = new StepMeter(COUNTERS_IN_STEP);
   const counts = new Map<string, number>();
   for (const { name } of sets) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return sets.flatMap((set): CheckedCounterSet[] => {
-    let bad = false;
+  const checked: CheckedCounterSet[] = [];
+  for (const set of sets) {
+    if (meter.spend(1 + Object.keys(set.counters).length)) yield;
+    let isBad = false;
     const report = (field: string, message: string) => {
-      bad = true;
+      isBad = true;
       sink({ pool, field: shortened(`sharedCounters[${set.name}].${field}`), message });
     };
     if (!isDnsLabel(set.name)) report("name", `${quote(set.name)} is not a DNS label`);
     checkCounters(set.counters, "counters", report);
     const count = counts.get(set.name)!;
     if (count > 1) report("name", `${count} counter sets have this name`);
-    return bad ? [] : [{ set, fingerprint: canonical.counterSetFingerprint(set) }];
-  });
+    if (!isBad) checked.push({ set, fingerprint: canonical.counterSetFingerprint(set) });
+  }
+  return checked;
 }
 
 function isFullyQualified(name: string): boolean {

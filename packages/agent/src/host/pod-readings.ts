@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "@nodekeeper/core/lib";
+import { type Clock, systemClock, threadCpuMs } from "@nodekeeper/core/lib";
 import { CGROUP_ROOT, type CgroupLayout, readCgroupLayout } from "./cgroup-layout.ts";
 import { type CgroupMemory, cgroupMemoryOf } from "./cgroup-memory.ts";
 import { HostFiles } from "./host-files.ts";
@@ -81,7 +81,7 @@ export class PodReadings {
         if (found === undefined) return undefined;
         const counters = new Map<string, PodCounters>();
         const isV2 = layout.version === "v2";
-        const slow = await inSlices(this.#context.clock, found.pods, scoped, ([uid, cgroup]) => {
+        const slow = await inSlices(threadCpuMs, found.pods, scoped, ([uid, cgroup]) => {
           const read = probe.attempt(() => podCounters(this.#kernelFiles, this.#cgroupRoot, isV2, cgroup));
           if (read) counters.set(uid, read);
         });
@@ -153,7 +153,7 @@ export class PodReadings {
       if (pressure) groupPressure.set(group, pressure);
     }
     const pods = new Map<string, PodUse>();
-    const slow = await inSlices(this.#context.clock, found.pods, signal, ([uid, cgroup]) => {
+    const slow = await inSlices(threadCpuMs, found.pods, signal, ([uid, cgroup]) => {
       const memory = this.#memoryOf(probe, layout, cgroup, byNode);
       // Nothing of it is there: the pod has ended meanwhile.
       if (memory.usageBytes === undefined && memory.rssBytes === undefined) return;
@@ -172,7 +172,7 @@ export class PodReadings {
     const found = probe.attempt(() => findPodCgroups(this.#kernelFiles, layout.memoryRoot));
     if (found === undefined) return undefined;
     const containers = new Map<string, ContainerUse>();
-    const slow = await inSlices(this.#context.clock, found.pods, signal, ([podUid, pod]) => {
+    const slow = await inSlices(threadCpuMs, found.pods, signal, ([podUid, pod]) => {
       const inPod = probe.attempt(() => this.#containers.of(this.#kernelFiles, layout.memoryRoot, pod));
       for (const [id, cgroup] of inPod ?? []) {
         const memory = this.#memoryOf(probe, layout, cgroup, undefined);

@@ -1,33 +1,35 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type Clock, NodekeeperError } from "@nodekeeper/core/lib";
+import { NodekeeperError } from "@nodekeeper/core/lib";
 
-// So long may others wait for their turn, milliseconds.
+// CPU time after which other work has its turn, milliseconds.
 const SLICE_MS = 2;
-/** Time on this thread that one reading may take in all, milliseconds. */
+/** CPU time that one reading may take in all, milliseconds. */
 const LONGEST_MS = 250;
 
 /**
- * Does short, synchronous pieces of work one after another and lets others have their turn every two milliseconds.
- * Throws the signal's reason when it aborts. Stops with a `deadline` error, which is returned, when the pieces have
- * taken 250 ms: a kernel that is so slow must not stop the agent.
+ * Does short, synchronous pieces of work one after another and lets other work have its turn every two milliseconds of
+ * CPU time. Throws the signal's reason when it aborts, which also bounds the time on the clock. Stops with a `deadline`
+ * error, which is returned, when the pieces have used 250 ms of CPU: a kernel that is so slow must not stop the agent,
+ * and other processes that keep the machine busy are no reason to stop.
+ * @param cpuMs CPU time of this thread so far, milliseconds
  */
 export async function inSlices<T>(
-  clock: Clock,
+  cpuMs: () => number,
   items: Iterable<T>,
   signal: AbortSignal,
   work: (item: T) => void,
 ): Promise<NodekeeperError | undefined> {
   let spent = 0;
   let done = 0;
-  let startedAt = clock.monotonic();
+  let startedAt = cpuMs();
   for (const item of items) {
-    const sliceMs = clock.monotonic() - startedAt;
+    const sliceMs = cpuMs() - startedAt;
     if (sliceMs > SLICE_MS) {
       spent += sliceMs;
       if (spent > LONGEST_MS) return tooSlow(done, spent);
       await nextTurn();
       signal.throwIfAborted();
-      startedAt = clock.monotonic();
+      startedAt = cpuMs();
     }
     work(item);
     done++;
@@ -38,6 +40,6 @@ export async function inSlices<T>(
 function tooSlow(done: number, spentMs: number): NodekeeperError {
   return new NodekeeperError(
     "deadline",
-    `the kernel took ${Math.round(spentMs)} ms for ${done} cgroups: the others were not read`,
+    `the kernel used ${Math.round(spentMs)} ms of CPU for ${done} cgroups: the others were not read`,
   );
 }

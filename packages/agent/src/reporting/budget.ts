@@ -1,5 +1,4 @@
 import type { PluginContent } from "./content.ts";
-import { isObject, type Json } from "./json.ts";
 import { OBJECT_BUDGET_BYTES } from "./kinds.ts";
 import type { Contents } from "./part-writer.ts";
 
@@ -82,23 +81,10 @@ export class Budget {
     const known = this.#sizes.get(content);
     if (known !== undefined) return known;
     const fields = content.fields.filter(({ object }) => object === this.#object);
-    const size = sum(fields.map(({ name, value }) => name.length + storedBytes(value)));
+    const size = sum(fields.map(({ bytes }) => bytes));
     this.#sizes.set(content, size);
     return size;
   }
-}
-
-/** Approximate size of a value in the stored object in bytes: its JSON and its entries in managedFields. */
-function storedBytes(value: Json): number {
-  return Buffer.byteLength(JSON.stringify(value)) + fieldSetBytes(value);
-}
-
-// `"f:name":{},` for each member of a map. A list counts as one field.
-function fieldSetBytes(value: Json): number {
-  if (!isObject(value)) return 0;
-  return sum(
-    Object.entries(value).map(([key, member]) => Buffer.byteLength(key) + 8 + fieldSetBytes(member)),
-  );
 }
 
 function largest(sizes: ReadonlyMap<string, number>): [plugin: string, size: number] {

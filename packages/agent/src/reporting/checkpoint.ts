@@ -1,4 +1,4 @@
-import { type Clock, type Logger, messageOf, type Timer } from "@nodekeeper/core/lib";
+import { type Clock, type Logger, type LoopTurns, messageOf, type Timer } from "@nodekeeper/core/lib";
 import type { ReporterStore, StoredContent } from "../state/index.ts";
 import type { ReportingMetrics } from "./metrics.ts";
 
@@ -6,10 +6,22 @@ import type { ReportingMetrics } from "./metrics.ts";
 const MAX_DELAY_MS = 1_000;
 const RETRY_MS = 5_000;
 
-/** Collects changed contents and writes them in one transaction. A failed write is logged and retried every 5 s. */
+// Contents of up to this size are written in one transaction; a larger content is written in its own transaction.
+const MAX_TRANSACTION_BYTES = 256 * 1024;
+
+export interface CheckpointOptions {
+  store: ReporterStore;
+  clock: Clock;
+  turns: LoopTurns;
+  log: Logger;
+  metrics: ReportingMetrics;
+}
+
+/** Collects changed contents and writes them together. A failed write is logged and retried every 5 s. */
 export class Checkpoint {
   readonly #store: ReporterStore;
   readonly #clock: Clock;
+  readonly #turns: LoopTurns;
   readonly #log: Logger;
   readonly #metrics: ReportingMetrics;
   readonly #changed = new Map<string, StoredContent>();
@@ -19,9 +31,10 @@ export class Checkpoint {
   /** Error of the last write; undefined if it succeeded. */
   lastError: string | undefined;
 
-  constructor(store: ReporterStore, clock: Clock, log: Logger, metrics: ReportingMetrics) {
+  constructor({ store, clock, turns, log, metrics }: CheckpointOptions) {
     this.#store = store;
     this.#clock = clock;
+    this.#turns = turns;
     this.#log = log;
     this.#metrics = metrics;
   }
@@ -42,34 +55,51 @@ export class Checkpoint {
     this.#arm(MAX_DELAY_MS);
   }
 
-  flush(): void {
+  /** Writes all changed contents, large amounts over several turns of the event loop. Never rejects. */
+  async flush(): Promise<void> {
+    while (this.#isDirty && this.#writeSome(MAX_TRANSACTION_BYTES) && this.#isDirty) await this.#turns.pass();
+  }
+
+  /** Writes a last time, without retries. */
+  close(): void {
+    this.#closed = true;
+    if (this.#isDirty) this.#writeSome(Number.POSITIVE_INFINITY);
+  }
+
+  get #isDirty(): boolean {
+    return this.#changed.size > 0 || this.#dropped.size > 0;
+  }
+
+  // Answers whether it was written.
+  #writeSome(mostBytes: number): boolean {
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (this.#changed.size === 0 && this.#dropped.size === 0) return;
+    const some: StoredContent[] = [];
+    let bytes = 0;
+    for (const stored of this.#changed.values()) {
+      bytes += stored.content.length;
+      if (some.length > 0 && bytes > mostBytes) break;
+      some.push(stored);
+    }
     try {
-      this.#store.saveContents([...this.#changed.values()], [...this.#dropped]);
+      this.#store.saveContents(some, [...this.#dropped]);
     } catch (error) {
       this.#metrics.checkpointFailures.inc();
       if (this.lastError === undefined)
         this.#log.error({ err: error }, "failed to write reporter checkpoint, retrying");
       this.lastError = messageOf(error);
       this.#arm(RETRY_MS);
-      return;
+      return false;
     }
     if (this.lastError !== undefined) this.#log.info({}, "reporter checkpoint written again after failures");
     this.lastError = undefined;
-    this.#changed.clear();
+    for (const { plugin } of some) this.#changed.delete(plugin);
     this.#dropped.clear();
-  }
-
-  /** Writes a last time, without retries. */
-  close(): void {
-    this.#closed = true;
-    this.flush();
+    return true;
   }
 
   #arm(ms: number): void {
     if (this.#closed) return;
-    this.#timer ??= this.#clock.after(ms, () => this.flush());
+    this.#timer ??= this.#clock.after(ms, () => void this.flush());
   }
 }

@@ -4,14 +4,22 @@ import {
   type ReportField,
 } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
 import type { GroupVersionKind } from "@nodekeeper/core/kube";
-import { isQuantity, messageOf, parseQuantity } from "@nodekeeper/core/lib";
+import {
+  completed,
+  isQuantity,
+  messageOf,
+  parseQuantity,
+  type StepMeter,
+  type Steps,
+} from "@nodekeeper/core/lib";
 import {
   isObject,
   type Json,
   type JsonObject,
-  normalize,
+  normalizing,
   numberText,
   parseExactly,
+  reportMeter,
   typeName,
 } from "./json.ts";
 import {
@@ -24,7 +32,8 @@ import {
   type Part,
   refusedMetadataKey,
 } from "./kinds.ts";
-import { mergeDuplicates, mergeReports } from "./merge-values.ts";
+import { Merge, mergingDuplicates } from "./merge-values.ts";
+import { storedBytes } from "./stored-bytes.ts";
 
 /** One validated field of a plugin's report. */
 export interface ContentField {
@@ -36,6 +45,8 @@ export interface ContentField {
   name: string;
   /** Normalized. */
   value: Json;
+  /** What it takes in the stored object, bytes, about. */
+  bytes: number;
 }
 
 export const problemReasons = ["kind", "part", "name", "json", "type", "refused", "limit"] as const;
@@ -63,6 +74,8 @@ const MAX_FIELDS = 1_000;
 const MAX_PROBLEMS = 50;
 // Two bytes of JSON can take two hundred bytes of memory when parsed.
 const MAX_CONTAINERS = 200_000;
+// Merging values that are reported twice copies those merged before.
+const MAX_COPIES = 100_000;
 
 const parts: Readonly<Record<number, Part>> = {
   [FieldType.Spec]: "spec",
@@ -70,15 +83,25 @@ const parts: Readonly<Record<number, Part>> = {
   [FieldType.Metadata]: "metadata",
 };
 
+/** Runs `parsingContent` to completion. */
+export function parseContent(
+  response: GetReportContentResponse,
+  policies: ReadonlyMap<string, KindPolicy>,
+  previous?: PluginContent,
+): PluginContent {
+  return completed(parsingContent(response, policies, previous));
+}
+
 /**
  * Validates a plugin's message field by field. An invalid field is reported as a problem; its value in the plugin's
  * `previous` content, if any, is kept, so that one invalid message does not withdraw it.
  */
-export function parseContent(
+export function* parsingContent(
   response: GetReportContentResponse,
   policies: ReadonlyMap<string, KindPolicy>,
   previous: PluginContent = noContent,
-): PluginContent {
+): Steps<PluginContent> {
+  const meter = reportMeter();
   const fields = new Map<string, ContentField>();
   const problems: ContentProblem[] = [];
   let seen = 0;
@@ -86,6 +109,11 @@ export function parseContent(
   const report = (reason: ProblemReason, message: string) => {
     if (problems.length < MAX_PROBLEMS) problems.push({ reason, message });
   };
+
+  let where = "";
+  const onConflict = (place: string) =>
+    report("name", `${where}: reported twice with different values at ${place}; the last one is published`);
+  const merge = new Merge({ onConflict, meter, mostCopies: MAX_COPIES });
 
   for (const [at, content] of response.content.entries()) {
     const kind = content.groupVersionKind;
@@ -106,7 +134,7 @@ export function parseContent(
       }
       const part = parts[raw.fieldType];
       const name = jsonName(raw.fieldName);
-      const where = `field ${part ?? raw.fieldType}.${quote(raw.fieldName)} of ${object}`;
+      where = `field ${part ?? raw.fieldType}.${quote(raw.fieldName)} of ${object}`;
       if (!part) {
         report("part", `${where}: unknown field type ${raw.fieldType} (0 Spec, 1 Status, 2 Metadata)`);
         continue;
@@ -130,20 +158,18 @@ export function parseContent(
         containers += countContainers(raw.value);
         if (containers > MAX_CONTAINERS)
           throw new FieldError("limit", `the report has more than ${MAX_CONTAINERS} JSON objects and lists`);
-        const value = parseField(raw, part, name, policy, (reason, message) =>
+        // Large values start a new step.
+        if (meter.spend(raw.value.length >> 6)) yield;
+        const value = yield* parsingField(raw, part, name, policy, meter, (reason, message) =>
           report(reason, `${where}: ${message}`),
         );
         if (value === undefined) continue;
         const path = `${part}.${name}`;
-        const onConflict = (place: string) =>
-          report(
-            "name",
-            `${where}: reported twice with different values at ${place}; the last one is published`,
-          );
-        const single = mergeDuplicates(value, path, name, onConflict);
-        const earlier = fields.get(id);
-        const merged = earlier ? mergeReports(earlier.value, single, path, name, onConflict) : single;
-        fields.set(id, { kind: policy.kind, object, part, name, value: merged });
+        const single = yield* mergingDuplicates(value, path, name, merge, meter);
+        const merged = yield* merge.values(fields.get(id)?.value, single, path, name);
+        if (meter.spend(raw.value.length >> 6)) yield;
+        const bytes = name.length + storedBytes(merged);
+        fields.set(id, { kind: policy.kind, object, part, name, value: merged, bytes });
       } catch (error) {
         report(error instanceof FieldError ? error.reason : "json", `${where}: ${messageOf(error)}`);
         const last = previous.fields.find((field) => `${field.object} ${field.part}.${field.name}` === id);
@@ -181,13 +207,14 @@ class FieldError extends Error {
 type Report = (reason: ProblemReason, message: string) => void;
 
 // Undefined if the value is null: nil slices and maps of Go are sent as null.
-function parseField(
+function* parsingField(
   raw: ReportField,
   part: Part,
   name: string,
   policy: KindPolicy,
+  meter: StepMeter,
   report: Report,
-): Json | undefined {
+): Steps<Json | undefined> {
   if (!(part in policy.fields)) {
     throw new FieldError("refused", `plugins are not allowed to report the ${part} of this kind`);
   }
@@ -195,7 +222,7 @@ function parseField(
   if (allowed && !allowed.includes(name)) {
     throw new FieldError("refused", `plugins are allowed to report only ${allowed.join(", ")} here`);
   }
-  const value = parseJson(raw.value);
+  const value = yield* parsingJson(raw.value, meter);
   if (value === null) return undefined;
   const shape = policy.shapes[`${part}.${name}`];
   if (shape) checkShape(value, shape);
@@ -213,15 +240,16 @@ function parseField(
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-function parseJson(bytes: Uint8Array): Json {
+function* parsingJson(bytes: Uint8Array, meter: StepMeter): Steps<Json> {
   if (bytes.length === 0) return null;
   let value: Json;
   try {
     value = parseExactly(decoder.decode(bytes));
+    if (meter.spend(bytes.length >> 6)) yield;
   } catch (error) {
     throw new FieldError("json", `not JSON: ${messageOf(error).slice(0, 200)}`);
   }
-  return normalize(value);
+  return yield* normalizing(value, meter);
 }
 
 // Brackets in strings are counted too; the limit is far above what reports need.

@@ -26,7 +26,10 @@ export interface Endpoint {
   readonly inTree: boolean;
   registration: PluginRegistration | undefined;
   scope: ScopedSignal | undefined;
+  /** The last message. */
   message: ReportMessage | undefined;
+  /** The message that `content` was read from; not the last one while that is still to be read. */
+  read: ReportMessage | undefined;
   content: PluginContent;
   updatedAt: number | undefined;
   stoppedAt: number | undefined;
@@ -51,6 +54,7 @@ export function newEndpoint(name: string, inTree: boolean): Endpoint {
     registration: undefined,
     scope: undefined,
     message: undefined,
+    read: undefined,
     content: noContent,
     updatedAt: undefined,
     stoppedAt: undefined,

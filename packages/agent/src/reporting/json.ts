@@ -1,3 +1,5 @@
+import { completed, StepMeter, type Steps } from "@nodekeeper/core/lib";
+
 /** A JSON value. After `normalize`, objects have sorted keys and no null members. */
 export type Json = string | number | boolean | null | Json[] | JsonObject;
 export interface JsonObject {
@@ -18,8 +20,8 @@ const { rawJSON, isRawJSON } = JSON as unknown as {
   isRawJSON(value: unknown): value is RawNumber;
 };
 
-// JSON that does not match contains no number that a double would round.
-const mayBeInexact = /\d{16}|\d[eE]/;
+// JSON that does not match contains no number that a double would round. Identifiers in strings, such as UIDs, rarely match.
+const mayBeInexact = /(?:^|[[:,\s])-?(?:\d{16}|\d[\d.]*[eE])/;
 
 /**
  * Parses JSON without rounding numbers. Throws a SyntaxError for invalid JSON, and an Error for a number outside the
@@ -47,6 +49,15 @@ export function numberText(value: Json): string | undefined {
 
 // Exceeds the depth of every API type; bounds the recursion here and in the merge.
 const MAX_DEPTH = 64;
+// Exceeds the members of every API type. The members of one object are sorted in one step.
+const MAX_MEMBERS = 20_000;
+// Values processed in one step of work on a report, which takes well below a millisecond.
+const VALUES_IN_STEP = 1_000;
+
+/** A meter for the steps of work on one report. */
+export function reportMeter(): StepMeter {
+  return new StepMeter(VALUES_IN_STEP);
+}
 
 export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isRawJSON(value);
@@ -59,22 +70,62 @@ export function typeName(value: Json): string {
   return isRawJSON(value) ? "number" : typeof value;
 }
 
+/** Runs `normalizing` to completion. */
+export function normalize(value: Json): Json {
+  return completed(normalizing(value, reportMeter()));
+}
+
+/** The path of a value, as a linked list from the innermost key. */
+interface Place {
+  key: string | number;
+  within: Place | undefined;
+}
+
 /**
  * A copy with sorted keys and without null members, so that equal contents serialize equally. Throws an Error with the
- * path of a `__proto__` key or of a value nested deeper than 64 levels.
+ * path of a `__proto__` key, of a value nested deeper than 64 levels, or of an object with more than 20,000 members.
  */
-export function normalize(value: Json, path = "", depth = 0): Json {
-  if (depth > MAX_DEPTH) throw new Error(`nested deeper than ${MAX_DEPTH} levels at ${path.slice(0, 200)}`);
-  if (Array.isArray(value)) return value.map((item, at) => normalize(item, `${path}[${at}]`, depth + 1));
+export function* normalizing(value: Json, meter: StepMeter, place?: Place, depth = 0): Steps<Json> {
+  if (depth > MAX_DEPTH)
+    throw new Error(`nested deeper than ${MAX_DEPTH} levels at ${pathOf(place).slice(0, 200)}`);
+  if (Array.isArray(value)) {
+    const items: Json[] = [];
+    for (let at = 0; at < value.length; at++) {
+      if (meter.spend()) yield;
+      const item = value[at]!;
+      items.push(
+        isContainer(item) ? yield* normalizing(item, meter, { key: at, within: place }, depth + 1) : item,
+      );
+    }
+    return items;
+  }
   if (!isObject(value)) return value;
+  const keys = Object.keys(value);
+  if (keys.length > MAX_MEMBERS)
+    throw new Error(`more than ${MAX_MEMBERS} members at ${pathOf(place).slice(0, 200) || "the top"}`);
   const sorted: JsonObject = {};
-  for (const key of Object.keys(value).sort()) {
-    if (key === "__proto__") throw new Error(`key "__proto__" at ${path || "the top"}`);
+  for (const key of keys.sort()) {
+    if (key === "__proto__") throw new Error(`key "__proto__" at ${pathOf(place) || "the top"}`);
+    if (meter.spend()) yield;
     const member = value[key];
     if (member === null || member === undefined) continue;
-    sorted[key] = normalize(member, path === "" ? key : `${path}.${key}`, depth + 1);
+    sorted[key] = isContainer(member)
+      ? yield* normalizing(member, meter, { key, within: place }, depth + 1)
+      : member;
   }
   return sorted;
+}
+
+/** Whether a value is an object or a list. */
+export function isContainer(value: Json): value is Json[] | JsonObject {
+  return typeof value === "object" && value !== null && !isRawJSON(value);
+}
+
+function pathOf(place: Place | undefined): string {
+  if (!place) return "";
+  const path = pathOf(place.within);
+  if (typeof place.key === "number") return `${path}[${place.key}]`;
+  return path === "" ? place.key : `${path}.${place.key}`;
 }
 
 /** Whether two normalized values are equal. */

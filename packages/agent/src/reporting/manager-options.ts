@@ -1,4 +1,4 @@
-import type { Clock, Logger } from "@nodekeeper/core/lib";
+import type { Clock, Logger, LoopTurns } from "@nodekeeper/core/lib";
 import type { ReporterStore } from "../state/index.ts";
 import type { CollectSettings } from "./collect.ts";
 import type { KindPolicy } from "./kinds.ts";
@@ -20,6 +20,8 @@ export interface ReporterManagerOptions {
   /** Called with the objects (`kindKey`) whose content may have changed. */
   onChange: (objects: ReadonlySet<string>) => void;
   notify: Notify;
+  /** For large messages. */
+  turns: LoopTurns;
   clock: Clock;
   log: Logger;
   metrics: ReportingMetrics;

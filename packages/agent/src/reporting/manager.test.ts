@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GetReportContentResponse } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
-import { FakeClock, NodekeeperError, Registry, silentLogger } from "@nodekeeper/core/lib";
+import { FakeClock, LoopTurns, NodekeeperError, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ReporterStore, StateDatabase } from "../state/index.ts";
 import { customNodeResource, kindKey, kindPolicies } from "./kinds.ts";
@@ -78,6 +78,7 @@ function start(inTree: ReporterSource[], settings = { pluginGracePeriod: GRACE_M
   const metrics = createReportingMetrics(registry);
   const policies = new Map(kindPolicies([]));
   const manager = new ReporterManager({
+    turns: new LoopTurns(clock),
     returnMs: 10_000,
     store: new ReporterStore(database),
     policies,

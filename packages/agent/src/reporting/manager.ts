@@ -1,11 +1,13 @@
 import {
   childScope,
   codeOf,
+  completed,
   type HealthResult,
   messageOf,
   NodekeeperError,
   type Runnable,
   type ScopedSignal,
+  type Steps,
   stopped,
   untilAborted,
 } from "@nodekeeper/core/lib";
@@ -18,7 +20,7 @@ import { fetcherHealth } from "./fetcher-health.ts";
 import { Grace } from "./grace.ts";
 import type { ReporterManagerOptions } from "./manager-options.ts";
 import { forgetPlugin } from "./metrics.ts";
-import { readMessage } from "./read-message.ts";
+import { readingMessage } from "./read-message.ts";
 import { Refresh } from "./refresh.ts";
 import { encoded, isSameMessage, kept, type ReportMessage } from "./report-message.ts";
 import { type ContentSource, inTreeSource, socketSource } from "./source.ts";
@@ -44,7 +46,7 @@ export class ReporterManager implements Runnable, PluginHandler {
 
   constructor(options: ReporterManagerOptions) {
     this.#options = options;
-    this.#checkpoint = new Checkpoint(options.store, options.clock, options.log, options.metrics);
+    this.#checkpoint = new Checkpoint(options);
     this.#grace = new Grace(
       options.clock,
       () => options.settings().pluginGracePeriod,
@@ -54,10 +56,8 @@ export class ReporterManager implements Runnable, PluginHandler {
     age.collect = () => this.#collectAges();
     this.#refresh = new Refresh({
       clock: options.clock,
-      read: (endpoint) => {
-        readMessage(endpoint, options);
-        this.#checkpointed(endpoint);
-      },
+      turns: options.turns,
+      read: (endpoint) => this.#reading(endpoint),
       around: (endpoints) => {
         const touched = objectsOf(endpoints);
         return () => options.onChange(new Set([...touched, ...objectsOf(endpoints)]));
@@ -78,7 +78,7 @@ export class ReporterManager implements Runnable, PluginHandler {
       const endpoint = this.#endpoint(stored.plugin, inTree);
       endpoint.message = stored.content;
       endpoint.updatedAt = stored.updatedAt;
-      readMessage(endpoint, this.#options);
+      completed(readingMessage(endpoint, this.#options));
       // In-tree plugins report again soon after the start; their restored content stays until then.
       if (inTree) continue;
       // A plugin that was registered when the agent stopped gets a full grace period. Every plugin gets at least
@@ -162,9 +162,9 @@ export class ReporterManager implements Runnable, PluginHandler {
     return new Map([...this.#endpoints.values()].map((endpoint) => [endpoint.name, endpoint.content]));
   }
 
-  /** Writes changed contents to the checkpoint. Call before they are published. Never throws. */
-  flush(): void {
-    this.#checkpoint.flush();
+  /** Writes changed contents to the checkpoint. Call before they are published. Never rejects. */
+  async flush(): Promise<void> {
+    await this.#checkpoint.flush();
   }
 
   /** Applies a changed grace period to plugins that are already lost. */
@@ -287,10 +287,16 @@ export class ReporterManager implements Runnable, PluginHandler {
     onChange(objectsOf([endpoint]));
   }
 
-  #checkpointed({ name, message, content, updatedAt, stoppedAt }: Endpoint): void {
-    if (!message) return;
+  *#reading(endpoint: Endpoint): Steps<void> {
+    yield* readingMessage(endpoint, this.#options);
+    yield;
+    this.#checkpointed(endpoint);
+  }
+
+  #checkpointed({ name, read, content, updatedAt, stoppedAt }: Endpoint): void {
+    if (!read) return;
     // Of a message with invalid fields, the published content is stored: it contains their last known good values.
-    const stored = content.problems.length > 0 ? encodeContent(content) : encoded(message);
+    const stored = content.problems.length > 0 ? encodeContent(content) : encoded(read);
     this.#checkpoint.save({ plugin: name, content: stored, updatedAt: updatedAt ?? 0, stoppedAt });
   }
 

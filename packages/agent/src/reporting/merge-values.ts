@@ -1,4 +1,5 @@
-import { isObject, type Json, type JsonObject, sameJson } from "./json.ts";
+import type { StepMeter, Steps } from "@nodekeeper/core/lib";
+import { isContainer, isObject, type Json, type JsonObject, sameJson } from "./json.ts";
 
 /** Lists, by field name, whose items are merged if these members are equal. All other lists are concatenated. */
 export const listKeys: ReadonlyMap<string, readonly string[]> = new Map([
@@ -18,82 +19,125 @@ export const listKeys: ReadonlyMap<string, readonly string[]> = new Map([
 export type OnConflict = (path: string) => void;
 
 /**
- * Merges two values that one plugin reports for the same field, by the rules of `mergeObject`; the later scalar wins.
+ * Merges the list items in a value that have the same keys, as reports of two plugins are merged.
  * @param path path of the field, "status.topologyZone"
+ * @param name name of the field or member that holds the value
  */
-export function mergeReports(
-  before: Json,
-  now: Json,
+export function* mergingDuplicates(
+  value: Json,
   path: string,
   name: string,
-  onConflict: OnConflict,
-): Json {
-  return new Merge(onConflict).values(before, now, path, name);
-}
-
-/** Merges the list items in a value that have the same keys, as reports of two plugins are merged. */
-export function mergeDuplicates(value: Json, path: string, name: string, onConflict: OnConflict): Json {
+  merge: Merge,
+  meter: StepMeter,
+): Steps<Json> {
   if (isObject(value)) {
-    const entries = Object.entries(value);
-    const merged = entries.map(([key, member]) => [
-      key,
-      mergeDuplicates(member, `${path}.${key}`, key, onConflict),
-    ]);
-    return merged.every(([, member], at) => member === entries[at]![1]) ? value : Object.fromEntries(merged);
+    let changed: JsonObject | undefined;
+    for (const key of Object.keys(value)) {
+      if (meter.spend()) yield;
+      const member = value[key]!;
+      if (!isContainer(member)) continue;
+      const merged = yield* mergingDuplicates(member, `${path}.${key}`, key, merge, meter);
+      if (merged === member) continue;
+      changed ??= { ...value };
+      changed[key] = merged;
+    }
+    return changed ?? value;
   }
   const keys = listKeys.get(name);
   if (!keys || !Array.isArray(value)) return value;
-  const items = value.map((item) =>
-    mergeDuplicates(item, `${path}[${itemIdentity(item, keys)}]`, "", onConflict),
-  );
-  const merged = new Merge(onConflict).values([], items, path, name) as Json[];
-  return merged.length === value.length && merged.every((item, at) => item === value[at]) ? value : merged;
+  const items: Json[] = [];
+  const identities = new Set<string>();
+  let isChanged = false;
+  let hasDuplicates = false;
+  for (const item of value) {
+    if (meter.spend()) yield;
+    const identity = itemIdentity(item, keys);
+    if (identity !== undefined) hasDuplicates ||= identities.has(identity);
+    if (identity !== undefined) identities.add(identity);
+    const merged = isContainer(item)
+      ? yield* mergingDuplicates(item, `${path}[${identity}]`, "", merge, meter)
+      : item;
+    isChanged ||= merged !== item;
+    items.push(merged);
+  }
+  if (hasDuplicates) return yield* merge.values([], items, path, name);
+  return isChanged ? items : value;
 }
 
-// Does not modify its inputs, which are shared with later merges.
+export interface MergeOptions {
+  onConflict: OnConflict;
+  meter: StepMeter;
+  /** Limit of copied members and items; undefined: none. Beyond it an Error is thrown. */
+  mostCopies?: number;
+}
+
+/** Merges reported values by the rules of `mergeObject`. Does not modify its inputs, which are shared with later merges. */
 export class Merge {
   readonly #onConflict: OnConflict;
+  readonly #meter: StepMeter;
+  readonly #mostCopies: number;
+  #copies = 0;
 
-  constructor(onConflict: OnConflict) {
+  constructor({ onConflict, meter, mostCopies = Number.POSITIVE_INFINITY }: MergeOptions) {
     this.#onConflict = onConflict;
+    this.#meter = meter;
+    this.#mostCopies = mostCopies;
   }
 
-  values(before: Json | undefined, now: Json, path: string, name: string): Json {
+  /**
+   * @param path of the field, "status.topologyZone"
+   * @param name of the field or member whose values they are
+   */
+  *values(before: Json | undefined, now: Json, path: string, name: string): Steps<Json> {
     if (before === undefined) return now;
     if (Array.isArray(before) && Array.isArray(now))
-      return this.#lists(before, now, path, listKeys.get(name));
-    if (isObject(before) && isObject(now)) return this.#objects(before, now, path);
+      return yield* this.#lists(before, now, path, listKeys.get(name));
+    if (isObject(before) && isObject(now)) return yield* this.#objects(before, now, path);
     if (!sameJson(before, now)) this.#onConflict(path);
     return now;
   }
 
-  #objects(before: JsonObject, now: JsonObject, path: string): JsonObject {
+  *#objects(before: JsonObject, now: JsonObject, path: string): Steps<JsonObject> {
     const merged = { ...before };
+    if (this.#copied(Object.keys(before).length)) yield;
     for (const [key, value] of Object.entries(now)) {
+      if (this.#copied(1)) yield;
       // hasOwn: a member called "constructor" must not resolve to Object.prototype.
       const earlier = Object.hasOwn(before, key) ? before[key] : undefined;
-      merged[key] = this.values(earlier, value, `${path}.${key}`, key);
+      merged[key] = yield* this.values(earlier, value, `${path}.${key}`, key);
     }
     return sortKeys(merged);
   }
 
-  #lists(before: Json[], now: Json[], path: string, keys: readonly string[] | undefined): Json[] {
+  *#lists(before: Json[], now: Json[], path: string, keys: readonly string[] | undefined): Steps<Json[]> {
+    if (this.#copied(before.length)) yield;
     if (!keys) return [...before, ...now];
     const merged = [...before];
-    const places = new Map<string | undefined, number>(
-      before.map((item, at) => [itemIdentity(item, keys), at]),
-    );
+    const places = new Map<string, number>();
+    for (const [at, item] of before.entries()) {
+      const id = itemIdentity(item, keys);
+      if (id !== undefined) places.set(id, at);
+    }
     for (const item of now) {
+      if (this.#copied(1)) yield;
       const id = itemIdentity(item, keys);
       const at = id === undefined ? undefined : places.get(id);
       if (at !== undefined) {
-        merged[at] = this.values(merged[at], item, `${path}[${id}]`, "");
+        merged[at] = yield* this.values(merged[at], item, `${path}[${id}]`, "");
         continue;
       }
       if (id !== undefined) places.set(id, merged.length);
       merged.push(item);
     }
     return merged;
+  }
+
+  // Answers whether the step is to end here.
+  #copied(count: number): boolean {
+    this.#copies += count;
+    if (this.#copies > this.#mostCopies)
+      throw new Error(`reports too many values twice: more than ${this.#mostCopies} to merge`);
+    return this.#meter.spend(count);
   }
 }
 

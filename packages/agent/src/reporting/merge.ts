@@ -1,6 +1,7 @@
 import type { GroupVersionKind } from "@nodekeeper/core/kube";
+import { completed, type Steps } from "@nodekeeper/core/lib";
 import type { PluginContent } from "./content.ts";
-import type { JsonObject } from "./json.ts";
+import { type JsonObject, reportMeter } from "./json.ts";
 import type { Part } from "./kinds.ts";
 import { Merge, sortKeys } from "./merge-values.ts";
 
@@ -36,6 +37,15 @@ export function mergeObject(
   object: string,
   contents: ReadonlyMap<string, PluginContent>,
 ): MergedObject | undefined {
+  return completed(mergingObject(object, contents));
+}
+
+/** `mergeObject` in steps. */
+export function* mergingObject(
+  object: string,
+  contents: ReadonlyMap<string, PluginContent>,
+): Steps<MergedObject | undefined> {
+  const meter = reportMeter();
   let merged: MergedObject | undefined;
   const reporters = new Map<string, string[]>();
   for (const plugin of [...contents.keys()].sort()) {
@@ -52,10 +62,11 @@ export function mergeObject(
       const earlier = reporters.get(path) ?? [];
       const fields = merged.parts[field.part];
       const { conflicts } = merged;
-      const merge = new Merge((path) => {
+      const onConflict = (path: string) => {
         if (conflicts.length < MAX_CONFLICTS) conflicts.push({ path, winner: plugin, others: earlier });
-      });
-      fields[field.name] = merge.values(fields[field.name], field.value, path, field.name);
+      };
+      const merge = new Merge({ onConflict, meter });
+      fields[field.name] = yield* merge.values(fields[field.name], field.value, path, field.name);
       reporters.set(path, [...earlier, plugin]);
     }
   }

@@ -8,7 +8,7 @@ import type {
   KubeObject,
   WatchHandler,
 } from "@nodekeeper/core/kube";
-import { FakeClock, NodekeeperError, Registry, silentLogger } from "@nodekeeper/core/lib";
+import { FakeClock, LoopTurns, NodekeeperError, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { afterEach, expect, it } from "vitest";
 import { ReporterStore, StateDatabase } from "../state/index.ts";
 import type { PluginContent } from "./content.ts";
@@ -62,6 +62,7 @@ async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | u
     },
   };
   const publisher = new Publisher({
+    turns: new LoopTurns(clock),
     client: client as KubeClient,
     fieldManager: "nodekeeper",
     watch: ({ kind }, _, handler) => {
@@ -77,7 +78,7 @@ async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | u
     policies: kindPolicies([]),
     contents: () => new Map(contents),
     returnMs: 0,
-    beforeWrite: () => {},
+    beforeWrite: async () => {},
     notify: () => {},
     managedTaintPrefixes: [],
     settings: () => ({ minWriteInterval: 20, resyncInterval: 3_600_000, pluginGracePeriod }),

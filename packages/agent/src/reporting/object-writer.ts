@@ -9,11 +9,13 @@ import {
   codeOf,
   type ErrorCode,
   type HealthCheck,
+  inTurns,
   isTransient,
   LONGEST_RETRY_AFTER_MS,
   messageOf,
   NodekeeperError,
   retryPolicies,
+  type Steps,
 } from "@nodekeeper/core/lib";
 import { type ApplyPart, applyParts, desiredOf } from "./bodies.ts";
 import { Budget, type OversizedContent } from "./budget.ts";
@@ -154,13 +156,13 @@ export class ObjectWriter {
   }
 
   async #writePart(signal: AbortSignal, watchSignal: AbortSignal): Promise<Outcome> {
-    const { metrics, settings, beforeWrite } = this.#options;
+    const { metrics, settings, beforeWrite, turns } = this.#options;
     const expired = applyParts.filter((part) => this.#parts[part].expire(settings().resyncInterval));
     if (expired.length > 0) this.#budget.reset();
     const remote = this.#predecessor.isKnown ? undefined : await this.#readPredecessor(signal);
     if (!this.#predecessor.isKnown) return "done";
     const all = this.#contents();
-    const desired = this.#desiredParts(all);
+    const desired = await inTurns(this.#computingDesired(all), turns);
     this.#merged = desired.main.merged;
     metrics.conflicts.set({ object: this.object }, this.#merged?.conflicts.length ?? 0);
     const pending = applyParts.filter((part) => this.#isPending(part, desired[part]));
@@ -176,7 +178,7 @@ export class ObjectWriter {
     }
     // Started before the write, since it reports when a missing Node is created.
     this.#watch(target.resource, watchSignal);
-    beforeWrite();
+    await beforeWrite();
     await this.#parts[part].write(target, desired[part], all, signal);
     if (pending.length === 1) this.#budget.accepted(all);
     return pending.length > 1 ? "more" : "done";
@@ -290,10 +292,11 @@ export class ObjectWriter {
   }
 
   // Both parts merge the same contents unless one of them has quarantined content.
-  #desiredParts(all: Contents): Record<ApplyPart, DesiredPart> {
-    const main = this.#parts.main.desired(all);
+  *#computingDesired(all: Contents): Steps<Record<ApplyPart, DesiredPart>> {
+    const main = yield* this.#parts.main.computingDesired(all);
+    yield;
     const contents = this.#parts.status.quarantine.filter(all);
-    if (contents !== main.contents) return { main, status: this.#parts.status.desired(all) };
+    if (contents !== main.contents) return { main, status: yield* this.#parts.status.computingDesired(all) };
     return { main, status: { ...main, desired: desiredOf(main.merged, "status") } };
   }
 

@@ -1,9 +1,9 @@
 import { GetReportContentResponse } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
 import type { KubeObject } from "@nodekeeper/core/kube";
-import { codeOf } from "@nodekeeper/core/lib";
+import { codeOf, inTurns, type Steps } from "@nodekeeper/core/lib";
 import { type ApplyPart, type Desired, desiredOf } from "./bodies.ts";
 import { encodeContent, type PluginContent, parseContent } from "./content.ts";
-import { type MergedObject, mergeObject } from "./merge.ts";
+import { type MergedObject, mergeObject, mergingObject } from "./merge.ts";
 import { ownedFields } from "./owned-values.ts";
 import type { PublisherOptions } from "./publish-options.ts";
 import { Quarantine } from "./quarantine.ts";
@@ -91,9 +91,10 @@ export class PartWriter {
   }
 
   /** Computes the desired content from all plugins' contents, without quarantined ones. */
-  desired(all: Contents): DesiredPart {
+  *computingDesired(all: Contents): Steps<DesiredPart> {
     const contents = this.quarantine.filter(all);
-    const merged = mergeObject(this.#object, contents);
+    const merged = yield* mergingObject(this.#object, contents);
+    yield;
     return { contents, merged, desired: desiredOf(merged, this.part) };
   }
 
@@ -106,7 +107,7 @@ export class PartWriter {
       if (codeOf(error) !== "invalid" || !part.merged) throw error;
       if (!(await this.#isolate(remote, all, part.merged.plugins, signal))) throw error;
       this.#saveLastGood();
-      part = this.desired(all);
+      part = await inTurns(this.computingDesired(all), this.#options.turns);
       await this.#apply(remote, part.desired, signal);
     }
     this.quarantine.accept(part.contents);

@@ -3,6 +3,7 @@ import {
   type Clock,
   type HealthCheck,
   type Logger,
+  type LoopTurns,
   NodekeeperError,
   type Runnable,
   type WorkQueueMetrics,
@@ -33,13 +34,15 @@ export interface PublisherOptions {
   contents: () => ReadonlyMap<string, PluginContent>;
   /** Startup grace period for running plugins to register again, milliseconds. */
   returnMs: number;
-  /** Called before each write, to persist the content it publishes. */
-  beforeWrite: () => void;
+  /** Called before each write, to persist the content it publishes. Never rejects. */
+  beforeWrite: () => Promise<void>;
   /** Emits Events about the Node. */
   notify: Notify;
   managedTaintPrefixes: readonly string[];
   /** Live settings, read on each use. Milliseconds. */
   settings: () => { minWriteInterval: number; resyncInterval: number; pluginGracePeriod: number };
+  /** For large objects. */
+  turns: LoopTurns;
   clock: Clock;
   log: Logger;
   metrics: ReportingMetrics;

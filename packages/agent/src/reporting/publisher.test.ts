@@ -9,7 +9,14 @@ import {
   loadClusterAccess,
   Watcher,
 } from "@nodekeeper/core/kube";
-import { FakeClock, NodekeeperError, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import {
+  FakeClock,
+  LoopTurns,
+  NodekeeperError,
+  Registry,
+  silentLogger,
+  systemClock,
+} from "@nodekeeper/core/lib";
 import {
   createDevApiServer,
   type DevApiServer,
@@ -89,6 +96,7 @@ async function setUp(setup: Setup = {}) {
   const database = StateDatabase.open({ directory, clock: new FakeClock(), log: silentLogger });
   const contents = new Map<string, PluginContent>();
   const publisher = new Publisher({
+    turns: new LoopTurns(systemClock),
     client,
     fieldManager: "nodekeeper",
     watch: (resource, name, handler) =>
@@ -99,7 +107,7 @@ async function setUp(setup: Setup = {}) {
     contents: () => new Map(contents),
 
     returnMs: 0,
-    beforeWrite: () => {},
+    beforeWrite: async () => {},
     notify: (reason) => void notices.push(reason),
     managedTaintPrefixes: ["node.katalyst.kubewharf.io/"],
     settings: () => ({

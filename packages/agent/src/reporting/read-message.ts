@@ -1,5 +1,5 @@
-import { type Logger, messageOf } from "@nodekeeper/core/lib";
-import { parseContent } from "./content.ts";
+import { type Logger, messageOf, type Steps } from "@nodekeeper/core/lib";
+import { type PluginContent, parsingContent } from "./content.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { KindPolicy } from "./kinds.ts";
 import type { ReportingMetrics } from "./metrics.ts";
@@ -12,15 +12,22 @@ export interface ReadMessageOptions {
 }
 
 /** Parses the endpoint's last message into its content. Problems are counted, and logged when they are new. */
-export function readMessage(endpoint: Endpoint, { policies, log, metrics }: ReadMessageOptions): void {
+export function* readingMessage(
+  endpoint: Endpoint,
+  { policies, log, metrics }: ReadMessageOptions,
+): Steps<void> {
+  const message = endpoint.message!;
   const before = endpoint.content;
+  let content: PluginContent;
   try {
-    endpoint.content = parseContent(decoded(endpoint.message!), policies, before);
+    content = yield* parsingContent(decoded(message), policies, before);
   } catch (error) {
-    const message = `failed to decode message: ${messageOf(error)}`;
-    endpoint.content = { fields: before.fields, problems: [{ reason: "json", message }] };
+    const problem = `failed to decode message: ${messageOf(error)}`;
+    content = { fields: before.fields, problems: [{ reason: "json", message: problem }] };
   }
-  const { problems } = endpoint.content;
+  endpoint.content = content;
+  endpoint.read = message;
+  const { problems } = content;
   for (const { reason } of problems) metrics.problems.inc({ plugin: endpoint.name, reason });
   const texts = problems.map((problem) => problem.message);
   if (texts.length > 0 && texts.join() !== before.problems.map((problem) => problem.message).join()) {

@@ -1,27 +1,43 @@
-import type { Clock, Timer } from "@nodekeeper/core/lib";
+import { type Clock, completed, type LoopTurns, type Steps, type Timer } from "@nodekeeper/core/lib";
 import type { Endpoint } from "./endpoint.ts";
+import { sizeOf } from "./report-message.ts";
 
-// Of the messages that a plugin sends within this interval, only the last one is parsed.
+// Of messages that a plugin sends within this interval only the last one is parsed.
 const REFRESH_MS = 20;
 // Pause after parsing a message, as a multiple of the time it took: limits a plugin to about a tenth of the CPU time.
 const PAUSE_PER_COST = 10;
+// Messages up to this size are parsed at once, up to a total size.
+const SMALL_BYTES = 32 * 1024;
+const MAX_TOTAL_SMALL_BYTES = 256 * 1024;
 
 export interface RefreshOptions {
   clock: Clock;
+  turns: LoopTurns;
   /** Parses an endpoint's last message into its content. */
-  read: (endpoint: Endpoint) => void;
+  read: (endpoint: Endpoint) => Steps<void>;
   /** Called with the endpoints that are about to be parsed. The returned function is called afterwards. */
   around: (endpoints: ReadonlySet<Endpoint>) => () => void;
 }
 
-/** Schedules the parsing of plugins' messages: within 20 ms, but less often for plugins whose messages take long. */
+/** A large message that is being parsed. */
+interface Reading {
+  endpoint: Endpoint;
+  steps: Steps<void>;
+  done: () => void;
+}
+
+/**
+ * Schedules the parsing of plugins' messages: within 20 ms, but less often for plugins whose messages take long. Small
+ * messages are parsed at once, large ones one after another over several turns of the event loop.
+ */
 export class Refresh {
   readonly #options: RefreshOptions;
   readonly #dirty = new Set<Endpoint>();
-  // Monotonic time before which an endpoint is not parsed again.
+  // Monotonic ms until which an endpoint is paused.
   readonly #notBefore = new Map<Endpoint, number>();
   #lastAt = Number.NEGATIVE_INFINITY;
   #timer: { due: number; timer: Timer } | undefined;
+  #reading: Reading | undefined;
 
   constructor(options: RefreshOptions) {
     this.#options = options;
@@ -36,51 +52,104 @@ export class Refresh {
   forget(endpoint: Endpoint): void {
     this.#dirty.delete(endpoint);
     this.#notBefore.delete(endpoint);
+    if (this.#reading?.endpoint === endpoint) this.#reading = undefined;
   }
 
-  /** Parses every new message whose endpoint is not paused. */
+  /** Parses new small messages of endpoints that are not paused. */
   now(): void {
-    const { clock } = this.#options;
-    this.#read(new Set([...this.#dirty].filter((each) => this.#due(each) <= clock.monotonic())));
+    let bytes = 0;
+    const small = this.#due().filter(({ message }) => {
+      const size = sizeOf(message!);
+      if (size > SMALL_BYTES || bytes + size > MAX_TOTAL_SMALL_BYTES) return false;
+      bytes += size;
+      return true;
+    });
+    this.#readAtOnce(small);
   }
 
   /** Parses all remaining messages and stops. */
   close(): void {
-    this.#read(new Set(this.#dirty));
+    const reading = this.#reading;
+    this.#reading = undefined;
+    if (reading) {
+      completed(reading.steps);
+      reading.done();
+    }
+    this.#readAtOnce([...this.#dirty]);
     this.#timer?.timer.cancel();
     this.#timer = undefined;
   }
 
-  #read(endpoints: ReadonlySet<Endpoint>): void {
-    if (endpoints.size === 0) return;
+  #readAtOnce(endpoints: readonly Endpoint[]): void {
+    if (endpoints.length === 0) return;
     const { clock, read, around } = this.#options;
     this.#lastAt = clock.monotonic();
-    const done = around(endpoints);
+    const done = around(new Set(endpoints));
     for (const endpoint of endpoints) {
-      const began = clock.monotonic();
-      read(endpoint);
-      const ended = clock.monotonic();
-      this.#notBefore.set(endpoint, ended + PAUSE_PER_COST * (ended - began));
       this.#dirty.delete(endpoint);
+      const startedAt = clock.monotonic();
+      completed(read(endpoint));
+      this.#read(endpoint, clock.monotonic() - startedAt);
     }
     done();
   }
 
+  #startReading(endpoint: Endpoint): void {
+    const { clock, read, around } = this.#options;
+    this.#lastAt = clock.monotonic();
+    this.#dirty.delete(endpoint);
+    const reading = { endpoint, steps: read(endpoint), done: around(new Set([endpoint])) };
+    this.#reading = reading;
+    void this.#readInTurns(reading);
+  }
+
+  async #readInTurns(reading: Reading): Promise<void> {
+    const { clock, turns } = this.#options;
+    let costMs = 0;
+    for (;;) {
+      await turns.pass();
+      // The endpoint was removed, or `close` has parsed the rest.
+      if (this.#reading !== reading) return;
+      const startedAt = clock.monotonic();
+      const { done } = reading.steps.next();
+      costMs += clock.monotonic() - startedAt;
+      if (done) break;
+    }
+    this.#reading = undefined;
+    this.#read(reading.endpoint, costMs);
+    reading.done();
+    this.#fire();
+  }
+
+  #read(endpoint: Endpoint, costMs: number): void {
+    this.#notBefore.set(endpoint, this.#options.clock.monotonic() + PAUSE_PER_COST * costMs);
+  }
+
   #schedule(endpoint: Endpoint): void {
     const { clock } = this.#options;
-    const due = Math.max(this.#lastAt + REFRESH_MS, this.#due(endpoint));
+    const due = Math.max(this.#lastAt + REFRESH_MS, this.#dueAt(endpoint));
     if (this.#timer && this.#timer.due <= due) return;
     this.#timer?.timer.cancel();
     this.#timer = { due, timer: clock.after(Math.max(due - clock.monotonic(), 0), () => this.#fire()) };
   }
 
   #fire(): void {
+    this.#timer?.timer.cancel();
     this.#timer = undefined;
     this.now();
-    for (const endpoint of this.#dirty) this.#schedule(endpoint);
+    const [next] = this.#due();
+    if (next && !this.#reading) this.#startReading(next);
+    const now = this.#options.clock.monotonic();
+    // Endpoints that are due now follow when the current one is done.
+    for (const endpoint of this.#dirty) if (this.#dueAt(endpoint) > now) this.#schedule(endpoint);
   }
 
-  #due(endpoint: Endpoint): number {
+  #due(): Endpoint[] {
+    const now = this.#options.clock.monotonic();
+    return [...this.#dirty].filter((endpoint) => this.#dueAt(endpoint) <= now);
+  }
+
+  #dueAt(endpoint: Endpoint): number {
     return this.#notBefore.get(endpoint) ?? Number.NEGATIVE_INFINITY;
   }
 }

@@ -5,6 +5,7 @@ import { type KindPolicy, kindKey, OWN_TAINTS, type Part } from "./kinds.ts";
 import type { MergedObject } from "./merge.ts";
 import { itemIdentity, listKeys } from "./merge-values.ts";
 import { ownedValues } from "./owned-values.ts";
+import { storedBytes } from "./stored-bytes.ts";
 import { ownTaints, type TaintOwner } from "./taints.ts";
 
 const parts: readonly Part[] = ["spec", "status", "metadata"];
@@ -23,7 +24,9 @@ export function publishedBefore(live: KubeObject, policy: KindPolicy, owner: Tai
       if (!(policy.fields[part]?.includes(name) ?? true)) continue;
       const kept = ownPart(live, part, name, value, owner);
       if (kept === undefined) continue;
-      fields.push({ kind: policy.kind, object: kindKey(policy.kind), part, name, value: normalize(kept) });
+      const own = normalize(kept);
+      const bytes = name.length + storedBytes(own);
+      fields.push({ kind: policy.kind, object: kindKey(policy.kind), part, name, value: own, bytes });
     }
   }
   return { fields, problems: [] };
@@ -58,7 +61,9 @@ export function unclaimed(content: PluginContent, merged: MergedObject | undefin
     const left = uncovered(field.value, merged.parts[field.part][field.name], field.name);
     if (sameJson(left, field.value)) return [field];
     isChanged = true;
-    return left === undefined ? [] : [{ ...field, value: left }];
+    return left === undefined
+      ? []
+      : [{ ...field, value: left, bytes: field.name.length + storedBytes(left) }];
   });
   return isChanged ? { fields, problems: [] } : content;
 }

@@ -3,3 +3,9 @@ export function processCpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }
+
+/** CPU time that the calling thread has used, milliseconds. Waiting for a busy machine is not in it. */
+export function threadCpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}

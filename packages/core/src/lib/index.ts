@@ -11,7 +11,7 @@ export { Backoff, type BackoffOptions, delayAfter } from "./backoff.ts";
 export { type BootTime, readBootTime } from "./boot-time.ts";
 export { parseByteSize, roundedBytes } from "./byte-size.ts";
 export { type Clock, systemClock, type Timer } from "./clock.ts";
-export { processCpuMs } from "./cpu-time.ts";
+export { processCpuMs, threadCpuMs } from "./cpu-time.ts";
 export { formatDuration, parseDuration } from "./duration.ts";
 export {
   codeOf,
@@ -58,6 +58,7 @@ export type { Runnable } from "./runnable.ts";
 export { Semaphore, type SemaphoreOptions } from "./semaphore.ts";
 export { SharedWork, type SharedWorkOptions } from "./shared-work.ts";
 export { checkSocketPath, longestSocketPath } from "./socket-path.ts";
+export { completed, inTurns, StepMeter, type Steps } from "./steps.ts";
 export { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
 export { WakeableSleep } from "./wakeable-sleep.ts";
 export { pause, withPauses } from "./with-pauses.ts";

@@ -16,7 +16,7 @@ import {
   Watcher,
   type WatchHandler,
 } from "@nodekeeper/core/kube";
-import { type Clock, Registry, silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
+import { type Clock, LoopTurns, Registry, silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
 import {
   createDevApiServer,
   type DevApiServer,
@@ -216,6 +216,7 @@ export async function setUp(setup: Setup = {}) {
       ...setup.settings,
     }),
     notify: ({ message }) => void events.push(message),
+    turns: new LoopTurns(clock),
     registry,
     ...(setup.recheckMs ? { recheckMs: setup.recheckMs } : {}),
   });

@@ -1,0 +1,135 @@
+import { FakeClock, LoopTurns, type Steps } from "@nodekeeper/core/lib";
+import { describe, expect, it } from "vitest";
+import { parseContent, parsingContent } from "./content.ts";
+import { type Endpoint, newEndpoint } from "./endpoint.ts";
+import type { Json } from "./json.ts";
+import { kindPolicies } from "./kinds.ts";
+import { mergingObject } from "./merge.ts";
+import { Refresh } from "./refresh.ts";
+import { contentOf, field, message } from "./testing/contents.ts";
+
+const policies = kindPolicies([]);
+const cnr = "node.katalyst.kubewharf.io/v1alpha1/CustomNodeResource";
+
+/** How many steps the work has, the end of the last one not counted. */
+function countSteps(steps: Steps<unknown>): number {
+  for (let count = 0; ; count++) if (steps.next().done) return count;
+}
+
+const zones = (count: number, name = (at: number) => `zone-${at}`) =>
+  Array.from({ length: count }, (_, at) => ({ name: name(at), type: "Numa", attributes: [] }));
+
+describe("a large report is worked on in steps, each of a thousand values at most", () => {
+  const shapes: Record<string, Json> = {
+    "a list of numbers": Array.from({ length: 200_000 }, (_, at) => at % 10),
+    "objects in objects": Object.fromEntries(
+      Array.from({ length: 100 }, (_, at) => [`k${at}`, zones(200)]),
+    ) as Json,
+    "a list with keys": zones(8_000),
+  };
+
+  it.each(Object.entries(shapes))("%s", (_, value) => {
+    const report = message([
+      field("status", "topologyZone2", value),
+      field("status", "topologyZone", zones(8_000)),
+    ]);
+    const values = countValues(value);
+    expect(countSteps(parsingContent(report, policies))).toBeGreaterThanOrEqual(values / 1_000);
+  });
+
+  it("while it is merged with what another plugin reports of the same", () => {
+    const contents = new Map([
+      ["a", contentOf(message([field("status", "topologyZone", zones(8_000))]))],
+      ["b", contentOf(message([field("status", "topologyZone", zones(8_000))]))],
+    ]);
+    // An item, and its three members, for each.
+    expect(countSteps(mergingObject(cnr, contents))).toBeGreaterThanOrEqual(32);
+  });
+});
+
+describe("what would take too long is refused before it is done", () => {
+  it("one object with very many members", () => {
+    const members = Object.fromEntries(Array.from({ length: 30_000 }, (_, at) => [`k${at}`, 1]));
+    const { fields, problems } = contentOf(message([field("status", "a", { b: [members] })]));
+    expect(fields).toEqual([]);
+    expect(problems[0]?.message).toContain("more than 20000 members at b[0]");
+  });
+
+  it("a list that names one item again and again, each time with more in it", () => {
+    const items = Array.from({ length: 20_000 }, (_, at) => ({ name: "x", type: "Numa", [`k${at}`]: 1 }));
+    const { fields, problems } = contentOf(message([field("status", "topologyZone", items)]));
+    expect(fields).toEqual([]);
+    expect(problems[0]?.message).toContain("more than 100000 to merge");
+  });
+});
+
+describe("while a large report is read", () => {
+  const setUp = () => {
+    const clock = new FakeClock();
+    const turns = new LoopTurns(clock);
+    const read: string[] = [];
+    const refresh = new Refresh({
+      clock,
+      turns,
+      read: function* (endpoint) {
+        endpoint.content = yield* parsingContent(endpoint.message as never, policies);
+        read.push(endpoint.name);
+      },
+      around: () => () => {},
+    });
+    const add = (name: string, value: Json): Endpoint => {
+      const endpoint = newEndpoint(name, false);
+      endpoint.message = message([field("status", "topologyZone", value)]);
+      refresh.add(endpoint);
+      return endpoint;
+    };
+    return { clock, refresh, read, add };
+  };
+
+  it("small ones of other plugins are not held up, and large ones come one after another", async () => {
+    const { clock, refresh, read, add } = setUp();
+    add("large", zones(10_000));
+    add("larger", zones(12_000));
+    const stepping = clock.step(100);
+    add("small", zones(1));
+    refresh.now();
+    expect(read).toEqual(["small"]);
+    await stepping;
+    for (let turn = 0; read.length < 3 && turn < 10_000; turn++) await new Promise(setImmediate);
+    expect(read).toEqual(["small", "large", "larger"]);
+  });
+
+  it("one that is forgotten is not read to its end, and at the end of all nothing is left unread", async () => {
+    const { clock, refresh, read, add } = setUp();
+    const lost = add("lost", zones(10_000));
+    await clock.step(20);
+    refresh.forget(lost);
+    add("kept", zones(10_000));
+    add("next", zones(10_000));
+    await clock.step(20);
+    refresh.close();
+    expect(read.filter((name) => name !== "lost").sort()).toEqual(["kept", "next"]);
+  });
+});
+
+function countValues(value: Json): number {
+  if (typeof value !== "object" || value === null) return 1;
+  return Object.values(value).reduce<number>((sum, member) => sum + countValues(member as Json), 1);
+}
+
+describe("parsing at once and in steps", () => {
+  it("give the same", () => {
+    const report = message([
+      field(
+        "status",
+        "topologyZone",
+        zones(100, (at) => `zone-${at % 40}`),
+      ),
+    ]);
+    const steps = parsingContent(report, policies);
+    let result = steps.next();
+    while (!result.done) result = steps.next();
+    expect(result.value).toEqual(parseContent(report, policies));
+    expect(result.value.fields[0]?.value).toHaveLength(40);
+  });
+});
