@@ -52,16 +52,20 @@ const cases: [string, ReportContent, RegExp][] = [
     /unknown field type 7 \(0 Spec, 1 Status, 2 Metadata\)/,
   ],
   ["a nil kind", { groupVersionKind: undefined, field: [] }, /content 1 has no groupVersionKind/],
-  ["a field named __proto__", rawField("__proto__", '{"polluted":true}'), /"__proto__".*: a field name is/],
+  [
+    "a field named __proto__",
+    rawField("__proto__", '{"polluted":true}'),
+    /"__proto__".*: a field name must be/,
+  ],
   [
     "a field named constructor",
     rawField("constructor", '{"polluted":true}'),
-    /"constructor".*: a field name is/,
+    /"constructor".*: a field name must be/,
   ],
   [
     "a field name of 10,000 characters",
     rawField("x".repeat(10_000), "1"),
-    /"x{100}\.\.\.".*: a field name is/,
+    /"x{100}\.\.\.".*: a field name must be/,
   ],
   ["JSON nested 100,000 deep", rawField("deep", nested(100_000)), /status\."deep".*(nested|deep|stack)/i],
   [

@@ -44,7 +44,7 @@ const refused: [string, Partial<PluginInfo>, RegExp][] = [
     { supportedVersions: ["v9"] },
     /supported versions of ReporterPlugin: v1alpha1.*offers v9/,
   ],
-  ["an endpoint that is no path", { endpoint: "tcp://10.0.0.1:80" }, /endpoint is refused/],
+  ["an endpoint that is no path", { endpoint: "tcp://10.0.0.1:80" }, /invalid endpoint/],
   [
     "a name that is taken by an in-tree plugin",
     { name: "system-reporter-plugin" },

@@ -140,9 +140,7 @@ describe("a plugin that reports more than the object has room for", () => {
     await untilWidgets(cluster, "large", 1);
     etcdLimit = 200_000;
     plugin.say(widgets("large", 2), customNodeResource(status("bulk", megabytes(0.5))));
-    await until("its row names it", async () =>
-      (await rowOf("large")).includes("is not published: with its"),
-    );
+    await until("its row names it", async () => (await rowOf("large")).includes("is not published: its"));
     await before.update();
     await after.update();
     expect(cluster.widgets("large")).toBe("1");

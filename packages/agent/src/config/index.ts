@@ -1,3 +1,9 @@
+// Configuration of the agent. Terms:
+// setting: one value, declared in schema.ts with its default, range and help text; section: a group of settings.
+// leaf: the parser of a setting's value. source: a flag, an environment variable, the file, or the host name.
+// live: a setting that a reload applies; the others need a restart.
+// problem: one invalid value with its source; ConfigurationError lists all of them.
+// reload: loading the configuration again on SIGHUP or when its file changes.
 export { defaultConfigurationYaml } from "./default-yaml.ts";
 export { configurationJsonSchema } from "./json-schema.ts";
 export {

@@ -1,3 +1,9 @@
+// Discovery and registration of plugins, as in the kubelet's pkg/kubelet/pluginmanager. Terms:
+// registration socket: a unix socket in a watched directory that serves pluginregistration v1.
+// endpoint: the socket of the plugin's own API; handler: the part of the agent that serves plugins of one type.
+// session: the handling of one socket file: handshake, liveness probes, deregistration.
+// owner: the socket that holds a plugin name; superseded: a newer socket has taken over the name.
+// refused: notified of the reason and retried slowly; failed: retried with backoff.
 export { PluginManager } from "./manager.ts";
 export type { PluginStatus } from "./status.ts";
 export type { PluginHandler, PluginRegistration } from "./types.ts";

@@ -1,3 +1,11 @@
+// Publishing of reporter plugins' reports. Terms:
+// report, content: the fields of objects that one plugin reports; a content is the validated report.
+// object: what is published for one kind (`kindKey`), such as the CustomNodeResource; part: its main resource or status.
+// endpoint: the state of one plugin, kept across its registrations; lost: disconnected, in its grace period.
+// merge: the reports of all plugins for one object; conflict: different values for one path.
+// quarantine: content that the server rejects or that is too large is replaced by the last known good content.
+// ownership: the fields of the agent's field manager (managedFields); contested: another client writes them repeatedly.
+// unclaimed: fields published by an earlier agent process that no plugin reports.
 export type { ReporterStatus } from "./endpoint.ts";
 export { customNodeResource, kindKey, kindPolicies, node } from "./kinds.ts";
 export { ReporterManager } from "./manager.ts";
