@@ -1,3 +1,16 @@
+// The types of eviction, in the order of a round (docs/contributing/glossary.md has the terms):
+//
+// EvictionPod       the fields of a pod that eviction reads; a `Selection` splits pods into candidates and exclusions
+// PluginAnswers     a plugin's answers to GetEvictPods and ThresholdMet; `TopAnswers` those to GetTopEvictionPods
+// MetThreshold      a threshold that a plugin reports as met: since when, whether confirmed, and why it is on hold
+// Ask               a plugin's checked request to evict one pod, forced or soft
+// Decision          the result of `decide`: victims, ranking, refusals, withdrawals, taints, and the next state
+// Victim            a pod whose eviction starts, with the requests for it
+// EvictionState     what one round leaves to the next: grace timers, conditions, queued and pending evictions
+// EvictionOutcome   how an eviction ended
+// EvictionPolicy    the configured rules of `decide`: burst, limits, grace periods, cooldown
+// RoundRecord       a round's input and decision, kept for `explain` and `replay`
+
 export { ConditionReporter } from "./act/condition-reporter.ts";
 export { ContainerKiller, type ContainerKillerOptions } from "./act/container-killer.ts";
 export { DeletionKiller } from "./act/deletion-killer.ts";
