@@ -12,6 +12,7 @@ import {
 } from "@nodekeeper/sdk";
 import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { prepareAccelerators } from "../examples/driver/preparation.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { NODE, startCluster, type TestCluster } from "./support/cluster.ts";
 import { DraKubelet } from "./support/dra-kubelet.ts";
@@ -333,6 +334,34 @@ describe("prepare", () => {
       { request: "req/sub", shareId: "one", consumedCapacity: { memory: "10Gi" } },
       { request: "req/sub", shareId: "two" },
     ]);
+  });
+});
+
+describe("the sample driver's preparation", () => {
+  it("names the device and the mode of the claim's configuration, which goes before the class's", async () => {
+    await serve({ prepare: prepareAccelerators });
+    const config = ["timeSliced", "exclusive"].map((mode, at) => ({
+      source: at === 0 ? "FromClaim" : "FromClass",
+      requests: [],
+      opaque: { driver: DRIVER, parameters: { mode } },
+    }));
+    const wanted = claim("sample", ["accelerator-3"], config);
+    expect((await kubelet.prepare(DRIVER, wanted))[wanted.uid]).toMatchObject({ error: "" });
+    expect(cdiFiles()[0]?.spec.devices).toMatchObject([
+      {
+        containerEdits: { env: ["ACCELERATOR_3=timeSliced"], deviceNodes: [{ path: "/dev/accelerator-3" }] },
+      },
+    ]);
+  });
+
+  it("refuses a configuration that makes no sense, with a message for the pod", async () => {
+    await serve({ prepare: prepareAccelerators });
+    const config = [
+      { source: "FromClaim", requests: [], opaque: { driver: DRIVER, parameters: { mode: "warp" } } },
+    ];
+    const wanted = claim("sample", ["accelerator-3"], config);
+    const answer = await kubelet.prepare(DRIVER, wanted);
+    expect(answer[wanted.uid]!.error).toContain('mode "warp" is neither');
   });
 });
 

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { createLogger, serveDeviceDriver } from "@nodekeeper/sdk";
 import { accelerators } from "./accelerators.ts";
+import { prepareAccelerators } from "./preparation.ts";
 
 const { values: flags } = parseArgs({
   options: {
@@ -37,6 +38,9 @@ const driver = serveDeviceDriver({
   name: flags.name,
   socketDir: flags["socket-dir"],
   devices: (signal) => accelerators(count, intervalMs, signal),
+  prepare: prepareAccelerators,
+  // Nothing is set up on the node, so there is nothing to undo.
+  unprepare: () => {},
   log,
   signal: stop.signal,
 });

@@ -1,0 +1,175 @@
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { type ClaimToPrepare, type DeviceHealth, serveDeviceDriver } from "@nodekeeper/sdk";
+import { eventually } from "@nodekeeper/testing/until";
+import { afterEach, describe, expect, it } from "vitest";
+import type { ApiObject } from "./support/admin-client.ts";
+import { startControlPlane } from "./support/control-plane.ts";
+import {
+  container,
+  deployment,
+  deploymentsPath,
+  pod,
+  podsPath,
+  untilDeleted,
+  untilPodReady,
+  untilReady,
+} from "./support/node/workloads.ts";
+import { missingForNode, startNode } from "./support/node.ts";
+import { optionalRbacFile } from "./support/nodekeeper-install.ts";
+
+const DRIVER = "accelerators.example.com";
+const resources = "/apis/resource.k8s.io/v1";
+
+/** Prints what its container got of a device, as an author's first driver would have it. */
+const curious = ["/bin/sh", "-c", "env | grep ^ACC; ls /dev | grep ^acc; sleep 1000000"];
+
+function template(name: string, count: number, parameters?: ApiObject): ApiObject {
+  const config = parameters && [{ requests: ["accelerators"], opaque: { driver: DRIVER, parameters } }];
+  const requests = [{ name: "accelerators", exactly: { deviceClassName: DRIVER, count } }];
+  return {
+    apiVersion: "resource.k8s.io/v1",
+    kind: "ResourceClaimTemplate",
+    metadata: { name },
+    spec: { spec: { devices: { requests, ...(config ? { config } : {}) } } },
+  };
+}
+
+/** A pod's spec with a claim of that template. */
+function claiming(templateName: string): ApiObject {
+  return {
+    resourceClaims: [{ name: "devices", resourceClaimTemplateName: templateName }],
+    containers: [container({ command: curious, resources: { claims: [{ name: "devices" }] } })],
+    terminationGracePeriodSeconds: 0,
+  };
+}
+
+// The kubelet's own words for a driver that only streams were "DRA driver ... is not registered".
+describe.each(["containerd", "newContainerd"] as const)("claims on a node with %s", (part) => {
+  const ends: Array<() => unknown> = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  });
+
+  it.skipIf(missingForNode(part))(
+    "pods that claim devices run with them, whatever is killed or emptied, and nothing stays prepared",
+    async () => {
+      const cluster = await startControlPlane();
+      ends.push(() => cluster.stop());
+      await cluster.kubectl.run("apply", "-f", optionalRbacFile);
+      const node = await startNode(cluster, { containerd: part });
+      ends.push(() => node.stop());
+      const agent = await node.startAgent({ "devices-kubelet-plugin-enabled": "true" });
+      ends.push(() => agent.child.stop());
+
+      const prepared = new Map<string, ClaimToPrepare>();
+      let report = Promise.withResolvers<DeviceHealth[]>();
+      const serve = () =>
+        serveDeviceDriver({
+          name: DRIVER,
+          socketDir: agent.pluginFolder,
+          async *devices() {
+            yield [{ devices: Array.from({ length: 6 }, (_, at) => ({ name: `accelerator-${at}` })) }];
+          },
+          prepare(claim) {
+            prepared.set(claim.uid, claim);
+            return claim.devices.map(({ request, pool, device, configuration }) => ({
+              request,
+              pool,
+              device,
+              edits: {
+                env: {
+                  [device.toUpperCase().replace("-", "_")]: String(
+                    (configuration[0]?.parameters as { mode?: string })?.mode ?? "plain",
+                  ),
+                },
+                deviceNodes: [{ path: `/dev/${device}`, hostPath: "/dev/null" }],
+              },
+            }));
+          },
+          unprepare: ({ uid }) => void prepared.delete(uid),
+          async *health() {
+            yield Array.from({ length: 6 }, (_, at) => ({ device: `accelerator-${at}`, healthy: true }));
+            yield await report.promise;
+          },
+        });
+      let driver = serve();
+      ends.push(() => driver.stop());
+      await cluster.admin.create(`${resources}/deviceclasses`, {
+        apiVersion: "resource.k8s.io/v1",
+        kind: "DeviceClass",
+        metadata: { name: DRIVER },
+        spec: { selectors: [{ cel: { expression: `device.driver == "${DRIVER}"` } }] },
+      });
+      const templates = `${resources}/namespaces/default/resourceclaimtemplates`;
+      await cluster.admin.create(templates, template("two", 2));
+      await cluster.admin.create(templates, template("one-fast", 1, { mode: "fast" }));
+
+      // Two pods with two devices each.
+      await cluster.admin.create(deploymentsPath, deployment("web", 2, claiming("two")));
+      const pods = await untilReady(cluster, "app=web", 2);
+      const outputs = pods.map((each) => node.logOf(each, "main"));
+      for (const output of outputs) {
+        expect(output.match(/^ACCELERATOR_\d=plain$/gm)).toHaveLength(2);
+        expect(output.match(/^accelerator-\d$/gm)).toHaveLength(2);
+      }
+      const all = outputs.flatMap((output) => output.match(/^accelerator-\d$/gm) ?? []);
+      expect(new Set(all).size).toBe(4);
+
+      // A claim with configuration, prepared by an agent and a driver that are started again.
+      await agent.child.kill();
+      await driver.stop();
+      agent.child.start();
+      driver = serve();
+      await cluster.admin.create(podsPath, pod("fast", claiming("one-fast")));
+      const fast = await untilPodReady(cluster, "fast");
+      expect(node.logOf(fast, "main")).toMatch(/^ACCELERATOR_\d=fast$/m);
+      const [used] = node.logOf(fast, "main").match(/accelerator-\d/)!;
+
+      // The CDI folder is emptied as by a reboot: a container that is started anew finds its device.
+      const cdi = node.path("/run/cdi");
+      for (const name of readdirSync(cdi)) rmSync(join(cdi, name));
+      await eventually(() =>
+        expect(readdirSync(cdi).filter((name) => name.endsWith(".yaml"))).toHaveLength(3),
+      );
+
+      // A device that turns unhealthy shows in the pod, and repels others.
+      report.resolve(
+        Array.from({ length: 6 }, (_, at) => ({
+          device: `accelerator-${at}`,
+          healthy: `accelerator-${at}` !== used,
+          message: "too hot",
+          taintEffect: "NoSchedule" as const,
+        })),
+      );
+      report = Promise.withResolvers();
+      await eventually(async () => {
+        const { status } = await cluster.admin.get(`${podsPath}/fast`);
+        expect(status.containerStatuses[0].allocatedResourcesStatus).toMatchObject([
+          { resources: [{ health: "Unhealthy" }] },
+        ]);
+      });
+      await eventually(async () => {
+        const { items } = await cluster.admin.get(`${resources}/resourceslices`);
+        const devices = items.flatMap(({ spec }: ApiObject) => spec.devices);
+        expect(devices.filter(({ taints }: ApiObject) => taints).map(({ name }: ApiObject) => name)).toEqual([
+          used,
+        ]);
+      });
+
+      // Kubelet, agent and driver are killed while everything ends.
+      await cluster.admin.delete(`${deploymentsPath}/web`);
+      await node.kubelet.kill();
+      await agent.child.kill();
+      node.kubelet.start();
+      agent.child.start();
+      await cluster.admin.delete(`${podsPath}/fast`);
+      await untilDeleted(cluster, "fast");
+      await eventually(async () => {
+        expect((await cluster.admin.get(podsPath)).items).toEqual([]);
+        expect([...prepared]).toEqual([]);
+        expect(readdirSync(cdi).filter((name) => name.endsWith(".yaml"))).toEqual([]);
+      });
+    },
+  );
+});
