@@ -11,7 +11,7 @@ export function startLifecycle(socket: string, settings: Partial<LifecycleSettin
   const waiting = new Set<{ target: number; resolve: () => void }>();
   let listedAt = 0;
   const list = runtime.listPods.bind(runtime);
-  runtime.listPods = async (signal): Promise<Pod[]> => {
+  runtime.listPods = async (signal): Promise<readonly Pod[]> => {
     const pods = await list(signal);
     listed++;
     listedAt = performance.now();

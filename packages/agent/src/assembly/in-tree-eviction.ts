@@ -95,7 +95,7 @@ export function inTreeEviction(assembly: InTreeEvictionAssembly): InTreeEviction
     log: intreeLog,
     metrics: createPolicyMetrics(registry),
   };
-  const settings = () => inTreeEvictionSettingsOf(configuration());
+  const settings = onceFor(configuration, inTreeEvictionSettingsOf);
   return {
     host,
     refreshReadings: () => readings.refresh(),
@@ -107,4 +107,14 @@ export function inTreeEviction(assembly: InTreeEvictionAssembly): InTreeEviction
 
 function statsOf(runtime: CriRuntime | FoundRuntime): Pick<RuntimeStats, "pods"> {
   return runtime instanceof FoundRuntime ? { pods: (signal) => runtime.podStats(signal) } : runtime.stats;
+}
+
+// Settings are asked for several times a second; a configuration that changes is another object.
+function onceFor<From extends object, To>(current: () => From, derive: (from: From) => To): () => To {
+  let last: { from: From; derived: To } | undefined;
+  return () => {
+    const from = current();
+    if (last?.from !== from) last = { from, derived: derive(from) };
+    return last.derived;
+  };
 }

@@ -26,7 +26,7 @@ const CPU_ROOT = "/sys/devices/system/cpu";
 
 /** The online CPUs alone: one small file, for asking often. */
 export async function readOnlineCpus(probe: Probe): Promise<number[] | undefined> {
-  const online = await probe.cpuList(`${CPU_ROOT}/online`);
+  const online = probe.kernelCpuList(`${CPU_ROOT}/online`);
   if (online) return online.length > 0 ? online : undefined;
   const count = await countListedCpus(probe);
   return count === undefined ? undefined : Array.from({ length: count }, (_, id) => id);

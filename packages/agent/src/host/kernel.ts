@@ -13,16 +13,16 @@ export async function readCgroupVersion(
   probe: Probe,
   root = "/sys/fs/cgroup",
 ): Promise<CgroupVersion | undefined> {
-  if (await probe.exists(`${root}/cgroup.controllers`, "file")) return "v2";
-  if (await probe.exists(`${root}/unified/cgroup.controllers`, "file")) return "hybrid";
-  return (await probe.exists(`${root}/memory`, "directory")) ? "v1" : undefined;
+  if (probe.kernelText(`${root}/cgroup.controllers`) !== undefined) return "v2";
+  if (probe.kernelText(`${root}/unified/cgroup.controllers`) !== undefined) return "hybrid";
+  return probe.kernelNames(`${root}/memory`) === undefined ? undefined : "v1";
 }
 
 /** The resources that the kernel measures pressure (PSI) of; undefined where it measures none. */
 export async function readPressureResources(probe: Probe): Promise<string[] | undefined> {
-  const names = await probe.list("/proc/pressure");
+  const names = probe.kernelNames("/proc/pressure")?.sort();
   if (!names) return undefined;
   // A kernel started with psi=0 lists the files and refuses to read them.
-  const readable = await probe.optionalText("/proc/pressure/memory");
+  const readable = probe.optionalKernelText("/proc/pressure/memory");
   return readable === undefined ? undefined : names;
 }

@@ -15,7 +15,7 @@ export interface MemoryState {
 
 /** MemTotal of /proc/meminfo, bytes; undefined where it is not told. */
 export async function readMemoryTotal(probe: Probe): Promise<number | undefined> {
-  const text = await probe.text("/proc/meminfo");
+  const text = probe.kernelText("/proc/meminfo");
   return text === undefined ? undefined : memoryLine(text, "MemTotal");
 }
 

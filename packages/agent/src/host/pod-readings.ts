@@ -216,7 +216,7 @@ export class PodReadings {
     probe: Probe,
     { memoryNames }: CgroupLayout,
   ): Promise<{ pageSize: number | undefined } | undefined> {
-    const nodes = await probe.cpuList("/sys/devices/system/node/online");
+    const nodes = probe.kernelCpuList("/sys/devices/system/node/online");
     if (nodes === undefined || nodes.length < 2) return undefined;
     return { pageSize: memoryNames.nodePages ? await this.#pageSize.read(probe) : undefined };
   }

@@ -30,6 +30,11 @@ export class Probe {
     return this.attempt(() => this.#files.kernel.longText(path, cap));
   }
 
+  /** The names in a directory of such files. */
+  kernelNames(path: string): string[] | undefined {
+    return this.attempt(() => this.#files.kernel.names(path));
+  }
+
   /** A whole decimal number in such a file. */
   kernelInteger(path: string): number | undefined {
     return this.parsed(path, this.kernelText(path), parseInteger);
@@ -46,6 +51,11 @@ export class Probe {
   /** A whole decimal number. */
   async integer(path: string): Promise<number | undefined> {
     return this.parsed(path, await this.text(path), parseInteger);
+  }
+
+  /** A list such as "0-3,8" in such a file. */
+  kernelCpuList(path: string): number[] | undefined {
+    return this.parsed(path, this.kernelText(path), parseCpuList);
   }
 
   /** A list such as "0-3,8". */
@@ -70,14 +80,6 @@ export class Probe {
     } catch {
       return undefined;
     }
-  }
-
-  /** Whether a file or directory is there, or undefined when that can't be told. */
-  async exists(path: string, kind: "file" | "directory"): Promise<boolean | undefined> {
-    const before = this.problems.length;
-    const found = kind === "file" ? await this.text(path, { cap: 1, truncate: true }) : await this.list(path);
-    if (found !== undefined) return true;
-    return this.problems.length > before ? undefined : false;
   }
 
   /** What the size of a file system says of a path in it. */

@@ -29,21 +29,10 @@ export const ZONE_INFO = "/proc/zoneinfo";
 // Each zone has some 2 KB plus 150 bytes for each CPU.
 export const ZONE_INFO_CAP = 8 * 1024 * 1024;
 
-const fieldOf: Readonly<Record<string, "managed" | "free" | "min" | "low" | "inactiveFile">> = {
-  managed: "managed",
-  free: "free",
-  nr_free_pages: "free",
-  min: "min",
-  low: "low",
-  nr_zone_inactive_file: "inactiveFile",
-};
-
 /** The memory of each NUMA node, by number; undefined where the kernel does not tell. */
 export async function readNodeMemory(probe: Probe, page: PageSize): Promise<NodeMemory[] | undefined> {
-  const [text, pageSize] = await Promise.all([
-    probe.text(ZONE_INFO, { cap: ZONE_INFO_CAP }),
-    page.read(probe),
-  ]);
+  const text = probe.longKernelText(ZONE_INFO, ZONE_INFO_CAP);
+  const pageSize = await page.read(probe);
   if (text === undefined || pageSize === undefined) return undefined;
   const nodes = nodeMemoryOf(parseZoneInfo(text), pageSize);
   return nodes.length === 0 ? undefined : nodes;
@@ -55,18 +44,33 @@ export function parseZoneInfo(text: string): Zone[] {
   for (const block of text.split(/^Node /m).slice(1)) {
     const header = /^(\d{1,5}), zone +(\w+)/.exec(block);
     if (!header) continue;
-    const zone = newZone(Number(header[1]), header[2]!);
-    zones.push(zone);
     // Behind "pagesets" are five lines for each CPU, with a "low" and a "min" of their own.
     const end = block.indexOf("\n  pagesets");
-    for (const line of block.slice(0, end < 0 ? undefined : end).split("\n")) {
-      // "pages free 42", "min 42", "nr_zone_inactive_file 42"
-      const value = /^ +(?:pages )?(\w+) +(\d{1,15})$/.exec(line);
-      const field = value ? fieldOf[value[1]!] : undefined;
-      if (field) zone[field] ??= Number(value![2]);
-    }
+    const fields = end < 0 ? block : block.slice(0, end);
+    zones.push({
+      node: Number(header[1]),
+      name: header[2]!,
+      managed: pagesOf(fields, "managed"),
+      free: pagesOf(fields, "free") ?? pagesOf(fields, "nr_free_pages"),
+      min: pagesOf(fields, "min"),
+      low: pagesOf(fields, "low"),
+      inactiveFile: pagesOf(fields, "nr_zone_inactive_file"),
+    });
   }
   return zones;
+}
+
+// The number on the first line such as "  pages free 42", "        min 42" or "      nr_zone_inactive_file 42". Without
+// a text for each line: a zone has some sixty, and is read every second.
+function pagesOf(fields: string, name: string): number | undefined {
+  for (let at = fields.indexOf(name); at >= 0; at = fields.indexOf(name, at + 1)) {
+    const start = at + name.length;
+    if (fields[at - 1] !== " " || fields[start] !== " ") continue;
+    const end = fields.indexOf("\n", start);
+    const value = fields.slice(start, end < 0 ? undefined : end).trimStart();
+    if (/^\d{1,15}$/.test(value)) return Number(value);
+  }
+  return undefined;
 }
 
 /**
@@ -95,16 +99,4 @@ export function nodeMemoryOf(zones: readonly Zone[], pageSize: number): NodeMemo
     });
   }
   return nodes.sort((a, b) => a.id - b.id);
-}
-
-function newZone(node: number, name: string): Zone {
-  return {
-    node,
-    name,
-    managed: undefined,
-    free: undefined,
-    min: undefined,
-    low: undefined,
-    inactiveFile: undefined,
-  };
 }

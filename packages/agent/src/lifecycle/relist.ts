@@ -39,6 +39,11 @@ export class Relist {
     lastError: undefined,
   };
 
+  #last: { readonly pods: readonly Pod[]; readonly byUid: ReadonlyMap<string, Pod> } = {
+    pods: [],
+    byUid: new Map(),
+  };
+
   constructor(options: RelistOptions) {
     this.#options = options;
   }
@@ -64,7 +69,7 @@ export class Relist {
     }
   }
 
-  async #list(startedAt: number, signal: AbortSignal): Promise<Pod[]> {
+  async #list(startedAt: number, signal: AbortSignal): Promise<readonly Pod[]> {
     const { runtime, tracker, clock, metrics, listDeadlineMs, records } = this.#options;
     this.#status.inFlight = { phase: "list", since: startedAt, startedAt, pods: records.size };
     tracker.listStarts();
@@ -86,8 +91,7 @@ export class Relist {
 
   async #take(pods: readonly Pod[], startedAt: number, signal: AbortSignal): Promise<void> {
     const { tracker, records, clock, onChange } = this.#options;
-    const listed = new Map<string, Pod>();
-    for (const pod of pods) if (!listed.has(pod.uid)) listed.set(pod.uid, pod);
+    const listed = this.#byUid(pods);
     const changed: Promise<void>[] = [];
     for (const uid of new Set([...records.uids(), ...records.marked(), ...listed.keys()])) {
       const known = records.markOf(uid) !== undefined;
@@ -99,5 +103,14 @@ export class Relist {
     if (changed.length === 0) return;
     this.#status.inFlight = { phase: "inspect", since: clock.monotonic(), startedAt, pods: changed.length };
     await Promise.all(changed);
+  }
+
+  // A runtime on which nothing has changed returns the same array.
+  #byUid(pods: readonly Pod[]): ReadonlyMap<string, Pod> {
+    if (this.#last.pods === pods) return this.#last.byUid;
+    const byUid = new Map<string, Pod>();
+    for (const pod of pods) if (!byUid.has(pod.uid)) byUid.set(pod.uid, pod);
+    this.#last = { pods, byUid };
+    return byUid;
   }
 }

@@ -134,7 +134,7 @@ export class CriRuntime implements Runtime, Disposable {
     );
   }
 
-  listPods(signal: AbortSignal): Promise<Pod[]> {
+  listPods(signal: AbortSignal): Promise<readonly Pod[]> {
     return this.#pods.all(signal);
   }
 

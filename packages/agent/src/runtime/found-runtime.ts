@@ -24,7 +24,7 @@ export class FoundRuntime implements Runtime, Disposable {
     return (await this.runtime()).version(signal);
   }
 
-  async listPods(signal: AbortSignal): Promise<Pod[]> {
+  async listPods(signal: AbortSignal): Promise<readonly Pod[]> {
     return (await this.runtime()).listPods(signal);
   }
 

@@ -51,6 +51,29 @@ describe("lists", () => {
     ]);
   });
 
+  it("in which nothing has changed give the same pods again, whatever their order", async () => {
+    const items = [sandboxOf("a"), sandboxOf("b")];
+    const containers = [containerOf("a-sandbox", "a1"), containerOf("b-sandbox", "b1")];
+    await using test = await connected({
+      listPodSandbox: () => ({ items: items.reverse() }),
+      listContainers: () => ({ containers: containers.reverse() }),
+    });
+    const first = await test.runtime.listPods(test.signal);
+    expect(first.map(({ uid }) => uid).sort()).toEqual(["a", "b"]);
+    expect(await test.runtime.listPods(test.signal)).toBe(first);
+    const states = async () =>
+      (await test.runtime.listPods(test.signal))
+        .flatMap((pod) => pod.containers.map(({ id, state }) => `${id} ${state}`))
+        .sort();
+    containers[0] = { ...containers[0]!, state: 2 };
+    expect(await states()).toContain(`${containers.find(({ state }) => state === 2)!.id} exited`);
+    containers.pop();
+    expect(await states()).toHaveLength(1);
+    containers.pop();
+    items.pop();
+    expect(await test.runtime.listPods(test.signal)).toHaveLength(1);
+  });
+
   it("ask for both at once", async () => {
     const both = Promise.withResolvers<void>();
     let asked = 0;

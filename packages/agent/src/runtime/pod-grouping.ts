@@ -78,8 +78,8 @@ export class PodGrouping {
   pods(): Pod[] {
     const pods = [...this.#pods.values()];
     for (const { sandboxes, containers } of pods) {
-      if (sandboxes.length > 1) sandboxes.sort(newestFirst);
-      if (containers.length > 1) containers.sort(newestFirst);
+      sortNewestFirst(sandboxes);
+      sortNewestFirst(containers);
     }
     return pods;
   }
@@ -104,6 +104,12 @@ export class PodGrouping {
     }
     return true;
   }
+}
+
+// Most pods are listed in this order, and sorting them would allocate for each.
+function sortNewestFirst(items: ListedContainer[]): void {
+  const isSorted = items.every((item, at) => at === 0 || newestFirst(items[at - 1]!, item) <= 0);
+  if (!isSorted) items.sort(newestFirst);
 }
 
 /** Sort order: creation time, then attempt, then ID, all descending. */

@@ -1,4 +1,4 @@
-import type { Container } from "@nodekeeper/core/gen/runtime/v1/api.ts";
+import type { Container, PodSandbox } from "@nodekeeper/core/gen/runtime/v1/api.ts";
 import { codeOf, type Logger } from "@nodekeeper/core/lib";
 import type { Anomalies } from "./anomalies.ts";
 import type { Listed, RuntimeLists } from "./lists.ts";
@@ -28,26 +28,31 @@ export class RuntimePods {
   // Pods whose sandboxes do not have the label, such as those created with crictl.
   readonly #unlabelled = new Set<string>();
   #last: readonly Pod[] = [];
+  // What the last list of everything had; undefined where something in it had no place, or two.
+  #lastItems: ReadonlySet<PodSandbox | Container> | undefined;
 
   constructor(options: RuntimePodsOptions) {
     this.#options = options;
   }
 
-  async all(signal: AbortSignal): Promise<Pod[]> {
+  /** All pods; the same array as before where nothing has changed. */
+  async all(signal: AbortSignal): Promise<readonly Pod[]> {
     const { lists, owners } = this.#options;
     const listed = await lists.list({}, signal);
-    const grouping = await this.#group(listed, signal);
+    if (this.#isUnchanged(listed)) return this.#last;
+    const { grouping, isComplete } = await this.#group(listed, signal);
     owners.listed(grouping.owners);
     this.#last = grouping.pods();
+    this.#lastItems = isComplete ? new Set([...listed.sandboxes, ...listed.containers]) : undefined;
     this.#forgetGone(listed);
-    return [...this.#last];
+    return this.#last;
   }
 
   /** One pod; undefined if the runtime has no sandbox or container of it. */
   async one(podUid: string, signal: AbortSignal): Promise<Pod | undefined> {
     const { lists, owners, anomalies } = this.#options;
     if (this.#unlabelled.has(podUid)) return pick(await this.all(signal), podUid);
-    const grouping = await this.#group(await lists.list({ podUid }, signal), signal);
+    const { grouping } = await this.#group(await lists.list({ podUid }, signal), signal);
     for (const [id, owner] of grouping.owners) owners.remember(id, owner);
     const pod = pick(grouping.pods(), podUid);
     if (pod) return pod;
@@ -61,13 +66,28 @@ export class RuntimePods {
     return pick(await this.all(signal), podUid);
   }
 
-  async #group({ sandboxes, containers }: Listed, signal: AbortSignal): Promise<PodGrouping> {
+  // An item that has not changed is the same object as in the last list; runtimes list in any order.
+  #isUnchanged({ sandboxes, containers }: Listed): boolean {
+    const last = this.#lastItems;
+    if (last?.size !== sandboxes.length + containers.length) return false;
+    return (
+      sandboxes.every((sandbox) => last.has(sandbox)) && containers.every((container) => last.has(container))
+    );
+  }
+
+  /** `isComplete`: each item was assigned to a pod by the list alone. */
+  async #group(
+    { sandboxes, containers }: Listed,
+    signal: AbortSignal,
+  ): Promise<{ grouping: PodGrouping; isComplete: boolean }> {
     const { owners, anomalies } = this.#options;
     const grouping = new PodGrouping(anomalies);
     for (const sandbox of sandboxes) grouping.addSandbox(sandbox);
     const unowned: Container[] = [];
+    let isComplete = true;
     for (const container of containers) {
       if (grouping.addContainer(container)) continue;
+      isComplete = false;
       anomalies.report("containerWithoutSandbox", container.id);
       const owner = owners.find(container.id);
       if (owner) grouping.adopt(container, owner);
@@ -75,7 +95,8 @@ export class RuntimePods {
       else unowned.push(container);
     }
     if (unowned.length > 0) await this.#adoptByLabels(unowned, grouping, signal);
-    return grouping;
+    isComplete &&= grouping.owners.size === sandboxes.length + containers.length;
+    return { grouping, isComplete };
   }
 
   async #adoptByLabels(

@@ -99,7 +99,7 @@ export interface RuntimeCondition {
 export interface Runtime {
   version(signal: AbortSignal): Promise<RuntimeVersion>;
   /** Lists sandboxes and containers and groups them by pod. */
-  listPods(signal: AbortSignal): Promise<Pod[]>;
+  listPods(signal: AbortSignal): Promise<readonly Pod[]>;
   /** Lists the sandboxes and containers of one pod by the label with its UID; undefined if there are none. */
   listPod(uid: string, signal: AbortSignal): Promise<Pod | undefined>;
   /** Reads the status of every sandbox and container of a pod; those removed since the list are omitted. */
