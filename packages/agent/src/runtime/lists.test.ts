@@ -53,7 +53,10 @@ describe("lists", () => {
 
   it("in which nothing has changed give the same pods again, whatever their order", async () => {
     const items = [sandboxOf("a"), sandboxOf("b")];
-    const containers = [containerOf("a-sandbox", "a1"), containerOf("b-sandbox", "b1")];
+    const containers: (Omit<ReturnType<typeof containerOf>, "state"> & { state: 1 | 2 })[] = [
+      containerOf("a-sandbox", "a1"),
+      containerOf("b-sandbox", "b1"),
+    ];
     await using test = await connected({
       listPodSandbox: () => ({ items: items.reverse() }),
       listContainers: () => ({ containers: containers.reverse() }),
