@@ -38,7 +38,7 @@ beforeEach(() => {
   callTimeoutMs = 30_000;
   plugins = new EvictionPlugins({
     inTree: [sourceOf("inner")],
-    settings: () => ({ callTimeoutMs, syncPeriodMs: 5_000 }),
+    settings: () => ({ callTimeoutMs, syncPeriodMs: 60_000 }),
     tokenCheck: () => tokenCheck,
     clock: systemClock,
     log: silentLogger,
