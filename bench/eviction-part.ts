@@ -4,9 +4,11 @@ import { join } from "node:path";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import {
-  createEvictionRoundMetrics,
   defaultEvictionPolicy,
   defaultEvictionSettings,
+} from "../packages/agent/src/assembly/testing/defaults.ts";
+import {
+  createEvictionRoundMetrics,
   type EncodablePod,
   EvictionManager,
   EvictionPlugins,

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createDevApiServer } from "@nodekeeper/testing";
+import { defaultInTreeEvictionSettings } from "../packages/agent/src/assembly/testing/defaults.ts";
 import {
   createEvictionRoundMetrics,
   EvictionPlugins,
@@ -14,11 +15,7 @@ import {
   ThresholdSampler,
 } from "../packages/agent/src/eviction/index.ts";
 import { Host, HostReadings, PodReadings } from "../packages/agent/src/host/index.ts";
-import {
-  createInTreeEvictionMetrics,
-  defaultInTreeEvictionSettings,
-  inTreeEvictionSources,
-} from "../packages/agent/src/intree/index.ts";
+import { createInTreeEvictionMetrics, inTreeEvictionSources } from "../packages/agent/src/intree/index.ts";
 import { PodDisks, PodMemories } from "../packages/agent/src/pod-usage/index.ts";
 import {
   createPolicyMetrics,

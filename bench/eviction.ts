@@ -4,12 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import {
-  decide,
-  defaultEvictionPolicy,
-  emptyEvictionState,
-  observeJson,
-} from "../packages/agent/src/eviction/index.ts";
+import { defaultEvictionPolicy } from "../packages/agent/src/assembly/testing/defaults.ts";
+import { decide, emptyEvictionState, observeJson } from "../packages/agent/src/eviction/index.ts";
 import { EvictionPart } from "./eviction-part.ts";
 import { benchPods } from "./eviction-pods.ts";
 import { benchOutOfTurn, benchSampling } from "./eviction-speed.ts";

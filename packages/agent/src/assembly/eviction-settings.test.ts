@@ -1,28 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { type AgentConfiguration, loadConfiguration } from "../config/index.ts";
-import { defaultEvictionPolicy, defaultEvictionSettings } from "../eviction/index.ts";
-import { defaultInTreeEvictionSettings, knownEvictionPlugins, rankingMetrics } from "../intree/index.ts";
-import {
-  evictionPolicyOf,
-  evictionSettingsOf,
-  inTreeEvictionSettingsOf,
-  killerTableOf,
-} from "./eviction-settings.ts";
-import { evictionPolicyOf as exported } from "./index.ts";
+import { knownEvictionPlugins, rankingMetrics } from "../intree/index.ts";
+import { evictionPolicyOf, inTreeEvictionSettingsOf, killerTableOf } from "./eviction-settings.ts";
 
 async function configured(flags: Record<string, string> = {}): Promise<AgentConfiguration> {
   return (await loadConfiguration({ flags, env: {}, hostname: "node-1" })).configuration;
 }
-
-describe("the configuration's defaults", () => {
-  it("are those of the rooms they are for", async () => {
-    const configuration = await configured();
-    expect(exported(configuration)).toEqual(defaultEvictionPolicy);
-    expect(evictionSettingsOf(configuration)).toEqual(defaultEvictionSettings);
-    expect(inTreeEvictionSettingsOf(configuration)).toEqual(defaultInTreeEvictionSettings);
-    expect(killerTableOf(configuration)).toEqual({ default: "evictionApi", byQosLevel: {}, byQosClass: {} });
-  });
-});
 
 describe("what an operator sets", () => {
   it("arrives: limits of 0 are none, times in the units of each room", async () => {

@@ -4,12 +4,10 @@ import type { DeviceSync } from "../devices/index.ts";
 import { Host } from "../host/index.ts";
 import {
   createKubeletReporterMetrics,
-  defaultKubeletReporterSettings,
   enabledPlugins,
   KUBELET_REPORTER_NAME,
   KubeletReporter,
-  type KubeletReporterSettings,
-  parseDeviceZones,
+  kubeletReporterSettingsOf,
   podUidLookup,
   type RunningPods,
   SYSTEM_REPORTER_NAME,
@@ -56,20 +54,6 @@ export function inTreeReporters(
     if (!make) throw new NodekeeperError("internal", `no maker for in-tree plugin ${name}`);
     return make();
   });
-}
-
-/** Settings of the kubelet reporter. */
-export function kubeletReporterSettingsOf({
-  reporting: { kubelet },
-}: Pick<AgentConfiguration, "reporting">): KubeletReporterSettings {
-  return {
-    ...defaultKubeletReporterSettings,
-    podResourcesSocket: kubelet.podResourcesSocket,
-    resyncIntervalMs: kubelet.resyncInterval,
-    debounceMs: kubelet.debounce,
-    deviceZones: parseDeviceZones(kubelet.deviceZones),
-    configFile: kubelet.configFile,
-  };
 }
 
 function runningPods(lifecycle: PodLifecycleEventGenerator | undefined): RunningPods {

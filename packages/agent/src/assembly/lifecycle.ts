@@ -1,7 +1,7 @@
 import type { Clock, Logger, Registry } from "@nodekeeper/core/lib";
 import type { AgentConfiguration } from "../config/index.ts";
-import { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
-import { CriRuntime, FoundRuntime, type Runtime } from "../runtime/index.ts";
+import { lifecycleSettingsOf, PodLifecycleEventGenerator } from "../lifecycle/index.ts";
+import { CriRuntime, FoundRuntime, type Runtime, runtimeSettingsOf } from "../runtime/index.ts";
 import { createLocalApiMetrics, LifecycleService, LocalApi, lifecycleDefinition } from "../server/index.ts";
 import { LifecycleStore, type StateDatabase } from "../state/index.ts";
 import type { AgentContext } from "./context.ts";
@@ -35,44 +35,33 @@ export function lifecyclePart(context: AgentContext): LifecyclePart | undefined 
 
 /** The container runtime at the configured endpoint, or the one that is found. Connects at the first call. */
 function containerRuntime(
-  { runtime: { endpoint, requestTimeout, maxMessageSize } }: AgentConfiguration,
+  configuration: AgentConfiguration,
   clock: Clock,
   log: Logger,
   registry: Registry,
 ): CriRuntime | FoundRuntime {
-  const settings = { callDeadlineMs: requestTimeout, maxReceiveBytes: maxMessageSize };
+  const { endpoint } = configuration.runtime;
+  const settings = runtimeSettingsOf(configuration);
   const options = { clock, log: log.child({ component: "runtime" }), registry, settings };
   return endpoint === "" ? new FoundRuntime(options) : new CriRuntime({ ...options, endpoint });
 }
 
 /** The pod lifecycle event generator. One for each registry. */
 function podLifecycle(
-  { lifecycle, runtime: { requestTimeout } }: AgentConfiguration,
+  configuration: AgentConfiguration,
   runtime: Runtime,
   database: StateDatabase,
   clock: Clock,
   log: Logger,
   registry: Registry,
 ): PodLifecycleEventGenerator {
-  const { maxInspections } = lifecycle;
   return new PodLifecycleEventGenerator({
     runtime,
     store: new LifecycleStore(database),
     clock,
     log: log.child({ component: "lifecycle" }),
     registry,
-    settings: {
-      relistPeriodMs: lifecycle.relistPeriod,
-      hintedRelistPeriodMs: lifecycle.eventedRelistPeriod,
-      unhealthyAfterMs: lifecycle.unhealthyAfter,
-      // The client's own deadline comes first: its error names the call.
-      callDeadlineMs: requestTimeout + 1_000,
-      inspectionTimeoutMs: lifecycle.inspectionPatience,
-      inspections: { initial: Math.min(10, maxInspections), min: 1, max: maxInspections },
-      logCapacity: lifecycle.logCapacity,
-      savedEvents: lifecycle.savedEvents,
-      useHints: lifecycle.useRuntimeEvents,
-    },
+    settings: lifecycleSettingsOf(configuration),
   });
 }
 

@@ -34,7 +34,7 @@ export function pluginsPart(
     // A socket that accepts and sends nothing is not distinguished from one that does not answer GetInfo.
     dialTimeoutMs: plugins.infoTimeout,
     infoTimeoutMs: plugins.infoTimeout,
-    noticeTimeoutMs: plugins.notifyTimeout,
+    notifyTimeoutMs: plugins.notifyTimeout,
     maxPlugins: plugins.maxPlugins,
   });
   return {

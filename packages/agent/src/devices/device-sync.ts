@@ -36,14 +36,6 @@ export interface DeviceSettings extends DriverSettings {
   settleMs: number;
 }
 
-export const defaultDeviceSettings: Readonly<DeviceSettings> = {
-  wipeDelayMs: 30_000,
-  taintDelayMs: 5_000,
-  maxMessageBytes: 64 * 1024 * 1024,
-  minWriteIntervalMs: 200,
-  settleMs: 30_000,
-};
-
 export interface DeviceSyncOptions {
   client: KubeApiClient;
   watch: (resource: ApiResource, selectors: { fieldSelector: string }, handler: WatchHandler) => Watcher;

@@ -12,7 +12,6 @@ export {
   type DeviceSettings,
   DeviceSync,
   type DeviceSyncOptions,
-  defaultDeviceSettings,
 } from "./device-sync.ts";
 export { type Feature, featuresIn } from "./feature-bits.ts";
 export { type DroppedField, droppedFields, withoutFeatures } from "./features.ts";

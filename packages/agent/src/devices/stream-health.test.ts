@@ -2,7 +2,8 @@ import type { KubeApiClient } from "@nodekeeper/core/kube";
 import { FakeClock, LoopTurns, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { eventually } from "@nodekeeper/testing/until";
 import { expect, test } from "vitest";
-import { DeviceSync, defaultDeviceSettings } from "./index.ts";
+import { defaultDeviceSettings } from "../assembly/testing/defaults.ts";
+import { DeviceSync } from "./index.ts";
 
 test("a stream fails the readiness check after a minute on the monotonic clock, whatever the wall clock does", async () => {
   const clock = new FakeClock();

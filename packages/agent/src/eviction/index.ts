@@ -58,7 +58,7 @@ export type {
   Withdrawal,
 } from "./decide/decision.ts";
 export type { EvictionPod, PodOwner, PodReference, QosClass, QosLevel } from "./decide/pods.ts";
-export { defaultEvictionPolicy, type EvictionPolicy } from "./decide/policy.ts";
+export type { EvictionPolicy } from "./decide/policy.ts";
 export { type RefusalReason, refusalReasons } from "./decide/refusals.ts";
 export type { DecideInput, EvictionOutcome, RoundInput } from "./decide/round.ts";
 export { type EvictionState, emptyEvictionState } from "./decide/state.ts";
@@ -98,4 +98,4 @@ export type { RoundRecord } from "./records/round-record.ts";
 export { methodOf, type RoundSummary } from "./records/round-summary.ts";
 export { storedTaints } from "./records/stored-taints.ts";
 export { createEvictionRoundMetrics, type EvictionRoundMetrics } from "./round-metrics.ts";
-export { defaultEvictionSettings, type EvictionSettings } from "./round-settings.ts";
+export type { EvictionSettings } from "./round-settings.ts";

@@ -13,11 +13,3 @@ export interface EvictionSettings {
     maxBytes: number;
   };
 }
-
-/** The defaults. */
-export const defaultEvictionSettings: Readonly<EvictionSettings> = {
-  syncPeriodMs: 5_000,
-  callTimeoutMs: 10_000,
-  outOfTurnRounds: true,
-  records: { maxAgeMs: 7 * 24 * 60 * 60_000, maxBytes: 64 * 1024 * 1024 },
-};

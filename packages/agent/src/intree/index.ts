@@ -7,7 +7,6 @@
 export { enabledPlugins, type KnownPlugin } from "./enabled-plugins.ts";
 export { type AllocatableOptions, customNodeResourceAllocatable } from "./eviction/allocatable.ts";
 export {
-  defaultInTreeEvictionSettings,
   type InTreeEvictionSettings,
   inTreeEvictionSources,
   knownEvictionPlugins,
@@ -27,8 +26,7 @@ export {
 export { createKubeletReporterMetrics } from "./kubelet/metrics.ts";
 export { podUidLookup, type RunningPods } from "./kubelet/pod-uids.ts";
 export {
-  defaultKubeletReporterSettings,
   type KubeletReporterSettings,
-  parseDeviceZones,
+  kubeletReporterSettingsOf,
 } from "./kubelet/settings.ts";
 export { SYSTEM_REPORTER_NAME, SystemReporter, type SystemReporterOptions } from "./system-reporter.ts";

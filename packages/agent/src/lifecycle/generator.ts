@@ -22,7 +22,7 @@ import { RelistPacing } from "./pacing.ts";
 import { PodRecords } from "./records.ts";
 import { Relist } from "./relist.ts";
 import { PodRequests } from "./requests.ts";
-import { defaultLifecycleSettings, type LifecycleSettings } from "./settings.ts";
+import { completeLifecycleSettings, type LifecycleSettings } from "./settings.ts";
 import { SlowRuntimeLog } from "./slow-runtime-log.ts";
 import { PodTracker } from "./tracker.ts";
 
@@ -37,6 +37,7 @@ export interface PodLifecycleEventGeneratorOptions {
   log: Logger;
   /** One generator for each registry. */
   registry: Registry;
+  /** What is not given is as the configuration has it by default. */
   settings?: Partial<LifecycleSettings>;
   random?: () => number;
   newLogId?: () => string;
@@ -74,7 +75,7 @@ export class PodLifecycleEventGenerator implements Runnable {
 
   constructor(options: PodLifecycleEventGeneratorOptions) {
     const { runtime, store, clock, log, registry } = options;
-    const settings = { ...defaultLifecycleSettings, ...options.settings };
+    const settings = completeLifecycleSettings(options.settings);
     const records = this.#records;
     this.#runtime = runtime;
     this.#clock = clock;

@@ -1,3 +1,5 @@
+import { type AgentConfiguration, defaultConfiguration } from "../config/index.ts";
+
 /** Times in milliseconds. */
 export interface LifecycleSettings {
   /** From the end of a relist to the start of the next; 1 s as in the kubelet (genericPlegRelistPeriod). */
@@ -34,21 +36,39 @@ export interface LifecycleSettings {
   versionPollMs: number;
 }
 
-export const defaultLifecycleSettings: Readonly<LifecycleSettings> = {
-  relistPeriodMs: 1_000,
-  hintedRelistPeriodMs: 30_000,
-  unhealthyAfterMs: 180_000,
-  callDeadlineMs: 120_000,
-  inspectionTimeoutMs: 2_000,
-  inspections: { initial: 10, min: 1, max: 32 },
+// What no operator has to set.
+const fixed = {
   maxOverdue: 16,
-  logCapacity: 100_000,
-  savedEvents: 20_000,
   requestLimit: 1_000,
-  useHints: true,
   minStreamMs: 1_000,
   hintGraceMs: 1_000,
   hintDistrustMs: 300_000,
   firstListTimeoutMs: 10_000,
   versionPollMs: 30_000,
-};
+} as const satisfies Partial<LifecycleSettings>;
+
+/** All settings, of the configuration. */
+export function lifecycleSettingsOf({
+  lifecycle,
+  runtime,
+}: Pick<AgentConfiguration, "lifecycle" | "runtime">): LifecycleSettings {
+  const { maxInspections } = lifecycle;
+  return {
+    ...fixed,
+    relistPeriodMs: lifecycle.relistPeriod,
+    hintedRelistPeriodMs: lifecycle.eventedRelistPeriod,
+    unhealthyAfterMs: lifecycle.unhealthyAfter,
+    // The client's own deadline comes first: its error names the call.
+    callDeadlineMs: runtime.requestTimeout + 1_000,
+    inspectionTimeoutMs: lifecycle.inspectionPatience,
+    inspections: { initial: Math.min(10, maxInspections), min: 1, max: maxInspections },
+    logCapacity: lifecycle.logCapacity,
+    savedEvents: lifecycle.savedEvents,
+    useHints: lifecycle.useRuntimeEvents,
+  };
+}
+
+/** All settings; those that are not given as the configuration has them by default. */
+export function completeLifecycleSettings(given: Partial<LifecycleSettings> = {}): LifecycleSettings {
+  return { ...lifecycleSettingsOf(defaultConfiguration()), ...given };
+}

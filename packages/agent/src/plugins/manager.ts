@@ -32,20 +32,20 @@ export interface PluginManagerOptions {
   registry: Registry;
   /** Names of a type that are reserved for in-tree plugins. Default: none. */
   reservedNames?: (type: string) => ReadonlySet<string>;
-  /** Interval of directory walks without an inotify event. Default 10 s. */
-  rescanIntervalMs?: number;
-  /** Interval of connection probes to the sockets of registered plugins. Default 5 s. */
-  livenessIntervalMs?: number;
-  /** Default 10 s. */
-  dialTimeoutMs?: number;
-  /** Default 10 s. */
-  infoTimeoutMs?: number;
-  /** Default 5 s. */
-  noticeTimeoutMs?: number;
+  /** Interval of directory walks without an inotify event. */
+  rescanIntervalMs: number;
+  /** Interval of connection probes to the sockets of registered plugins. */
+  livenessIntervalMs: number;
+  /** How long a connection may take to come up. */
+  dialTimeoutMs: number;
+  /** The deadline of GetInfo. */
+  infoTimeoutMs: number;
+  /** The deadline of NotifyRegistrationStatus. */
+  notifyTimeoutMs: number;
   /** How long a handler may take to register. Default 30 s. */
   handlerTimeoutMs?: number;
-  /** Maximum number of registered plugins. Default 256. */
-  maxPlugins?: number;
+  /** Maximum number of registered plugins. */
+  maxPlugins: number;
   /** Maximum number of concurrent first handshakes; a quarter of it for sockets that have failed. Default 64. */
   maxHandshakes?: number;
   /** Directories in which endpoints are allowed in addition to `directories`. Default: none. */
@@ -85,7 +85,7 @@ export class PluginManager implements Runnable {
   #sequence = 0;
 
   constructor(options: PluginManagerOptions) {
-    const { clock, log } = options;
+    const { clock, log, maxHandshakes = 64 } = options;
     const metrics = createPluginMetrics(options.registry);
     this.#context = {
       clock,
@@ -95,7 +95,7 @@ export class PluginManager implements Runnable {
       registered: new RegisteredPlugins({
         log,
         reservedNames: options.reservedNames ?? (() => new Set()),
-        maxPlugins: options.maxPlugins ?? 256,
+        maxPlugins: options.maxPlugins,
         onVacancy: () => this.#vacancy(),
         onDeregistered: ({ type, name }, reason) => {
           metrics.deregistrations.inc({ type, reason });
@@ -103,8 +103,8 @@ export class PluginManager implements Runnable {
         },
       }),
       handshakes: {
-        first: new Semaphore({ permits: options.maxHandshakes ?? 64 }),
-        retries: new Semaphore({ permits: Math.ceil((options.maxHandshakes ?? 64) / 4) }),
+        first: new Semaphore({ permits: maxHandshakes }),
+        retries: new Semaphore({ permits: Math.ceil(maxHandshakes / 4) }),
       },
       trust: new SocketTrust({
         directories: options.directories,
@@ -113,18 +113,18 @@ export class PluginManager implements Runnable {
         foreignSockets: options.foreignSockets ?? [],
       }),
       timeouts: {
-        dialMs: options.dialTimeoutMs ?? 10_000,
-        infoMs: options.infoTimeoutMs ?? 10_000,
-        noticeMs: options.noticeTimeoutMs ?? 5_000,
+        dialMs: options.dialTimeoutMs,
+        infoMs: options.infoTimeoutMs,
+        noticeMs: options.notifyTimeoutMs,
         handlerMs: options.handlerTimeoutMs ?? 30_000,
       },
       liveness: new Liveness(clock, metrics),
-      livenessIntervalMs: options.livenessIntervalMs ?? 5_000,
+      livenessIntervalMs: options.livenessIntervalMs,
     };
     this.#watcher = new SocketWatcher({
       directories: options.directories,
       limits: { ...defaultLimits, ...options.limits },
-      rescanIntervalMs: options.rescanIntervalMs ?? 10_000,
+      rescanIntervalMs: options.rescanIntervalMs,
       clock,
       cpuMs: options.cpuMs ?? processCpuMs,
       log,

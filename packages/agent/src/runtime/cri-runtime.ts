@@ -10,7 +10,7 @@ import { RuntimeLists } from "./lists.ts";
 import { createRuntimeMetrics } from "./metrics.ts";
 import { Owners } from "./owners.ts";
 import { RuntimePods } from "./pods.ts";
-import { defaultRuntimeSettings, type RuntimeSettings } from "./settings.ts";
+import { completeRuntimeSettings, type RuntimeSettings } from "./settings.ts";
 import { CriStats, type RuntimeStats } from "./stats-reader.ts";
 import { RuntimeStatuses } from "./statuses.ts";
 import type {
@@ -30,6 +30,7 @@ export interface CriRuntimeOptions {
   log: Logger;
   /** One runtime for each registry. */
   registry: Registry;
+  /** What is not given is as the configuration has it by default. */
   settings?: Partial<RuntimeSettings>;
 }
 
@@ -51,7 +52,7 @@ export class CriRuntime implements Runtime, Disposable {
 
   /** Throws `invalid` if the endpoint is not a unix socket. */
   constructor({ endpoint, clock, log, registry, ...options }: CriRuntimeOptions) {
-    const settings = { ...defaultRuntimeSettings, ...options.settings };
+    const settings = completeRuntimeSettings(options.settings);
     const metrics = createRuntimeMetrics(registry);
     this.path = parseRuntimeEndpoint(endpoint);
     this.#connection = new RuntimeConnection({

@@ -6,7 +6,7 @@
 export { CriRuntime, type CriRuntimeOptions } from "./cri-runtime.ts";
 export { broadcastsEvents } from "./event-delivery.ts";
 export { FoundRuntime, type FoundRuntimeOptions } from "./found-runtime.ts";
-export type { RuntimeSettings } from "./settings.ts";
+export { type RuntimeSettings, runtimeSettingsOf } from "./settings.ts";
 export type {
   ContainerStats,
   CpuUsage,

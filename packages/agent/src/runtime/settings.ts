@@ -1,3 +1,5 @@
+import { type AgentConfiguration, defaultConfiguration } from "../config/index.ts";
+
 /** Times in milliseconds. */
 export interface RuntimeSettings {
   /** Timeout of one call; the kubelet's default (runtimeRequestTimeout). */
@@ -17,13 +19,22 @@ export interface RuntimeSettings {
   rememberedOwners: number;
 }
 
-export const defaultRuntimeSettings: Readonly<RuntimeSettings> = {
-  callDeadlineMs: 120_000,
+// What no operator has to set.
+const fixed = {
   connectDeadlineMs: 10_000,
-  maxReceiveBytes: 16 * 1024 * 1024,
   maxListed: 200_000,
   statusConcurrency: 8,
   ownerLookups: 50,
   ownerLookupDeadlineMs: 2_000,
   rememberedOwners: 10_000,
-};
+} as const satisfies Partial<RuntimeSettings>;
+
+/** All settings, of the configuration. */
+export function runtimeSettingsOf({ runtime }: Pick<AgentConfiguration, "runtime">): RuntimeSettings {
+  return { ...fixed, callDeadlineMs: runtime.requestTimeout, maxReceiveBytes: runtime.maxMessageSize };
+}
+
+/** All settings; those that are not given as the configuration has them by default. */
+export function completeRuntimeSettings(given: Partial<RuntimeSettings> = {}): RuntimeSettings {
+  return { ...runtimeSettingsOf(defaultConfiguration()), ...given };
+}

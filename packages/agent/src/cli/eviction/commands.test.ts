@@ -3,13 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
 import { decide } from "../../eviction/decide/decide.ts";
-import {
-  defaultEvictionPolicy,
-  EvictionRecords,
-  RecordQueries,
-  type RoundRecord,
-} from "../../eviction/index.ts";
+import { EvictionRecords, RecordQueries, type RoundRecord } from "../../eviction/index.ts";
 import { evictPod, type TestPlugin, TestRounds, testPod } from "../../eviction/testing/rounds.ts";
 import { createStatusServer, evictionRoutes } from "../../server/index.ts";
 import { EvictionStore, HistoryStore, StateDatabase } from "../../state/index.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { defaultEvictionPolicy, type ReplayedRound } from "../../eviction/index.ts";
+import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
+import type { ReplayedRound } from "../../eviction/index.ts";
 import type { Output } from "../output.ts";
 import { policyDifferences } from "./policy-differences.ts";
 import { replayPage, type ShownReplay } from "./replay-page.ts";

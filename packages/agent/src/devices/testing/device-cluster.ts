@@ -25,7 +25,8 @@ import {
   type RequestInfo,
 } from "@nodekeeper/testing";
 import { createServer, type Server, ServerError, Status } from "nice-grpc";
-import { type DeviceSettings, DeviceSync, defaultDeviceSettings } from "../index.ts";
+import { defaultDeviceSettings } from "../../assembly/testing/defaults.ts";
+import { type DeviceSettings, DeviceSync } from "../index.ts";
 import { allocatable } from "./allocatable.ts";
 
 const ends: (() => Promise<void> | void)[] = [];

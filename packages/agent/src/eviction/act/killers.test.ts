@@ -7,7 +7,7 @@ import {
 import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createDevApiServer, type DevApiServer, type Fault } from "@nodekeeper/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { defaultEvictionPolicy } from "../decide/policy.ts";
+import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
 import { jsonPod } from "../testing/round-parts.ts";
 import { testNode } from "../testing/rounds.ts";
 import { DeletionKiller } from "./deletion-killer.ts";

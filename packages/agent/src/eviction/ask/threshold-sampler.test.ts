@@ -1,9 +1,9 @@
 import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { expect, it } from "vitest";
+import { defaultEvictionSettings } from "../../assembly/testing/defaults.ts";
 import { Host, type HostSample } from "../../host/index.ts";
 import { createEvictionRoundMetrics } from "../round-metrics.ts";
 import type { RoundRequest } from "../round-pacing.ts";
-import { defaultEvictionSettings } from "../round-settings.ts";
 import { sourceOf } from "../testing/manager-setup.ts";
 import { EvictionPlugins } from "./plugins.ts";
 import { SAMPLE_PERIOD_MS, ThresholdSampler } from "./threshold-sampler.ts";

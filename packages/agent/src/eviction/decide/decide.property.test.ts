@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
 import { answersOf, nodeCondition, type TestPlugin, testNode, testPod, topsOf } from "../testing/rounds.ts";
 import { selectCandidates } from "./candidates.ts";
 import { decide } from "./decide.ts";
 import type { EvictionPod, PodReference } from "./pods.ts";
-import { defaultEvictionPolicy, type EvictionPolicy } from "./policy.ts";
+import type { EvictionPolicy } from "./policy.ts";
 import { prepareRound } from "./prepare.ts";
 import type { DecideInput, EvictionOutcome } from "./round.ts";
 import { type EvictionState, emptyEvictionState, stateAt } from "./state.ts";

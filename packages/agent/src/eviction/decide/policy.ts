@@ -53,26 +53,6 @@ export interface GraceRules {
   allowZero: boolean;
 }
 
-/**
- * The defaults. A threshold that never clears evicts at most ten pods of the node and two of a workload in ten minutes,
- * with at least 30 s between two evictions for the same scope.
- */
-export const defaultEvictionPolicy: Readonly<EvictionPolicy> = {
-  burst: 3,
-  dryRunPlugins: [],
-  conditionTransitionMs: 5 * 60_000,
-  taintPrefix: "nodekeeper.dev",
-  taintEffects: ["NoSchedule", "PreferNoSchedule"],
-  cooldownMs: 30_000,
-  releaseMarginMs: 30_000,
-  longestReleaseMs: 10 * 60_000,
-  failedEvictionPauseMs: 60_000,
-  forgetPluginMs: 5 * 60_000,
-  limits: { windowMs: 10 * 60_000, perNode: 10, perNamespace: null, perOwner: 2 },
-  skip: { labelKeys: [], annotationKeys: [], evictDaemonSetPods: false },
-  grace: { shortestSeconds: 10, longestSeconds: 3600, allowZero: false },
-};
-
 /** Whether a plugin's requests are only recorded. */
 export function isDryRun(policy: EvictionPolicy, plugin: string): boolean {
   return policy.dryRunPlugins.includes("*") || policy.dryRunPlugins.includes(plugin);

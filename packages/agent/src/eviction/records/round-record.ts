@@ -1,5 +1,5 @@
 import type { Decision } from "../decide/decision.ts";
-import { defaultEvictionPolicy } from "../decide/policy.ts";
+import type { EvictionPolicy } from "../decide/policy.ts";
 import type { DecideInput } from "../decide/round.ts";
 import { emptyEvictionState } from "../decide/state.ts";
 
@@ -41,6 +41,22 @@ function conditionNames(conditions: Decision["state"]["conditions"]): string {
   );
 }
 
+// What a recorded policy lacks counts as this, so that a record means the same whatever the defaults of today.
+const absentPolicy: Readonly<EvictionPolicy> = {
+  burst: 3,
+  dryRunPlugins: [],
+  conditionTransitionMs: 5 * 60_000,
+  taintPrefix: "nodekeeper.dev",
+  taintEffects: ["NoSchedule", "PreferNoSchedule"],
+  cooldownMs: 30_000,
+  releaseMarginMs: 30_000,
+  longestReleaseMs: 10 * 60_000,
+  failedEvictionPauseMs: 60_000,
+  forgetPluginMs: 5 * 60_000,
+  limits: { windowMs: 10 * 60_000, perNode: 10, perNamespace: null, perOwner: 2 },
+  skip: { labelKeys: [], annotationKeys: [], evictDaemonSetPods: false },
+  grace: { shortestSeconds: 10, longestSeconds: 3600, allowZero: false },
+};
 const unlimited = { perNode: null, perNamespace: null, perOwner: null };
 const anyGrace = { shortestSeconds: 0 };
 
@@ -52,6 +68,6 @@ export function completeInput<T extends Pick<DecideInput, "state" | "policy">>(i
   return {
     ...input,
     state: { ...emptyEvictionState(), ...state },
-    policy: { ...defaultEvictionPolicy, ...policy, limits, grace },
+    policy: { ...absentPolicy, ...policy, limits, grace },
   };
 }

@@ -1,5 +1,6 @@
 import type { EventInput } from "@nodekeeper/core/kube";
 import { type BootTime, type Clock, FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
+import { defaultEvictionSettings } from "../../assembly/testing/defaults.ts";
 import { EvictionStore, StateDatabase } from "../../state/index.ts";
 import { EvictionPlugins } from "../ask/plugins.ts";
 import type { EvictionSource } from "../ask/source.ts";
@@ -7,7 +8,6 @@ import { EvictionManager } from "../manager.ts";
 import type { NodePods } from "../parts.ts";
 import { EvictionRecords } from "../records/records.ts";
 import { createEvictionRoundMetrics } from "../round-metrics.ts";
-import { defaultEvictionSettings } from "../round-settings.ts";
 import { FakeEvictor, FakeTainter } from "./round-parts.ts";
 import { testNode, testPolicy, testThreshold } from "./rounds.ts";
 

@@ -1,3 +1,4 @@
+import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
 import type {
   ConditionAnswer,
   EvictPodAnswer,
@@ -9,7 +10,7 @@ import type {
 import { decide } from "../decide/decide.ts";
 import type { Decision } from "../decide/decision.ts";
 import type { EvictionPod, PodReference } from "../decide/pods.ts";
-import { defaultEvictionPolicy, type EvictionPolicy } from "../decide/policy.ts";
+import type { EvictionPolicy } from "../decide/policy.ts";
 import { prepareRound } from "../decide/prepare.ts";
 import { releaseTimeMs } from "../decide/release.ts";
 import type { DecideInput } from "../decide/round.ts";

@@ -17,8 +17,6 @@ export type InTreeAnswers = Partial<Omit<EvictionSource, "name">>;
 
 /** Declaration of an in-tree eviction plugin. */
 export interface InTreePlugin<Settings> extends KnownPlugin {
-  /** Default settings. */
-  readonly defaults: Readonly<Settings>;
   answers(context: InTreePluginContext<Settings>): InTreeAnswers;
 }
 

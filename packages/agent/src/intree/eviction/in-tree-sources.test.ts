@@ -1,8 +1,9 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
+import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
 import { customNodeResourceAllocatable } from "./allocatable.ts";
-import { defaultInTreeEvictionSettings, inTreeEvictionSources } from "./in-tree-sources.ts";
+import { inTreeEvictionSources } from "./in-tree-sources.ts";
 import { never, TestMachine, testPod } from "./testing/parts.ts";
 
 const system = "system-memory-pressure-eviction-plugin";

@@ -46,10 +46,6 @@ const keys = Object.keys(plugins) as Key[];
 /** All in-tree eviction plugins, for `enabledPlugins`. */
 export const knownEvictionPlugins: readonly KnownPlugin[] = keys.map((key) => plugins[key]);
 
-export const defaultInTreeEvictionSettings = Object.fromEntries(
-  keys.map((key) => [key, plugins[key].defaults]),
-) as unknown as Readonly<InTreeEvictionSettings>;
-
 /** The eviction plugins enabled by patterns ("*", "name", "-name"). Throws `invalid` for an unknown name. */
 export function inTreeEvictionSources(
   patterns: readonly string[],

@@ -9,12 +9,7 @@ import {
 import type { HostSample, NodeMemory } from "../../host/index.ts";
 import { bytesOnNode, measurePods, usingAtLeast } from "./candidates.ts";
 import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
-import {
-  defaultNumaMemorySettings,
-  judgeNode,
-  type NumaMemorySettings,
-  watermarksOf,
-} from "./numa-memory.ts";
+import { judgeNode, type NumaMemorySettings, watermarksOf } from "./numa-memory.ts";
 import { RegularRounds } from "./regular-rounds.ts";
 import { candidatesFor, graceFor, type Severity } from "./severity.ts";
 import { rankVictims } from "./victim-ranking.ts";
@@ -29,7 +24,6 @@ const STILL_SHARE = 0.002;
  */
 export const numaMemoryPressure: InTreePlugin<NumaMemorySettings> = {
   name: "numa-memory-pressure-eviction-plugin",
-  defaults: defaultNumaMemorySettings,
   answers: (context) => new NumaMemoryPressure(context),
 };
 

@@ -1,15 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
 import type { NodeMemory } from "../../host/index.ts";
 import { inTreeSource } from "./in-tree-plugin.ts";
-import {
-  defaultNumaMemorySettings as defaults,
-  judgeNode,
-  type NumaMemorySettings,
-  watermarksOf,
-} from "./numa-memory.ts";
+import { judgeNode, type NumaMemorySettings, watermarksOf } from "./numa-memory.ts";
 import { numaMemoryPressure } from "./numa-memory-plugin.ts";
 import { Gi, Mi, never, TestMachine, testPod, topQuestion, uses } from "./testing/parts.ts";
+
+const { numaMemory: defaults } = defaultInTreeEvictionSettings;
 
 function node(id: number, freeBytes: number, more: Partial<NodeMemory> = {}): NodeMemory {
   return {

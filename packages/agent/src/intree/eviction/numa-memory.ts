@@ -23,23 +23,6 @@ export interface NumaMemorySettings extends MemoryGrace {
   ranking: readonly RankingMetric[];
 }
 
-const Mi = 2 ** 20;
-const Gi = 2 ** 30;
-
-export const defaultNumaMemorySettings: Readonly<NumaMemorySettings> = {
-  lowGuardBytes: 256 * Mi,
-  minGapBytes: Gi,
-  lowReserveBytes: 4 * Gi,
-  largestReserveShare: 0.1,
-  reclaimedCounts: 6,
-  allCounts: 12,
-  dangerCounts: 1,
-  victimMinimumShare: 0.001,
-  ranking: ["qosLevel", "priority", "nodeUsage"],
-  gracePeriodSeconds: null,
-  reclaimedGracePeriodSeconds: 10,
-};
-
 // After this many samples, a sample far below the watermark counts twice.
 const COUNTS_BEFORE_DOUBLE = 2;
 

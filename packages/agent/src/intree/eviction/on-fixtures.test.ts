@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
+import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
 import { Host, HostReadings, PodReadings } from "../../host/index.ts";
 import { PodDisks, PodMemories } from "../../pod-usage/index.ts";
-import { defaultInTreeEvictionSettings, inTreeEvictionSources } from "./in-tree-sources.ts";
+import { inTreeEvictionSources } from "./in-tree-sources.ts";
 import { createInTreeEvictionMetrics } from "./missing-readings.ts";
 import { Gi, never, testPod, topQuestion } from "./testing/parts.ts";
 

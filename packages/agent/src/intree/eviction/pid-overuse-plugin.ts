@@ -10,11 +10,6 @@ export interface PidOveruseSettings {
   gracePeriodSeconds: number | null;
 }
 
-export const defaultPidOveruseSettings: Readonly<PidOveruseSettings> = {
-  threshold: 0,
-  gracePeriodSeconds: null,
-};
-
 /**
  * Selects, as hard evictions, pods with more processes and threads than the threshold, since PIDs are shared by the whole
  * machine. After katalyst-core plugin/cpu/pid_overuse.go. Inactive until a threshold is set.
@@ -22,7 +17,6 @@ export const defaultPidOveruseSettings: Readonly<PidOveruseSettings> = {
 export const pidOveruse: InTreePlugin<PidOveruseSettings> = {
   name: "pid-overuse-eviction-plugin",
   onByDefault: false,
-  defaults: defaultPidOveruseSettings,
   answers: ({ parts, settings, missing }): InTreeAnswers => ({
     async getEvictPods(pods, signal): Promise<EvictPodsAnswer> {
       const { threshold, gracePeriodSeconds } = settings();

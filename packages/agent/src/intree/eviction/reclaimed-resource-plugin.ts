@@ -14,7 +14,6 @@ import { activePods } from "./parts.ts";
 import {
   type CrossedThreshold,
   crossedThreshold,
-  defaultReclaimedResourceSettings,
   enoughFor,
   type ReclaimedResourceSettings,
   rankByScore,
@@ -31,7 +30,6 @@ const MAX_AGE_MS = 5 * 60_000;
  */
 export const reclaimedResourcePressure: InTreePlugin<ReclaimedResourceSettings> = {
   name: "reclaimed-resource-pressure-eviction-plugin",
-  defaults: defaultReclaimedResourceSettings,
   answers: (context) => new ReclaimedResourcePressure(context),
 };
 

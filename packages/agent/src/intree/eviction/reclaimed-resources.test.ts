@@ -1,6 +1,7 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
 import type { ObservedPod } from "../../eviction/index.ts";
 import type { Reading } from "../../host/index.ts";
 import { amountsOf } from "../../pod-usage/index.ts";
@@ -8,12 +9,13 @@ import { inTreeSource } from "./in-tree-plugin.ts";
 import { reclaimedResourcePressure } from "./reclaimed-resource-plugin.ts";
 import {
   crossedThreshold,
-  defaultReclaimedResourceSettings as defaults,
   enoughFor,
   type ReclaimedResourceSettings,
   rankByScore,
 } from "./reclaimed-resources.ts";
 import { never, TestMachine, testPod, topQuestion } from "./testing/parts.ts";
+
+const { reclaimedResources: defaults } = defaultInTreeEvictionSettings;
 
 const cpu = "resource.katalyst.kubewharf.io/reclaimed_millicpu";
 const memory = "resource.katalyst.kubewharf.io/reclaimed_memory";

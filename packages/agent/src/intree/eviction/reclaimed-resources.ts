@@ -15,17 +15,6 @@ export interface ReclaimedResourceSettings {
   skipZeroResources: readonly string[];
 }
 
-export const defaultReclaimedResourceSettings: Readonly<ReclaimedResourceSettings> = {
-  thresholds: {
-    "resource.katalyst.kubewharf.io/reclaimed_millicpu": 5,
-    "resource.katalyst.kubewharf.io/reclaimed_memory": 5,
-  },
-  softThresholds: {},
-  toleranceSeconds: 0,
-  gracePeriodSeconds: 60,
-  skipZeroResources: [],
-};
-
 /** An exceeded threshold, in units of the resource. */
 export interface CrossedThreshold {
   metType: "hard" | "soft";

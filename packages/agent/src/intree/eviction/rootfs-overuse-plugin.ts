@@ -16,14 +16,6 @@ export interface RootfsOveruseSettings {
   gracePeriodSeconds: number | null;
 }
 
-export const defaultRootfsOveruseSettings: Readonly<RootfsOveruseSettings> = {
-  sharedThresholdBytes: 0,
-  reclaimedThresholdBytes: 0,
-  sharedNamespaces: [],
-  mostPods: 1,
-  gracePeriodSeconds: null,
-};
-
 /**
  * Selects, as soft evictions, shared and reclaimed pods whose writable layers exceed a threshold, whether or not there is
  * disk pressure. After katalyst-core plugin/rootfs/rootfs_overuse.go. Inactive until a threshold is set.
@@ -31,7 +23,6 @@ export const defaultRootfsOveruseSettings: Readonly<RootfsOveruseSettings> = {
 export const rootfsOveruse: InTreePlugin<RootfsOveruseSettings> = {
   name: "rootfs-overuse-eviction-plugin",
   onByDefault: false,
-  defaults: defaultRootfsOveruseSettings,
   answers: ({ parts, settings, missing }): InTreeAnswers => ({
     async getEvictPods(pods, signal): Promise<EvictPodsAnswer> {
       const current = settings();

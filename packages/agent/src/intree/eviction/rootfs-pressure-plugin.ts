@@ -29,15 +29,6 @@ export interface RootfsPressureSettings {
   gracePeriodSeconds: number | null;
 }
 
-export const defaultRootfsPressureSettings: Readonly<RootfsPressureSettings> = {
-  minimumFreePercent: 10,
-  minimumInodesFreePercent: 5,
-  minimumCapacityBytes: 10 * 2 ** 30,
-  podMinimumUsedBytes: 0,
-  podMinimumInodes: 0,
-  gracePeriodSeconds: null,
-};
-
 /** A shortage of space (bytes) or inodes. */
 export interface RootfsShortage {
   of: "space" | "inodes";
@@ -67,7 +58,6 @@ export function rootfsShortage(
 export const rootfsPressure: InTreePlugin<RootfsPressureSettings> = {
   name: "rootfs-pressure-eviction-plugin",
   onByDefault: false,
-  defaults: defaultRootfsPressureSettings,
   answers: (context) => new RootfsPressure(context),
 };
 

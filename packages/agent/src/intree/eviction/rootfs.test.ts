@@ -1,17 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
 import { inTreeSource } from "./in-tree-plugin.ts";
-import {
-  defaultRootfsOveruseSettings,
-  type RootfsOveruseSettings,
-  rootfsOveruse,
-} from "./rootfs-overuse-plugin.ts";
-import {
-  defaultRootfsPressureSettings as defaults,
-  type RootfsPressureSettings,
-  rootfsPressure,
-  rootfsShortage,
-} from "./rootfs-pressure-plugin.ts";
+import { type RootfsOveruseSettings, rootfsOveruse } from "./rootfs-overuse-plugin.ts";
+import { type RootfsPressureSettings, rootfsPressure, rootfsShortage } from "./rootfs-pressure-plugin.ts";
 import { Gi, Mi, never, TestMachine, testPod, topQuestion } from "./testing/parts.ts";
+
+const { rootfsPressure: defaults, rootfsOveruse: overuse } = defaultInTreeEvictionSettings;
 
 const calm = { sizeBytes: 100 * Gi, availableBytes: 50 * Gi, inodes: 1_000, inodesFree: 500 };
 const pods = [
@@ -109,7 +103,7 @@ describe("rootfs pressure", () => {
 describe("rootfs overuse", () => {
   async function namedBy(changes: Partial<RootfsOveruseSettings>, machine = new TestMachine()) {
     machine.disks ??= disks;
-    const settings = { ...defaultRootfsOveruseSettings, mostPods: 9, ...changes };
+    const settings = { ...overuse, mostPods: 9, ...changes };
     const plugin = inTreeSource(rootfsOveruse, machine.parts(), () => settings);
     return (await plugin.getEvictPods(pods, never)).pods;
   }

@@ -3,7 +3,6 @@ import type { PodMemory } from "../../pod-usage/index.ts";
 import { memoryRequest } from "../../pod-usage/index.ts";
 import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
 import {
-  defaultRssOveruseSettings,
   hasLabels,
   MEMORY_ENHANCEMENT,
   overuseReason,
@@ -19,7 +18,6 @@ import {
 export const rssOveruse: InTreePlugin<RssOveruseSettings> = {
   name: "rss-overuse-eviction-plugin",
   onByDefault: false,
-  defaults: defaultRssOveruseSettings,
   answers: (context) => new RssOveruse(context),
 };
 

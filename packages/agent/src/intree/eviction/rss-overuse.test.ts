@@ -1,14 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
 import { inTreeSource } from "./in-tree-plugin.ts";
-import {
-  defaultRssOveruseSettings as defaults,
-  MEMORY_ENHANCEMENT,
-  overuseReason,
-  type RssOveruseSettings,
-  statedRate,
-} from "./rss-overuse.ts";
+import { MEMORY_ENHANCEMENT, overuseReason, type RssOveruseSettings, statedRate } from "./rss-overuse.ts";
 import { rssOveruse } from "./rss-overuse-plugin.ts";
 import { Gi, Mi, never, TestMachine, type TestPod, testPod, uses } from "./testing/parts.ts";
+
+const { rssOveruse: defaults } = defaultInTreeEvictionSettings;
 
 it.each([
   [undefined, undefined],

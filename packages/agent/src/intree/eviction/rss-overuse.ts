@@ -6,8 +6,6 @@ export interface RssOveruseSettings {
   labels: Readonly<Record<string, string>>;
 }
 
-export const defaultRssOveruseSettings: Readonly<RssOveruseSettings> = { rateThreshold: 1.05, labels: {} };
-
 /** katalyst's annotation for memory settings of a pod, JSON. */
 export const MEMORY_ENHANCEMENT = "katalyst.kubewharf.io/memory_enhancement";
 const OVERUSE_KEY = "rss_overuse_threshold";

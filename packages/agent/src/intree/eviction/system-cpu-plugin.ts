@@ -9,13 +9,7 @@ import {
 import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree-plugin.ts";
 import { RegularRounds } from "./regular-rounds.ts";
 import { isReclaimed } from "./severity.ts";
-import {
-  CpuHistory,
-  type CpuVerdict,
-  defaultSystemCpuSettings,
-  evaluateCpu,
-  type SystemCpuSettings,
-} from "./system-cpu.ts";
+import { CpuHistory, type CpuVerdict, evaluateCpu, type SystemCpuSettings } from "./system-cpu.ts";
 import { VictimCooldown } from "./victim-cooldown.ts";
 import { victimOrder } from "./victim-order.ts";
 
@@ -26,7 +20,6 @@ import { victimOrder } from "./victim-order.ts";
 export const systemCpuPressure: InTreePlugin<SystemCpuSettings> = {
   name: "system-cpu-pressure-eviction-plugin",
   onByDefault: false,
-  defaults: defaultSystemCpuSettings,
   answers: (context) => new SystemCpuPressure(context),
 };
 

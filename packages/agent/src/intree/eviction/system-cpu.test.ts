@@ -1,15 +1,12 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
 import { inTreeSource } from "./in-tree-plugin.ts";
-import {
-  CpuHistory,
-  type CpuSample,
-  defaultSystemCpuSettings as defaults,
-  evaluateCpu,
-  type SystemCpuSettings,
-} from "./system-cpu.ts";
+import { CpuHistory, type CpuSample, evaluateCpu, type SystemCpuSettings } from "./system-cpu.ts";
 import { systemCpuPressure } from "./system-cpu-plugin.ts";
 import { never, TestMachine, testPod, topQuestion } from "./testing/parts.ts";
+
+const { systemCpu: defaults } = defaultInTreeEvictionSettings;
 
 function judge(looks: readonly CpuSample[], settings: Partial<SystemCpuSettings> = {}) {
   const all = { ...defaults, ...settings };

@@ -18,17 +18,6 @@ export interface SystemCpuSettings {
   gracePeriodSeconds: number | null;
 }
 
-export const defaultSystemCpuSettings: Readonly<SystemCpuSettings> = {
-  loadUpper: 2,
-  loadLower: 1,
-  usageUpper: 0.8,
-  usageLower: 0.6,
-  looks: 10,
-  metShare: 0.8,
-  cooldownMs: 300_000,
-  gracePeriodSeconds: null,
-};
-
 /** One sample: usage of all CPUs from 0 to 1, and load average per CPU. */
 export interface CpuSample {
   usage: number;

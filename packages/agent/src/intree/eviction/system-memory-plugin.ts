@@ -12,7 +12,6 @@ import type { InTreeAnswers, InTreePlugin, InTreePluginContext } from "./in-tree
 import { activePods } from "./parts.ts";
 import { candidatesFor, graceFor, worseOf } from "./severity.ts";
 import {
-  defaultSystemMemorySettings,
   judgeFreeMemory,
   judgePressure,
   type MemoryVerdict,
@@ -31,7 +30,6 @@ const SCOPE = "SystemMemory";
  */
 export const systemMemoryPressure: InTreePlugin<SystemMemorySettings> = {
   name: "system-memory-pressure-eviction-plugin",
-  defaults: defaultSystemMemorySettings,
   answers: (context) => new SystemMemoryPressure(context),
 };
 

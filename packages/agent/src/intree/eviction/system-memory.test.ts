@@ -1,14 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { defaultInTreeEvictionSettings } from "../../assembly/testing/defaults.ts";
 import type { EvictionSource, ObservedPod } from "../../eviction/index.ts";
 import { inTreeSource } from "./in-tree-plugin.ts";
-import {
-  defaultSystemMemorySettings as defaults,
-  judgeFreeMemory,
-  judgePressure,
-  type SystemMemorySettings,
-} from "./system-memory.ts";
+import { judgeFreeMemory, judgePressure, type SystemMemorySettings } from "./system-memory.ts";
 import { systemMemoryPressure } from "./system-memory-plugin.ts";
 import { Gi, Mi, never, stall, TestMachine, testPod, topQuestion, uses } from "./testing/parts.ts";
+
+const { systemMemory: defaults } = defaultInTreeEvictionSettings;
 
 const memory = (freeBytes: number, watermarkScaleFactor?: number) => ({
   totalBytes: 100 * Gi,

@@ -27,22 +27,6 @@ export interface SystemMemorySettings extends MemoryGrace {
   ranking: readonly RankingMetric[];
 }
 
-export const defaultSystemMemorySettings: Readonly<SystemMemorySettings> = {
-  freeMinimumBytes: 0,
-  workloadPressurePercent: 15,
-  podPressurePercent: 1,
-  pressedPods: 3,
-  meanPressurePercent: 4,
-  pressureDurationMs: 15_000,
-  workloadCgroup: null,
-  detectionPeriodMs: 9_000,
-  cooldownMs: 35_000,
-  victimMinimumShare: 0.001,
-  ranking: ["qosLevel", "priority", "usage"],
-  gracePeriodSeconds: null,
-  reclaimedGracePeriodSeconds: 10,
-};
-
 /** Severity, with the values it is based on. */
 export interface MemoryVerdict {
   severity: Severity;

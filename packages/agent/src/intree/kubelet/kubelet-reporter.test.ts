@@ -6,16 +6,18 @@ import { until } from "@nodekeeper/testing/until";
 import { ServerError, Status } from "nice-grpc";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { machineTree, twoSockets, writeMachine } from "../../../../../test/fixtures/machines.ts";
+import { defaultConfiguration } from "../../config/index.ts";
 import { Host } from "../../host/index.ts";
 import type { DeviceAttributes, DeviceAttributesLookup, ReportedDevices } from "./claimed-zones.ts";
 import { KubeletReporter } from "./kubelet-reporter.ts";
 import { createKubeletReporterMetrics } from "./metrics.ts";
 import type { PodUidLookup, RunningPods } from "./pod-uids.ts";
-import { defaultKubeletReporterSettings, type KubeletReporterSettings } from "./settings.ts";
+import { type KubeletReporterSettings, kubeletReporterSettingsOf } from "./settings.ts";
 import { FakeKubelet } from "./testing/fake-kubelet.ts";
 import type { TopologyZone } from "./zones.ts";
 
-const { resyncIntervalMs, retryIntervalMs, debounceMs, timeoutMs } = defaultKubeletReporterSettings;
+const defaults = kubeletReporterSettingsOf(defaultConfiguration());
+const { resyncIntervalMs, retryIntervalMs, debounceMs, timeoutMs } = defaults;
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
@@ -86,7 +88,7 @@ async function setUp(changed: Partial<KubeletReporterSettings> = {}) {
   const metrics = createKubeletReporterMetrics(registry);
   const reporter = new KubeletReporter({
     settings: {
-      ...defaultKubeletReporterSettings,
+      ...defaults,
       podResourcesSocket: kubelet.socket,
       configFile: "",
       ...changed,

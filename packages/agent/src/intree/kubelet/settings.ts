@@ -1,4 +1,5 @@
 import { NodekeeperError, quote } from "@nodekeeper/core/lib";
+import type { AgentConfiguration } from "../../config/index.ts";
 import type { TopologyManager } from "./topology-policy.ts";
 
 /** Settings of the kubelet reporter. Durations are milliseconds, sizes bytes. */
@@ -22,17 +23,22 @@ export interface KubeletReporterSettings {
   readonly topologyManager?: TopologyManager;
 }
 
-/** Default settings. */
-export const defaultKubeletReporterSettings: KubeletReporterSettings = {
-  podResourcesSocket: "/var/lib/kubelet/pod-resources/kubelet.sock",
-  timeoutMs: 10_000,
-  maxAnswerBytes: 4 * 1024 * 1024,
-  resyncIntervalMs: 30_000,
-  retryIntervalMs: 5_000,
-  debounceMs: 500,
-  deviceZones: new Map(),
-  configFile: "/var/lib/kubelet/config.yaml",
-};
+// What no operator has to set.
+const fixed = { timeoutMs: 10_000, maxAnswerBytes: 4 * 1024 * 1024, retryIntervalMs: 5_000 } as const;
+
+/** All settings, of the configuration. Throws `invalid` for a device zone that is none. */
+export function kubeletReporterSettingsOf({
+  reporting: { kubelet },
+}: Pick<AgentConfiguration, "reporting">): KubeletReporterSettings {
+  return {
+    ...fixed,
+    podResourcesSocket: kubelet.podResourcesSocket,
+    resyncIntervalMs: kubelet.resyncInterval,
+    debounceMs: kubelet.debounce,
+    deviceZones: parseDeviceZones(kubelet.deviceZones),
+    configFile: kubelet.configFile,
+  };
+}
 
 /** Format of an entry of `parseDeviceZones`. The zone types Socket and Numa are reserved. */
 export const deviceZonePattern = /^[^\s=]{1,316}=(?!(?:Socket|Numa)$)[A-Za-z][A-Za-z0-9_.-]{0,62}$/;

@@ -113,6 +113,10 @@ export function startManager(directory: string, options: Partial<PluginManagerOp
     registry,
     rescanIntervalMs: 500,
     livenessIntervalMs: 100,
+    dialTimeoutMs: 10_000,
+    infoTimeoutMs: 10_000,
+    notifyTimeoutMs: 5_000,
+    maxPlugins: 256,
     ...options,
   });
   const controller = new AbortController();
