@@ -154,7 +154,7 @@ describe("one plugin is one plugin", () => {
       const found = await agent.plugin("mute");
       return found?.error === undefined ? undefined : found;
     });
-    expect(row.error).toBe("it implements neither ThresholdMet nor GetEvictPods");
+    expect(row.error).toBe("the plugin implements neither ThresholdMet nor GetEvictPods");
   });
 
   it("that fails is shown as failing, and neither the agent nor another plugin fails with it", async () => {
@@ -207,8 +207,8 @@ describe("a condition that the operator does not allow", () => {
     const plugin = await addPlugin("pressure");
     const cases: [string, string[], string, RegExp][] = [
       ["Squeeze", ["NoExecute"], "effectNotAllowed", /"NoExecute" is not in eviction.taintEffects/],
-      ["Squeeze", ["NoSchedul"], "invalidEffect", /"NoSchedul" is not an effect of a taint/],
-      ["Disk Pressure", ["NoSchedule"], "invalidName", /"Disk Pressure": the name can't be/],
+      ["Squeeze", ["NoSchedul"], "invalidEffect", /"NoSchedul" is not a taint effect/],
+      ["Disk Pressure", ["NoSchedule"], "invalidName", /"Disk Pressure": the name is not valid/],
     ];
     for (const [name, effects, reason, why] of cases) {
       plugin.threshold = softAnswer(name, effects);

@@ -81,7 +81,7 @@ describe("a hard threshold that stays met, beside a guarded pod and an owner at 
     await until("rounds held back", async () => (await held()) > 1);
     expect(plugin.topRequests.at(-1)).toBe(last);
     const rounds = JSON.stringify(await agent.api("eviction/rounds"));
-    expect(rounds).toContain("no pod can be evicted now");
+    expect(rounds).toContain("no candidate can be evicted now");
     const before = await held();
     await until("more of them", async () => (await held()) > before + 1);
     expect(JSON.stringify(await agent.api("eviction/rounds"))).toBe(rounds);
