@@ -40,7 +40,7 @@ function claiming(templateName: string): ApiObject {
   return {
     resourceClaims: [{ name: "devices", resourceClaimTemplateName: templateName }],
     containers: [container({ command: curious, resources: { claims: [{ name: "devices" }] } })],
-    terminationGracePeriodSeconds: 0,
+    terminationGracePeriodSeconds: 1,
   };
 }
 
@@ -121,6 +121,10 @@ describe.each(["containerd", "newContainerd"] as const)("claims on a node with %
       await driver.stop();
       agent.child.start();
       driver = serve();
+      // A pod that comes before is tried again, by the kubelet's schedule, 90 s later.
+      await eventually(() =>
+        expect(agent.child.log.split("registered with the kubelet").length).toBeGreaterThan(2),
+      );
       await cluster.admin.create(podsPath, pod("fast", claiming("one-fast")));
       const fast = await untilPodReady(cluster, "fast");
       expect(node.logOf(fast, "main")).toMatch(/^ACCELERATOR_\d=fast$/m);

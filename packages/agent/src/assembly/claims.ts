@@ -1,4 +1,4 @@
-import { readBootTime } from "@nodekeeper/core/lib";
+import { messageOf, readBootTime } from "@nodekeeper/core/lib";
 import { ClaimManager, type ClaimManagerOptions } from "../claims/index.ts";
 import type { AgentConfiguration } from "../config/index.ts";
 import type { PluginHandler } from "../plugins/index.ts";
@@ -40,8 +40,15 @@ export function driverHandler(devices: PluginHandler, claims: ClaimManager | und
     type: devices.type,
     validate: (candidate) => devices.validate(candidate),
     async register(registration, signal) {
-      await devices.register(registration, signal);
       await claims.register(registration);
+      try {
+        // Else the first pods meet a kubelet that does not know the driver yet, and are tried again after 90 s.
+        await claims.untilRegistered(registration.name, signal);
+        await devices.register(registration, signal);
+      } catch (error) {
+        claims.deregister(registration, messageOf(error));
+        throw error;
+      }
     },
     deregister(registration, reason) {
       devices.deregister(registration, reason);

@@ -93,6 +93,8 @@ interface DriverState {
 const WORKERS = 4;
 const CHECK_INTERVAL_MS = 5_000;
 const SLOW_REGISTRATION_MS = 60_000;
+const REGISTRATION_WAIT_MS = 5_000;
+const REGISTRATION_POLL_MS = 50;
 // Of a driver's records at once, when it is back.
 const MOST_AT_ONCE = 8;
 const streamVersion = "nodekeeper.devices.v1alpha1";
@@ -162,6 +164,20 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     if (!state || (state.connection && state.connection.generation !== generation)) return;
     this.#disconnect(state, reason);
     this.#queue.add(name);
+  }
+
+  /**
+   * Waits until the kubelet has registered the agent as a connected driver's plugin; 5 s at most, for the kubelet may be
+   * down, and not at all where the driver is left alone. Rejects with the signal's reason.
+   */
+  async untilRegistered(driver: string, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const endsAt = clock.monotonic() + REGISTRATION_WAIT_MS;
+    const isWaiting = () => {
+      const state = this.#drivers.get(driver);
+      return state?.connection !== undefined && state.plugin?.registration.state !== "registered";
+    };
+    while (isWaiting() && clock.monotonic() < endsAt) await clock.sleep(REGISTRATION_POLL_MS, signal);
   }
 
   /** Taints of a driver's devices that are not healthy; the same object until one changes. */
