@@ -83,7 +83,7 @@ describe("against a described node", () => {
   it("prints missing readings, and evicts no pod because of them", async () => {
     const { out } = await test(file("p.yaml", policies), "--against", file("node.yaml", "pods: []"));
     expect(out).toBe(`memory (hard): unknown, evicts no pod
-  node.memory.available: the file does not tell it
+  node.memory.available: not set in the file
   no pod can be evicted
 `);
   });

@@ -71,7 +71,7 @@ describe("the properties of", () => {
     expect(found.topology?.propertyValues).toHaveLength(4);
   });
 
-  it("a virtual machine, leaving out a bandwidth nobody knows", async () => {
+  it("a virtual machine, omitting an unknown bandwidth", async () => {
     const found = await propertiesOf(virtualMachine);
     expect(found).not.toHaveProperty("nbw");
     expect(found.numa?.propertyQuantity).toBe("1");

@@ -70,7 +70,7 @@ describe("getReportContent", () => {
     expect(now).toMatchObject({ nbw: "25k", cpu: "8", numa: "1" });
   });
 
-  it("keeps the last value of what can't be read, and says so once", async () => {
+  it("keeps the last value of what cannot be read, and logs that once", async () => {
     const { reporter, root, warn } = await machine();
     const first = await reporter.getReportContent(noAbort);
     await rm(join(root, "proc/meminfo"));

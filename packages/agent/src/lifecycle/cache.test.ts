@@ -37,7 +37,7 @@ describe("PodStatusCache", () => {
     ["the same global time", (cache) => cache.updateTime(10), false],
     ["news of another pod", (cache) => cache.set("b", status("b"), 11), false],
   ];
-  it.each(answers)("somebody who waits for news after 10 gets %s: %#", async (_, act, resolves) => {
+  it.each(answers)("a caller waiting for a reading after 10 gets %s: %#", async (_, act, resolves) => {
     const cache = new PodStatusCache();
     cache.set("a", status("a"), 5);
     const waited = cache.getNewerThan("a", 10, live);
@@ -89,7 +89,7 @@ describe("PodStatusCache", () => {
     expect(cache.waiting).toBe(0);
   });
 
-  it("tells who is waited for", () => {
+  it("returns the pods that callers wait for", () => {
     const wanted: string[] = [];
     const cache = new PodStatusCache((uid) => wanted.push(uid));
     void cache.getNewerThan("a", 0, live);

@@ -93,7 +93,7 @@ describe("diffPods", () => {
     return podOf(...(reversed ? all.reverse() : all));
   };
 
-  it("tells of each container what the table says, whatever the order of the lists", () => {
+  it("has the transitions of the table for each container, regardless of the order of the lists", () => {
     fc.assert(
       fc.property(states, states, fc.boolean(), (before, after, reversed) => {
         const found = diffPods(podFrom(before), podFrom(after, reversed));

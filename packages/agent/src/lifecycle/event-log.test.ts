@@ -43,7 +43,7 @@ describe("EventLog", () => {
     expect(brief((await next).value)).toBe(4);
   });
 
-  it("tells a consumer that fell off what it missed, and gives it a snapshot", async () => {
+  it("gives a consumer that fell behind the number of missed events and a snapshot", async () => {
     const log = createLog(10);
     const reader = log.read({ after: { log: log.id, sequence: 0 } }, live);
     log.append(some(3));
@@ -101,7 +101,7 @@ describe("EventLog", () => {
     expect(log.positionAt(clock.now()).sequence).toBe(5);
   });
 
-  it("gives every consumer all events in order, or says which it missed, at whatever pace they read", async () => {
+  it("gives every consumer all events in order, or the number it missed, at any pace of reading", async () => {
     const step = fc.oneof(
       fc.record({ append: fc.integer({ min: 1, max: 8 }) }),
       fc.record({ read: fc.integer({ min: 0, max: 2 }) }),

@@ -7,7 +7,7 @@ const unavailable = () => new NodekeeperError("unavailable", "ListPodSandbox: co
 const live = new AbortController().signal;
 
 describe("relist", () => {
-  it("takes the first listing as it is, and tells what changes after it", async () => {
+  it("emits no events for the first relist, and events for changes after it", async () => {
     const harness = createHarness();
     const { runtime, clock, generator } = harness;
     runtime.addPod("a");
@@ -47,7 +47,7 @@ describe("relist", () => {
     await harness.stop();
   });
 
-  it("tells who waits for it that all pods were read", async () => {
+  it("resolves waiting callers when all pods have been read", async () => {
     const harness = createHarness();
     const { runtime, clock, generator } = harness;
     const controller = new AbortController();
@@ -71,7 +71,7 @@ describe("relist", () => {
     await harness.stop();
   });
 
-  it("has a consumer that comes early wait for the first list, and says after a bound why it has not come", async () => {
+  it("lets an early consumer wait for the first list, and fails with the reason after a time limit", async () => {
     const harness = createHarness();
     const { runtime, clock, generator } = harness;
     runtime.addPod("a");
@@ -79,7 +79,7 @@ describe("relist", () => {
       throw unavailable();
     };
     const first = generator.events.read({}, live).next();
-    // As a part of the agent with a position that an earlier log gave: it must not end because the runtime is away.
+    // As a part of the agent with a position that an earlier log gave: it must not end because the runtime is unavailable.
     const second = generator.events.read({ after: { log: "earlier", sequence: 7 } }, live).next();
     await harness.start();
     const refused = generator.listedSoon(live).catch((error: unknown) => error);
@@ -123,7 +123,7 @@ describe("relist", () => {
     expect(clock.timers).toBe(0);
   });
 
-  it("keeps the record of a pod that can't be inspected, and tells its events when it can", async () => {
+  it("keeps the record of a pod that cannot be inspected, and emits its events when it can", async () => {
     const harness = createHarness();
     const { runtime, clock, generator } = harness;
     for (const uid of ["a", "b"]) {
@@ -174,7 +174,7 @@ describe("relist", () => {
     await harness.stop();
   });
 
-  it("tells PodSync when a pod can be inspected again and nothing is different", async () => {
+  it("emits PodSync when a pod can be inspected again and has not changed", async () => {
     const harness = createHarness();
     const { runtime, clock } = harness;
     runtime.addPod("a");
@@ -233,7 +233,7 @@ describe("relist", () => {
     await harness.stop();
   });
 
-  it("does not believe an exit that the inspection contradicts", async () => {
+  it("ignores an exit that the inspection contradicts", async () => {
     const harness = createHarness();
     const { runtime, clock } = harness;
     runtime.addPod("a");
@@ -312,7 +312,7 @@ describe("relist", () => {
     await harness.stop();
   });
 
-  it("looks twice before it believes that what ran is gone", async () => {
+  it("confirms by a second list that a running container was removed", async () => {
     const harness = createHarness();
     const { runtime, clock } = harness;
     runtime.addPod("a");
@@ -390,7 +390,7 @@ describe("health", () => {
     await harness.stop();
   });
 
-  it("fails until all pods were read once, and says why they were not", async () => {
+  it("fails with the reason until all pods have been read once", async () => {
     const harness = createHarness({ settings: { unhealthyAfterMs: 180_000 } });
     const { runtime, clock, generator } = harness;
     runtime.addPod("a");
@@ -480,7 +480,7 @@ describe("health", () => {
 });
 
 describe("metrics", () => {
-  it("say 0 for states that no container is in any more", async () => {
+  it("report 0 for states without containers", async () => {
     const harness = createHarness();
     const { runtime, clock } = harness;
     runtime.addPod("a");
@@ -527,7 +527,7 @@ describe("requestRelist", () => {
     await harness.stop();
   });
 
-  it("drops what a later list answers, and has a relist stand in for too many", async () => {
+  it("drops requests satisfied by a later list, and relists if there are too many", async () => {
     const harness = createHarness({
       settings: {
         requestLimit: 5,

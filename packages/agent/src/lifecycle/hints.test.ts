@@ -49,7 +49,7 @@ describe("hints", () => {
     expect([clock.timers, runtime.streams]).toEqual([0, 0]);
   });
 
-  it("that are stale, doubled or of nobody do no harm", async () => {
+  it("that are stale, duplicate or of no pod do no harm", async () => {
     const harness = await followed();
     const { runtime, clock, generator } = harness;
     runtime.before = (call, _, signal) => (call === "listPod" ? runtime.delay(5, signal) : undefined);
@@ -304,7 +304,7 @@ describe("hints", () => {
     await harness.stop();
   });
 
-  it("are asked for again when the runtime was away", async () => {
+  it("are requested again after the runtime was unavailable", async () => {
     const harness = createHarness();
     const { runtime, clock } = harness;
     await harness.start();

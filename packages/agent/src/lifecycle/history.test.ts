@@ -23,7 +23,7 @@ type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
 
 type Containers = NonNullable<ReturnType<MemoryRuntime["pods"]["get"]>>["containers"];
 
-/** Plays changes as a runtime would: a container goes from created to running to exited to gone, never back. */
+/** Plays changes as a runtime would: a container goes from created to running to exited to removed, never back. */
 class Node {
   readonly #runtime: MemoryRuntime;
   #made = 0;
@@ -62,8 +62,8 @@ class Node {
 
 function eventsByContainer(harness: Harness): Map<string, string[]> {
   const found = new Map<string, string[]>();
-  for (const told of harness.emitted()) {
-    const [type, id] = told.split(" ") as [string, string];
+  for (const emitted of harness.emitted()) {
+    const [type, id] = emitted.split(" ") as [string, string];
     if (type !== "PodSync") found.set(id, [...(found.get(id) ?? []), type]);
   }
   return found;
@@ -97,10 +97,10 @@ describe("random histories, read by relists", () => {
     failing: fc.subarray(uids),
   });
 
-  // The model: of each pod the last reading that was told, and the seed's table between that and the next.
+  // The model: of each pod the last reading that was emitted, and the table of kubelet pleg/generic.go between that and the next.
   class Model {
     readonly events: string[][] = [];
-    readonly #told = new Map<string, Map<string, string>>();
+    readonly #emitted = new Map<string, Map<string, string>>();
     readonly #failed = new Set<string>();
 
     relist(
@@ -109,14 +109,14 @@ describe("random histories, read by relists", () => {
       silent: boolean,
     ): void {
       const found: string[] = [];
-      for (const uid of new Set([...this.#told.keys(), ...readings.keys(), ...this.#failed])) {
-        const old = this.#told.get(uid) ?? new Map<string, string>();
+      for (const uid of new Set([...this.#emitted.keys(), ...readings.keys(), ...this.#failed])) {
+        const old = this.#emitted.get(uid) ?? new Map<string, string>();
         const now = new Map(
           [...(readings.get(uid) ?? [])].map(([id, s]) => [id, s === "created" ? "unknown" : s]),
         );
         const ids = new Set([...old.keys(), ...now.keys()]);
         const changed =
-          [...ids].some((id) => old.get(id) !== now.get(id)) || this.#told.has(uid) !== readings.has(uid);
+          [...ids].some((id) => old.get(id) !== now.get(id)) || this.#emitted.has(uid) !== readings.has(uid);
         if (!changed && !this.#failed.has(uid)) continue;
         if (readings.has(uid) && failing.includes(uid)) {
           this.#failed.add(uid);
@@ -133,14 +133,14 @@ describe("random histories, read by relists", () => {
         if (found.length === before && this.#failed.has(uid) && readings.has(uid))
           found.push(`PodSync ${uid}`);
         this.#failed.delete(uid);
-        if (readings.has(uid)) this.#told.set(uid, now);
-        else this.#told.delete(uid);
+        if (readings.has(uid)) this.#emitted.set(uid, now);
+        else this.#emitted.delete(uid);
       }
       this.events.push(silent ? [] : found);
     }
   }
 
-  it("the log has exactly what the model tells, relist by relist, and the cache is the runtime's state", async () => {
+  it("the log has exactly what the model emits, relist by relist, and the cache is the runtime's state", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
         const harness = createHarness();
@@ -163,11 +163,11 @@ describe("random histories, read by relists", () => {
           await clock.step(1_000);
           if (!listFails) model.relist(statesOf(runtime), failing, false);
           const expected = listFails ? [] : model.events.at(-1)!;
-          const told = harness.emitted().slice(before);
-          expect([...told].sort()).toEqual([...expected].sort());
-          for (const id of new Set(told.map((line) => line.split(" ")[1]))) {
+          const emitted = harness.emitted().slice(before);
+          expect([...emitted].sort()).toEqual([...expected].sort());
+          for (const id of new Set(emitted.map((line) => line.split(" ")[1]))) {
             const of = (lines: string[]) => lines.filter((line) => line.endsWith(` ${id}`));
-            expect(of(told)).toEqual(of(expected));
+            expect(of(emitted)).toEqual(of(expected));
           }
         }
         expectCacheAsRuntime(harness);
@@ -180,9 +180,9 @@ describe("random histories, read by relists", () => {
 });
 
 describe("random histories, read by relists and hints at once", () => {
-  const fate = fc.constantFrom("told", "told", "told", "lost", "doubled", "late" as const);
+  const delivery = fc.constantFrom("once", "once", "once", "lost", "doubled", "late" as const);
   const step = fc.record({
-    changes: fc.array(fc.tuple(change, fate), { maxLength: 5 }),
+    changes: fc.array(fc.tuple(change, delivery), { maxLength: 5 }),
     waitMs: fc.constantFrom(0, 1, 7, 30, 400, 1_100),
     listMs: fc.constantFrom(0, 5, 50, 900),
     arriveMs: fc.constantFrom(0, 5, 50),
@@ -191,7 +191,7 @@ describe("random histories, read by relists and hints at once", () => {
     settle: fc.boolean(),
   });
 
-  // What may be told of one container, in order; and what must have been told by the time all is quiet.
+  // What may be emitted of one container, in order; and what must have been emitted by the time all is quiet.
   const legal = /^(Started )?(Died (Removed )?)?$/;
   const wanted: Record<ContainerState, RegExp> = {
     created: /^$/,
@@ -200,7 +200,7 @@ describe("random histories, read by relists and hints at once", () => {
     unknown: /^$/,
   };
 
-  it("each change is told once and in order, none is missing when all is quiet, and the cache is right", async () => {
+  it("each change is emitted once and in order, none is missing when all is quiet, and the cache is right", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(3, 1_000),
@@ -225,11 +225,11 @@ describe("random histories, read by relists and hints at once", () => {
             // The answer is made at one moment and arrives at another.
             runtime.after = (call) => (call.startsWith("list") ? clock.sleep(arriveMs) : undefined);
             if (failing === "stream") runtime.endStreams(new NodekeeperError("unavailable", "reset"));
-            for (const [change, fate] of changes) {
+            for (const [change, delivery] of changes) {
               node.play(change);
-              if (fate === "told" || fate === "doubled") runtime.hint(change.uid);
-              if (fate === "doubled") runtime.hint(change.uid);
-              if (fate === "late") late.push(change.uid);
+              if (delivery === "once" || delivery === "doubled") runtime.hint(change.uid);
+              if (delivery === "doubled") runtime.hint(change.uid);
+              if (delivery === "late") late.push(change.uid);
               await clock.step(1);
             }
             await clock.step(waitMs);
@@ -269,7 +269,7 @@ describe("random histories over restarts of the agent", () => {
     failing: fc.option(fc.constantFrom("listPods", "podStatus"), { nil: undefined }),
   });
 
-  it("after the first list of each the cache is the runtime's state, and each change is told once", async () => {
+  it("after the first list of each the cache is the runtime's state, and each change is emitted once", async () => {
     const directory = mkdtempSync(join(tmpdir(), "nodekeeper-history-"));
     let run = 0;
     try {
@@ -301,12 +301,12 @@ describe("random histories over restarts of the agent", () => {
             runtime.before = () => {};
             await harness.clock.step(1_000);
             expectCacheAsRuntime(harness);
-            const told = eventsByContainer(harness);
-            for (const types of told.values())
+            const emitted = eventsByContainer(harness);
+            for (const types of emitted.values())
               expect(types.map((type) => `${type} `).join("")).toMatch(/^(Started )?(Died (Removed )?)?$/);
             for (const [id, state] of [...statesOf(runtime).values()].flatMap((states) => [...states])) {
-              if (state === "running") expect(told.get(id)).toEqual(["Started"]);
-              if (state === "exited") expect(told.get(id)?.at(-1)).toBe("Died");
+              if (state === "running") expect(emitted.get(id)).toEqual(["Started"]);
+              if (state === "exited") expect(emitted.get(id)?.at(-1)).toBe("Died");
             }
           }
           await harness.stop();

@@ -3,7 +3,7 @@
 // record: the last emitted state of a pod; transition: a difference between two readings.
 // event: a transition in the event log, with a sequence number; cursor: a position in the log.
 // snapshot: the state of all pods, for consumers that start or fell behind the retained events.
-// hint: a container event of the runtime, which only says which pod to read; miss: a change without a hint.
+// hint: a container event of the runtime, which only names the pod to read; miss: a change without a hint.
 // stale: the status of a pod whose last inspection failed.
 export type { PodCacheEntry, PodStatusReader } from "./cache.ts";
 export { formatCursor, type LogPosition, parseCursor } from "./cursor.ts";

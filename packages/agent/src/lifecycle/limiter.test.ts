@@ -19,7 +19,7 @@ function createLimiter() {
 }
 
 describe("InspectionLimiter", () => {
-  it("lets more run while calls are quick, up to its bound, and never more than it says", async () => {
+  it("lets more run while calls are quick, up to its bound, and never more than the limit", async () => {
     const { clock, limiter } = createLimiter();
     let most = 0;
     const work = async () => {
@@ -72,7 +72,9 @@ describe("InspectionLimiter", () => {
     expect(overdue).toEqual([0, 1, 2, 3]);
     expect(await calls[7]).toContain("calls to the runtime have no response");
     await clock.step(60_000);
-    expect((await Promise.all(calls)).filter((said) => said === "answered").length).toBeGreaterThanOrEqual(4);
+    expect(
+      (await Promise.all(calls)).filter((result) => result === "answered").length,
+    ).toBeGreaterThanOrEqual(4);
     expect([limiter.running, limiter.overdue]).toEqual([0, 0]);
   });
 });

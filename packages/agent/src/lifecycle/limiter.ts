@@ -74,19 +74,19 @@ export class InspectionLimiter {
         `${this.#overdue} calls to the runtime have no response; no further call is made until one ends`,
       );
     }
-    const begun = clock.monotonic();
+    const startedAt = clock.monotonic();
     const timer = clock.after(timeoutMs, () => {
       this.#overdue++;
-      this.#slowDown(begun);
+      this.#slowDown(startedAt);
       leave();
       onOverdue();
     });
     try {
       const result = await work();
-      if (inPlace) this.#learn(begun);
+      if (inPlace) this.#learn(startedAt);
       return result;
     } catch (error) {
-      if (inPlace && !signal.aborted) this.#slowDown(begun);
+      if (inPlace && !signal.aborted) this.#slowDown(startedAt);
       throw error;
     } finally {
       timer.cancel();
@@ -113,17 +113,17 @@ export class InspectionLimiter {
     }
   }
 
-  #learn(begun: number): void {
-    const took = this.#options.clock.monotonic() - begun;
+  #learn(startedAt: number): void {
+    const took = this.#options.clock.monotonic() - startedAt;
     const baseline = Math.min((this.#baselineMs ?? took) * BASELINE_DRIFT, Math.max(took, 0.1));
     this.#baselineMs = baseline;
-    if (took > Math.max(baseline * CONGESTED_FACTOR, CONGESTED_FLOOR_MS)) this.#slowDown(begun);
+    if (took > Math.max(baseline * CONGESTED_FACTOR, CONGESTED_FLOOR_MS)) this.#slowDown(startedAt);
     else this.#limit = Math.min(this.#limit + 1 / this.limit, this.#options.max);
   }
 
   // Calls that started before the last decrease do not cause another one.
-  #slowDown(begun: number): void {
-    if (begun < this.#decreasedAt) return;
+  #slowDown(startedAt: number): void {
+    if (startedAt < this.#decreasedAt) return;
     this.#decreasedAt = this.#options.clock.monotonic();
     this.#limit = Math.max(this.#limit * DECREASE, this.#options.min);
   }

@@ -20,7 +20,7 @@ afterEach(() => {
 const live = new AbortController().signal;
 
 describe("an agent that is started again", () => {
-  it("tells what changed meanwhile, and goes on where its consumers were", async () => {
+  it("emits what changed in the meantime, and continues at its consumers' positions", async () => {
     const runtime = new MemoryRuntime();
     runtime.addPod("a", ["10.4.4.4"]);
     runtime.set("a", "a1", "running");
@@ -105,7 +105,7 @@ describe("an agent that is started again", () => {
     expect(value).toMatchObject({ kind: "snapshot", pods: [{ uid: "a" }] });
   });
 
-  it("tells what began on a node that was empty before", async () => {
+  it("emits what started on a node that was empty before", async () => {
     const runtime = new MemoryRuntime();
     const first = createHarness({ runtime, store: new LifecycleStore(database) });
     await first.start();

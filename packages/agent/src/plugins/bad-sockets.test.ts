@@ -29,7 +29,7 @@ async function serve(...args: Parameters<typeof servePlugin>): Promise<ServedPlu
   return served;
 }
 
-/** A unix socket that does what `onConnection` says, and no gRPC. */
+/** A unix socket that calls `onConnection` and serves no gRPC. */
 async function listen(path: string, onConnection: (socket: Socket) => void): Promise<void> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -63,7 +63,7 @@ afterEach(async () => {
   folder.remove();
 });
 
-it("forty sockets that accept and say nothing do not keep a later plugin from its registration", async () => {
+it("forty sockets that accept and send nothing do not keep a later plugin from its registration", async () => {
   for (let n = 0; n < 40; n++) await listen(at(`hung-${n}`), () => {});
   const { handler, at: statusAt } = start({ dialTimeoutMs: 300, maxHandshakes: 16 });
   await until("hung ones are tried", () => (statusAt(at("hung-0"))?.attempts ?? 0) > 0);
@@ -94,9 +94,9 @@ it("a hung handshake ends at its deadline and is tried again with backoff, on th
   const { at: statusAt } = start({ clock });
   const status = () => statusAt(at("hung"));
   await until("first try", () => status()?.attempts === 1, { clock });
-  const began = clock.monotonic();
+  const startedAt = clock.monotonic();
   await until("failed", () => status()?.state === "failed", { clock, stepMs: 500 });
-  expect(clock.monotonic() - began).toBeGreaterThanOrEqual(9_500);
+  expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(9_500);
   expect(status()?.reason).toBe("HTTP/2 connection: no answer within 10000 ms");
   const tries: number[] = [];
   for (let attempt = 2; attempt <= 5; attempt++) {
@@ -197,7 +197,7 @@ it("a path too long for the kernel is a clear failure", async () => {
   elsewhere.remove();
 });
 
-it("5,000 files that are no sockets hide nobody", async () => {
+it("5,000 files that are not sockets hide no socket", async () => {
   for (let n = 0; n < 5_000; n++) writeFileSync(at(`file-${n}`), "");
   const { handler } = start({ rescanIntervalMs: 60_000 });
   await serve(at("good"), { name: "good" });
@@ -220,7 +220,7 @@ it("a flood of file events neither starves a plugin nor scans without end", asyn
   await until("good", () => handler.serving.has("good"), { clock });
 });
 
-it("no more sockets than the limit are considered, and newcomers push nobody out", async () => {
+it("no more sockets than the limit are considered, and new ones displace none", async () => {
   const { handler } = start({ limits: { maxSockets: 2 } });
   await serve(at("y"), { name: "y" });
   await serve(at("z"), { name: "z" });

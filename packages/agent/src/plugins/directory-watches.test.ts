@@ -18,7 +18,7 @@ const exhausted = Object.assign(new Error("ENOSPC: System limit for number of fi
   code: "ENOSPC",
 });
 
-it("says once that inotify is exhausted, and that it is over", () => {
+it("logs once that inotify is exhausted, and once that it works again", () => {
   const warn = vi.spyOn(silentLogger, "warn");
   fake.watch = () => {
     throw exhausted;
@@ -36,7 +36,7 @@ it("says once that inotify is exhausted, and that it is over", () => {
   expect(watches.trouble).toBeUndefined();
 });
 
-it("watches a re-created directory anew, forgets one that is gone, and closes all at the end", () => {
+it("adds a new watch for a re-created directory, drops that of a deleted one, and closes all at the end", () => {
   const made: FakeWatcher[] = [];
   fake.watch = () => {
     const watcher = new FakeWatcher();

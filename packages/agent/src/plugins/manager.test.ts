@@ -105,7 +105,7 @@ describe("the end of a plugin", () => {
     expect(handler.calls).toEqual(["register a 1", "deregister a 1: its socket was removed"]);
   });
 
-  it("a re-created socket is registered anew, without a deregistration between", async () => {
+  it("a re-created socket is registered again, without a deregistration between", async () => {
     const { handler } = start();
     const first = await serve(at("a.sock"), { name: "a" });
     await until("registered", () => handler.serving.has("a"));
@@ -117,7 +117,7 @@ describe("the end of a plugin", () => {
       "second generation",
       () => handler.calls.includes("register a 2") || handler.calls.length > 2,
     );
-    // The file was away for a moment: a scan may or may not have seen that. The end is the same.
+    // The file did not exist for a moment: a scan may or may not have seen that. The end is the same.
     await until("served", () => handler.serving.get("a")?.generation === 2);
   });
 
@@ -127,7 +127,7 @@ describe("the end of a plugin", () => {
     await until("registered", () => first.notices.length === 1);
     const second = await serve(at(".new"), { name: "a" });
     renameSync(at(".new"), at("a.sock"));
-    await until("second told", () => second.notices.length === 1);
+    await until("second notified", () => second.notices.length === 1);
     expect(handler.calls).toEqual(["register a 1", "register a 2"]);
   });
 
@@ -167,7 +167,7 @@ describe("refusals", () => {
     ["endpoint too long", { endpoint: `/${long}` }, "the kernel takes at most 107"],
     ["1,000 versions", { supportedVersions: Array(1_000).fill("v1") }, "at most 64"],
     ["reserved", { name: "system-reporter-plugin" }, "reserved for an in-tree plugin"],
-  ])("%s is told to the plugin", async (_, info, reason) => {
+  ])("the plugin is notified of: %s", async (_, info, reason) => {
     const { handler, at: statusAt } = start({ reservedNames: () => new Set(["system-reporter-plugin"]) });
     const plugin = await serve(at("a.sock"), info);
     const notice = await until("notice", () => plugin.notices[0]);
@@ -207,7 +207,7 @@ describe("one name, several sockets", () => {
     ]);
   });
 
-  it("met at start, the newest wins whoever answers first; the older is refused or superseded", async () => {
+  it("met at start, the newest wins regardless of which responds first; the older is refused or superseded", async () => {
     await serve(at("z-old.sock"));
     // Files carry the time of the kernel's tick, some milliseconds apart.
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -27,7 +27,7 @@ function context(release: () => Promise<void>): SessionContext {
     handshakes: { first: new Semaphore({ permits: 1 }), retries: new Semaphore({ permits: 1 }) },
     trust: { checkRegistration: async () => {}, checkEndpoint: async () => {} } as unknown as SocketTrust,
     timeouts: { dialMs: 1, infoMs: 1, noticeMs: 1, handlerMs: 1 },
-    // Nobody comes as far as an answer.
+    // No handshake gets a response.
     liveness: { probe: () => new Promise(() => {}) } as unknown as Liveness,
     livenessIntervalMs: 1_000,
   };

@@ -102,7 +102,7 @@ export class PluginSession implements Claimant {
     return [own, ...this.#inherited.filter(({ type, name }) => type !== own.type || name !== own.name)];
   }
 
-  /** Runs until the signal aborts. With abort reason `gone` it deregisters; otherwise the plugin stays registered. */
+  /** Runs until the signal aborts. With abort reason "gone" it deregisters; otherwise the plugin stays registered. */
   async run(signal: AbortSignal): Promise<void> {
     try {
       while (!signal.aborted) await this.#step(signal);

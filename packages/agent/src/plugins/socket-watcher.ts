@@ -33,7 +33,7 @@ export class SocketWatcher {
   readonly #options: SocketWatcherOptions;
   readonly #changes = new WakeableSleep();
   #lastGood: number | undefined;
-  #began = 0;
+  #startedAt = 0;
   #failures: ReadonlyMap<string, string> = new Map();
   #leftOut = "";
   #watchTrouble: string | undefined;
@@ -45,7 +45,7 @@ export class SocketWatcher {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, rescanIntervalMs } = this.#options;
     using watches = new DirectoryWatches(this.#options.log, () => this.#changes.wake());
-    this.#began = clock.monotonic();
+    this.#startedAt = clock.monotonic();
     while (!signal.aborted) {
       this.#changes.clear();
       const cpuBefore = this.#options.cpuMs();
@@ -61,7 +61,7 @@ export class SocketWatcher {
     const { clock, rescanIntervalMs } = this.#options;
     const [failure] = this.#failures;
     if (failure) return { ok: false, message: `${failure[0]}: ${failure[1]}` };
-    const quietMs = clock.monotonic() - (this.#lastGood ?? this.#began);
+    const quietMs = clock.monotonic() - (this.#lastGood ?? this.#startedAt);
     if (quietMs > 3 * rescanIntervalMs) {
       return { ok: false, message: `no successful scan for ${Math.round(quietMs / 1000)} s` };
     }
@@ -72,7 +72,7 @@ export class SocketWatcher {
 
   async #scan(watches: DirectoryWatches, signal: AbortSignal): Promise<void> {
     const { clock, log, scanSeconds } = this.#options;
-    const began = clock.monotonic();
+    const startedAt = clock.monotonic();
     const result = await scanForSockets({
       directories: this.#options.directories,
       limits: this.#options.limits,
@@ -80,7 +80,7 @@ export class SocketWatcher {
       isKnown: (path) => this.#options.isKnown(path),
     });
     watches.forgetOthers();
-    const tookMs = clock.monotonic() - began;
+    const tookMs = clock.monotonic() - startedAt;
     scanSeconds.observe(tookMs / 1000);
     this.#watchTrouble = watches.trouble;
     this.#report(result);

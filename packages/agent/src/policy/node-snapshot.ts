@@ -127,7 +127,7 @@ function problemOf(
   if (ageMs > maxAgeMs) return `read ${ageMs} ms ago, more than ${maxAgeMs} ms`;
   let value: unknown = part.value;
   for (const field of fields) value = isObject(value) ? value[field] : undefined;
-  return typeof value === "number" && Number.isFinite(value) ? undefined : "the machine does not tell it";
+  return typeof value === "number" && Number.isFinite(value) ? undefined : "the machine does not report it";
 }
 
 function valuesOf(parts: Readonly<Record<string, Part<unknown>>>): Record<string, unknown> {

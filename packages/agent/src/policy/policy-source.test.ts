@@ -146,9 +146,9 @@ describe("a reading that is missing", () => {
 
   it.each<[string, NodeSnapshot["psi"]["memory"], string]>([
     ["a part", missing, "the kernel measures no pressure"],
-    ["a field", { value: {}, at: now }, "the machine does not tell it"],
+    ["a field", { value: {}, at: now }, "the machine does not report it"],
     ["a stale part", { value: calm, at: now - 30_001 }, "read 30001 ms ago, more than 30000 ms"],
-    ["no number", { value: noNumber, at: now }, "the machine does not tell it"],
+    ["no number", { value: noNumber, at: now }, "the machine does not report it"],
   ])("%s evicts nobody, even where the rest would do, and is told once", async (_what, memory, problem) => {
     const node = new TestNode();
     const source = node.source(policy);

@@ -70,7 +70,7 @@ export function sceneOfFile({ node, pods }: SceneFile, at: number): Scene {
 export function snapshotOf(node: Readonly<Record<string, unknown>>, at: number): NodeSnapshot {
   const part = <T>(group: Readonly<Record<string, unknown>>, name: string): Part<T> => {
     const value = group[name];
-    return value === undefined ? { missing: "the file does not tell it" } : { value: value as T, at };
+    return value === undefined ? { missing: "not set in the file" } : { value: value as T, at };
   };
   const psi = (node.psi ?? {}) as Record<string, unknown>;
   return {

@@ -152,7 +152,7 @@ describe("a recorded round", () => {
       never,
     );
     expect(trial.state).toBe("unknown");
-    expect(trial.problems).toEqual(["node.memory.available: the file does not tell it"]);
+    expect(trial.problems).toEqual(["node.memory.available: not set in the file"]);
     expect(trial.ranking.map(({ uid, values }) => [uid, values])).toEqual([
       ["a-uid", [-5, 60]],
       ["b-uid", [-9, 60]],

@@ -84,7 +84,7 @@ export function isExtendedResource(name: string): boolean {
 
 /**
  * The annotation of a CustomNodeResource that lists the taints managed by the agent. The list of taints is one atomic
- * field with one owner, so managedFields cannot tell which taints the agent added.
+ * field with one owner, so managedFields do not identify the taints of the agent.
  */
 export const OWN_TAINTS = "nodekeeper.dev/own-taints";
 

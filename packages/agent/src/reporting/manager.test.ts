@@ -68,7 +68,7 @@ class Scripted implements ReporterSource {
   }
 }
 
-const says = (value: string) => message([field("status", "topologyPolicy", value)]);
+const reportOf = (value: string) => message([field("status", "topologyPolicy", value)]);
 const never = () => new Promise<GetReportContentResponse>(() => {});
 
 function start(inTree: ReporterSource[], settings = { pluginGracePeriod: GRACE_MS }) {
@@ -104,7 +104,7 @@ function start(inTree: ReporterSource[], settings = { pluginGracePeriod: GRACE_M
 }
 
 function store(...plugins: { plugin: string; stoppedAt?: number }[]): void {
-  const content = GetReportContentResponse.encode(says("kept")).finish();
+  const content = GetReportContentResponse.encode(reportOf("kept")).finish();
   new ReporterStore(database).saveContents(
     plugins.map(({ plugin, stoppedAt }) => ({ plugin, content, updatedAt: clock.now(), stoppedAt })),
     [],
@@ -114,7 +114,7 @@ function store(...plugins: { plugin: string; stoppedAt?: number }[]): void {
 describe("ReporterManager", () => {
   it("polls every plugin each interval, and a hung plugin delays no other", async () => {
     const hung = new Scripted("hung", never);
-    const good = new Scripted("good", () => Promise.resolve(says(`v${good.polls}`)));
+    const good = new Scripted("good", () => Promise.resolve(reportOf(`v${good.polls}`)));
     const { value, changes } = start([hung, good]);
     await clock.step(19_999);
     expect(good.polls).toBe(4);
@@ -127,7 +127,7 @@ describe("ReporterManager", () => {
   it("reports the age of each content, also of a lost or failing plugin", async () => {
     store({ plugin: "lost" });
     await clock.step(1_000);
-    const failing = new Scripted("failing", () => Promise.resolve(says("good")));
+    const failing = new Scripted("failing", () => Promise.resolve(reportOf("good")));
     const { metrics } = start([failing, new Scripted("silent", never)]);
     await clock.step(100);
     failing.answer = () => Promise.reject(new NodekeeperError("unavailable", "boom"));
@@ -138,7 +138,7 @@ describe("ReporterManager", () => {
   });
 
   it("keeps the content of a plugin that fails", async () => {
-    const plugin = new Scripted("p", () => Promise.resolve(says("good")));
+    const plugin = new Scripted("p", () => Promise.resolve(reportOf("good")));
     const { value, manager } = start([plugin]);
     await clock.step(100);
     plugin.answer = () => Promise.reject(new NodekeeperError("unavailable", "boom"));
@@ -149,7 +149,7 @@ describe("ReporterManager", () => {
       ok: false,
       message: expect.stringMatching(/p \(.*boom/),
     });
-    plugin.answer = () => Promise.resolve(says("better"));
+    plugin.answer = () => Promise.resolve(reportOf("better"));
     await clock.step(6_000);
     expect(value("p")).toBe("better");
     expect(manager.fetcherHealth().ok).toBe(true);
@@ -158,11 +158,11 @@ describe("ReporterManager", () => {
   it("uses stream messages immediately, and reopens the stream when it ends", async () => {
     const plugin = new Scripted("p", never);
     const { value } = start([plugin]);
-    plugin.push(says("one"));
+    plugin.push(reportOf("one"));
     await clock.step(50);
     expect(value("p")).toBe("one");
     plugin.push(new Error("cut"));
-    plugin.push(says("two"));
+    plugin.push(reportOf("two"));
     await clock.step(1_000);
     expect(value("p")).toBe("two");
   });
@@ -172,15 +172,15 @@ describe("ReporterManager", () => {
     const plugin = new Scripted("p", () => slow.promise);
     const { value } = start([plugin]);
     await clock.step(10);
-    plugin.push(says("newer"));
+    plugin.push(reportOf("newer"));
     await clock.step(50);
-    slow.resolve(says("older"));
+    slow.resolve(reportOf("older"));
     await clock.step(50);
     expect(value("p")).toBe("newer");
   });
 
   it("does not report a change for messages equal to the last one", async () => {
-    const plugin = new Scripted("p", () => Promise.resolve(says("same")));
+    const plugin = new Scripted("p", () => Promise.resolve(reportOf("same")));
     const { changes } = start([plugin]);
     await clock.step(100);
     const before = changes.length;
@@ -189,7 +189,7 @@ describe("ReporterManager", () => {
   });
 
   it("reports a change of the objects in the previous and in the new content", async () => {
-    const plugin = new Scripted("p", () => Promise.resolve(says("x")));
+    const plugin = new Scripted("p", () => Promise.resolve(reportOf("x")));
     const { changes } = start([plugin]);
     await clock.step(100);
     const label = message([field("metadata", "labels", { a: "1" })], {
@@ -205,7 +205,7 @@ describe("ReporterManager", () => {
   it("throttles a stream that floods, and still uses its last message", async () => {
     const plugin = new Scripted("p", never);
     const { value } = start([plugin]);
-    for (let at = 0; at <= 1_000; at++) plugin.push(says(`v${at}`));
+    for (let at = 0; at <= 1_000; at++) plugin.push(reportOf(`v${at}`));
     await clock.step(50);
     expect(value("p")).not.toBe("v1000");
     await clock.step(1_000);
@@ -215,7 +215,7 @@ describe("ReporterManager", () => {
   it("throttles a stream that floods with large messages", async () => {
     const plugin = new Scripted("p", never);
     const { value } = start([plugin]);
-    const large = (at: number) => says(`v${at}${" ".repeat(1_000_000)}`);
+    const large = (at: number) => reportOf(`v${at}${" ".repeat(1_000_000)}`);
     for (let at = 0; at < 40; at++) plugin.push(large(at));
     await clock.step(500);
     const last = () => Number(/^v(\d+) /.exec(String(value("p")))?.[1]);
@@ -238,21 +238,21 @@ describe("ReporterManager", () => {
       return Map.prototype.get.call(policies, key);
     };
     for (let at = 0; at < 100; at++) {
-      costly.push(says(`v${at}`));
+      costly.push(reportOf(`v${at}`));
       await clock.step(20);
     }
     expect(reads).toBeLessThan(8);
     reads = 0;
-    cheap.push(says("now"));
+    cheap.push(reportOf("now"));
     await clock.step(20);
     expect(reads).toBeGreaterThan(0);
   });
 
   it("shows the error of a stream that always fails until one lasts, with or without polls", async () => {
-    const plugin = new Scripted("p", () => Promise.resolve(says("polled")));
+    const plugin = new Scripted("p", () => Promise.resolve(reportOf("polled")));
     let opened = 0;
     const breaking = vi.spyOn(plugin, "listAndWatch").mockImplementation(async function* () {
-      yield says(`v${opened++}`);
+      yield reportOf(`v${opened++}`);
       throw new NodekeeperError("unavailable", "broken");
     });
     const { manager } = start([plugin]);
@@ -279,7 +279,7 @@ describe("ReporterManager", () => {
   });
 
   it("keeps the last known good content when a message cannot be decoded", async () => {
-    const plugin = new Scripted("p", () => Promise.resolve(says("good")));
+    const plugin = new Scripted("p", () => Promise.resolve(reportOf("good")));
     const { value, manager } = start([plugin]);
     await clock.step(100);
     plugin.answer = () => Promise.resolve(message([field("status", "topologyPolicy", new RawText("{"))]));
@@ -349,7 +349,7 @@ describe("ReporterManager", () => {
       const { value } = start([new Scripted("p", () => answer.promise)]);
       await clock.step(100);
       expect(value("p")).toBe("kept");
-      answer.resolve(says("new"));
+      answer.resolve(reportOf("new"));
       await clock.step(100);
       expect(value("p")).toBe("new");
       await clock.step(2 * GRACE_MS);

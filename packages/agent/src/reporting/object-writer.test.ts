@@ -94,14 +94,14 @@ async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | u
     database.close();
     rmSync(directory, { recursive: true });
   });
-  const say = async (plugin: string, value: string, kind = customNodeResource) => {
+  const report = async (plugin: string, value: string, kind = customNodeResource) => {
     const fields =
       kind === node ? [field("metadata", "labels", { l: value })] : [field("status", plugin, value)];
     contents.set(plugin, contentOf(message(fields, kind)));
     publisher.touch([kindKey(kind)]);
     await clock.step(100);
   };
-  return { clock, server, applies, watches, publisher, say };
+  return { clock, server, applies, watches, publisher, report };
 }
 
 const away = () => new NodekeeperError("unavailable", "connection refused");
@@ -110,10 +110,10 @@ const refusePoison = (body: string) =>
 const last = (applies: readonly Apply[]) => applies.filter(({ dryRun }) => !dryRun).at(-1)!.body;
 
 it("writes immediately when the watch is open again after an outage", async () => {
-  const { clock, server, applies, watches, say, publisher } = await setUp();
-  await say("p", "old");
+  const { clock, server, applies, watches, report, publisher } = await setUp();
+  await report("p", "old");
   server.fault = away;
-  await say("p", "new");
+  await report("p", "new");
   await clock.step(120_000);
   const tries = applies.length;
   server.fault = () => undefined;
@@ -124,10 +124,10 @@ it("writes immediately when the watch is open again after an outage", async () =
 });
 
 it("waits as long as the server requested, although its watch is open", async () => {
-  const { clock, server, applies, watches, say } = await setUp();
-  await say("p", "old");
+  const { clock, server, applies, watches, report } = await setUp();
+  await report("p", "old");
   server.fault = () => new NodekeeperError("throttled", "too much", { retryAfterMs: 200_000 });
-  await say("p", "new");
+  await report("p", "new");
   const tries = applies.length;
   watches[0]!.handler.onOpen?.();
   await clock.step(199_000);
@@ -135,8 +135,8 @@ it("waits as long as the server requested, although its watch is open", async ()
 });
 
 it("watches a Node that does not exist at the start, and writes when it is created", async () => {
-  const { clock, server, applies, watches, say } = await setUp();
-  await say("p", "x", node);
+  const { clock, server, applies, watches, report } = await setUp();
+  await report("p", "x", node);
   await clock.step(120_000);
   expect(applies).toEqual([]);
   expect(watches.map(({ kind }) => kind)).toEqual(["Node"]);
@@ -147,28 +147,28 @@ it("watches a Node that does not exist at the start, and writes when it is creat
 });
 
 it("backs off for a plugin whose changing content is always rejected, and publishes the others", async () => {
-  const { clock, server, applies, say } = await setUp();
+  const { clock, server, applies, report } = await setUp();
   server.fault = refusePoison;
-  await say("bad", "good");
-  await say("neighbour", "n0");
+  await report("bad", "good");
+  await report("neighbour", "n0");
   const before = applies.length;
   for (let at = 0; at < 300; at++) {
-    await say("bad", `poison-${at}`);
+    await report("bad", `poison-${at}`);
     await clock.step(900);
   }
   // Five minutes, three to four requests for each attempt.
   expect(applies.length - before).toBeLessThan(60);
-  await say("neighbour", "n1");
+  await report("neighbour", "n1");
   expect(last(applies)).toContain("n1");
-  await say("bad", "mended");
+  await report("bad", "fixed");
   await clock.step(60_000);
-  expect(applies.filter(({ body, dryRun }) => !dryRun && body.includes("mended"))).not.toEqual([]);
+  expect(applies.filter(({ body, dryRun }) => !dryRun && body.includes("fixed"))).not.toEqual([]);
 });
 
 it("retries unchanged content later, since the server's rules may have changed", async () => {
-  const { clock, server, applies, say, publisher } = await setUp();
+  const { clock, server, applies, report, publisher } = await setUp();
   server.fault = refusePoison;
-  await say("bad", "poison");
+  await report("bad", "poison");
   expect(publisher.status()[0]?.quarantined).toHaveProperty("bad");
   server.fault = () => undefined;
   await clock.step(601_000);
@@ -194,12 +194,12 @@ const predecessor: KubeObject = {
 const statusOf = (applies: readonly Apply[]) => JSON.parse(last(applies)).status;
 
 it("keeps fields published by an earlier agent until a plugin reports them, or for the grace period", async () => {
-  const { clock, server, applies, say, publisher } = await setUp({ pluginGracePeriod: 300_000 });
+  const { clock, server, applies, report, publisher } = await setUp({ pluginGracePeriod: 300_000 });
   server.live = predecessor;
-  await say("p", "x");
+  await report("p", "x");
   expect(statusOf(applies)).toEqual({ p: "x", q: "1", zones: { a: "1", b: "1" } });
   expect(publisher.status()[0]?.unclaimed).toEqual(["status.q", "status.zones.a", "status.zones.b"]);
-  await say("q", "2");
+  await report("q", "2");
   expect(statusOf(applies)).toEqual({ p: "x", q: "2", zones: { a: "1", b: "1" } });
   await clock.step(290_000);
   expect(statusOf(applies)).toHaveProperty("zones");
@@ -217,10 +217,10 @@ it("removes fields published by an earlier agent if no plugin reports anything",
 });
 
 it("applies a part again each resync interval, although the other one changes all the time", async () => {
-  const { clock, applies, say } = await setUp();
-  await say("labels", "x", customNodeResource);
+  const { clock, applies, report } = await setUp();
+  await report("labels", "x", customNodeResource);
   for (let minute = 0; minute < 130; minute++) {
-    await say("p", `v${minute}`);
+    await report("p", `v${minute}`);
     await clock.step(59_900);
   }
   const main = applies.filter(({ body }) => !body.includes('"status"'));

@@ -175,7 +175,7 @@ export class PartWriter {
     this.#recorded = lastGood;
     const { store, log } = this.#options;
     try {
-      store.saveStandIns(this.#object, this.part, messages);
+      store.saveLastGood(this.#object, this.part, messages);
     } catch (error) {
       // A full disk is reported by the health check of the reporter checkpoint.
       log.warn(

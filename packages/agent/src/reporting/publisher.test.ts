@@ -51,7 +51,7 @@ interface Setup {
   losesAnswers?: boolean;
 }
 
-/** A publisher before a real API server in memory; `say` is a plugin's mouth. */
+/** A publisher before a real API server in memory; `report` sends a plugin's report. */
 async function setUp(setup: Setup = {}) {
   const patches: ReceivedRequest[] = [];
   const notices: string[] = [];
@@ -138,7 +138,7 @@ async function setUp(setup: Setup = {}) {
     setFaults: (next: typeof faults) => {
       faults = next;
     },
-    say(plugin: string, response: GetReportContentResponse | undefined) {
+    report(plugin: string, response: GetReportContentResponse | undefined) {
       const before = contents.get(plugin);
       if (response) contents.set(plugin, contentOf(response, before, [absent]));
       else contents.delete(plugin);
@@ -167,8 +167,11 @@ function specOf(object: KubeObject | undefined): Record<string, unknown> {
 
 describe("Publisher", () => {
   it("creates, updates and empties the CNR with one field manager", async () => {
-    const { say, object, eventually } = await setUp();
-    say("a", message([properties("cpu"), resources("x.io/a", "1"), field("metadata", "labels", { l: "1" })]));
+    const { report, object, eventually } = await setUp();
+    report(
+      "a",
+      message([properties("cpu"), resources("x.io/a", "1"), field("metadata", "labels", { l: "1" })]),
+    );
     await eventually(() => expect(object()?.status).toEqual({ resources: { capacity: { "x.io/a": "1" } } }));
     expect(specOf(object())).toEqual({ nodeResourceProperties: [{ propertyName: "cpu" }] });
     expect(object()?.metadata.labels).toEqual({ l: "1" });
@@ -177,34 +180,34 @@ describe("Publisher", () => {
       "nodekeeper",
     ]);
 
-    say("b", message([resources("x.io/b", "2")]));
+    report("b", message([resources("x.io/b", "2")]));
     await eventually(() =>
       expect(object()?.status).toEqual({ resources: { capacity: { "x.io/a": "1", "x.io/b": "2" } } }),
     );
-    say("a", undefined);
+    report("a", undefined);
     await eventually(() => expect(object()?.status).toEqual({ resources: { capacity: { "x.io/b": "2" } } }));
     await eventually(() => expect(object()?.metadata.labels).toBeUndefined());
     expect(specOf(object())).toEqual({});
-    say("b", undefined);
+    report("b", undefined);
     await eventually(() => expect(object()?.status ?? {}).toEqual({}));
   });
 
   it("writes nothing when nothing changes", async () => {
-    const { say, object, patches, eventually, publisher } = await setUp();
-    say("a", message([resources("x.io/a", "1")]));
+    const { report, object, patches, eventually, publisher } = await setUp();
+    report("a", message([resources("x.io/a", "1")]));
     await eventually(() => expect(publisher.status()[0]).toMatchObject({ pending: false, writes: 2 }));
     const { resourceVersion } = object()!.metadata;
-    say("a", message([resources("x.io/a", "1")]));
-    say("b", message([field("status", "resources", null)]));
+    report("a", message([resources("x.io/a", "1")]));
+    report("b", message([field("status", "resources", null)]));
     await eventually(() => expect(publisher.status()[0]?.pending).toBe(false));
     expect(patches).toHaveLength(2);
     expect(object()?.metadata.resourceVersion).toBe(resourceVersion);
   });
 
   it("combines bursts into one write, always with the last value", async () => {
-    const { say, object, patches, eventually } = await setUp({ minWriteInterval: 100 });
+    const { report, object, patches, eventually } = await setUp({ minWriteInterval: 100 });
     for (let value = 0; value <= 200; value++) {
-      say("a", message([resources("x.io/a", String(value))]));
+      report("a", message([resources("x.io/a", String(value))]));
       if (value % 20 === 0) await systemClock.sleep(10);
     }
     await eventually(() =>
@@ -214,8 +217,8 @@ describe("Publisher", () => {
   });
 
   it("keeps fields of other clients, and restores its own", async () => {
-    const { say, object, server, eventually } = await setUp();
-    say("a", message([resources("x.io/a", "1")]));
+    const { report, object, server, eventually } = await setUp();
+    report("a", message([resources("x.io/a", "1")]));
     await eventually(() => expect(object()?.status).toBeDefined());
     const foreign = structuredClone(object()!);
     foreign.metadata.labels = { theirs: "1" };
@@ -228,8 +231,8 @@ describe("Publisher", () => {
   });
 
   it("recreates the CNR after another client deleted it", async () => {
-    const { say, object, server, eventually } = await setUp();
-    say("a", message([properties("cpu"), resources("x.io/a", "1")]));
+    const { report, object, server, eventually } = await setUp();
+    report("a", message([properties("cpu"), resources("x.io/a", "1")]));
     await eventually(() => expect(object()?.status).toBeDefined());
     const { uid } = object()!.metadata;
     server.store.delete("customnoderesources.node.katalyst.kubewharf.io", "n1");
@@ -239,7 +242,7 @@ describe("Publisher", () => {
   });
 
   it("keeps taints of other clients, and removes only its own", async () => {
-    const { say, object, server, eventually } = await setUp();
+    const { report, object, server, eventually } = await setUp();
     const taint = (key: string) => ({ key, effect: "NoSchedule", qosLevel: "shared_cores" });
     server.store.put({
       apiVersion: "node.katalyst.kubewharf.io/v1alpha1",
@@ -247,13 +250,13 @@ describe("Publisher", () => {
       metadata: { name: "n1" },
       spec: { taints: [taint("theirs"), taint("node.katalyst.kubewharf.io/stale")] },
     });
-    say("a", message([field("spec", "Taints", [taint("ours")])]));
+    report("a", message([field("spec", "Taints", [taint("ours")])]));
     await eventually(() => expect(specOf(object()).taints).toEqual([taint("theirs"), taint("ours")]));
-    say("a", message([field("spec", "Taints", [taint("ours-2")])]));
+    report("a", message([field("spec", "Taints", [taint("ours-2")])]));
     await eventually(() => expect(specOf(object()).taints).toEqual([taint("theirs"), taint("ours-2")]));
     // The agent still owns the list with the other clients' taints: later writes must not omit it.
     for (const property of ["cpu", "memory"]) {
-      say("a", message([properties(property)]));
+      report("a", message([properties(property)]));
       await eventually(() =>
         expect(specOf(object()).nodeResourceProperties).toEqual([{ propertyName: property }]),
       );
@@ -262,9 +265,9 @@ describe("Publisher", () => {
   });
 
   it("waits for a Node instead of creating one, then writes the allowed fields", async () => {
-    const { say, server, publisher, eventually } = await setUp();
+    const { report, server, publisher, eventually } = await setUp();
     const capacity = field("status", "Capacity", { "x.io/a": "1", cpu: "99" });
-    say("a", message([field("metadata", "labels", { "x.io/l": "1" }), capacity], node));
+    report("a", message([field("metadata", "labels", { "x.io/l": "1" }), capacity], node));
     await eventually(() => expect(publisher.status()[0]?.lastError).toMatch(/Node n1 does not exist/));
     expect(server.store.list("nodes")).toEqual([]);
     server.seedNode("n1");
@@ -276,13 +279,13 @@ describe("Publisher", () => {
   });
 
   it("quarantines a plugin whose content the server rejects, and publishes the others", async () => {
-    const { say, object, publisher, notices, eventually } = await setUp({
+    const { report, object, publisher, notices, eventually } = await setUp({
       refuse: (body) => body.includes("poison"),
     });
-    say("bad", message([resources("x.io/bad", "1")]));
+    report("bad", message([resources("x.io/bad", "1")]));
     await eventually(() => expect(object()?.status).toBeDefined());
-    say("bad", message([resources("x.io/poison", "1")]));
-    say("good", message([resources("x.io/good", "1")]));
+    report("bad", message([resources("x.io/poison", "1")]));
+    report("good", message([resources("x.io/good", "1")]));
     await eventually(() =>
       expect(publisher.status()[0]?.quarantined).toEqual({ bad: expect.stringMatching(/poison/) }),
     );
@@ -290,17 +293,17 @@ describe("Publisher", () => {
       expect(object()?.status).toEqual({ resources: { capacity: { "x.io/bad": "1", "x.io/good": "1" } } }),
     );
     expect(notices).toEqual(["ReportRefused"]);
-    say("bad", message([resources("x.io/mended", "1")]));
+    report("bad", message([resources("x.io/fixed", "1")]));
     await eventually(() =>
-      expect(object()?.status).toEqual({ resources: { capacity: { "x.io/mended": "1", "x.io/good": "1" } } }),
+      expect(object()?.status).toEqual({ resources: { capacity: { "x.io/fixed": "1", "x.io/good": "1" } } }),
     );
     await eventually(() => expect(publisher.status()[0]?.quarantined).toEqual({}));
   });
 
   it("names the kind that is not served, publishes the others, and fails its health check", async () => {
-    const { say, object, publisher, eventually } = await setUp();
-    say("a", message([field("spec", "x", 1)], absent));
-    say("b", message([resources("x.io/a", "1")]));
+    const { report, object, publisher, eventually } = await setUp();
+    report("a", message([field("spec", "x", 1)], absent));
+    report("b", message([resources("x.io/a", "1")]));
     await eventually(() => expect(object()?.status).toBeDefined());
     await eventually(() => expect(publisher.health().ok).toBe(false));
     expect(publisher.health().message).toMatch(
@@ -312,7 +315,7 @@ describe("Publisher", () => {
   });
 
   it("writes the newest content once the server recovers", async () => {
-    const { say, object, publisher, setFaults, patches, eventually } = await setUp();
+    const { report, object, publisher, setFaults, patches, eventually } = await setUp();
     const answers: Fault[] = [
       { status: 500, body: { message: "boom" } },
       { status: 429, headers: { "Retry-After": "1" }, body: {} },
@@ -320,9 +323,9 @@ describe("Publisher", () => {
       "cut",
     ];
     setFaults(({ method }) => (method === "PATCH" ? answers.shift() : undefined));
-    say("a", message([resources("x.io/a", "1")]));
+    report("a", message([resources("x.io/a", "1")]));
     await eventually(() => expect(publisher.status()[0]?.lastError).toBeDefined());
-    say("a", message([resources("x.io/a", "2")]));
+    report("a", message([resources("x.io/a", "2")]));
     await eventually(() => expect(object()?.status).toEqual({ resources: { capacity: { "x.io/a": "2" } } }));
     expect(answers).toEqual([]);
     await eventually(() =>
@@ -332,13 +335,13 @@ describe("Publisher", () => {
   });
 
   it("fails its health check immediately if a permission is missing, and names it", async () => {
-    const { say, publisher, eventually } = await setUp({
+    const { report, publisher, eventually } = await setUp({
       faults: ({ method }) =>
         method === "PATCH"
           ? { status: 403, body: { kind: "Status", message: 'cannot patch "customnoderesources"' } }
           : undefined,
     });
-    say("a", message([resources("x.io/a", "1")]));
+    report("a", message([resources("x.io/a", "1")]));
     await eventually(() =>
       expect(publisher.health()).toEqual({
         ok: false,
@@ -349,7 +352,7 @@ describe("Publisher", () => {
 
   it("removes after a restart the fields of an earlier agent that no plugin reports", async () => {
     const first = await setUp();
-    first.say("a", message([properties("cpu"), resources("x.io/a", "1")]));
+    first.report("a", message([properties("cpu"), resources("x.io/a", "1")]));
     await first.eventually(() => expect(first.object()?.status).toBeDefined());
     await first.stop();
     const second = await setUp({ directory: first.directory, server: first.server });
@@ -359,7 +362,7 @@ describe("Publisher", () => {
 
   it("also removes fields of an earlier agent that never received the response", async () => {
     const first = await setUp({ losesAnswers: true });
-    first.say("a", message([properties("cpu")]));
+    first.report("a", message([properties("cpu")]));
     await first.eventually(() => expect(specOf(first.object())).not.toEqual({}));
     await first.stop();
     const second = await setUp({ directory: first.directory, server: first.server });
@@ -367,7 +370,7 @@ describe("Publisher", () => {
   });
 });
 
-/** A write by somebody else, through the API. */
+/** A write by another client through the API. */
 async function put(server: DevApiServer, object: KubeObject, subresource = ""): Promise<void> {
   const { server: base } = (/server: (?<server>\S+)/.exec(server.kubeconfig())?.groups ?? {}) as {
     server: string;
@@ -375,7 +378,7 @@ async function put(server: DevApiServer, object: KubeObject, subresource = ""): 
   const url = `${base}/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/n1${subresource}`;
   const answer = await fetch(url, {
     method: "PUT",
-    headers: { "Content-Type": "application/json", "User-Agent": "somebody/1" },
+    headers: { "Content-Type": "application/json", "User-Agent": "another-client/1" },
     body: JSON.stringify(object),
   });
   expect(answer.status).toBe(200);

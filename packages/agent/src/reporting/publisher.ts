@@ -45,7 +45,7 @@ export class Publisher implements Runnable {
     // All kinds, since an earlier agent process may have published objects that no plugin reports now.
     const restored = contents();
     for (const object of policies.keys()) this.#writer(object)?.start(restored);
-    const ofPart = Map.groupBy(store.standIns(), ({ object, part }) => `${object} ${part}`);
+    const ofPart = Map.groupBy(store.lastGood(), ({ object, part }) => `${object} ${part}`);
     for (const lastGood of ofPart.values()) {
       const { object, part } = lastGood[0]!;
       const messages = new Map(lastGood.map(({ plugin, content }) => [plugin, content]));

@@ -56,10 +56,10 @@ describe("fields published by an earlier agent", () => {
       { "f:status": { "f:names": { 'v:"b"': leaf } } },
       { "status.names": ["b"] },
     ],
-    ["no field that was deleted", { status: {} }, { "f:status": { "f:gone": leaf } }, {}],
+    ["no field that was deleted", { status: {} }, { "f:status": { "f:removed": leaf } }, {}],
   ])("is %s", (_, body, fields, expected) => {
     expect(publishedIn(liveWith(body, {}, fields))).toEqual(expected);
-    expect(publishedIn(liveWith(body, {}, fields, "somebody"))).toEqual({});
+    expect(publishedIn(liveWith(body, {}, fields, "another-client"))).toEqual({});
   });
 
   const taint = (key: string) => ({ key, effect: "NoSchedule" });

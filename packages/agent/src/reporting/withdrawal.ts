@@ -16,11 +16,11 @@ export function withdrawal(live: KubeObject, manager: string, fields: JsonObject
   const status: JsonObject = {};
   for (const map of maps) {
     const kept = member(desired, map);
-    const gone = Object.keys(member(owned, `f:${map}`))
+    const removed = Object.keys(member(owned, `f:${map}`))
       .filter((name) => name.startsWith("f:"))
       .map((name) => name.slice(2))
       .filter((name) => !Object.hasOwn(kept, name));
-    if (gone.length > 0) status[map] = Object.fromEntries(gone.map((name) => [name, null]));
+    if (removed.length > 0) status[map] = Object.fromEntries(removed.map((name) => [name, null]));
   }
   if (Object.keys(status).length === 0) return undefined;
   // With the UID the patch fails for a recreated Node of the same name.

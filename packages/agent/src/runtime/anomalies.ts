@@ -15,7 +15,7 @@ export type AnomalyKind =
   | "invalidIp"
   | "eventOfNoPod"
   | "listTooLarge"
-  | "statsOfNobody";
+  | "statsWithoutAttributes";
 
 // Bounds the log for a faulty runtime. The metric counts all anomalies.
 const maxLogged = 100;

@@ -77,7 +77,7 @@ export class RuntimeConnection implements Disposable {
     channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, () => this.#watch(channel));
   }
 
-  // A process that accepts and never speaks would hold a channel for ever.
+  // A process that accepts connections and never sends would block the channel indefinitely.
   #boundConnecting(): void {
     const { clock, connectDeadlineMs } = this.#options;
     this.#connecting = clock.after(connectDeadlineMs, () => {

@@ -24,7 +24,7 @@ describe("a runtime's endpoint", () => {
     expect(() => parseRuntimeEndpoint(endpoint)).toThrow(expect.objectContaining({ code: "invalid" }));
   });
 
-  it("is found where a process listens, and the rest is told", async () => {
+  it("is found if a process listens, with the results for all paths", async () => {
     await using dead = await CriServer.serve({});
     await using alive = await CriServer.serve({});
     const stale = `${dead.path}.stale`;

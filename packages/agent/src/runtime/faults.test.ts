@@ -10,7 +10,7 @@ const version = () => ({ runtimeName: "test", runtimeVersion: "1.0", runtimeApiV
 const never = () => new Promise<never>(() => {});
 
 describe("a runtime", () => {
-  it("says its version and its conditions", async () => {
+  it("returns its version and its conditions", async () => {
     const conditions = [{ type: "NetworkReady", status: false, reason: "NoCni", message: "no network" }];
     await using test = await connected({ version, status: () => ({ status: { conditions } }) });
     expect(await test.runtime.version(test.signal)).toEqual(version());
@@ -81,7 +81,7 @@ describe("a runtime", () => {
     expect(test.runtime.connections()).toBe(2);
   });
 
-  it("that answers 20 MiB is told the limit, and the next call is fine", async () => {
+  it("that answers 20 MiB fails with the limit, and the next call is fine", async () => {
     const item = containerOf("a-sandbox", "x".repeat(1024 * 1024));
     await using test = await connected({
       version,
@@ -134,7 +134,7 @@ describe("a runtime", () => {
       .toBe(true);
   });
 
-  it("that takes connections and never speaks is dialled anew, and found when it is replaced", async () => {
+  it("that takes connections and never speaks is dialled again, and found when it is replaced", async () => {
     const clock = new FakeClock();
     await using test = await connected({ version }, { clock });
     test.server.kill();
@@ -194,7 +194,7 @@ describe("a runtime", () => {
 });
 
 describe("stopping a container", () => {
-  it("hands on the timeout, and takes one that is gone for stopped", async () => {
+  it("hands on the timeout, and treats a removed one as stopped", async () => {
     const asked: unknown[] = [];
     await using test = await connected({
       stopContainer: (request) => {

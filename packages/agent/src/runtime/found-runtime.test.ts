@@ -10,7 +10,7 @@ function runtimeAmong(candidates: readonly string[]) {
   return new FoundRuntime({ candidates, clock: systemClock, log: silentLogger, registry: new Registry() });
 }
 
-describe("a runtime that nobody named", () => {
+describe("a runtime without a configured endpoint", () => {
   it("is the first on whose socket a process listens, and is kept to", async () => {
     await using first = await CriServer.serve({ version });
     await using second = await CriServer.serve({ version: () => ({ ...version(), runtimeName: "y" }) });
@@ -20,7 +20,7 @@ describe("a runtime that nobody named", () => {
     await expect(runtime.version(signal)).rejects.toMatchObject({ code: "unavailable" });
   });
 
-  it("is looked for again while there is none, with what was found said", async () => {
+  it("is looked for again while there is none, with the probe results", async () => {
     await using server = await CriServer.serve({ version });
     server.kill();
     using runtime = runtimeAmong([server.path]);
@@ -33,7 +33,7 @@ describe("a runtime that nobody named", () => {
     expect(runtime.connections()).toBe(1);
   });
 
-  it("is not connected to once nobody needs it", async () => {
+  it("is not connected to after it was disposed", async () => {
     await using server = await CriServer.serve({ version });
     const runtime = runtimeAmong([server.path]);
     const asked = runtime.version(signal);

@@ -8,9 +8,9 @@ import { type CriAnswers, refusal, type Stream } from "./testing/cri-server.ts";
 import type { RuntimeHint } from "./types.ts";
 
 async function all(hints: AsyncIterable<RuntimeHint>): Promise<RuntimeHint[]> {
-  const told: RuntimeHint[] = [];
-  for await (const hint of hints) told.push(hint);
-  return told;
+  const received: RuntimeHint[] = [];
+  for await (const hint of hints) received.push(hint);
+  return received;
 }
 
 const inFlight = (test: Awaited<ReturnType<typeof connected>>) =>
@@ -44,11 +44,11 @@ describe("hints", () => {
       },
     });
     await test.runtime.listPods(test.signal);
-    const told = [{ podUid: "a" }, { podUid: "a" }, { podUid: "" }];
-    expect(await all(test.runtime.hints(test.signal))).toMatchObject(told);
+    const received = [{ podUid: "a" }, { podUid: "a" }, { podUid: "" }];
+    expect(await all(test.runtime.hints(test.signal))).toMatchObject(received);
     test.server.answers = { ...test.server.answers, listPodSandbox: () => ({}), listContainers: () => ({}) };
     await test.runtime.listPods(test.signal);
-    expect(await all(test.runtime.hints(test.signal))).toMatchObject(told);
+    expect(await all(test.runtime.hints(test.signal))).toMatchObject(received);
     expect(await test.anomalies("eventOfNoPod")).toBe(2);
   });
 
@@ -67,7 +67,7 @@ describe("hints", () => {
     expect(await failure(all(test.runtime.hints(test.signal)))).toMatchObject({ code: "unsupported" });
   });
 
-  it("fail where the runtime is away, and look like no end", async () => {
+  it("fail while the runtime is unavailable, rather than end", async () => {
     await using test = await connected({});
     test.server.kill();
     expect(await failure(all(test.runtime.hints(test.signal)))).toMatchObject({
@@ -110,7 +110,7 @@ describe("hints", () => {
     await eventually(() => expect(test.server.calls.get("cancelled")).toBe(1));
   });
 
-  it("that nobody takes any more end the call", async () => {
+  it("that are no longer consumed end the call", async () => {
     await using test = await connected({
       *getContainerEvents() {
         for (;;) yield { containerId: "a1", podSandboxStatus: sandboxOf("a") };

@@ -17,7 +17,7 @@ it.each([
     "/images",
     "/images",
   ],
-])("%s says where images and writable layers are", async (_, answer, images, layers) => {
+])("%s returns where images and writable layers are", async (_, answer, images, layers) => {
   await using test = await connected({ imageFsInfo: () => answer });
   expect(await test.runtime.imageFilesystem(test.signal)).toBe(images);
   expect(await test.runtime.containerFilesystem(test.signal)).toBe(layers);

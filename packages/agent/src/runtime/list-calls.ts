@@ -54,7 +54,7 @@ export class ListCalls implements Disposable {
       await call.receive((chunk) => reader.push(chunk), signal);
       return reader.end();
     } finally {
-      // One that has said nothing may be a socket to nobody: the next call makes another connection.
+      // A connection without any response may lead to a hung process: the next call makes another one.
       if (!call.hasHeaders && codeOf(signal.reason) === "deadline") this.#connection.leave(call.session);
     }
   }

@@ -47,7 +47,7 @@ const container = fc.record({
   state,
   createdAt: int64,
 });
-// Fields that nobody asks for, of each wire type: labels, numbers, fixed ones.
+// Fields that are skipped, of each wire type: labels, numbers, fixed ones.
 const unknown = fc.array(
   fc.oneof(
     fc.uint8Array({ maxLength: 200 }).map((bytes) => [0x42, ...varint(bytes.length), ...bytes]),

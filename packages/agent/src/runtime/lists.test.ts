@@ -282,7 +282,7 @@ describe("the list of one pod", () => {
     expect(await test.anomalies("podWithoutLabel")).toBe(1);
   });
 
-  it("tells that a pod is gone which was listed before", async () => {
+  it("returns that a pod listed before was removed", async () => {
     await using test = await connected(byLabel);
     await test.runtime.listPods(test.signal);
     test.server.answers = { listPodSandbox: () => ({}), listContainers: () => ({}) };

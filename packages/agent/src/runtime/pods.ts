@@ -44,7 +44,7 @@ export class RuntimePods {
     owners.listed(grouping.owners);
     this.#last = grouping.pods();
     this.#lastItems = isComplete ? new Set([...listed.sandboxes, ...listed.containers]) : undefined;
-    this.#forgetGone(listed);
+    this.#forgetRemoved(listed);
     return this.#last;
   }
 
@@ -144,7 +144,7 @@ export class RuntimePods {
     return undefined;
   }
 
-  #forgetGone({ containers }: Listed): void {
+  #forgetRemoved({ containers }: Listed): void {
     if (this.#ofNoPod.size > 0) {
       this.#ofNoPod = new Set(containers.map(({ id }) => id).filter((id) => this.#ofNoPod.has(id)));
     }

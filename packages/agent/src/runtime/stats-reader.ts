@@ -60,7 +60,7 @@ export class CriStats implements RuntimeStats {
     const identified: T[] = [];
     for (const stats of all) {
       if (stats) identified.push(stats);
-      else this.#anomalies.report("statsOfNobody", "");
+      else this.#anomalies.report("statsWithoutAttributes", "");
     }
     return identified;
   }

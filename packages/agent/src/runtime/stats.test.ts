@@ -80,15 +80,15 @@ describe("stats", () => {
     expect(await test.runtime.stats.pods(test.signal)).toEqual([
       { ...pod, memory: undefined, processes: undefined, containers: [] },
     ]);
-    expect(await test.anomalies("statsOfNobody")).toBe(1);
+    expect(await test.anomalies("statsWithoutAttributes")).toBe(1);
   });
 
-  it("of all containers leave out those of nobody", async () => {
+  it("of all containers omit those without attributes", async () => {
     await using test = await connected({
       listContainerStats: () => ({ stats: [{ attributes: { id: "a1" } }, {}] }),
     });
     expect(await test.runtime.stats.containers(test.signal)).toEqual([{ id: "a1", name: "", ...nothing }]);
-    expect(await test.anomalies("statsOfNobody")).toBe(1);
+    expect(await test.anomalies("statsWithoutAttributes")).toBe(1);
   });
 
   it("fail as other calls do", async () => {

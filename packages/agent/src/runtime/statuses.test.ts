@@ -18,7 +18,7 @@ function podOf(sandboxes: string[], containers: string[]): Pod {
 }
 
 describe("the status of a pod", () => {
-  it("has all that the runtime says", async () => {
+  it("has everything the runtime reports", async () => {
     await using test = await connected({
       podSandboxStatus: ({ podSandboxId: id }) => ({
         status:
@@ -72,7 +72,7 @@ describe("the status of a pod", () => {
     });
   });
 
-  it("leaves out what is gone", async () => {
+  it("omits removed ones", async () => {
     await using test = await connected({
       podSandboxStatus: ({ podSandboxId: id }) => {
         if (id === "new") throw refusal(5);
@@ -93,9 +93,9 @@ describe("the status of a pod", () => {
     ],
     [
       "an error",
-      () => Promise.reject(refusal(2, "shim is gone")),
+      () => Promise.reject(refusal(2, "shim has exited")),
       "unavailable",
-      "ContainerStatus of bad: shim is gone",
+      "ContainerStatus of bad: shim has exited",
     ],
   ])("fails with %s, which names the container, and asks for nothing more", async (_, bad, code, message) => {
     await using test = await connected(

@@ -12,7 +12,7 @@ export interface StoredContent {
 }
 
 /** The last known good content of a plugin, which is published instead of newer content that the API server refuses. */
-export interface StandIn {
+export interface LastGoodContent {
   object: string;
   part: string;
   plugin: string;
@@ -59,7 +59,7 @@ export class ReporterStore {
     });
   }
 
-  standIns(): StandIn[] {
+  lastGood(): LastGoodContent[] {
     const rows = this.#database.connection
       .prepare("SELECT object, part, plugin, content FROM stand_in ORDER BY object, part, plugin")
       .all();
@@ -72,7 +72,7 @@ export class ReporterStore {
   }
 
   /** Replaces the last known good contents of one part in one transaction. Throws when the disk is full; nothing is changed then. */
-  saveStandIns(object: string, part: string, contents: ReadonlyMap<string, Uint8Array>): void {
+  saveLastGood(object: string, part: string, contents: ReadonlyMap<string, Uint8Array>): void {
     const { connection } = this.#database;
     this.#database.transaction(() => {
       connection.prepare("DELETE FROM stand_in WHERE object = ? AND part = ?").run(object, part);

@@ -38,9 +38,9 @@ describe("StateDatabase", () => {
       [],
     );
     store.saveContents([], ["b"]);
-    store.saveStandIns("v1/Node", "main", new Map([["a", new Uint8Array([1])]]));
-    store.saveStandIns("v1/Node", "status", new Map([["a", new Uint8Array([2])]]));
-    store.saveStandIns("v1/Node", "main", new Map([["b", new Uint8Array([3])]]));
+    store.saveLastGood("v1/Node", "main", new Map([["a", new Uint8Array([1])]]));
+    store.saveLastGood("v1/Node", "status", new Map([["a", new Uint8Array([2])]]));
+    store.saveLastGood("v1/Node", "main", new Map([["b", new Uint8Array([3])]]));
     first.close();
 
     const second = open();
@@ -48,7 +48,7 @@ describe("StateDatabase", () => {
     expect(again.contents()).toEqual([
       { plugin: "a", content: new Uint8Array([1, 2]), updatedAt: 5, stoppedAt: undefined },
     ]);
-    expect(again.standIns()).toEqual([
+    expect(again.lastGood()).toEqual([
       { object: "v1/Node", part: "main", plugin: "b", content: new Uint8Array([3]) },
       { object: "v1/Node", part: "status", plugin: "a", content: new Uint8Array([2]) },
     ]);
@@ -81,7 +81,7 @@ describe("StateDatabase", () => {
     };
     const live = openOn(join(directory, "live"), "boot-1");
     expect(live.mayHaveLostCommits).toBe(false);
-    new ReporterStore(live).saveStandIns("v1/Node", "main", new Map([["a", new Uint8Array([1])]]));
+    new ReporterStore(live).saveLastGood("v1/Node", "main", new Map([["a", new Uint8Array([1])]]));
     const killed = openOn(leftBehind("killed"), "boot-1");
     expect(killed.mayHaveLostCommits).toBe(false);
     killed.close();

@@ -28,7 +28,7 @@ describe("enabled plugins", () => {
 
   it("refuses a name it does not know", () => expect(() => make(["rss"])).toThrow("unknown in-tree plugin"));
 
-  it("evict nobody on a machine of which nothing is known", async () => {
+  it("evict no pod on a machine without readings", async () => {
     const pods = [testPod("p", { qosLevel: "reclaimed_cores", requests: [{ memory: "1" }] })];
     for (const plugin of make(["*", rss])) {
       expect((await plugin.getEvictPods(pods, never)).pods).toEqual([]);
@@ -39,7 +39,7 @@ describe("enabled plugins", () => {
   });
 });
 
-describe("what a CustomNodeResource says is allocatable", () => {
+describe("allocatable resources of a CustomNodeResource", () => {
   const resource = {
     group: "",
     version: "",

@@ -132,7 +132,7 @@ describe("the plugin", () => {
       "on-zero": { memory: on(40 * Gi, 100 * Mi) },
       "on-one": { memory: on(0, Gi) },
       "shared-on-one": { memory: on(0, 50 * Gi) },
-      // Of this one it is not told where it is.
+      // This one has no usage by NUMA node.
       unknown: { memory: uses(20 * Gi) },
     };
     const plugin = inTreeSource(numaMemoryPressure, machine.parts(), () => ({ ...defaults, ...changes }));
@@ -147,7 +147,7 @@ describe("the plugin", () => {
     return { machine, plugin, look, top };
   }
 
-  it("on a node that is full of page cache for good says nothing while nobody is reclaimed, however long", async () => {
+  it("on a node full of page cache reports nothing without reclaimed pods, however long", async () => {
     const { machine, plugin } = setup();
     // An ordinary node: the kernel keeps little free, and could give most of it back.
     machine.nodes = [{ ...node(0, Gi / 2), inactiveFileBytes: 30 * Gi }];
@@ -159,7 +159,7 @@ describe("the plugin", () => {
     expect((await plugin.thresholdMet(pods, never)).metType).toBe("hard");
   });
 
-  it("takes reclaimed pods of the node that is short at once, and anybody of it one look later", async () => {
+  it("selects reclaimed pods of the node under pressure immediately, and any pod one sample later", async () => {
     const { look, top } = setup();
     expect(await look()).toMatchObject({
       metType: "hard",
@@ -247,7 +247,7 @@ describe("the plugin", () => {
     expect((await look()).metType).toBe("hard");
   });
 
-  it("takes from the next node where the worst has nobody to give", async () => {
+  it("selects pods of the next node if the worst has no candidates", async () => {
     const { machine, look, top } = setup();
     machine.nodes = [node(0, Gi / 2), node(1, Gi / 4)];
     await look();
@@ -259,7 +259,7 @@ describe("the plugin", () => {
     ["the nodes' memory", (machine: TestMachine) => (machine.nodes = undefined)],
     ["the pods' memory", (machine: TestMachine) => (machine.pods = undefined)],
     ["fresh figures of pods", (machine: TestMachine) => (machine.ageMs = 31_000)],
-  ])("evicts nobody without %s", async (_, spoil) => {
+  ])("evicts no pod without %s", async (_, spoil) => {
     const { machine, look, top } = setup();
     await look();
     spoil(machine);

@@ -65,7 +65,7 @@ describe("one socket, cgroup v2", () => {
     expect(top.pods).toMatchObject([{ uid: bestEffort.pod.uid }]);
   });
 
-  it("numa-memory has nothing to say: enough is free", async () => {
+  it("numa-memory reports nothing: enough is free", async () => {
     expect((await pluginsOn("one-socket-v2").plugin("numa").thresholdMet(pods, never)).metType).toBe("none");
   });
 });
@@ -77,7 +77,7 @@ describe("two sockets, cgroup v1", () => {
 
   it("numa-memory finds the pod on the node that is short", async () => {
     const { clock, plugin } = pluginsOn("two-sockets-v1");
-    // Nobody reclaimed to take: in danger and without page cache it is anybody's turn at the second look.
+    // Without reclaimed pods: below the min watermark and without page cache, all pods are candidates at the second sample.
     expect((await plugin("numa").thresholdMet(pods, never)).metType).toBe("none");
     await clock.step(5_000);
     expect(await plugin("numa").thresholdMet(pods, never)).toMatchObject({

@@ -35,7 +35,7 @@ it("names as forced, with the figures", async () => {
   });
 });
 
-it("names no pod of a machine that tells nothing, and counts that", async () => {
+it("selects no pod on a machine without readings, and counts that", async () => {
   const machine = new TestMachine();
   machine.activity = {};
   expect(await namedAbove(1, machine)).toEqual([]);

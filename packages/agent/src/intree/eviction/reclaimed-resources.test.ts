@@ -37,8 +37,8 @@ describe("thresholds", () => {
       { thresholds: { a: 5 }, skipZeroResources: ["a"] },
       undefined,
     ],
-    ["not told what is lent", { a: "1" }, { b: "0" }, { thresholds: { a: 5 } }, undefined],
-    ["told in no quantity", { a: "1" }, { a: "a lot" }, { thresholds: { a: 5 } }, undefined],
+    ["an unknown allocatable quantity", { a: "1" }, { b: "0" }, { thresholds: { a: 5 } }, undefined],
+    ["an invalid allocatable quantity", { a: "1" }, { a: "a lot" }, { thresholds: { a: 5 } }, undefined],
     ["without a threshold", { a: "1000" }, { a: "1" }, {}, undefined],
     [
       "soft",
@@ -209,11 +209,14 @@ describe("the plugin", () => {
     ["missing", { state: "missing", at: 0, message: "no CustomNodeResource" }],
     ["failed", { state: "failed", at: 0, error: new NodekeeperError("unavailable", "away") }],
     ["too old", { state: "read", at: -301_000, value: { [cpu]: "1" }, problems: [] }],
-  ] as [string, Reading<Record<string, string>>][])("evicts nobody by what is %s", async (_, allocatable) => {
-    const { plugin, state, top } = setup();
-    await plugin.thresholdMet(pods, never);
-    state.allocatable = allocatable;
-    expect((await plugin.thresholdMet(pods, never)).metType).toBe("none");
-    expect((await top()).pods).toEqual([]);
-  });
+  ] as [string, Reading<Record<string, string>>][])(
+    "evicts no pod if allocatable is %s",
+    async (_, allocatable) => {
+      const { plugin, state, top } = setup();
+      await plugin.thresholdMet(pods, never);
+      state.allocatable = allocatable;
+      expect((await plugin.thresholdMet(pods, never)).metType).toBe("none");
+      expect((await top()).pods).toEqual([]);
+    },
+  );
 });

@@ -105,7 +105,7 @@ describe("the plugin", () => {
     expect((await namedOf(pod, { settings: { labels } })).pods).toHaveLength(count);
   });
 
-  it("names nobody of whom nothing is known", async () => {
+  it("selects no pod without readings", async () => {
     const pod = { requests: [half] };
     const machine = new TestMachine();
     machine.pods = { another: { memory: uses(Gi) } };

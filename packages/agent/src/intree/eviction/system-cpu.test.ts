@@ -116,7 +116,7 @@ it("counts no look of rounds out of turn", async () => {
   }
 });
 
-it("finds nothing on a machine that tells nothing", async () => {
+it("finds no pressure on a machine without readings", async () => {
   const { machine, rounds, top } = setup(0.95);
   machine.cpu = undefined;
   machine.loadAverage = undefined;

@@ -22,8 +22,8 @@ describe("free memory", () => {
     ["at it", Gi, 100, 0, "none"],
     ["below the minimum, which is higher", 2 * Gi - 1, 100, 2 * Gi, "reclaimed"],
     ["below the minimum, which is lower", Gi - 1, 100, Mi, "reclaimed"],
-    ["none at all, where the scale is not told and there is no minimum", 0, undefined, 0, "none"],
-    ["below the minimum, where the scale is not told", Mi - 1, undefined, Mi, "reclaimed"],
+    ["none at all, with an unknown scale and no minimum", 0, undefined, 0, "none"],
+    ["below the minimum, with an unknown scale", Mi - 1, undefined, Mi, "reclaimed"],
   ])("%s", (_, free, scale, freeMinimumBytes, severity) => {
     expect(judgeFreeMemory(memory(free, scale), { freeMinimumBytes })).toMatchObject({
       severity,
@@ -120,7 +120,7 @@ describe("the plugin", () => {
     expect(await plugin.getEvictPods(pods, never)).toEqual({ pods: [], condition: null });
   });
 
-  it("names nobody twice within the cooldown, and keeps its condition", async () => {
+  it("selects no pod twice within the cooldown, and keeps its condition", async () => {
     const { machine, plugin } = setup();
     await plugin.thresholdMet(pods, never);
     await top(plugin);
@@ -147,7 +147,7 @@ describe("the plugin", () => {
     expect((await top(plugin, offered)).pods).toEqual([]);
   });
 
-  it("does not begin a cooldown for nobody", async () => {
+  it("starts no cooldown without a selected pod", async () => {
     const { machine, plugin } = setup();
     await plugin.thresholdMet(pods, never);
     expect((await top(plugin, [pods[3]!])).pods).toEqual([]);
@@ -198,7 +198,7 @@ describe("the plugin", () => {
     machine.pods = {
       "lent-small": { memory: on(0, Gi) },
       "lent-large": { memory: on(30 * Gi, Mi) },
-      // A runtime does not tell nodes: what it uses counts.
+      // Runtimes do not report NUMA nodes: the total usage counts.
       "lent-dear": { memory: uses(3 * Gi) },
     };
     await plugin.thresholdMet(pods, never);
@@ -215,7 +215,7 @@ describe("the plugin", () => {
         (machine.pods = { "lent-large": { memory: { ...uses(0), usageBytes: undefined } } }),
     ],
     ["fresh figures", (machine: TestMachine) => (machine.ageMs = 31_000)],
-  ])("evicts nobody without %s", async (_, spoil) => {
+  ])("evicts no pod without %s", async (_, spoil) => {
     const { machine, plugin } = setup();
     spoil(machine);
     await plugin.thresholdMet(pods, never);
@@ -238,7 +238,7 @@ describe("the plugin", () => {
       return { machine, plugin };
     }
 
-    it("takes reclaimed pods first, then anybody, with their own grace", async () => {
+    it("selects reclaimed pods first, then any pod, with their own grace periods", async () => {
       const { machine, plugin } = pressed();
       const all = [lent, ...shared];
       expect((await plugin.thresholdMet(all, never)).metType).toBe("none");
@@ -278,7 +278,7 @@ describe("the plugin", () => {
       expect((await plugin.thresholdMet([...shared, lent], never)).metType).toBe("hard");
     });
 
-    it("begins anew after a look that found none out", async () => {
+    it("starts again after a sample without readings", async () => {
       const { machine, plugin } = pressed();
       await plugin.thresholdMet(shared, never);
       await machine.clock.step(15_000);

@@ -77,8 +77,8 @@ export function judgePressure(
     pods.filter((each) => each > podPressurePercent).length >= pressedPods &&
     mean >= meanPressurePercent;
   if (!isPressed) return { ...figures, severity: "none", since: undefined };
-  const begun = since ?? now;
-  return { ...figures, severity: severityAfter(now - begun, settings), since: begun };
+  const startedAt = since ?? now;
+  return { ...figures, severity: severityAfter(now - startedAt, settings), since: startedAt };
 }
 
 function severityAfter(

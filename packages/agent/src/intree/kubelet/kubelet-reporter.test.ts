@@ -23,7 +23,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** Pods of a runtime that says what a test likes. */
+/** Pods of a runtime that a test sets. */
 class Pods implements RunningPods {
   readonly byName = new Map([["web", "u-web"]]);
   readers = 0;
@@ -58,7 +58,7 @@ class Pods implements RunningPods {
   }
 }
 
-/** A driver that tells of its devices when a test says so. */
+/** A driver whose devices a test sets. */
 class Devices implements ReportedDevices {
   readonly callbacks = new Set<() => void>();
   attributesOf: DeviceAttributesLookup = () => undefined;
@@ -187,7 +187,7 @@ describe("getReportContent", () => {
     expect(log.warn).not.toHaveBeenCalled();
   });
 
-  it("fails while the kubelet is away, which is said once, and so is its return", async () => {
+  it("fails while the kubelet is unavailable, and logs that and its return once", async () => {
     const { kubelet, reporter, log, metric } = await setUp();
     for (const _ of [1, 2]) {
       await expect(reporter.getReportContent(noAbort)).rejects.toMatchObject({ code: "unavailable" });
@@ -231,7 +231,7 @@ describe("getReportContent", () => {
     expect(log.warn).not.toHaveBeenCalled();
   });
 
-  it("waits for the runtime's pods: without them nobody would hold anything", async () => {
+  it("waits for the runtime's pods: without them there would be no allocations", async () => {
     const { kubelet, reporter, clock, pods } = await setUp();
     await kubelet.start();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -259,7 +259,7 @@ describe("getReportContent", () => {
     ]);
   });
 
-  it("says once what can't be reported, and once that it can again", async () => {
+  it("logs once what cannot be reported, and once that it can again", async () => {
     const { kubelet, reporter, log } = await setUp();
     kubelet.allocatable = { cpuIds: [1n, 77n] };
     await kubelet.start();
@@ -346,7 +346,7 @@ describe("listAndWatch", () => {
     expect(seen).toEqual([web, [[], []], web]);
   });
 
-  it("says nothing while nothing changes, and asks from time to time", async () => {
+  it("yields nothing while nothing changes, and reads periodically", async () => {
     const { kubelet, reporter, clock, ended } = await setUp();
     await kubelet.start();
     const { seen } = watch(reporter);
@@ -359,7 +359,7 @@ describe("listAndWatch", () => {
     expect(seen).toHaveLength(1);
   });
 
-  it("tries again soon while the kubelet is away, and goes on where it was", async () => {
+  it("retries soon while the kubelet is unavailable, and continues", async () => {
     const { kubelet, reporter, clock, log, ended } = await setUp();
     await kubelet.start();
     const { seen } = watch(reporter);
@@ -379,7 +379,7 @@ describe("listAndWatch", () => {
     expect(seen).toHaveLength(1);
   });
 
-  it("serves the fetcher from its last reading, but not while the kubelet is away", async () => {
+  it("serves the fetcher from its last reading, but not while the kubelet is unavailable", async () => {
     const { kubelet, reporter, clock, pods, ended } = await setUp();
     await kubelet.start();
     const { seen, stop } = watch(reporter);

@@ -38,7 +38,7 @@ export class KubeletReporter implements ReporterSource {
   readonly #readings = new SharedWork((signal) => this.#read(signal));
   readonly #encoder = new TextEncoder();
   #watches = 0;
-  #isAway = false;
+  #isUnavailable = false;
   #last: { content: Content; at: number } | undefined;
   #lastGiven: Content | undefined;
   #lastProblems = "";
@@ -56,7 +56,7 @@ export class KubeletReporter implements ReporterSource {
     const { clock, settings } = this.#options;
     const isRecent = this.#last && clock.monotonic() - this.#last.at < settings.resyncIntervalMs;
     // A watch reads after each event, so a reading in between would find no change.
-    if (this.#last && isRecent && this.#watches > 0 && !this.#isAway) {
+    if (this.#last && isRecent && this.#watches > 0 && !this.#isUnavailable) {
       signal.throwIfAborted();
       return this.#response(this.#last.content);
     }
@@ -125,8 +125,8 @@ export class KubeletReporter implements ReporterSource {
       );
       metrics.readings.inc({ result: "ok" });
       metrics.unknownPods.set(reading.unknownPods.length);
-      if (this.#isAway) log.info({}, "kubelet's PodResources can be read again");
-      this.#isAway = false;
+      if (this.#isUnavailable) log.info({}, "kubelet's PodResources can be read again");
+      this.#isUnavailable = false;
       this.#logChange(reading);
       const content = { zones: JSON.stringify(reading.zones), policy: reading.policy };
       this.#last = { content, at: clock.monotonic() };
@@ -135,12 +135,12 @@ export class KubeletReporter implements ReporterSource {
       // The caller aborted, which is not an error of the kubelet.
       if (signal.aborted) throw error;
       metrics.readings.inc({ result: codeOf(error) });
-      if (!this.#isAway)
+      if (!this.#isUnavailable)
         log.warn(
           { err: error },
           "failed to read the kubelet's PodResources, the last content stays published",
         );
-      this.#isAway = true;
+      this.#isUnavailable = true;
       throw error;
     }
   }

@@ -27,7 +27,7 @@ async function write(machine: FixtureMachine) {
 const signal = new AbortController().signal;
 
 describe("machineOf", () => {
-  it("takes the socket of a node's first CPU, and 0 where the machine does not tell", () => {
+  it("uses the socket of a node's first CPU, and 0 if it is unknown", () => {
     const nodes = [
       { id: 1, cpus: [2, 3] },
       { id: 0, cpus: [0, 1] },
@@ -42,7 +42,7 @@ describe("machineOf", () => {
   });
 });
 
-describe("what a machine with caches and distances tells", () => {
+describe("a machine with caches and distances", () => {
   it("is read, and caches are named where a node has several of its own", async () => {
     const { root, reader } = await write(twoSockets);
     const put = async (path: string, text: string) => {

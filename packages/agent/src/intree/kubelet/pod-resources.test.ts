@@ -117,7 +117,7 @@ it("fails at the deadline when the kubelet hangs in a call", async () => {
   });
 });
 
-it("fails at the deadline when whoever has the socket never speaks", async () => {
+it("fails at the deadline when the process on the socket never responds", async () => {
   const sockets: Socket[] = [];
   const mute = createServer((socket) => sockets.push(socket.on("error", () => {}))).listen(kubelet.socket);
   try {
@@ -128,7 +128,7 @@ it("fails at the deadline when whoever has the socket never speaks", async () =>
   }
 });
 
-it("fails when whoever has the socket speaks no gRPC", async () => {
+it("fails when the process on the socket does not serve gRPC", async () => {
   const rude = createServer((socket) => socket.on("error", () => {}).end("HTTP/1.1 400 Bad Request\r\n\r\n"));
   rude.listen(kubelet.socket);
   try {
@@ -138,7 +138,7 @@ it("fails when whoever has the socket speaks no gRPC", async () => {
   }
 });
 
-it("fails at once while the kubelet is away, and reads again when it is back", async () => {
+it("fails immediately while the kubelet is unavailable, and reads again afterwards", async () => {
   await expect(read()).rejects.toMatchObject({
     code: "unavailable",
     message: expect.stringContaining("ENOENT"),

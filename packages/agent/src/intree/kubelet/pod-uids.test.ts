@@ -21,12 +21,12 @@ function pod(uid: string, name: string, ...sandboxes: [state: ContainerState, cr
 
 it.each<[string, Pod[], string | undefined]>([
   ["that runs", [pod("u1", "web", ["running", 5n])], "u1"],
-  ["that nobody knows", [pod("u1", "other", ["running", 5n])], undefined],
+  ["that is unknown", [pod("u1", "other", ["running", 5n])], undefined],
   ["that has ended", [pod("u1", "web", ["exited", 5n])], undefined],
   ["without a sandbox", [pod("u1", "web")], undefined],
-  ["whose sandbox was made anew", [pod("u1", "web", ["running", 9n], ["exited", 5n])], "u1"],
+  ["whose sandbox was recreated", [pod("u1", "web", ["running", 9n], ["exited", 5n])], "u1"],
   [
-    "made anew with its old name",
+    "recreated with its old name",
     [pod("old", "web", ["exited", 9n]), pod("new", "web", ["running", 5n])],
     "new",
   ],

@@ -1,14 +1,14 @@
 /** Problems of a reading, without duplicates. */
 export class Problems {
-  readonly #said = new Set<string>();
+  readonly #problems = new Set<string>();
 
   add(problem: string): void {
-    if (this.#said.size < MAX_KEPT) this.#said.add(problem);
+    if (this.#problems.size < MAX_KEPT) this.#problems.add(problem);
   }
 
   /** Sorted, so that the same problems produce the same text. */
   list(): string[] {
-    return [...this.#said].sort();
+    return [...this.#problems].sort();
   }
 }
 

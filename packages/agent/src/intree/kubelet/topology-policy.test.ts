@@ -51,7 +51,7 @@ describe("topologyManagerOf", () => {
       "restricted",
       "container",
     ],
-  ])("takes what the kubelet has where the file says %s", (_, text, policy, scope) => {
+  ])("uses the kubelet's default if the file has %s", (_, text, policy, scope) => {
     expect(topologyManagerOf(text)).toEqual({ policy, scope });
   });
 

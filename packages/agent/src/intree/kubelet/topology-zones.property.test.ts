@@ -28,7 +28,7 @@ const world: fc.Arbitrary<World> = fc
     sockets: fc.integer({ min: 1, max: 3 }),
     pods: fc.integer({ min: 1, max: 5 }),
     // To whom each thing goes: 0 is kept back, 1 is free, the rest are pods.
-    fates: fc.infiniteStream(fc.nat()),
+    choices: fc.infiniteStream(fc.nat()),
     wideMib: fc.array(fc.integer({ min: 1, max: 8 }), { maxLength: 6 }),
     devices: fc.array(
       fc.record({
@@ -39,8 +39,8 @@ const world: fc.Arbitrary<World> = fc
     ),
     claims: fc.array(fc.record({ device: fc.nat({ max: 3 }), pod: fc.nat() }), { maxLength: 8 }),
   })
-  .map(({ nodes, sockets, pods, fates, wideMib, devices, claims }) => {
-    const fate = () => fates.next().value! % (pods + 2);
+  .map(({ nodes, sockets, pods, choices, wideMib, devices, claims }) => {
+    const choice = () => choices.next().value! % (pods + 2);
     let cpu = 0;
     const machine = nodes.map((node, id) => ({
       id,
@@ -58,7 +58,7 @@ const world: fc.Arbitrary<World> = fc
     }));
     for (const { cpus } of machine) {
       for (const id of cpus) {
-        const to = fate();
+        const to = choice();
         if (to > 0) allocatable.cpus.push(id);
         if (to > 1) holdings[to - 2]!.cpus.push(id);
       }
@@ -72,7 +72,7 @@ const world: fc.Arbitrary<World> = fc
       allocatable.memory.push({ type: "memory", bytes: BigInt(bytes), nodes: [id] });
     }
     for (const mib of wideMib) {
-      const to = fate();
+      const to = choice();
       if (to < 2 || mib > left) continue;
       left -= mib;
       holdings[to - 2]!.memory.push({ type: "memory", bytes: BigInt(mib * MiB), nodes: all });
@@ -83,7 +83,7 @@ const world: fc.Arbitrary<World> = fc
         ids: [`d${at}`],
         nodes: [...new Set(near.map((each) => each % all.length))],
       };
-      const to = fate();
+      const to = choice();
       if (to > 0) allocatable.devices.push(device);
       if (to > 1) holdings[to - 2]!.devices.push(device);
     }
@@ -175,7 +175,7 @@ it("is the same whatever the order of pods, devices, CPUs, blocks and nodes", ()
   );
 });
 
-it("never fails, whatever the kubelet says", () => {
+it("never fails, for any response of the kubelet", () => {
   const nodes = fc.array(fc.integer({ min: -2, max: 3 }), { maxLength: 3 });
   const resources = fc.record({
     devices: fc.array(fc.record({ resource: fc.string(), ids: fc.array(fc.string()), nodes }), {

@@ -232,7 +232,7 @@ describe("memory", () => {
     });
   });
 
-  it("of several nodes fills them by number, after what is told of single nodes", () => {
+  it("of several nodes fills them by number, after blocks of single nodes", () => {
     const pods = [pod("wide", { memory: [memory(50, 0, 1)] }), pod("a", { memory: [memory(20, 0)] })];
     const { zones } = convert(twoSockets, { allocatable, pods });
     expect(held(zones, 0)).toEqual([
@@ -322,7 +322,7 @@ describe("devices of claims", () => {
     expect(problems).toEqual([]);
   });
 
-  it("are beside the sockets where the machine does not have their node, which is said", () => {
+  it("are beside the sockets and reported if their node does not exist", () => {
     const { zones, problems } = zoneOf({ numaNode: { int: 7 } });
     expect(zones[name]).toBeDefined();
     expect(problems).toEqual([expect.stringMatching(/worker-1\/gpu-0.* is on NUMA node 7/)]);
@@ -345,7 +345,7 @@ describe("devices of claims", () => {
     expect(zones["GPUgpu.example.com/worker-1/gpu-0"]).toBeDefined();
   });
 
-  it("of which a kubelet before 1.31 gives no names, and too many of one driver, are said", () => {
+  it("of which a kubelet before 1.31 gives no names, and too many of one driver, are reported", () => {
     const shares = Array.from({ length: 1_025 }, (_, at) => claimed(`share-${at}`));
     const pods = [
       pod("a", { claimed: [claimed(""), claimed("nic-0", "nic.example.com"), ...shares] }),
@@ -387,7 +387,7 @@ describe("what is odd", () => {
     expect(node?.allocations).toHaveLength(1);
   });
 
-  it("nodes, CPUs and resources that do not exist are said, and the rest goes on", () => {
+  it("nodes, CPUs and resources that do not exist are reported, and the others are used", () => {
     const answer = {
       allocatable: {
         cpus: [0, 99],
