@@ -55,7 +55,6 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   return {
     name: "agent",
     listening: () => server.whenListening(),
-    ready: () => server.whenListening(),
     summary: () => summaryOf(reporting, lifecycle, eviction),
     async run(signal) {
       using _informationalAnswers = limitInformationalAnswers();
