@@ -66,37 +66,33 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
       ...(plugin ? [plugin] : []),
       ...(driver ? [driver] : []),
       ...(eviction ? [eviction] : []),
+      summaryPart(async () => {
+        const address = await agent?.listening();
+        const [pluginPid, driverPid, evictionPid] = [plugin?.pid, driver?.pid, eviction?.pid];
+        printDevSummary({ options, paths, url, address, pluginPid, driverPid, evictionPid, output });
+        if (agent && !options.verbose) return new LiveLine(output, systemClock, () => agent.summary());
+      }),
     ];
-    // Errors of the parts are printed below the summary.
-    const running = runInOrder(parts, { clock: systemClock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);
-    const address = agent
-      ? await Promise.race([agent.listening(), running.then(() => undefined)])
-      : undefined;
-    if (address || !agent)
-      printDevSummary({
-        options,
-        paths,
-        url,
-        address,
-        pluginPid: plugin?.pid,
-        driverPid: driver?.pid,
-        evictionPid: eviction?.pid,
-        output,
-      });
-    const live =
-      options.verbose || !agent ? undefined : new LiveLine(output, systemClock, () => agent.summary());
-    live?.start();
-    try {
-      await running;
-    } finally {
-      live?.stop();
-    }
+    await runInOrder(parts, { clock: systemClock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);
     output.write("Stopped.\n");
   } finally {
     await apiServer.stop();
     logFile?.end();
     if (paths.isTemporary) rmSync(paths.folder, { recursive: true, force: true });
   }
+}
+
+/** The last part: what it prints names the processes of the parts before it. */
+function summaryPart(print: () => Promise<LiveLine | undefined>): Runnable {
+  return {
+    name: "summary",
+    async run(signal) {
+      const live = await print();
+      live?.start();
+      await untilAborted(signal);
+      live?.stop();
+    },
+  };
 }
 
 async function makeAgent(
