@@ -89,6 +89,14 @@ const leanHttp: Plugin = {
   },
 };
 
+/** Leaves the commands to a file of their own: the entry starts the process over before it loads them. */
+const commandsApart: Plugin = {
+  name: "commands apart",
+  setup(bundle) {
+    bundle.onResolve({ filter: /^\.\/cli\/index\.ts$/ }, () => ({ path: "./cli.js", external: true }));
+  },
+};
+
 await rm(dist, { recursive: true, force: true });
 await Promise.all([
   buildAgent(),
@@ -96,12 +104,13 @@ await Promise.all([
   buildLibrary("testing", { ".": "index", "./until": "until" }),
 ]);
 
-/** The agent and its commands in one file that needs Node alone, and what `nodekeeper dev` runs as the sample plugins. */
+/** The agent and its commands in two files that need Node alone, and what `nodekeeper dev` runs as the sample plugins. */
 async function buildAgent(): Promise<void> {
   const folder = join(dist, "nodekeeper");
   await mkdir(folder, { recursive: true });
   await Promise.all([
-    buildProgram("packages/agent/src/main.ts", join(folder, "main.js")),
+    buildProgram("packages/agent/src/main.ts", join(folder, "main.js"), [commandsApart]),
+    buildProgram("packages/agent/src/cli/index.ts", join(folder, "cli.js")),
     ...["reporter", "driver", "eviction"].map((name) =>
       buildProgram(`examples/${name}/main.ts`, join(folder, `example-${name}.js`)),
     ),
@@ -114,12 +123,12 @@ async function buildAgent(): Promise<void> {
   await writeManifest(folder, { ...agent, bin: { nodekeeper: "nodekeeper.js" } });
 }
 
-async function buildProgram(entry: string, outfile: string): Promise<void> {
+async function buildProgram(entry: string, outfile: string, plugins: Plugin[] = []): Promise<void> {
   await build({
     ...common,
     entryPoints: [entry],
     outfile,
-    plugins: [leanHttp],
+    plugins: [leanHttp, ...plugins],
     banner: { js: commonJsNames },
   });
   await writeAscii(outfile);

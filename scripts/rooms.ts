@@ -16,6 +16,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
 const rooms: Readonly<Record<string, readonly string[]>> = {
   agent: [
     "main.ts",
+    "launch.ts",
     "cli",
     "agent.ts",
     "assembly",

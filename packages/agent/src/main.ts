@@ -1,4 +1,7 @@
 #!/usr/bin/env node
-import { runCli } from "./cli/index.ts";
+import { startOver } from "./launch.ts";
 
+// Before the commands are loaded: what is loaded here is loaded twice.
+if (process.argv[2] === "run") startOver(process);
+const { runCli } = await import("./cli/index.ts");
 process.exitCode = await runCli(process.argv);

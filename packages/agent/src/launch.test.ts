@@ -1,0 +1,47 @@
+import { describe, expect, it, vi } from "vitest";
+import { agentEnvironment, type LaunchedProcess, startOver } from "./launch.ts";
+
+function launched(changes: Partial<LaunchedProcess> = {}) {
+  const execve = vi.fn<NonNullable<LaunchedProcess["execve"]>>();
+  const given: LaunchedProcess = {
+    platform: "linux",
+    execPath: process.execPath,
+    execArgv: ["--enable-source-maps"],
+    argv: ["node", "/opt/nodekeeper.js", "run", "--node-name=worker-1"],
+    env: { PATH: "/bin", EMPTY: "", ABSENT: undefined },
+    execve,
+    ...changes,
+  };
+  return { given, execve };
+}
+
+describe("an agent's process", () => {
+  it("starts over as the same program with glibc's settings added", () => {
+    const { given, execve } = launched();
+    startOver(given);
+    expect(execve.mock.calls).toEqual([
+      [
+        process.execPath,
+        [process.execPath, "--enable-source-maps", "/opt/nodekeeper.js", "run", "--node-name=worker-1"],
+        { PATH: "/bin", EMPTY: "", ...agentEnvironment },
+      ],
+    ]);
+  });
+
+  it("goes on where they are set already: it starts over once, and an operator's values stay", () => {
+    const env = Object.fromEntries(Object.keys(agentEnvironment).map((name) => [name, "42"]));
+    const { given, execve } = launched({ env });
+    startOver(given);
+    expect(execve).not.toHaveBeenCalled();
+  });
+
+  it.each<[string, Partial<LaunchedProcess>]>([
+    ["on another system than Linux", { platform: "darwin" }],
+    ["where Node can't replace a process", { execve: undefined }],
+    ["where Node's executable was removed", { execPath: "/nonexistent/node" }],
+  ])("goes on %s", (_, changes) => {
+    const { given, execve } = launched(changes);
+    startOver(given);
+    expect(execve).not.toHaveBeenCalled();
+  });
+});

@@ -1,0 +1,63 @@
+import { readFileSync } from "node:fs";
+import { eventually } from "@nodekeeper/testing/until";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { agentFlags } from "../support/agent.ts";
+import { startCluster, type TestCluster } from "../support/cluster.ts";
+import { type Neighbour, startNeighbour } from "../support/neighbour.ts";
+import { aborted, rawField, startBarePlugin } from "../support/plugins.ts";
+import { argumentsOf, type ScriptProcess, startScript } from "../support/processes.ts";
+import { sized } from "../support/sizes.ts";
+
+const MB = 2 ** 20;
+const REPORTS = sized(20, 50);
+const REPORT_BYTES = 3.8 * MB;
+
+let cluster: TestCluster;
+let agent: ScriptProcess;
+let neighbour: Neighbour;
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  const flags = agentFlags(cluster);
+  agent = startScript("packages/agent/src/main.ts", ["run", ...argumentsOf(flags)]);
+  neighbour = await startNeighbour(cluster, flags.pluginDirectories!);
+});
+afterAll(async () => {
+  agent.kill("SIGTERM");
+  await agent.ended;
+  await neighbour.stop();
+  await cluster.stop();
+});
+
+/** Memory of the agent that no file is behind, MB: its heaps and stacks. */
+function anonymousMb(): number {
+  const status = readFileSync(`/proc/${agent.pid}/status`, "utf8");
+  return Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+}
+
+it("memory that a burst of large reports took is given back", async () => {
+  const before = anonymousMb();
+  let most = 0;
+  const burst = Promise.withResolvers<void>();
+  const plugin = await startBarePlugin(agentFlags(cluster).pluginDirectories!, "large", {
+    getReportContent: async () => ({ content: [] }),
+    async *listAndWatchReportContent(_, { signal }) {
+      for (let report = 0; report < REPORTS && !signal.aborted; report++) {
+        yield { content: [rawField("large", JSON.stringify({ report, text: "x".repeat(REPORT_BYTES) }))] };
+        most = Math.max(most, anonymousMb());
+      }
+      burst.resolve();
+      yield { content: [] };
+      await aborted(signal);
+    },
+  });
+  try {
+    await burst.promise;
+    await neighbour.update();
+    expect(most - before).toBeGreaterThan(20);
+    // What one report took is kept until the garbage collector has run.
+    await eventually(() => expect(anonymousMb() - before).toBeLessThan(20));
+  } finally {
+    plugin.stop();
+  }
+});
