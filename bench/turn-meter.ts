@@ -1,6 +1,6 @@
 // Loaded into an agent before it starts (--import): measures how much CPU time its thread uses in each turn of the event
 // loop, which waiting for a busy machine does not change. SIGUSR2 writes the longest turn since the last one, in
-// milliseconds, to the file TURN_METER_FILE. The loop never rests meanwhile: CPU and RSS are not to be measured with it.
+// milliseconds, to the file TURN_METER_FILE.
 import { renameSync, writeFileSync } from "node:fs";
 import { threadCpuMs } from "@nodekeeper/core/lib";
 
