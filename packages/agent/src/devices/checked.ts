@@ -4,7 +4,6 @@ import type { CounterSet, Device, DeviceProblem, DeviceTaint, PoolFields, SliceP
 /** A device that breaks no rule, with what planning compares. */
 export interface CheckedDevice {
   readonly name: string;
-  /** Made of the driver's bytes for each who asks: ten thousand devices are kept small. Never changed. */
   readonly device: Device;
   /** Equal for devices of equal meaning, whatever their taints and however their quantities are written. */
   readonly fingerprint: string;

@@ -41,16 +41,8 @@ export function contextOf(
   };
 }
 
-/**
- * Checks one device by every rule that is about it alone.
- * @param bytes that it was read from, where it is one of a message
- */
-export function examineDevice(
-  device: Device,
-  context: DeviceContext,
-  canonical: Canonical,
-  bytes?: Uint8Array,
-): ExaminedDevice {
+/** Checks one device by every rule that is about it alone. */
+export function examineDevice(device: Device, context: DeviceContext, canonical: Canonical): ExaminedDevice {
   const { name } = device;
   let problems: { field: string; message: string }[] | undefined;
   const report: Report = (field, message) => {
@@ -61,8 +53,7 @@ export function examineDevice(
   if (device.consumesCounters) checkConsumption(device, context, report);
   if (problems) return { name, problems };
   const kept = withoutShadowed(device, context.driver, report);
-  const checked = checkedDevice(kept, canonical, kept === device ? bytes : undefined);
-  return { name, device: checked, problems: problems ?? noProblems };
+  return { name, device: checkedDevice(kept, canonical), problems: problems ?? noProblems };
 }
 
 // The API server can't see this across slices, but the scheduler gives up on a pool where it is broken.

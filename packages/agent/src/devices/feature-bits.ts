@@ -75,7 +75,7 @@ export function needs({ features }: Pick<CheckedDevice, "features">, feature: Fe
   return (features & bits[feature]) !== 0;
 }
 
-/** The taints of a device; what it is made of is looked at only where it has some. */
+/** The taints of a device; undefined where its features say that it has none. */
 export function taintsOf(checked: CheckedDevice): DeviceTaint[] | undefined {
   return needs(checked, "DRADeviceTaints") ? checked.device.taints : undefined;
 }

@@ -159,7 +159,7 @@ export class PoolReader {
     const reader = new BinaryReader(bytes);
     for (let at = next.from; at < next.to; at++) {
       const { from, to } = next.pool.range(at);
-      examined.push(this.#examineField(reader, bytes, from, to, state.context));
+      examined.push(this.#examineField(reader, from, to, state.context));
     }
     const changed = this.#replaced(state, examined, (_, at) => next.from + at);
     return changed && { ...changed, bytes: next.pool };
@@ -217,7 +217,7 @@ export class PoolReader {
     for (const [at, from] of starts.entries()) {
       const to = ends[at]!;
       if (meter.spend(costOf(to - from))) yield;
-      examined.push(recall?.(bytes, from, to) ?? this.#examineField(reader, bytes, from, to, context));
+      examined.push(recall?.(bytes, from, to) ?? this.#examineField(reader, from, to, context));
     }
     if (reading.others > 0) {
       const message = `${reading.others} devices beyond the first ${maxDevices} are not read`;
@@ -259,7 +259,7 @@ export class PoolReader {
     const meter = stepMeter();
     for (const bytes of upserts) {
       if (meter.spend(costOf(bytes.length))) yield;
-      examined.push(this.#examine(new BinaryReader(bytes), bytes, bytes.length, state.context));
+      examined.push(this.#examine(new BinaryReader(bytes), bytes.length, state.context));
     }
     if (removals.length === 0 && examined.every(({ name }) => places.has(name))) {
       const changed = this.#replaced(state, examined, ({ name }) => places.get(name)!);
@@ -309,28 +309,20 @@ export class PoolReader {
     return { ...state, examined: all, pool: { ...state.pool, devices } };
   }
 
-  #examineField(
-    reader: BinaryReader,
-    bytes: Uint8Array,
-    from: number,
-    to: number,
-    context: DeviceContext,
-  ): ExaminedDevice {
+  #examineField(reader: BinaryReader, from: number, to: number, context: DeviceContext): ExaminedDevice {
     reader.pos = from;
     // Its tag and its length.
     reader.uint32();
     reader.uint32();
-    return this.#examine(reader, bytes, to, context);
+    return this.#examine(reader, to, context);
   }
 
-  // Of the bytes that the reader has, from where it is to `end`.
-  #examine(reader: BinaryReader, bytes: Uint8Array, end: number, context: DeviceContext): ExaminedDevice {
-    const from = reader.pos;
+  #examine(reader: BinaryReader, end: number, context: DeviceContext): ExaminedDevice {
     this.#unknownFields.take();
     try {
-      checkSize(end - from);
+      checkSize(end - reader.pos);
       const device = readDevice(reader, end, this.#unknownFields);
-      const examined = examineDevice(device, context, this.#canonical, bytes.subarray(from, end));
+      const examined = examineDevice(device, context, this.#canonical);
       const unknown = this.#unknownFields.take();
       if (unknown.length === 0) return examined;
       const problems = unknown.map((field) => ({ field, message: unknownField }));
