@@ -103,7 +103,7 @@ it("is refused without a certificate, before anything is served", async () => {
   const cluster = await startCluster();
   try {
     await expect(startAgent(cluster, { serverAddress: "0.0.0.0:0" })).rejects.toThrow(
-      /server\.address.*can be reached from other machines: expected a loopback address, or server\.tlsCertFile/,
+      /server\.address.*is reachable from other machines: expected a loopback address, or server\.tlsCertFile/,
     );
     const missing = {
       serverTlsCertFile: "/nonexistent/tls.crt",
