@@ -2,6 +2,7 @@ import { type Clock, messageOf } from "@nodekeeper/core/lib";
 import type { Host } from "../../host/index.ts";
 import type { ReportedDevices } from "./claimed-zones.ts";
 import { KubeletFlags } from "./kubelet-flags.ts";
+import { ListedPods } from "./listed-pods.ts";
 import { MachineReader } from "./machine.ts";
 import { PodResources } from "./pod-resources.ts";
 import type { RunningPods } from "./pod-uids.ts";
@@ -12,6 +13,8 @@ import { topologyZones, type ZoneOutput } from "./topology-zones.ts";
 export interface KubeletReading extends ZoneOutput {
   /** Topology policy in the format of the CustomNodeResource; undefined if unknown. */
   readonly policy: string | undefined;
+  /** False where the kubelet does not list pods that run and that it listed before: see `ListedPods`. */
+  readonly isComplete: boolean;
 }
 
 export interface KubeletReaderOptions {
@@ -32,6 +35,8 @@ export class KubeletReader {
   readonly #machine: MachineReader;
   readonly #configFile: KubeletConfigFile;
   readonly #flags: KubeletFlags;
+  readonly #listed = new ListedPods();
+  readonly #clock: Clock;
   #lastPolicy: string | undefined;
 
   constructor({ settings, host, clock, pods, devices }: KubeletReaderOptions) {
@@ -41,6 +46,7 @@ export class KubeletReader {
     this.#machine = new MachineReader(host);
     this.#configFile = new KubeletConfigFile(settings.configFile);
     this.#flags = new KubeletFlags(host, clock);
+    this.#clock = clock;
   }
 
   /**
@@ -57,15 +63,17 @@ export class KubeletReader {
         this.#readPolicy(signal),
         podResources.read(signal),
       ]);
+      const podUid = this.#pods.uids();
+      const isComplete = this.#listed.isComplete(answer.pods, podUid, this.#clock.monotonic());
       const output = topologyZones({
         machine,
         answer,
         deviceZones,
         deviceAttributes: this.#devices.attributesOf,
-        podUid: this.#pods.uids(),
+        podUid,
       });
       const problems = policyProblem === undefined ? output.problems : [...output.problems, policyProblem];
-      return { ...output, problems, policy: this.#lastPolicy };
+      return { ...output, problems, policy: this.#lastPolicy, isComplete };
     } finally {
       podResources.close();
     }

@@ -275,6 +275,43 @@ describe("getReportContent", () => {
 });
 
 describe("listAndWatch", () => {
+  it("keeps what pods hold while a kubelet that has just started does not list them yet", async () => {
+    const { kubelet, reporter, pods, clock, ended, metric } = await setUp();
+    await kubelet.start();
+    const { seen } = watch(reporter);
+    await ended(1);
+    // As after its restart: nothing of the pod has changed in the runtime.
+    kubelet.pods = [];
+    await clock.step(resyncIntervalMs);
+    await ended(2);
+    expect(holdings(await reporter.getReportContent(noAbort))).toEqual(web);
+    kubelet.pods = [holding("web", 1n), holding("api", 2n)];
+    pods.byName.set("api", "u-api");
+    await clock.step(retryIntervalMs);
+    await ended(3);
+    expect(seen).toEqual([web, [["default/api/u-api: 1", "default/web/u-web: 1"], []]]);
+    expect(await metric("nodekeeper_intree_kubelet_readings_total")).toEqual([
+      'nodekeeper_intree_kubelet_readings_total{result="ok"} 2',
+      'nodekeeper_intree_kubelet_readings_total{result="incomplete"} 1',
+    ]);
+  });
+
+  it("follows the kubelet after a minute of which a pod runs on that it does not list", async () => {
+    const { kubelet, reporter, clock, ended } = await setUp();
+    await kubelet.start();
+    const { seen } = watch(reporter);
+    await ended(1);
+    kubelet.pods = [];
+    await clock.step(resyncIntervalMs);
+    for (let reading = 2; reading < 2 + 60_000 / retryIntervalMs; reading++) {
+      await ended(reading);
+      expect(seen).toEqual([web]);
+      await clock.step(retryIntervalMs);
+    }
+    await until("the pod is no longer shown", () => seen.length === 2);
+    expect(seen[1]).toEqual([[], []]);
+  });
+
   it("gives the content at once, and the next a little after something happened", async () => {
     const { kubelet, reporter, clock, pods, ended } = await setUp();
     await kubelet.start();
@@ -339,8 +376,10 @@ describe("listAndWatch", () => {
     await until("the kubelet is asked", () => kubelet.lists === 3);
     pods.happen();
     kubelet.answerList = undefined;
+    pods.byName.delete("web");
     resolve(new Uint8Array());
     await ended(3);
+    pods.byName.set("web", "u-web");
     await clock.step(debounceMs);
     await ended(4);
     expect(seen).toEqual([web, [[], []], web]);
@@ -405,18 +444,21 @@ describe("listAndWatch", () => {
     const { seen } = watch(reporter);
     await ended(1);
     kubelet.pods = [];
+    pods.byName.delete("web");
     await clock.step(resyncIntervalMs);
     await ended(2);
     expect(seen).toEqual([web, [[], []]]);
 
     // The poll reads by itself, for the last reading is too old.
     kubelet.pods = [holding("web", 1n)];
+    pods.byName.set("web", "u-web");
     kubelet.answerList = async () => Promise.reject(new ServerError(Status.UNAVAILABLE, "not now"));
     await clock.step(resyncIntervalMs);
     await ended(3);
     kubelet.answerList = undefined;
     expect(holdings(await reporter.getReportContent(noAbort))).toEqual(web);
     kubelet.pods = [];
+    pods.byName.delete("web");
     pods.happen();
     await clock.step(debounceMs);
     await ended(5);

@@ -29,7 +29,8 @@ interface Content {
 
 /**
  * Reports the machine's sockets, NUMA nodes and devices, their allocations, and the kubelet's topology policy as status of
- * the CustomNodeResource. While the kubelet is unavailable nothing is reported, so that the last content is kept.
+ * the CustomNodeResource. While the kubelet is unavailable nothing is reported, so that the last content is kept; it is
+ * also kept while a kubelet that has just started does not list its pods yet.
  */
 export class KubeletReporter implements ReporterSource {
   readonly name = KUBELET_REPORTER_NAME;
@@ -39,6 +40,7 @@ export class KubeletReporter implements ReporterSource {
   readonly #encoder = new TextEncoder();
   #watches = 0;
   #isUnavailable = false;
+  #isComplete = true;
   #last: { content: Content; at: number } | undefined;
   #lastGiven: Content | undefined;
   #lastProblems = "";
@@ -85,7 +87,7 @@ export class KubeletReporter implements ReporterSource {
           last = content;
           yield this.#response(content);
         }
-        const waitMs = content ? settings.resyncIntervalMs : settings.retryIntervalMs;
+        const waitMs = content && this.#isComplete ? settings.resyncIntervalMs : settings.retryIntervalMs;
         // A change of a pod causes several events.
         if (await change.wait(clock, waitMs, signal)) await clock.sleep(settings.debounceMs, signal);
       }
@@ -123,12 +125,16 @@ export class KubeletReporter implements ReporterSource {
       const reading = await withDeadline(clock, settings.timeoutMs, what, signal, (each) =>
         this.#reader.read(each),
       );
-      metrics.readings.inc({ result: "ok" });
+      metrics.readings.inc({ result: reading.isComplete ? "ok" : "incomplete" });
       metrics.unknownPods.set(reading.unknownPods.length);
       if (this.#isUnavailable) log.info({}, "kubelet's PodResources can be read again");
       this.#isUnavailable = false;
       this.#logChange(reading);
-      const content = { zones: JSON.stringify(reading.zones), policy: reading.policy };
+      this.#isComplete = reading.isComplete;
+      const zones = JSON.stringify(reading.zones);
+      // A kubelet that has just started does not list its pods yet: what they hold stays as it was.
+      const content =
+        this.#last && !reading.isComplete ? this.#last.content : { zones, policy: reading.policy };
       this.#last = { content, at: clock.monotonic() };
       return content;
     } catch (error) {

@@ -10,7 +10,7 @@ export function createKubeletReporterMetrics(registry: Registry): KubeletReporte
   return {
     readings: new Counter({
       name: "nodekeeper_intree_kubelet_readings_total",
-      help: "Number of readings of the kubelet's PodResources API, by result (ok, or an error code).",
+      help: "Number of readings of the kubelet's PodResources API, by result (ok, incomplete while it does not list all of its pods, or an error code).",
       labelNames: ["result"],
       registers: [registry],
     }),

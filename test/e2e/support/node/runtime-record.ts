@@ -1,0 +1,62 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Child } from "../child.ts";
+import type { ControlPlane } from "../control-plane.ts";
+import type { ClusterNode } from "../node.ts";
+
+/** What became of a container or sandbox. Times are wall milliseconds. */
+export interface RuntimeLife {
+  startedAt: number;
+  exitedAt?: number;
+  exitCode?: number;
+  removedAt?: number;
+}
+
+/** What containerd itself says happened to its containers, by a subscription of its own client. */
+export class RuntimeRecord {
+  readonly #child: Child;
+  readonly #file: string;
+
+  private constructor(child: Child, file: string) {
+    this.#child = child;
+    this.#file = file;
+  }
+
+  static start({ folder }: ControlPlane, { containerd }: ClusterNode): RuntimeRecord {
+    const logFile = join(folder, "containerd-events.log");
+    const child = new Child({ name: "ctr events", ...containerd.client("events"), logFile });
+    child.start();
+    return new RuntimeRecord(child, logFile);
+  }
+
+  /** The containers and sandboxes that were started, by their IDs. */
+  lives(): Map<string, RuntimeLife> {
+    const lives = new Map<string, RuntimeLife>();
+    for (const { at, topic, body } of this.#events()) {
+      if (topic === "/tasks/start") lives.set(body.container_id!, { startedAt: at });
+      const life = lives.get(body.container_id ?? body.id ?? "");
+      if (!life) continue;
+      // Another id is a command that was run in the container.
+      if (topic === "/tasks/exit" && body.id === body.container_id) {
+        life.exitedAt = at;
+        life.exitCode = body.exit_status ?? 0;
+      }
+      if (topic === "/containers/delete") life.removedAt = at;
+    }
+    return lives;
+  }
+
+  stop(): Promise<void> {
+    return this.#child.stop();
+  }
+
+  // "2026-11-22 02:22:46.1 +0000 UTC k8s.io /tasks/exit {...}"
+  *#events() {
+    for (const line of readFileSync(this.#file, "utf8").split("\n")) {
+      const [, date, time, topic, body] = /^(\S+) (\S+) \S+ UTC k8s\.io (\S+) (\{.*\})$/.exec(line) ?? [];
+      if (body === undefined) continue;
+      const fields: { container_id?: string; id?: string; exit_status?: number } = JSON.parse(body);
+      yield { at: Date.parse(`${date}T${time}Z`), topic, body: fields };
+    }
+  }
+}
