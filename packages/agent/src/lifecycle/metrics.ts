@@ -47,7 +47,7 @@ export function createLifecycleMetrics(registry: Registry, readings: LifecycleRe
   live("stale_pods", "Number of pods whose last inspection failed.", readings.stalePods);
   live(
     "overdue_calls",
-    "Number of calls to the runtime that exceeded lifecycle.inspectionTimeout and have no response.",
+    "Number of calls to the runtime that exceeded lifecycle.inspectionPatience and have no response.",
     readings.overdueCalls,
   );
   live("inspection_limit", "Current limit of concurrent pod inspections.", readings.inspectionLimit);

@@ -218,7 +218,7 @@ function remoteOf(options: StatusServerOptions, { host }: ListenAddress): Remote
   if (options.remote) return options.remote;
   throw new NodekeeperError(
     "invalid",
-    `server.address ${options.address} can be reached from other machines: it needs a certificate, and requests to be authorized`,
+    `server.address ${options.address} is reachable from other machines: requires a certificate and authorization of requests`,
   );
 }
 
