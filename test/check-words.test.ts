@@ -33,6 +33,7 @@ describe("another sense of a word", () => {
     ["let room = maxDevices; room: number"],
     ["the API server answers 410 Gone"],
     ['{ result: "gone" }'],
+    ["| `gone` | the socket file exists |"],
     ["drawn at random from the seed"],
     ["settleTime: 30s"],
     ['explain pod "default/nobody"'],

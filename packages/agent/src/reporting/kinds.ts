@@ -33,6 +33,7 @@ export interface KindPolicy {
   extendedResourcesOnly: boolean;
 }
 
+/** `array` is a list of objects, `strings` a map of strings, `quantities` a map of Kubernetes quantities. */
 export type JsonShape = "object" | "array" | "string" | "strings" | "quantities";
 
 // Reporters may not set finalizers, owner references or names.
