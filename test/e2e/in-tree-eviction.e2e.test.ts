@@ -122,8 +122,9 @@ describe.skipIf(missing)("in-tree eviction plugins on real cgroups of containers
     await addPod("greedy", "64M", "32Mi", "rss");
     await eventually(async () => expect(await namesThere()).toEqual(["modest"]));
     const page = await agent.command("explain", "pod", "default/greedy");
+    // It may have been read while it was still taking its 64 MiB: 34 and more are above the threshold.
     expect(page).toMatch(
-      /RSS of (6\d|7\d)Mi is [12]\.\d+ times the memory requests of 32Mi > threshold 1\.05/,
+      /RSS of (3[4-9]|[4-7]\d)Mi is [12]\.\d+ times the memory requests of 32Mi > threshold 1\.05/,
     );
   });
 
