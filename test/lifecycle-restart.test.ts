@@ -201,10 +201,12 @@ describe("a runtime that is slow with one pod", () => {
     expect(err).toContain(`no response yet to: ContainerStatus of ${container} for`);
     expect(out).toMatch(/default +stuck .* Unreadable/);
     expect(out).toMatch(/default +well +1\/1 +Running/);
-    expect(await agent.ready()).toMatchObject({
-      status: 200,
-      text: expect.stringMatching(/\[\+\]PodLifecycleReady ok, but: .*slow: status of pod default\/stuck/),
-    });
+    await eventually(async () =>
+      expect(await agent.ready()).toMatchObject({
+        status: 200,
+        text: expect.stringMatching(/\[\+\]PodLifecycleReady ok, but: .*slow: status of pod default\/stuck/),
+      }),
+    );
     await eventually(async () =>
       expect(await agent.metrics()).toMatch(
         /nodekeeper_runtime_oldest_call_seconds\{method="ContainerStatus"\} [\d.]+/,

@@ -165,7 +165,7 @@ describe.concurrent("the state database", () => {
         `state directory ${setup.agent.stateDir} is in use by another agent: process ${process.pid} on .*since 20`,
       ),
     );
-    expect((await setup.agent.ready()).status).toBe(200);
+    await until("the first is ready", async () => (await setup.agent.ready()).status === 200);
   });
 
   it("of a newer agent is set aside, and the agent publishes", async () => {

@@ -275,7 +275,7 @@ eviction:
   skip: { labels: [example.com/keep] }
 `,
     );
-    const page = await agent.command("replay", "--config", candidate, "--since", "10s");
+    const page = await agent.command("replay", "--config", candidate, "--since", "30m");
     if (process.env.SHOW_EXPLAIN) console.log(page);
     expect(page).toMatch(/- evicted +default\/first: .*label example\.com\/keep/);
     expect(page).toMatch(/\+ evicted +default\/second/);

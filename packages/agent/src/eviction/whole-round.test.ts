@@ -95,11 +95,12 @@ it("evicts the pod that a plugin on a socket names, beside one that hangs, also 
   // A busy machine may have let rounds pass in which the good one was late, too.
   expect(rounds.find(({ victim }) => victim)).toMatchObject({
     victim: { plugin: "good", reason: expect.stringContaining("memory 3 < threshold 0") },
-    failures: [
-      { plugin: "hung", call: "getEvictPods" },
-      { plugin: "hung", call: "thresholdMet" },
-    ],
+    // Of the other one's two calls, the one that this does not depend on may have been late as well.
+    failures: expect.arrayContaining([
+      expect.objectContaining({ plugin: "hung", call: "getEvictPods" }),
+      expect.objectContaining({ plugin: "hung", call: "thresholdMet" }),
+    ]),
   });
-  expect(agent.plugins.healthCheck().check().message).toMatch(/^hung: /);
+  expect(agent.plugins.healthCheck().check().message).toContain("hung: ");
   await agent.stop();
 });
