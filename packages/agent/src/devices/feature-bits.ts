@@ -65,7 +65,8 @@ export function featuresIn({ pools }: { pools: readonly CheckedPools["pools"][nu
   for (const { devices, counterSets, fields } of pools) {
     all |= featuresOfFields(fields);
     if (counterSets.length > 0) all |= bits.DRAPartitionableDevices;
-    for (const device of devices) all |= device.features;
+    // Not `of`: see PlanMemory.
+    for (let at = 0; at < devices.length; at++) all |= devices[at]!.features;
   }
   return (Object.keys(bits) as Feature[]).filter((feature) => (all & bits[feature]) !== 0);
 }

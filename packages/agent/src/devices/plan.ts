@@ -62,8 +62,9 @@ export class PlanMemory {
       if (!slice) return undefined;
       const size = target.devices?.length;
       if (slice.devices.length !== (size ?? 0)) return undefined;
-      for (const [offset, { name }] of slice.devices.entries())
-        if (name !== pool.devices[at + offset]!.name) return undefined;
+      // Not `entries()`: until this is compiled, which is late in a small process, each device costs 200 bytes of garbage.
+      for (let offset = 0; offset < slice.devices.length; offset++)
+        if (slice.devices[offset]!.name !== pool.devices[at + offset]!.name) return undefined;
       targets.push({
         stored: slice,
         name: target.name,
