@@ -100,7 +100,7 @@ describe.skipIf(missingForNode("newContainerd"))("explain, of pods that a real k
     await cluster.admin.delete(`${podsPath}/urgent`);
   });
 
-  it("containers that are killed for lack of memory and started again, each kill with one Event", async () => {
+  it("containers that are OOM-killed and started again, each kill with one Event", async () => {
     await cluster.admin.create(podsPath, pod("hungry", { containers: [hungry] }));
     const restarts = async () => {
       const { status } = await cluster.admin.get(`${podsPath}/hungry`);
@@ -112,10 +112,10 @@ describe.skipIf(missingForNode("newContainerd"))("explain, of pods that a real k
     await untilDeleted(cluster, "hungry");
     await explained(
       "hungry",
-      /\nPod deleted at \S+Z, not by Nodekeeper\. .*Container main was killed for lack of memory( \(OOMKilled, exit code 137; memory limit 32Mi\)\. Container main was killed for lack of memory)? \d+ times?, last at \S+Z\.\n/,
+      /\nPod deleted at \S+Z, not by Nodekeeper\. .*Container main was OOM-killed( \(exit code 137, memory limit 32Mi\)\. Container main was OOM-killed)? \d+ times?, last at \S+Z\.\n/,
     );
     const kills = (await agent.command("explain", "pod", "default/hungry")).match(
-      /container main was killed for lack of memory \(OOMKilled, exit code 137; memory limit 32Mi\)/g,
+      /container main was OOM-killed \(exit code 137, memory limit 32Mi\)/g,
     );
     await eventually(async () => {
       const { items } = await cluster.admin.get("/api/v1/namespaces/default/events");
