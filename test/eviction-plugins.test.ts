@@ -168,13 +168,15 @@ describe("one plugin is one plugin", () => {
     good.threshold = { ...hardPressure };
     await until("the other plugin's pod is evicted", () => !podNames().includes("web"));
     expect((await agent.plugin("failing"))?.error).toContain("disk on fire");
-    expect((await agent.plugin("good"))?.error).toBeUndefined();
-    const printed: string[] = [];
-    const output = { write: (text: string) => void printed.push(text), isTerminal: false, columns: 200 };
-    await runCli(["node", "nodekeeper", "plugins", "list", "--server", agent.address], output);
-    const table = printed.join("");
-    expect(table).toMatch(/^failing +EvictionPlugin +failing .*disk on fire/m);
-    expect(table).toMatch(/^good +EvictionPlugin +registered /m);
+    // On a busy machine the good one's answer can be late as well, now and then.
+    await eventually(async () => {
+      const printed: string[] = [];
+      const output = { write: (text: string) => void printed.push(text), isTerminal: false, columns: 200 };
+      await runCli(["node", "nodekeeper", "plugins", "list", "--server", agent.address], output);
+      const table = printed.join("");
+      expect(table).toMatch(/^failing +EvictionPlugin +failing .*disk on fire/m);
+      expect(table).toMatch(/^good +EvictionPlugin +registered /m);
+    });
     await until("the agent is ready", async () => (await agent.ready()).status === 200, {
       explain: () => agent.ready(),
     });

@@ -108,11 +108,15 @@ describe.each(["containerd", "newContainerd"] as const)("claims on a node with %
       // Two pods with two devices each.
       await cluster.admin.create(deploymentsPath, deployment("web", 2, claiming("two")));
       const pods = await untilReady(cluster, "app=web", 2);
-      const outputs = pods.map((each) => node.logOf(each, "main"));
-      for (const output of outputs) {
-        expect(output.match(/^ACCELERATOR_\d=plain$/gm)).toHaveLength(2);
-        expect(output.match(/^accelerator-\d$/gm)).toHaveLength(2);
-      }
+      // A container counts as running before its first command has written anything.
+      const outputs = await eventually(() =>
+        pods.map((each) => {
+          const output = node.logOf(each, "main");
+          expect(output.match(/^ACCELERATOR_\d=plain$/gm)).toHaveLength(2);
+          expect(output.match(/^accelerator-\d$/gm)).toHaveLength(2);
+          return output;
+        }),
+      );
       const all = outputs.flatMap((output) => output.match(/^accelerator-\d$/gm) ?? []);
       expect(new Set(all).size).toBe(4);
 
@@ -127,8 +131,10 @@ describe.each(["containerd", "newContainerd"] as const)("claims on a node with %
       );
       await cluster.admin.create(podsPath, pod("fast", claiming("one-fast")));
       const fast = await untilPodReady(cluster, "fast");
-      expect(node.logOf(fast, "main")).toMatch(/^ACCELERATOR_\d=fast$/m);
-      const [used] = node.logOf(fast, "main").match(/accelerator-\d/)!;
+      const [used] = await eventually(() => {
+        expect(node.logOf(fast, "main")).toMatch(/^ACCELERATOR_\d=fast$/m);
+        return node.logOf(fast, "main").match(/^accelerator-\d$/m)!;
+      });
 
       // The CDI folder is emptied as by a reboot: a container that is started anew finds its device.
       const cdi = node.path("/run/cdi");

@@ -50,7 +50,9 @@ describe.each(["containerd", "newContainerd"] as const)("a node with its kubelet
       });
       const [address] = pods.map(({ status }) => status.podIP);
       expect(interfacesOf(address)).toHaveLength(2);
-      for (const each of pods) expect(node.logOf(each, "main")).toBe("from within\n");
+      await eventually(() => {
+        for (const each of pods) expect(node.logOf(each, "main")).toBe("from within\n");
+      });
 
       await cluster.admin.create(podsPath, pod("single"));
       await untilPodReady(cluster, "single");
