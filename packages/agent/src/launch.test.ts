@@ -23,7 +23,7 @@ describe("an agent's process", () => {
       [
         process.execPath,
         [process.execPath, "--enable-source-maps", "/opt/nodekeeper.js", "run", "--node-name=worker-1"],
-        { PATH: "/bin", EMPTY: "", ...agentEnvironment },
+        { PATH: "/bin", EMPTY: "", ...agentEnvironment, NODEKEEPER_STARTED_OVER: "1" },
       ],
     ]);
   });
@@ -31,6 +31,12 @@ describe("an agent's process", () => {
   it("goes on where they are set already: it starts over once, and an operator's values stay", () => {
     const env = Object.fromEntries(Object.keys(agentEnvironment).map((name) => [name, "42"]));
     const { given, execve } = launched({ env });
+    startOver(given);
+    expect(execve).not.toHaveBeenCalled();
+  });
+
+  it("goes on where glibc removed the settings, as it does for a program with capabilities of its own", () => {
+    const { given, execve } = launched({ env: { NODEKEEPER_STARTED_OVER: "1" } });
     startOver(given);
     expect(execve).not.toHaveBeenCalled();
   });

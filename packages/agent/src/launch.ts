@@ -14,6 +14,10 @@ export const agentEnvironment: Readonly<Record<string, string>> = {
   MALLOC_ARENA_MAX: "1",
 };
 
+// glibc removes malloc's variables from programs that run with raised capabilities: without a mark of its own such a
+// process would start over forever.
+const STARTED_OVER = "NODEKEEPER_STARTED_OVER";
+
 /** A process as far as `startOver` looks at it; Node's own is one. */
 export interface LaunchedProcess {
   readonly platform: string;
@@ -34,7 +38,7 @@ export interface LaunchedProcess {
  */
 export function startOver(launched: LaunchedProcess): void {
   const { platform, execPath, execArgv, argv, env, execve } = launched;
-  if (platform !== "linux" || !execve) return;
+  if (platform !== "linux" || !execve || env[STARTED_OVER] !== undefined) return;
   const missing = Object.entries(agentEnvironment).filter(([name]) => env[name] === undefined);
   if (missing.length === 0) return;
   try {
@@ -47,6 +51,6 @@ export function startOver(launched: LaunchedProcess): void {
     launched,
     execPath,
     [execPath, ...execArgv, ...argv.slice(1)],
-    Object.fromEntries([...defined, ...missing]),
+    Object.fromEntries([...defined, ...missing, [STARTED_OVER, "1"]]),
   );
 }

@@ -5,7 +5,8 @@ import type { DeviceSettings } from "../devices/index.ts";
 export function deviceSettings({ devices }: AgentConfiguration): DeviceSettings {
   return {
     wipeDelayMs: devices.wipeDelay,
-    taintDelayMs: devices.taintDelay,
+    // Where the agent prepares no claims, a driver that is disconnected may well have its own plugin for the kubelet.
+    taintDelayMs: devices.kubeletPlugin.enabled ? devices.taintDelay : Number.POSITIVE_INFINITY,
     settleMs: devices.settleTime,
     minWriteIntervalMs: devices.minWriteInterval,
     maxMessageBytes: devices.maxMessageSize,

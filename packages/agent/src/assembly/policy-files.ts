@@ -24,6 +24,7 @@ interface KnownFile {
   problems: PolicyProblem[];
 }
 
+const FIRST_CHECK_MS = 5_000;
 const CHECK_INTERVAL_MS = 10_000;
 
 /**
@@ -51,9 +52,12 @@ export class PolicyFiles implements Runnable {
     }
   }
 
-  /** Resolves after the first check: a round asks the policies that are valid from the start. */
-  ready(): Promise<void> {
-    return this.#checked.promise;
+  /**
+   * Resolves after the first check: a round asks the policies that are valid from the start. A file that can't be read,
+   * as on a network file system that hangs, holds up the other parts for 5 s only.
+   */
+  ready(): Promise<unknown> {
+    return Promise.race([this.#checked.promise, this.#options.clock.sleep(FIRST_CHECK_MS)]);
   }
 
   /** Checks the files, and applies what changed. */

@@ -157,9 +157,15 @@ export class Drivers implements PluginHandler {
     }
     this.#withdrawLater(driver, reason);
     const { clock, settings } = this.#options;
+    const { taintDelayMs } = settings();
+    if (taintDelayMs === Number.POSITIVE_INFINITY) return;
+    this.#taints.get(name)?.cancel();
     this.#taints.set(
       name,
-      clock.after(settings().taintDelayMs, () => this.#taint(driver, true)),
+      clock.after(taintDelayMs, () => {
+        this.#taints.delete(name);
+        this.#taint(driver, true);
+      }),
     );
   }
 
@@ -220,7 +226,6 @@ export class Drivers implements PluginHandler {
 
   // While it is disconnected, its devices could not be prepared.
   #taint(driver: Driver, isDisconnected: boolean): void {
-    this.#taints.delete(driver.name);
     const { byDevice } = this.#options.taints(driver.name) ?? nothingAdded;
     const before = driver.addedTaints;
     driver.isTainted = isDisconnected;

@@ -64,7 +64,7 @@ describe("what would take too long is refused before it is done", () => {
 });
 
 describe("while a large report is read", () => {
-  const setUp = () => {
+  const setUp = (during: (endpoint: Endpoint) => void = () => {}) => {
     const clock = new FakeClock();
     const turns = new LoopTurns(clock);
     const read: string[] = [];
@@ -72,7 +72,11 @@ describe("while a large report is read", () => {
       clock,
       turns,
       read: function* (endpoint) {
-        endpoint.content = yield* parsingContent(endpoint.message as never, policies);
+        const steps = parsingContent(endpoint.message as never, policies);
+        const first = steps.next();
+        yield;
+        during(endpoint);
+        endpoint.content = first.done ? first.value : yield* steps;
         read.push(endpoint.name);
       },
       around: () => () => {},
@@ -97,6 +101,21 @@ describe("while a large report is read", () => {
     await stepping;
     for (let turn = 0; read.length < 3 && turn < 10_000; turn++) await new Promise(setImmediate);
     expect(read).toEqual(["small", "large", "larger"]);
+  });
+
+  it("a small one of the same plugin that follows it is read after it", async () => {
+    const small = message([field("status", "topologyZone", zones(1))]);
+    const { clock, refresh, read, add } = setUp((endpoint) => {
+      if (endpoint.message === small) return;
+      endpoint.message = small;
+      refresh.add(endpoint);
+      refresh.now();
+      expect(read).toEqual([]);
+    });
+    const plugin = add("changing", zones(10_000));
+    for (let turn = 0; read.length < 2 && turn < 1_000; turn++) await clock.step(20);
+    expect(read).toEqual(["changing", "changing"]);
+    expect(plugin.content?.fields).toEqual(contentOf(small).fields);
   });
 
   it("one that is forgotten is not read to its end, and at the end of all nothing is left unread", async () => {

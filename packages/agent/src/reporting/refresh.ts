@@ -144,9 +144,11 @@ export class Refresh {
     for (const endpoint of this.#dirty) if (this.#dueAt(endpoint) > now) this.#schedule(endpoint);
   }
 
+  // An endpoint's messages are read in their order: a newer one waits until the one that is being read is done.
   #due(): Endpoint[] {
     const now = this.#options.clock.monotonic();
-    return [...this.#dirty].filter((endpoint) => this.#dueAt(endpoint) <= now);
+    const busy = this.#reading?.endpoint;
+    return [...this.#dirty].filter((endpoint) => endpoint !== busy && this.#dueAt(endpoint) <= now);
   }
 
   #dueAt(endpoint: Endpoint): number {
