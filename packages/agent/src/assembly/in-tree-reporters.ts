@@ -5,6 +5,8 @@ import { Host } from "../host/index.ts";
 import {
   createKubeletReporterMetrics,
   enabledPlugins,
+  type InTreeReporterName,
+  inTreeReporterNames,
   KUBELET_REPORTER_NAME,
   KubeletReporter,
   kubeletReporterSettingsOf,
@@ -27,7 +29,7 @@ export function inTreeReporters(
 ): ReporterSource[] {
   const { hostRoot, reporting } = configuration;
   const host = new Host({ root: hostRoot, clock });
-  const makers: Record<string, () => ReporterSource> = {
+  const makers: Record<InTreeReporterName, () => ReporterSource> = {
     [SYSTEM_REPORTER_NAME]: () =>
       new SystemReporter({
         host,
@@ -49,11 +51,7 @@ export function inTreeReporters(
         },
       }),
   };
-  return enabledPlugins(Object.keys(makers), reporting.inTreePlugins).map((name) => {
-    const make = makers[name];
-    if (!make) throw new NodekeeperError("internal", `no maker for in-tree plugin ${name}`);
-    return make();
-  });
+  return enabledPlugins(inTreeReporterNames, reporting.inTreePlugins).map((name) => makers[name]());
 }
 
 function runningPods(lifecycle: PodLifecycleEventGenerator | undefined): RunningPods {

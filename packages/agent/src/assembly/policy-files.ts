@@ -45,10 +45,12 @@ export class PolicyFiles implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    clock.sleep(FIRST_CHECK_MS, signal).then(this.#checked.resolve, () => {});
     while (!signal.aborted) {
       await this.check();
       this.#checked.resolve();
-      await this.#options.clock.sleep(CHECK_INTERVAL_MS, signal).catch(() => {});
+      await clock.sleep(CHECK_INTERVAL_MS, signal).catch(() => {});
     }
   }
 
@@ -56,8 +58,8 @@ export class PolicyFiles implements Runnable {
    * Resolves after the first check: a round asks the policies that are valid from the start. A file that can't be read,
    * as on a network file system that hangs, holds up the other parts for 5 s only.
    */
-  ready(): Promise<unknown> {
-    return Promise.race([this.#checked.promise, this.#options.clock.sleep(FIRST_CHECK_MS)]);
+  ready(): Promise<void> {
+    return this.#checked.promise;
   }
 
   /** Checks the files, and applies what changed. */

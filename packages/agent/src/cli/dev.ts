@@ -47,12 +47,14 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
     ...(options.dataDir ? { dataDir: paths.folder } : {}),
   });
   try {
+    // What serves before its part runs: where a signal comes first, the part never does.
+    await using serving = new AsyncDisposableStack();
     const { url } = await apiServer.start();
     if (!apiServer.store.list("nodes").some(({ metadata }) => metadata.name === options.nodeName)) {
       apiServer.seedNode(options.nodeName);
     }
     await apiServer.writeKubeconfig(paths.kubeconfig);
-    const simulated = options.simulatedRuntime ? await startSimulated(options, paths, log) : [];
+    const simulated = options.simulatedRuntime ? await startSimulated(options, paths, log, serving) : [];
     const agent = options.agent ? await makeAgent(options, paths, log, (to) => (log.level = to)) : undefined;
     const plugin = options.plugin ? sample("reporter", paths, log) : undefined;
     const driver = options.plugin ? sample("driver", paths, log) : undefined;
@@ -141,10 +143,12 @@ async function startSimulated(
   { nodeName }: DevOptions,
   { runtime: socket, kubeconfig }: DevPaths,
   log: Logger,
+  serving: AsyncDisposableStack,
 ): Promise<Runnable[]> {
   const runtime = new SimulatedRuntime({ clock: systemClock });
   const server = new SimulatedCri({ runtime, socket, clock: systemClock });
   await server.start();
+  serving.defer(() => server.stop());
   const player = new ScenarioPlayer({ runtime, scenarios: everyday, clock: systemClock, seed: Date.now() });
   const scenarios: Runnable = {
     name: "simulated runtime",

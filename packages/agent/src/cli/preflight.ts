@@ -10,7 +10,7 @@ import {
 import { messageOf, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { type AgentConfiguration, loadConfiguration } from "../config/index.ts";
 import { Host, type Reading } from "../host/index.ts";
-import { enabledPlugins, KUBELET_REPORTER_NAME, SYSTEM_REPORTER_NAME } from "../intree/index.ts";
+import { enabledPlugins, inTreeReporterNames, KUBELET_REPORTER_NAME } from "../intree/index.ts";
 import { customNodeResource, kindKey, node } from "../reporting/index.ts";
 import { CriRuntime, FoundRuntime } from "../runtime/index.ts";
 import { type Colour, type Output, paint, printJson } from "./output.ts";
@@ -125,8 +125,7 @@ function checkFolders({ stateDir, plugins }: AgentConfiguration): Finding[] {
 
 // Only warnings: without the socket the kubelet reporter reports nothing, and everything else works.
 function checkKubelet({ reporting: { inTreePlugins, kubelet } }: AgentConfiguration): Finding[] {
-  const known = [SYSTEM_REPORTER_NAME, KUBELET_REPORTER_NAME];
-  if (!enabledPlugins(known, inTreePlugins).includes(KUBELET_REPORTER_NAME)) return [];
+  if (!enabledPlugins(inTreeReporterNames, inTreePlugins).includes(KUBELET_REPORTER_NAME)) return [];
   const path = kubelet.podResourcesSocket;
   const message = existsSync(path)
     ? path

@@ -20,7 +20,7 @@ import type { DeviceMetrics } from "./metrics.ts";
 export interface DriverSettings {
   /** How long the slices of a driver that disconnected stay. */
   wipeDelayMs: number;
-  /** After what time the devices of a driver that disconnected are tainted against new pods. */
+  /** After what time the devices of a driver that disconnected are tainted against new pods; Infinity: never. */
   taintDelayMs: number;
   /** The largest message of a driver, bytes. */
   maxMessageBytes: number;

@@ -1,7 +1,7 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
-export interface KnownPlugin {
-  readonly name: string;
+export interface KnownPlugin<Name extends string = string> {
+  readonly name: Name;
   /** Whether "*" enables it. Default true. */
   readonly onByDefault?: boolean;
 }
@@ -11,12 +11,12 @@ export interface KnownPlugin {
  * enables those that are on by default. The first pattern with a plugin's name takes precedence, then "*". Throws
  * `invalid` for a pattern with an unknown name. The rule of kube-controller-manager's --controllers.
  */
-export function enabledPlugins(
-  known: readonly (string | KnownPlugin)[],
+export function enabledPlugins<Name extends string>(
+  known: readonly (Name | KnownPlugin<Name>)[],
   patterns: readonly string[],
-): string[] {
-  const plugins = known.map((each) => (typeof each === "string" ? { name: each } : each));
-  const names = new Set(plugins.map((plugin) => plugin.name));
+): Name[] {
+  const plugins = known.map((each): KnownPlugin<Name> => (typeof each === "string" ? { name: each } : each));
+  const names = new Set<string>(plugins.map((plugin) => plugin.name));
   for (const pattern of patterns) {
     if (pattern === "*" || names.has(pattern.replace(/^-/, ""))) continue;
     const list = [...names].sort().join(", ");

@@ -29,4 +29,5 @@ export {
   type KubeletReporterSettings,
   kubeletReporterSettingsOf,
 } from "./kubelet/settings.ts";
+export { type InTreeReporterName, inTreeReporterNames } from "./reporter-names.ts";
 export { SYSTEM_REPORTER_NAME, SystemReporter, type SystemReporterOptions } from "./system-reporter.ts";
