@@ -1,28 +1,37 @@
+import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Child } from "./child.ts";
 import { freePort } from "./free-port.ts";
 import { pathOf } from "./parts.ts";
 
-/** One etcd on loopback, without TLS, its data in the suite's folder. */
+const TMPFS = "/dev/shm";
+
+/**
+ * One etcd on loopback, without TLS. Its data lies in memory where the machine has a tmpfs: each write waits for the disk,
+ * and one that others keep busy has held an API server's start for minutes.
+ */
 export class Etcd {
   readonly url: string;
   readonly #child: Child;
+  readonly #data: string;
 
-  private constructor(url: string, child: Child) {
+  private constructor(url: string, child: Child, data: string) {
     this.url = url;
     this.#child = child;
+    this.#data = data;
   }
 
   static async start(folder: string): Promise<Etcd> {
     const [client, peer] = [await freePort(), await freePort()];
     const url = `http://127.0.0.1:${client}`;
     const peerUrl = `http://127.0.0.1:${peer}`;
+    const data = mkdtempSync(join(isWritable(TMPFS) ? TMPFS : folder, "nodekeeper-e2e-etcd-"));
     const child = new Child({
       name: "etcd",
       command: pathOf("etcd"),
       args: [
         "--name=e2e",
-        `--data-dir=${join(folder, "etcd")}`,
+        `--data-dir=${data}`,
         `--listen-client-urls=${url}`,
         `--advertise-client-urls=${url}`,
         `--listen-peer-urls=${peerUrl}`,
@@ -33,7 +42,7 @@ export class Etcd {
       logFile: join(folder, "etcd.log"),
     });
     child.start();
-    const etcd = new Etcd(url, child);
+    const etcd = new Etcd(url, child, data);
     await child.until("healthy", () => etcd.revision());
     return etcd;
   }
@@ -51,8 +60,9 @@ export class Etcd {
     return revision;
   }
 
-  stop(): Promise<void> {
-    return this.#child.stop();
+  async stop(): Promise<void> {
+    await this.#child.stop();
+    rmSync(this.#data, { recursive: true, force: true });
   }
 
   // etcd serves its gRPC calls as JSON on the same port.
@@ -62,5 +72,14 @@ export class Etcd {
     const text = await response.text();
     if (!response.ok) throw new Error(`etcd ${path}: ${response.status} ${text}`);
     return JSON.parse(text);
+  }
+}
+
+function isWritable(directory: string): boolean {
+  try {
+    accessSync(directory, constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
   }
 }
