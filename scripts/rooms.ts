@@ -38,9 +38,15 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   core: ["kube", "grpc", "lib", "gen"],
 };
 
-/** Folders of pure functions: beside their own files they import only these. */
+/** Folders inside of a room, from top to bottom: one imports only from those after it. */
+const layers: Readonly<Record<string, readonly string[]>> = {
+  "packages/agent/src/devices": ["sync", "plan", "model"],
+};
+
+/** Folders of pure functions: beside their own files they import only these files and folders. */
 const pureFolders: Readonly<Record<string, readonly string[]>> = {
   "packages/agent/src/eviction/decide": ["packages/core/src/lib/index.ts"],
+  "packages/agent/src/devices/plan": ["packages/core/src/lib/index.ts", "packages/agent/src/devices/model/"],
 };
 
 interface Import {
@@ -102,7 +108,8 @@ function problemOf({ from, to, line, isNamed }: Import): string[] {
   const importer = placeOf(from);
   const imported = placeOf(to);
   const pure = Object.entries(pureFolders).find(([folder]) => from.startsWith(`${folder}/`));
-  if (pure && !to.startsWith(`${pure[0]}/`) && !pure[1].includes(to))
+  const isAllowed = (path: string) => (path.endsWith("/") ? to.startsWith(path) : to === path);
+  if (pure && !to.startsWith(`${pure[0]}/`) && !pure[1].some(isAllowed))
     return refuse(`${pure[0]} is pure: it may import only ${pure[1].join(", ")}`);
   if (to === `packages/${importer.package}/package.json`) return [];
   if (!imported.package) return refuse("packages may not import what is outside of packages");
@@ -113,7 +120,10 @@ function problemOf({ from, to, line, isNamed }: Import): string[] {
       return refuse(`other packages are imported by their names, @nodekeeper/${imported.package}`);
     return isDoor(to) ? [] : refuse("other rooms are imported by their index.ts");
   }
-  if (importer.room === imported.room || !rooms[importer.package]) return [];
+  if (importer.room === imported.room || !rooms[importer.package]) {
+    const above = layerAbove(from, to);
+    return above ? refuse(above) : [];
+  }
   if (rankOf(imported) < rankOf(importer)) return refuse(`room ${importer.room} is below ${imported.room}`);
   return isDoor(to) ? [] : refuse("other rooms are imported by their index.ts");
 }
@@ -142,6 +152,16 @@ function isUnknown({ package: name, room }: Place): boolean {
 
 function rankOf({ package: name, room }: Place): number {
   return rooms[name]!.indexOf(room);
+}
+
+// Why a file may not import another one of its room, where the room has layers; a file beside them is above them all.
+function layerAbove(from: string, to: string): string | undefined {
+  const room = Object.keys(layers).find((path) => from.startsWith(`${path}/`) && to.startsWith(`${path}/`));
+  if (room === undefined) return undefined;
+  const [importer, imported] = [from, to].map((file) => file.slice(room.length + 1).split("/")[0]!);
+  const rank = (layer: string) => layers[room]!.indexOf(layer);
+  if (rank(importer!) <= rank(imported!)) return undefined;
+  return `layer ${importer} is below ${rank(imported!) < 0 ? room : imported}`;
 }
 
 // Generated code has no index; a room of one file is its own door, as is a file of a package without rooms.

@@ -83,7 +83,6 @@ export const notYet: readonly string[] = [
   "deploy",
   "examples",
   "packages/agent/src/assembly",
-  "packages/agent/src/devices",
   "packages/agent/src/claims",
   "packages/agent/src/host",
   "packages/agent/src/pod-usage",

@@ -50,6 +50,14 @@ describe("allowed", () => {
       { "agent/src/eviction/decide/a.ts": 'import "@nodekeeper/core/lib";\nimport "./b.ts";' },
     ],
     [
+      "layers below",
+      {
+        "agent/src/devices/index.ts": 'import "./sync/a.ts";',
+        "agent/src/devices/sync/a.ts": 'import "../plan/b.ts";\nimport "../model/c.ts";',
+        "agent/src/devices/plan/b.ts": 'import "../model/c.ts";\nimport "@nodekeeper/core/lib";',
+      },
+    ],
+    [
       "what only looks like an import",
       { "core/src/lib/a.ts": '// import "../kube/b.ts";\nconst x = \'import "../kube/b.ts"\';' },
     ],
@@ -116,6 +124,21 @@ describe("refused", () => {
       "what is not pure from decisions",
       { "agent/src/eviction/decide/a.ts": 'import "../act/b.ts";' },
       "packages/agent/src/eviction/decide is pure",
+    ],
+    [
+      "upwards between layers",
+      { "agent/src/devices/plan/a.ts": 'import "../sync/b.ts";' },
+      "packages/agent/src/devices/plan is pure",
+    ],
+    [
+      "upwards between layers, where they are not pure",
+      { "agent/src/devices/model/a.ts": 'import "../plan/b.ts";' },
+      "layer model is below plan",
+    ],
+    [
+      "the index from a layer",
+      { "agent/src/devices/sync/a.ts": 'import "../index.ts";' },
+      "layer sync is below packages/agent/src/devices",
     ],
     ["an unknown room", { "agent/src/helpers/a.ts": "" }, "packages/agent/src/helpers: not in the lists"],
     [

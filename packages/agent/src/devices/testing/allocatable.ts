@@ -27,7 +27,7 @@ export interface Allocatable {
  * checks of a single device):
  *
  * 1. Of a driver's pool only slices of the newest generation count.
- * 2. Nothing is given of a pool unless as many slices are there as each of them says.
+ * 2. Nothing is given of a pool unless as many slices are there as each of them announces.
  * 3. Nothing is given of a pool where a device or a counter set is there twice, or a device consumes counters that the
  *    pool does not have.
  * 4. No device with a taint NoSchedule or NoExecute is given to a claim that does not tolerate it, and to no claim one

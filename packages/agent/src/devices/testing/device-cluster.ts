@@ -41,7 +41,7 @@ export const SLICES = "resourceslices.resource.k8s.io";
 
 type StreamMode = "stream" | "end" | "fail" | "unimplemented" | "silent";
 
-/** A driver on a real socket that says what the test says. */
+/** A driver on a real socket that reports what the test sets. */
 export class TestDriver {
   readonly endpoint: string;
   #message: DeepPartial<ListAndWatchDevicesResponse> = { pools: [] };
@@ -95,7 +95,7 @@ export class TestDriver {
   }
 
   /** Devices of the pool of the node; a number makes as many. */
-  say(devices: number | DeepPartial<Device>[], mode: StreamMode = "stream") {
+  report(devices: number | DeepPartial<Device>[], mode: StreamMode = "stream") {
     const list =
       typeof devices === "number"
         ? Array.from({ length: devices }, (_, at) => ({ name: `device-${at}` }))
@@ -143,7 +143,7 @@ export interface Setup {
   ahead?: () => number;
   /** Changes in place what the server stores, as one does whose feature gates are off. */
   drops?: (slice: KubeObject) => void;
-  /** What the server says to a request with its body, as an admission webhook or policy does. */
+  /** The server's answer to a request with its body, as an admission webhook or policy does. */
   admit?: (request: ReceivedRequest) => Fault | undefined;
 }
 

@@ -51,7 +51,7 @@ export const good: [string, Partial<Device>][] = [
   ],
 ];
 
-/** The same, with the fields that are told. */
+/** The same, with the given fields. */
 export const bad: [string, Partial<Device>, string[]][] = [
   ["no name", { name: "" }, ["name"]],
   ["a name of 200", { name: "x".repeat(200) }, ["name"]],

@@ -1,0 +1,118 @@
+import { quote } from "@nodekeeper/core/lib";
+import type { Canonical } from "./canonical.ts";
+import type { CheckedCounterSet, CheckedDevice } from "./checked.ts";
+import { checkedDevice } from "./checked-device.ts";
+import type { CounterSet, Device, PoolFields } from "./model.ts";
+import type { Report } from "./validate-capacity.ts";
+import { checkDevice } from "./validate-device.ts";
+
+/** What a device's rules depend on beside the device. */
+export interface DeviceContext {
+  /** Names without a domain are in that of the driver. */
+  driver: string;
+  counterSets: ReadonlyMap<string, CounterSet>;
+  partitionTypeAttribute: string | undefined;
+  /** Equal for contexts in which every device fares alike. */
+  key: string;
+}
+
+export interface ExaminedDevice {
+  name: string;
+  /** Absent where the device breaks a rule. */
+  device?: CheckedDevice;
+  /** The first few; of a device that breaks no rule, what is not published of it. */
+  problems: readonly { field: string; message: string }[];
+}
+
+const MAX_PROBLEMS = 5;
+// The same for all: next to every device has none.
+const noProblems: ExaminedDevice["problems"] = [];
+
+export function contextOf(
+  driver: string,
+  { partitionTypeAttribute }: PoolFields,
+  counterSets: CheckedCounterSet[],
+): DeviceContext {
+  return {
+    driver,
+    counterSets: new Map(counterSets.map(({ set }) => [set.name, set])),
+    partitionTypeAttribute,
+    key: JSON.stringify([driver, partitionTypeAttribute, counterSets.map(({ fingerprint }) => fingerprint)]),
+  };
+}
+
+/** Checks one device by every rule that is about it alone. */
+export function examineDevice(device: Device, context: DeviceContext, canonical: Canonical): ExaminedDevice {
+  const { name } = device;
+  let problems: { field: string; message: string }[] | undefined;
+  const report: Report = (field, message) => {
+    problems ??= [];
+    if (problems.length < MAX_PROBLEMS) problems.push({ field, message });
+  };
+  checkDevice(device, canonical, report);
+  if (device.consumesCounters) checkConsumption(device, context, report);
+  if (problems) return { name, problems };
+  const kept = withoutShadowed(device, context.driver, report);
+  return { name, device: checkedDevice(kept, canonical), problems: problems ?? noProblems };
+}
+
+// The API server can't see this across slices, but the scheduler gives up on a pool where it is broken.
+function checkConsumption(
+  { consumesCounters = [], attributes = {} }: Device,
+  { driver, counterSets, partitionTypeAttribute }: DeviceContext,
+  report: Report,
+): void {
+  for (const [at, { counterSet, counters }] of consumesCounters.entries()) {
+    const set = counterSets.get(counterSet);
+    if (!set)
+      report(`consumesCounters[${at}].counterSet`, `the pool has no valid counter set ${quote(counterSet)}`);
+    for (const name of set ? Object.keys(counters) : []) {
+      if (Object.hasOwn(set!.counters, name)) continue;
+      report(`consumesCounters[${at}].counters`, `counter set ${quote(counterSet)} has no ${quote(name)}`);
+    }
+  }
+  if (partitionTypeAttribute === undefined) return;
+  // As the API server looks it up: the full name first, then the name alone where the domain is the driver's.
+  const names = [partitionTypeAttribute];
+  if (partitionTypeAttribute.startsWith(`${driver}/`))
+    names.push(partitionTypeAttribute.slice(driver.length + 1));
+  const name = names.find((candidate) => Object.hasOwn(attributes, candidate));
+  if (name === undefined) {
+    report("attributes", `needs ${quote(partitionTypeAttribute)}, the pool's partition type`);
+  } else if (attributes[name]!.string === undefined) {
+    report(`attributes[${name}]`, "must be a string, for it is the pool's partition type");
+  }
+}
+
+// A name without a domain is in the driver's, so "model" and "<driver>/model" are one attribute; the explicit name wins
+// in the API server, and which one a claim's CEL expression would see is left to chance.
+function withoutShadowed(device: Device, driver: string, report: Report): Device {
+  const attributes = shadowedIn(device.attributes, driver);
+  const capacity = shadowedIn(device.capacity, driver);
+  if (attributes === nothing && capacity === nothing) return device;
+  const message = `is there twice: "${driver}/" before the name means the same, and is kept`;
+  for (const name of attributes) report(`attributes[${name}]`, message);
+  for (const name of capacity) report(`capacity[${name}]`, message);
+  return {
+    ...device,
+    ...(device.attributes && { attributes: omit(device.attributes, attributes) }),
+    ...(device.capacity && { capacity: omit(device.capacity, capacity) }),
+  };
+}
+
+const nothing: readonly string[] = [];
+
+function shadowedIn(record: Record<string, unknown> | undefined, driver: string): readonly string[] {
+  let names = nothing;
+  for (const name in record) {
+    if (name.startsWith(driver) && name[driver.length] === "/") {
+      const bare = name.slice(driver.length + 1);
+      if (Object.hasOwn(record, bare)) names = [...names, bare];
+    }
+  }
+  return names;
+}
+
+function omit<Value>(record: Record<string, Value>, names: readonly string[]): Record<string, Value> {
+  return Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name)));
+}

@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { PoolReader, readMessage } from "../index.ts";
+import { driver, nodeName } from "../testing/slice-store.ts";
+
+const field = (number: number, bytes: Uint8Array) =>
+  Buffer.concat([Buffer.from([(number << 3) | 2]), varint(bytes.length), bytes]);
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  for (let rest = value; ; rest >>>= 7) {
+    if (rest < 128) return Buffer.from([...bytes, rest]);
+    bytes.push((rest & 127) | 128);
+  }
+}
+
+/** As many empty fields of a number, two bytes each. */
+const empty = (number: number, count: number) => Buffer.alloc(count * 2, Buffer.from([(number << 3) | 2, 0]));
+
+const validation = { maxDevices: 500, maxPools: 1_000, maxProblems: 100 };
+
+test("devices are counted before they are read: of millions that are empty, as many as are allowed are looked at", () => {
+  const reader = new PoolReader({ driver, nodeName, validation });
+  const answer = reader.read(readMessage(field(1, empty(2, 1_500))));
+  expect(answer.quarantined).toBe(1_500);
+  expect(answer.problems).toHaveLength(validation.maxProblems);
+  expect(answer.pools[0]!.devices).toEqual([]);
+  const beyond = reader.read(readMessage(field(1, empty(2, 1_900_000))));
+  expect(beyond.pools).toEqual([]);
+  expect(beyond.problems).toMatchObject([{ field: "pools", message: /more than 2000 devices/ }]);
+});
+
+test("pools are counted before they are read", () => {
+  const answer = new PoolReader({ driver, nodeName }).read(readMessage(empty(1, 100_000)));
+  expect(answer.pools).toHaveLength(1);
+  expect(answer.problems.length).toBeLessThanOrEqual(1_001);
+  expect(answer.problems.at(-1)).toMatchObject({ message: "99000 pools beyond the first 1000 are not read" });
+});
+
+test("a message is read in steps, each of few devices", () => {
+  const device = field(1, Buffer.from("gpu"));
+  const bytes = field(1, Buffer.concat(Array.from({ length: 2_000 }, () => field(2, device))));
+  const steps = new PoolReader({ driver, nodeName }).steps(readMessage(bytes));
+  let count = 0;
+  while (!steps.next().done) count++;
+  expect(count).toBeGreaterThanOrEqual(10);
+});
+
+/** A delta with so many changed devices without content in each of some pools. */
+const delta = (pools: number, upserts: number) =>
+  field(3, Buffer.concat(Array.from({ length: pools }, () => field(2, empty(2, upserts)))));
+
+test("changes are counted before they are read, over all pools of a delta", () => {
+  expect(() => readMessage(delta(1, 50_001))).toThrow("more than 50000 changes");
+  expect(() => readMessage(delta(100, 600))).toThrow("more than 50000 changes");
+  expect(readMessage(delta(10, 5_000)).delta?.pools).toHaveLength(10);
+});
+
+test("deltas can't add devices without end, and a refused one changes nothing", () => {
+  const reader = new PoolReader({ driver, nodeName, validation });
+  const named = (from: number, count: number) =>
+    Array.from({ length: count }, (_, at) => field(1, Buffer.from(`gpu-${from + at}`)));
+  reader.read(readMessage(field(1, Buffer.concat(named(0, 400).map((device) => field(2, device))))));
+  const add = (from: number, count: number) =>
+    reader.apply({
+      baseRevision: 1n,
+      pools: [{ name: nodeName, upserts: named(from, count), removals: [] }],
+    });
+  expect(() => add(400, 101)).toThrow("more than 500 devices");
+  expect(add(400, 100).pools[0]!.devices).toHaveLength(500);
+});
+
+test("a delta is read in steps, each of few devices", () => {
+  const reader = new PoolReader({ driver, nodeName });
+  reader.read(readMessage(field(1, field(2, field(1, Buffer.from("gpu"))))));
+  const upserts = Array.from({ length: 2_000 }, (_, at) => field(1, Buffer.from(`gpu-${at}`)));
+  const steps = reader.applySteps({ baseRevision: 1n, pools: [{ name: nodeName, upserts, removals: [] }] });
+  let count = 0;
+  while (!steps.next().done) count++;
+  expect(count).toBeGreaterThanOrEqual(10);
+});

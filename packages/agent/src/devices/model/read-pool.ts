@@ -1,0 +1,114 @@
+import type { BinaryReader } from "@bufbuild/protobuf/wire";
+import type { PoolFields } from "./model.ts";
+import { appended, BYTES, type Fields, readFields, type UnknownFields, VARINT } from "./read-fields.ts";
+
+/** A Pool's bytes, taken apart: its devices and counter sets are still unread. */
+export interface PoolParts {
+  name: string;
+  fields: PoolFields;
+  /** It has a field about other nodes. */
+  ofOtherNodes: boolean;
+  /** Where the fields of devices start and end. */
+  starts: number[];
+  ends: number[];
+  /** Devices beyond the limit, which are only counted. */
+  others: number;
+  limit: number;
+  /** Where the contents of counter sets start and end. */
+  sets: { from: number; to: number }[];
+  /** Why the bytes are no message; what was read before is there. */
+  error?: unknown;
+}
+
+const MOST_COUNTER_SETS = 10_000;
+const MOST_OPERATIONS = 100;
+// Where a pool has so many times the allowed devices, it is not even counted to the end.
+const TIMES_TOO_MANY = 4;
+
+const ofOtherNodes = (reader: BinaryReader, into: PoolParts, wireType: number) => {
+  if (wireType === BYTES) reader.skip(BYTES);
+  else if (!reader.bool()) return;
+  into.ofOtherNodes = true;
+};
+
+const poolFields: Fields<PoolParts> = [
+  undefined,
+  {
+    wireType: BYTES,
+    read(reader, into) {
+      into.name = reader.string();
+    },
+  },
+  {
+    wireType: BYTES,
+    read(reader, parts) {
+      if (parts.starts.length < parts.limit) {
+        // The tag takes one byte.
+        parts.starts.push(reader.pos - 1);
+        // Not `skip`, which makes a view of the bytes. `readFields` sees where a field is too long.
+        const length = reader.uint32();
+        reader.pos += length;
+        parts.ends.push(reader.pos);
+        return;
+      }
+      if (++parts.others > TIMES_TOO_MANY * parts.limit)
+        throw new RangeError(`it has more than ${TIMES_TOO_MANY * parts.limit} devices`);
+      const length = reader.uint32();
+      reader.pos += length;
+    },
+  },
+  {
+    wireType: BYTES,
+    read(reader, { sets }) {
+      const length = reader.uint32();
+      const from = reader.pos;
+      reader.pos = from + length;
+      sets.push({ from, to: reader.pos });
+      if (sets.length > MOST_COUNTER_SETS)
+        throw new RangeError(`it has more than ${MOST_COUNTER_SETS} counter sets`);
+    },
+  },
+  { wireType: BYTES, read: (reader, into) => ofOtherNodes(reader, into, BYTES) },
+  { wireType: VARINT, read: (reader, into) => ofOtherNodes(reader, into, VARINT) },
+  { wireType: VARINT, read: (reader, into) => ofOtherNodes(reader, into, VARINT) },
+  {
+    wireType: BYTES,
+    read(reader, { fields }) {
+      const attribute = reader.string();
+      if (attribute !== "") fields.partitionTypeAttribute = attribute;
+    },
+  },
+  {
+    wireType: BYTES,
+    read(reader, { fields }) {
+      const { skipNodeOperations = [] } = fields;
+      if (skipNodeOperations.length >= MOST_OPERATIONS)
+        throw new RangeError(`it has more than ${MOST_OPERATIONS} skipNodeOperations`);
+      fields.skipNodeOperations = appended(skipNodeOperations, reader.string());
+    },
+  },
+];
+
+/**
+ * Takes a Pool apart, all that the reader has. Devices are counted before anything is made of them: in two bytes a
+ * device, a message may have millions.
+ * @param limit of devices whose places are remembered
+ */
+export function readPool(reader: BinaryReader, limit: number, unknown: UnknownFields): PoolParts {
+  const parts: PoolParts = {
+    name: "",
+    fields: {},
+    ofOtherNodes: false,
+    starts: [],
+    ends: [],
+    others: 0,
+    limit,
+    sets: [],
+  };
+  try {
+    readFields(reader, reader.len, parts, poolFields, unknown);
+  } catch (error) {
+    parts.error = error;
+  }
+  return parts;
+}

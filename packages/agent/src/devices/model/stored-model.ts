@@ -1,0 +1,96 @@
+import { hash } from "node:crypto";
+import type { KubeObject, ObjectMeta } from "@nodekeeper/core/kube";
+import { Canonical } from "./canonical.ts";
+import type { Int64, NamedAttribute, NamedResources } from "./model.ts";
+import { encodeInt } from "./versions.ts";
+
+/** A slice of resource.k8s.io/v1alpha2 as the API server has it. */
+export interface StoredModel {
+  /** As it is there: an update keeps it. */
+  metadata: ObjectMeta;
+  name: string;
+  driver: string;
+  /** Immutable in the API. */
+  nodeName: string;
+  fingerprint: string;
+  /** How many instances it has. */
+  instances: number;
+}
+
+/** A slice of v1alpha2: everything lies at the top, there is no spec. */
+export function encodeModel(
+  metadata: ObjectMeta,
+  driver: string,
+  nodeName: string,
+  model: NamedResources,
+): KubeObject {
+  return {
+    apiVersion: "resource.k8s.io/v1alpha2",
+    kind: "ResourceSlice",
+    metadata,
+    nodeName,
+    driverName: driver,
+    namedResources: {
+      instances: model.instances.map(({ name, attributes }) => ({
+        name,
+        ...(attributes.length > 0 && { attributes: attributes.map(encodeAttribute) }),
+      })),
+    },
+  };
+}
+
+/** The model in an object that the API server gave; empty where it is of a kind that is not known. */
+export function decodeModel(object: KubeObject): NamedResources {
+  const raw = object.namedResources as { instances?: NamedResources["instances"] | null } | undefined;
+  return {
+    instances: (raw?.instances ?? []).map(({ name, attributes }) => ({ name, attributes: attributes ?? [] })),
+  };
+}
+
+/** What planning needs of an object that the API server gave. */
+export function storedModel(object: KubeObject, canonical = new Canonical()): StoredModel {
+  const model = decodeModel(object);
+  return {
+    metadata: object.metadata,
+    name: object.metadata.name ?? "",
+    driver: String(object.driverName ?? ""),
+    nodeName: String(object.nodeName ?? ""),
+    fingerprint: modelFingerprint(model, canonical),
+    instances: model.instances.length,
+  };
+}
+
+/** Equal for models of equal meaning. */
+export function modelFingerprint(model: NamedResources, canonical: Canonical): string {
+  const text = JSON.stringify(
+    model.instances.map(({ name, attributes }) => [
+      name,
+      attributes.map((value) => attributeText(value, canonical)),
+    ]),
+  );
+  return hash("sha256", text, "base64url");
+}
+
+// Beyond 2^53 the nearest double, as everywhere.
+function attributeText(attribute: NamedAttribute, canonical: Canonical): unknown {
+  const { name, quantity, bool, int, intSlice, string, stringSlice, version } = attribute;
+  return [
+    name,
+    quantity === undefined ? null : canonical.quantity(quantity),
+    bool,
+    int === undefined ? null : Number(int),
+    intSlice ? (intSlice.ints ?? []).map(Number) : null,
+    string,
+    stringSlice ? (stringSlice.strings ?? []) : null,
+    version,
+  ];
+}
+
+function encodeAttribute({ int, intSlice, ...rest }: NamedAttribute): Record<string, unknown> {
+  const encode = (value: Int64) => encodeInt(value);
+  return {
+    ...rest,
+    ...(int !== undefined && { int: encode(int) }),
+    ...(intSlice && { intSlice: { ints: intSlice.ints.map(encode) } }),
+  };
+}

@@ -1,0 +1,131 @@
+import { isQuantity, quote } from "@nodekeeper/core/lib";
+import type { CheckedPools } from "../model/checked.ts";
+import { unsafeFeatures } from "../model/feature-bits.ts";
+import { isDnsSubdomain, isSemanticVersion } from "../model/field-names.ts";
+import { oldNameOf } from "../model/mapped-names.ts";
+import type {
+  Device,
+  DeviceAttribute,
+  DevicePool,
+  DeviceProblem,
+  NamedAttribute,
+  NamedInstance,
+  NamedResources,
+} from "../model/model.ts";
+import type { ValidationOptions } from "../model/validate.ts";
+import { unsafeWithout } from "./features.ts";
+
+/** Models that break no rule of resource.k8s.io/v1alpha2, and what is quarantined and why. */
+export type CheckedModels = Omit<CheckedPools, "pools"> & { models: NamedResources[] };
+
+/**
+ * Checks models by the rules of Kubernetes 1.30. An invalid instance is quarantined and named, the others are published;
+ * of instances of one name, in whichever model, the first is kept. `pool` is the name that problems are reported under.
+ */
+export function checkModels(
+  models: readonly NamedResources[],
+  pool: string,
+  { maxDevices, maxProblems }: Omit<ValidationOptions, "maxPools">,
+): CheckedModels {
+  const answer: CheckedModels = { models: [], problems: [], quarantined: 0 };
+  const names = new Set<string>();
+  for (const model of models) {
+    const instances = model.instances.filter((instance) => {
+      const problem =
+        problemOf(instance) ??
+        (names.has(instance.name)
+          ? { field: "name", message: "an instance of this name is there already" }
+          : undefined) ??
+        (names.size >= maxDevices
+          ? { field: "name", message: "the driver has more instances than allowed" }
+          : undefined);
+      if (!problem) {
+        names.add(instance.name);
+        return true;
+      }
+      answer.quarantined++;
+      if (answer.problems.length < maxProblems) {
+        answer.problems.push({ pool, device: instance.name.slice(0, 253), ...problem });
+      }
+      return false;
+    });
+    answer.models.push({ instances });
+  }
+  return answer;
+}
+
+/**
+ * Pools in the old model, one model for each. What the old model has no field for is left out; where a device would be
+ * allocated wrongly without it, the device is quarantined and named.
+ */
+export function modelsOfPools(pools: readonly DevicePool[]): {
+  models: NamedResources[];
+  problems: DeviceProblem[];
+} {
+  const problems: DeviceProblem[] = [];
+  const models: NamedResources[] = [];
+  const without = unsafeFeatures;
+  const message = "quarantined: resource.k8s.io/v1alpha2 has no such field";
+  for (const { name: pool, devices } of pools) {
+    const instances = devices.flatMap((device) => {
+      const need = unsafeWithout(device, without);
+      if (!need) return [instanceOf(device)];
+      problems.push({ pool, device: device.name, field: need.field, message });
+      return [];
+    });
+    models.push({ instances });
+  }
+  return { models, problems };
+}
+
+function instanceOf({ name, attributes = {}, capacity = {} }: Device): NamedInstance {
+  const values = Object.entries(attributes).flatMap(([key, attribute]) =>
+    oldAttribute(oldNameOf(key), attribute),
+  );
+  // The old model has one name space for both; the prefix keeps a capacity from meeting an attribute of its name.
+  const quantities = Object.entries(capacity).map(([key, { value }]): NamedAttribute => {
+    const isTaken = Object.hasOwn(attributes, key);
+    return { name: oldNameOf(isTaken ? `capacity/${key}` : key), quantity: value };
+  });
+  return { name: oldNameOf(name), attributes: [...values, ...quantities] };
+}
+
+function oldAttribute(
+  name: string,
+  { bool, int, string, version, ints, strings }: DeviceAttribute,
+): NamedAttribute[] {
+  const attribute: NamedAttribute = { name };
+  if (bool !== undefined) return [{ ...attribute, bool }];
+  if (int !== undefined) return [{ ...attribute, int }];
+  if (string !== undefined) return [{ ...attribute, string }];
+  if (version !== undefined) return [{ ...attribute, version }];
+  if (ints) return [{ ...attribute, intSlice: { ints } }];
+  return strings ? [{ ...attribute, stringSlice: { strings } }] : [];
+}
+
+function problemOf(instance: NamedInstance): { field: string; message: string } | undefined {
+  if (!isDnsSubdomain(instance.name)) {
+    return { field: "name", message: `${quote(instance.name)} is not a DNS subdomain` };
+  }
+  const names = new Set<string>();
+  for (const { name, ...value } of instance.attributes) {
+    const field = `attributes[${name.slice(0, 100)}]`;
+    if (!isDnsSubdomain(name)) return { field, message: `${quote(name)} is not a DNS subdomain` };
+    if (names.has(name)) return { field, message: "is there twice" };
+    names.add(name);
+    const kinds = Object.keys(value);
+    if (kinds.length !== 1) {
+      return {
+        field,
+        message: kinds.length === 0 ? "has no value" : `has more than one value: ${kinds.join(", ")}`,
+      };
+    }
+    if (value.version !== undefined && !isSemanticVersion(value.version)) {
+      return { field, message: `${quote(value.version)} is not a version of semver.org 2.0.0` };
+    }
+    if (value.quantity !== undefined && !isQuantity(value.quantity)) {
+      return { field, message: `${quote(value.quantity)} is not a quantity` };
+    }
+  }
+  return undefined;
+}

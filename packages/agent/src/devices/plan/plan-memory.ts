@@ -1,0 +1,71 @@
+import type { CheckedDevice, CheckedPool, StoredSlice } from "../model/checked.ts";
+
+/** One slice as it should be; `stored` is what it replaces. */
+export interface Target {
+  stored: StoredSlice | undefined;
+  name: string;
+  devices?: CheckedDevice[];
+  counters?: CheckedPool["counterSets"];
+}
+
+/** How the last plan of each pool spread its devices over slices. */
+export class PlanMemory {
+  readonly #layouts = new Map<string, Layout>();
+
+  /** Takes the layout of a pool. */
+  keep(pool: CheckedPool, targets: readonly Target[]): void {
+    this.#layouts.set(pool.name, { pool, targets });
+  }
+
+  /** Keeps no other pools than these. */
+  keepOnly(pools: readonly CheckedPool[]): void {
+    const names = new Set(pools.map(({ name }) => name));
+    for (const name of this.#layouts.keys()) if (!names.has(name)) this.#layouts.delete(name);
+  }
+
+  /**
+   * The same layout for the pool as it is now, where only the contents of devices have changed since and the slices
+   * hold the devices that it gave them: a layout depends on them, and the writes of the last plan may not have been
+   * made. Undefined where the layout may be another.
+   */
+  again(pool: CheckedPool, stored: readonly StoredSlice[]): Target[] | undefined {
+    const known = this.#layouts.get(pool.name);
+    if (!known || known.targets.length !== stored.length) return undefined;
+    const { devices, counterSets } = known.pool;
+    if (devices.length !== pool.devices.length || counterSets.length !== pool.counterSets.length)
+      return undefined;
+    for (const [at, { fingerprint }] of counterSets.entries())
+      if (fingerprint !== pool.counterSets[at]!.fingerprint) return undefined;
+    for (let at = 0; at < devices.length; at++) {
+      const before = devices[at]!;
+      const now = pool.devices[at]!;
+      if (before === now) continue;
+      if (before.name !== now.name || before.advanced !== now.advanced) return undefined;
+    }
+    const byName = new Map(stored.map((slice) => [slice.name, slice]));
+    const targets: Target[] = [];
+    let at = 0;
+    for (const target of known.targets) {
+      const slice = byName.get(target.name);
+      if (!slice) return undefined;
+      const size = target.devices?.length;
+      if (slice.devices.length !== (size ?? 0)) return undefined;
+      // Not `entries()`: until this is compiled, which is late in a small process, each device costs 200 bytes of garbage.
+      for (let offset = 0; offset < slice.devices.length; offset++)
+        if (slice.devices[offset]!.name !== pool.devices[at + offset]!.name) return undefined;
+      targets.push({
+        stored: slice,
+        name: target.name,
+        ...(target.counters && { counters: target.counters }),
+        ...(size !== undefined && { devices: pool.devices.slice(at, at + size) }),
+      });
+      at += size ?? 0;
+    }
+    return targets;
+  }
+}
+
+interface Layout {
+  pool: CheckedPool;
+  targets: readonly Target[];
+}

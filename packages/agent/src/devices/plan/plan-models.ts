@@ -1,0 +1,52 @@
+import { Canonical } from "../model/canonical.ts";
+import type { NamedResources } from "../model/model.ts";
+import { modelFingerprint, type StoredModel } from "../model/stored-model.ts";
+import { nameSuffix, sliceName } from "./slice-names.ts";
+
+export interface ModelPlanInput {
+  driver: string;
+  nodeName: string;
+  models: readonly NamedResources[];
+  /** Every slice of the driver on this node, and no other. */
+  stored: readonly StoredModel[];
+}
+
+/** What is to be written. Deletions first, then updates, then creations. */
+export interface ModelPlan {
+  deletes: StoredModel[];
+  updates: { stored: StoredModel; model: NamedResources }[];
+  creates: { name: string; model: NamedResources }[];
+}
+
+/**
+ * One slice for each model, as the kubelet of 1.30 has it: slices that hold a model already stay, the others are given to models
+ * without one, and what is left over is deleted. Each slice holds one model, also where two models are equal; the kubelet
+ * creates a new slice at every sync then.
+ */
+export function planModels({ driver, nodeName, models, stored }: ModelPlanInput): ModelPlan {
+  const free = new Map<string, StoredModel[]>();
+  for (const slice of stored) {
+    const alike = free.get(slice.fingerprint);
+    if (alike) alike.push(slice);
+    else free.set(slice.fingerprint, [slice]);
+  }
+  const canonical = new Canonical();
+  const homeless = models.filter((model) => !free.get(modelFingerprint(model, canonical))?.shift());
+  const obsolete = [...free.values()].flat();
+
+  const plan: ModelPlan = { deletes: [], updates: [], creates: [] };
+  const taken = new Set(stored.map(({ name }) => name));
+  const suffix = nameSuffix(driver, nodeName, "");
+  let index = 0;
+  for (const model of homeless) {
+    const slice = obsolete.shift();
+    if (slice) {
+      plan.updates.push({ stored: slice, model });
+      continue;
+    }
+    while (taken.has(sliceName(index, suffix))) index++;
+    plan.creates.push({ name: sliceName(index++, suffix), model });
+  }
+  plan.deletes.push(...obsolete);
+  return plan;
+}

@@ -1,0 +1,229 @@
+import { fieldsText, sameTaint, sameTaints } from "../model/canonical.ts";
+import type {
+  CheckedCounterSet,
+  CheckedDevice,
+  CheckedPool,
+  ForeignSlice,
+  StoredSlice,
+} from "../model/checked.ts";
+import { taintsOf } from "../model/feature-bits.ts";
+import type { CounterSet, Device, DeviceTaint, SliceSpec } from "../model/model.ts";
+import { PlanMemory, type Target } from "./plan-memory.ts";
+import { nameSuffix, poolKey } from "./slice-names.ts";
+import { targetsOf } from "./targets.ts";
+
+export interface PlanInput {
+  driver: string;
+  nodeName: string;
+  /** Names unique, as `checkPools` gives them. */
+  pools: readonly CheckedPool[];
+  /** Every slice of the driver that this node published, and no other. */
+  stored: readonly StoredSlice[];
+  /** Slices of the driver on this node that other clients published. */
+  foreign?: readonly ForeignSlice[];
+  /** Of the driver's plans before; it changes how long a plan takes, and nothing else. */
+  memory?: PlanMemory;
+}
+
+/** A slice to be written. */
+export interface SliceWrite {
+  /** What it replaces; absent for one to be created. */
+  stored: StoredSlice | undefined;
+  name: string;
+  spec: SliceSpec;
+  /** The devices of the spec. */
+  devices: readonly CheckedDevice[];
+  counterSets: readonly CheckedCounterSet[];
+  /** Whether it differs from what it replaces, other than the pool's generation. */
+  isChanged: boolean;
+}
+
+/** What is to be written of one pool. Deletions come first, so that no device that has left is allocated. */
+export interface PoolPlan {
+  pool: string;
+  /** The scheduler allocates from the pool as it is stored now. */
+  isAllocatable: boolean;
+  /** Until all writes are done, the scheduler allocates nothing from the pool. */
+  rises: boolean;
+  deletes: StoredSlice[];
+  writes: SliceWrite[];
+  /** Slices of other clients that are outdated once all is written: their generation is lower then. */
+  outdated: ForeignSlice[];
+}
+
+/**
+ * Decides what to write so that the slices become what the driver reports, from what the API server has and nothing
+ * else. Pools that are to be removed come first; a pool with nothing to do has no plan.
+ *
+ * A pool's generation rises whenever a reader that sees some of the writes and not yet the others could take a mix for
+ * the truth; all its slices are written then. It stays where there is no such mix: when one slice changes in place,
+ * when only taints change (each is about its own device alone), and when slices are missing or of an older generation
+ * and the others are right already, for readers wait until all are there.
+ *
+ * It also rises above that of slices which another client published in the pool: readers would mix them with the
+ * agent's, or use them instead.
+ */
+export function planSlices({
+  driver,
+  nodeName,
+  pools,
+  stored,
+  foreign = [],
+  memory = new PlanMemory(),
+}: PlanInput): PoolPlan[] {
+  const byPool = Map.groupBy(stored, (slice) => slice.pool.name);
+  const foreignByPool = Map.groupBy(foreign, (slice) => slice.pool);
+  const plans = pools.map((pool) => {
+    const others = foreignByPool.get(pool.name) ?? [];
+    const plan = planPool(driver, nodeName, pool, byPool.get(pool.name) ?? [], others, memory);
+    byPool.delete(pool.name);
+    return plan;
+  });
+  memory.keepOnly(pools);
+  const removals = [...byPool].map(
+    ([pool, deletes]): PoolPlan => ({
+      pool,
+      isAllocatable: false,
+      rises: false,
+      deletes,
+      writes: [],
+      outdated: [],
+    }),
+  );
+  return [...removals, ...plans].filter(
+    ({ deletes, writes, outdated }) => deletes.length + writes.length + outdated.length > 0,
+  );
+}
+
+type Difference = "none" | "taints" | "more";
+
+function planPool(
+  driver: string,
+  nodeName: string,
+  pool: CheckedPool,
+  stored: StoredSlice[],
+  foreign: ForeignSlice[],
+  memory: PlanMemory,
+): PoolPlan {
+  const targets =
+    memory.again(pool, stored) ?? targetsOf(pool, stored, nameSuffix(driver, nodeName, poolKey(pool.name)));
+  memory.keep(pool, targets);
+  const kept = new Set(targets.map((target) => target.stored));
+  const count = targets.length;
+  const differences = targets.map((target) => differenceOf(target, fieldsText(pool.fields), count));
+
+  const newest = Math.max(0, ...stored.map((slice) => slice.pool.generation));
+  const generation = Math.max(newest, ...foreign.map((slice) => slice.generation));
+  const isVisible = (slice: StoredSlice) => slice.pool.generation === generation;
+  const isContested = foreign.some((slice) => slice.generation >= newest);
+  const rises = stored.length === 0 || isContested || wouldMix(targets, differences, stored, kept, isVisible);
+  const next = rises ? generation + 1 : generation;
+
+  const taintsBefore = memoize(() => taintsByDevice(stored));
+  const writes: SliceWrite[] = [];
+  for (const [at, target] of targets.entries()) {
+    const difference = differences[at]!;
+    const isCurrent = !rises && target.stored && isVisible(target.stored);
+    if (isCurrent && difference === "none" && target.stored?.isMarked !== false) continue;
+    const { devices = [], counters: counterSets = [] } = target;
+    const spec: SliceSpec = {
+      driver,
+      pool: { name: pool.name, generation: next, resourceSliceCount: count },
+      nodeName,
+      ...pool.fields,
+      ...contentOf(target, taintsBefore),
+    };
+    const isChanged = difference !== "none";
+    writes.push({ stored: target.stored, name: target.name, spec, devices, counterSets, isChanged });
+  }
+  const visible = stored.filter(isVisible);
+  return {
+    pool: pool.name,
+    isAllocatable:
+      !isContested &&
+      visible.length > 0 &&
+      visible.every((slice) => slice.pool.resourceSliceCount === visible.length),
+    rises,
+    deletes: stored.filter((slice) => !kept.has(slice)),
+    // Updates come before creations, for they show that devices have left.
+    writes: writes.filter((write) => write.stored).concat(writes.filter((write) => !write.stored)),
+    outdated: foreign,
+  };
+}
+
+// Whether writes at the generation that readers use now could show them something that never was. Slices of older
+// generations are as good as absent.
+function wouldMix(
+  targets: Target[],
+  differences: Difference[],
+  stored: StoredSlice[],
+  kept: ReadonlySet<StoredSlice | undefined>,
+  isVisible: (slice: StoredSlice) => boolean,
+): boolean {
+  const changed = differences.filter((difference, at) => {
+    const slice = targets[at]!.stored;
+    return slice && isVisible(slice) && difference !== "none";
+  });
+  const adds = targets.some((target) => !target.stored || !isVisible(target.stored));
+  const removes = stored.some((slice) => isVisible(slice) && !kept.has(slice));
+  if (changed.length === 0) return adds && removes;
+  if (adds || removes) return true;
+  return changed.length > 1 && changed.some((difference) => difference !== "taints");
+}
+
+function differenceOf(target: Target, fields: string, count: number): Difference {
+  const { stored } = target;
+  if (!stored) return "more";
+  if (stored.pool.resourceSliceCount !== count || stored.fields !== fields) return "more";
+  const counters = target.counters ?? [];
+  const devices = target.devices ?? [];
+  if (stored.counterSets.length !== counters.length || stored.devices.length !== devices.length)
+    return "more";
+  if (counters.some(({ fingerprint }, at) => fingerprint !== stored.counterSets[at])) return "more";
+  let difference: Difference = "none";
+  for (let at = 0; at < devices.length; at++) {
+    const checked = devices[at]!;
+    const other = stored.devices[at]!;
+    // The same object was sent before: its taints have the times that the server gave them.
+    if (checked === other.sent) continue;
+    if (checked.fingerprint !== other.fingerprint) return "more";
+    if (!sameTaints(taintsOf(checked), other.taints)) difference = "taints";
+  }
+  return difference;
+}
+
+function contentOf(
+  { devices, counters }: Target,
+  taintsBefore: () => ReadonlyMap<string, DeviceTaint[]>,
+): { devices: Device[] } | { sharedCounters: CounterSet[] } {
+  if (counters) return { sharedCounters: counters.map(({ set }) => set) };
+  return { devices: (devices ?? []).map((checked) => withTaintTimes(checked.device, taintsBefore)) };
+}
+
+// A taint that stays keeps the time that the API server gave it; evictions are counted from it.
+function withTaintTimes(device: Device, taintsBefore: () => ReadonlyMap<string, DeviceTaint[]>): Device {
+  if (!device.taints?.length) return device;
+  const before = taintsBefore().get(device.name);
+  if (!before) return device;
+  const taints = device.taints.map((taint) => {
+    const timeAdded = taint.timeAdded ?? before.find((other) => sameTaint(taint, other))?.timeAdded;
+    return timeAdded === undefined ? taint : { ...taint, timeAdded };
+  });
+  return { ...device, taints };
+}
+
+function taintsByDevice(stored: StoredSlice[]): Map<string, DeviceTaint[]> {
+  const taints = new Map<string, DeviceTaint[]>();
+  for (const device of stored.flatMap(({ devices }) => devices)) {
+    if (device.taints?.length) taints.set(device.name, device.taints);
+  }
+  return taints;
+}
+
+function memoize<Value>(make: () => Value): () => Value {
+  let made: { value: Value } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}

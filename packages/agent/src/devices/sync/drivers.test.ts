@@ -1,0 +1,81 @@
+import { FakeClock, LoopTurns, Registry, silentLogger } from "@nodekeeper/core/lib";
+import { expect, it } from "vitest";
+import type { DeviceTaint } from "../model/model.ts";
+import { deviceApiVersion } from "./driver-stream.ts";
+import { Drivers } from "./drivers.ts";
+import { createDeviceMetrics } from "./metrics.ts";
+
+const name = "gpu.example.com";
+const hot: DeviceTaint = { key: "example.com/hot", effect: "NoSchedule" };
+
+function setUp(taintDelayMs: number) {
+  const clock = new FakeClock();
+  const metrics = createDeviceMetrics(new Registry(), {} as never);
+  let byDevice = new Map<string, DeviceTaint[]>();
+  const drivers = new Drivers({
+    nodeName: "worker-1",
+    settings: () => ({ wipeDelayMs: 60_000, taintDelayMs, maxMessageBytes: 1_000 }),
+    onChange: () => {},
+    taints: () => ({ byDevice }),
+    metrics,
+    turns: new LoopTurns(clock),
+    clock,
+    log: silentLogger,
+  });
+  let generation = 0;
+  const registration = (at: number) => ({
+    type: "DRAPlugin" as const,
+    name,
+    versions: [deviceApiVersion],
+    endpoint: "/nonexistent/driver.sock",
+    registrationSocket: "/nonexistent/registration.sock",
+    generation: at,
+  });
+  return {
+    clock,
+    drivers,
+    connect: () => drivers.register(registration(++generation)),
+    disconnect: () => drivers.deregister(registration(generation), "socket removed"),
+    taintDevices: (taints: DeviceTaint[]) => {
+      byDevice = new Map(taints.map((taint) => ["main/a", [taint]]));
+      drivers.taintsChanged(name);
+    },
+    isTainted: () => drivers.get(name)!.isTainted,
+  };
+}
+
+it("a driver that is disconnected for longer than the delay is tainted until it is back", async () => {
+  const { clock, drivers, connect, disconnect, isTainted } = setUp(5_000);
+  await connect();
+  disconnect();
+  await clock.step(4_999);
+  expect(isTainted()).toBe(false);
+  await clock.step(1);
+  expect(isTainted()).toBe(true);
+  await connect();
+  expect(isTainted()).toBe(false);
+  await drivers.stop();
+});
+
+it("one that is back in time is not, though the taints of its devices change meanwhile", async () => {
+  const { clock, drivers, connect, disconnect, taintDevices, isTainted } = setUp(5_000);
+  await connect();
+  taintDevices([hot]);
+  disconnect();
+  taintDevices([]);
+  await clock.step(2_000);
+  await connect();
+  taintDevices([hot]);
+  await clock.step(10_000);
+  expect(isTainted()).toBe(false);
+  await drivers.stop();
+});
+
+it("none is tainted where the agent prepares no claims", async () => {
+  const { clock, drivers, connect, disconnect, isTainted } = setUp(Number.POSITIVE_INFINITY);
+  await connect();
+  disconnect();
+  await clock.step(50_000);
+  expect(isTainted()).toBe(false);
+  await drivers.stop();
+});

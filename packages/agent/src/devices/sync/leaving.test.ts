@@ -1,0 +1,98 @@
+import { eventually } from "@nodekeeper/testing/until";
+import { afterEach, describe, expect, it } from "vitest";
+import { setUp, tearDown } from "../testing/device-cluster.ts";
+
+afterEach(tearDown);
+
+const gpu = "gpu.example.com";
+
+describe("a driver that leaves takes its slices along", () => {
+  it("when it registers again as one that publishes by itself", async () => {
+    const { driver, register, devices, slices, server } = await setUp({ settings: { wipeDelayMs: 600_000 } });
+    const source = await driver(gpu);
+    source.report(3);
+    await register(gpu, source);
+    await eventually(() => expect(devices()).toHaveLength(3));
+    await register(gpu, source, ["v1.DRAPlugin"]);
+    await eventually(() => expect(slices()).toEqual([]));
+    // What the driver publishes itself is left alone.
+    const [own] = [{ ...published(), metadata: { name: "own" } }];
+    server.store.put(own);
+    expect(devices()).toEqual(["own-0"]);
+    // And once it streams again, it is published again.
+    await register(gpu, source);
+    await eventually(() => expect(devices()).toEqual(["device-0", "device-1", "device-2"]));
+  });
+
+  it("when it does not implement its stream any more, after the delay", async () => {
+    const { driver, register, devices, slices, sync } = await setUp();
+    const source = await driver(gpu);
+    source.report(3);
+    const { name } = await register(gpu, source);
+    await eventually(() => expect(devices()).toHaveLength(3));
+    source.report(0, "unimplemented");
+    await register(name, source);
+    await eventually(() => expect(slices()).toEqual([]));
+    await eventually(() => expect(sync.status()).toMatchObject([{ state: "none", slices: [] }]));
+  });
+
+  it("when it deregisters before its first message, after a restart of the agent", async () => {
+    const first = await setUp();
+    const source = await first.driver(gpu);
+    source.report(3);
+    await first.register(gpu, source);
+    await eventually(() => expect(first.devices()).toHaveLength(3));
+    await first.stop();
+    const second = await setUp({ server: first.server });
+    source.report(3, "silent");
+    const registration = await second.register(gpu, source);
+    second.sync.handler.deregister(registration, "socket removed");
+    await eventually(() => expect(second.slices()).toEqual([]));
+    await eventually(() => expect(second.sync.status()).toEqual([]));
+  });
+
+  it("and nothing that another client deletes meanwhile comes back", async () => {
+    const { driver, register, devices, slices, server } = await setUp();
+    const source = await driver(gpu);
+    source.report(300);
+    await register(gpu, source);
+    await eventually(() => expect(devices()).toHaveLength(300));
+    await register(gpu, source, ["v1beta1.DRAPlugin"]);
+    server.store.delete("resourceslices.resource.k8s.io", slices()[0]?.metadata.name ?? "");
+    await eventually(() => expect(slices()).toEqual([]));
+    // Another driver's slice is written after whatever would have been written of this one.
+    const other = await driver("nic.example.com");
+    other.report([{ name: "nic" }]);
+    await register("nic.example.com", other);
+    await eventually(() => expect(devices()).toEqual(["nic"]));
+  });
+});
+
+describe("a stream of an earlier registration", () => {
+  it("is over before the next one starts, and when the agent has stopped", async () => {
+    const { driver, register, devices, stop } = await setUp();
+    const [one, two] = [await driver("one"), await driver("two")];
+    one.report(1);
+    two.report(2);
+    await register(gpu, one);
+    await eventually(() => expect(one.open).toBe(1));
+    await register(gpu, two);
+    await eventually(() => expect(devices()).toHaveLength(2));
+    await eventually(() => expect([one.open, two.open]).toEqual([0, 1]));
+    await stop();
+    await eventually(() => expect([one.open, two.open]).toEqual([0, 0]));
+  });
+});
+
+function published() {
+  return {
+    apiVersion: "resource.k8s.io/v1",
+    kind: "ResourceSlice",
+    spec: {
+      driver: gpu,
+      nodeName: "worker-1",
+      pool: { name: "worker-1", generation: 1, resourceSliceCount: 1 },
+      devices: [{ name: "own-0" }],
+    },
+  };
+}

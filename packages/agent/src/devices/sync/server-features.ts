@@ -1,0 +1,141 @@
+import type { CheckedDevice, CheckedPool } from "../model/checked.ts";
+import { type Feature, featuresIn, needs, taintsOf } from "../model/feature-bits.ts";
+import type { SliceSpec } from "../model/model.ts";
+import { decodeSpec, encodeSlice } from "../model/versions.ts";
+import { droppedFields } from "../plan/features.ts";
+import { nameSuffix, sliceName } from "../plan/slice-names.ts";
+import { isRefusal, type SliceRequests } from "./slice-requests.ts";
+
+/**
+ * Which features an API server has, as it turned out. One object for each version of the server, so that what is known
+ * of one is not held against another while servers are being upgraded one by one.
+ */
+export class ServerFeatures {
+  readonly #kept = new Map<Feature, boolean>();
+  // Learnt before the server may have been restarted with other gates: still used, and to be learnt again.
+  readonly #doubtful = new Set<Feature>();
+  #epoch = 0;
+
+  /** Features that the server drops. */
+  get missing(): Set<Feature> {
+    return new Set([...this.#kept].flatMap(([feature, isKept]) => (isKept ? [] : [feature])));
+  }
+
+  /** Those of the features of which nothing is known. */
+  unknownOf(features: readonly Feature[]): Set<Feature> {
+    return new Set(features.filter((feature) => !this.#kept.has(feature)));
+  }
+
+  /** Those of the features that are to be learnt before slices with them are written. */
+  toLearn(features: readonly Feature[]): Feature[] {
+    return features.filter((feature) => !this.#kept.has(feature) || this.#doubtful.has(feature));
+  }
+
+  /** Answers whether that is news. */
+  learnt(feature: Feature, isKept: boolean): boolean {
+    const isNew = this.#kept.get(feature) !== isKept;
+    this.#kept.set(feature, isKept);
+    this.#doubtful.delete(feature);
+    return isNew;
+  }
+
+  /** Changes when the server may have other gates than before: everything is to be asked again then. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** The server may have other gates than before. */
+  doubt(): void {
+    this.#epoch++;
+    for (const feature of this.#kept.keys()) this.#doubtful.add(feature);
+  }
+}
+
+/**
+ * Learns by a dry run, before anything is written, which of the features that a driver's devices need the server keeps.
+ * The slice of the dry run has one device for each feature. What the server refuses teaches nothing about the server: it
+ * may be an admission policy for this driver. Answers the features that have to be left out for this driver alone, and
+ * whether anything new was learnt about the server.
+ */
+export async function learnFeatures(
+  requests: SliceRequests,
+  driver: string,
+  pools: readonly CheckedPool[],
+  known: ServerFeatures,
+  signal: AbortSignal,
+): Promise<{ without: Set<Feature>; isNew: boolean }> {
+  const without = new Set<Feature>();
+  let isNew = false;
+  const version = requests.api.version;
+  const features = known.toLearn(featuresIn({ pools }));
+  if (features.length === 0 || version === "v1alpha2") return { without, isNew };
+
+  const learn = async (some: readonly Feature[]): Promise<boolean> => {
+    const specs = specsFor(driver, requests.nodeName, pools, some);
+    for (const spec of specs) {
+      let answer: SliceSpec;
+      try {
+        const name = sliceName(0, nameSuffix(driver, requests.nodeName, "dry-run"));
+        const metadata = await requests.metadataOf(name, signal);
+        answer = decodeSpec(version, await requests.dryRun(encodeSlice(version, metadata, spec), signal));
+      } catch (error) {
+        if (isRefusal(error)) return false;
+        throw error;
+      }
+      const dropped = new Set(droppedFields(spec, answer).map(({ feature }) => feature));
+      const sent = featuresOfSpec(spec, pools, some);
+      for (const feature of sent) isNew = known.learnt(feature, !dropped.has(feature)) || isNew;
+    }
+    return true;
+  };
+  if (await learn(features)) return { without, isNew };
+  for (const feature of features) {
+    if (await learn([feature])) continue;
+    // A server without the gate drops the lists, and refuses what is left as attributes without a value.
+    if (feature === "DRAListTypeAttributes") without.add(feature);
+  }
+  return { without, isNew };
+}
+
+// For each feature the first pool that needs it: what the server does with it there it does everywhere.
+function specsFor(
+  driver: string,
+  nodeName: string,
+  pools: readonly CheckedPool[],
+  features: readonly Feature[],
+): SliceSpec[] {
+  const samples = new Map<CheckedPool, Set<CheckedDevice>>();
+  for (const feature of features) {
+    const pool = pools.find((candidate) => featuresIn({ pools: [candidate] }).includes(feature))!;
+    const chosen = samples.get(pool) ?? new Set();
+    samples.set(pool, chosen);
+    const candidates = pool.devices.filter((device) => needs(device, feature));
+    const sample = candidates.find((device) => taintsOf(device)?.some(({ effect }) => effect !== "None"));
+    for (const device of [sample ?? candidates[0] ?? []].flat()) chosen.add(device);
+  }
+  return [...samples].map(([{ name, fields, devices, counterSets }, chosen]): SliceSpec => {
+    // A partition type is refused in a slice where no device consumes counters.
+    const consumer =
+      fields.partitionTypeAttribute && devices.find((device) => needs(device, "DRAPartitionableDevices"));
+    if (consumer) chosen.add(consumer);
+    const common = { driver, pool: { name, generation: 1, resourceSliceCount: 1 }, nodeName };
+    // Counter sets that no device consumes (yet). A slice has either these or devices.
+    if (chosen.size === 0 && counterSets.length > 0)
+      return { ...common, sharedCounters: [counterSets[0]!.set] };
+    return { ...common, ...fields, devices: [...chosen].map(({ device }) => device) };
+  });
+}
+
+function featuresOfSpec(
+  spec: SliceSpec,
+  pools: readonly CheckedPool[],
+  features: readonly Feature[],
+): Feature[] {
+  if (spec.sharedCounters) return ["DRAPartitionableDevices"];
+  const pool = pools.find(({ name }) => name === spec.pool.name)!;
+  const names = new Set(spec.devices?.map(({ name }) => name));
+  const sent = featuresIn({
+    pools: [{ ...pool, counterSets: [], devices: pool.devices.filter(({ name }) => names.has(name)) }],
+  });
+  return sent.filter((feature) => features.includes(feature));
+}

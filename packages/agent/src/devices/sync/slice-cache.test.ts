@@ -1,0 +1,80 @@
+import type { KubeObject } from "@nodekeeper/core/kube";
+import { expect, test } from "vitest";
+import { encodeSlice } from "../index.ts";
+import { storedSlice } from "../model/versions.ts";
+import { driver, nodeName } from "../testing/slice-store.ts";
+import { managedByLabel } from "./slice-api.ts";
+import { SliceCache } from "./slice-cache.ts";
+
+const resource = {
+  group: "resource.k8s.io",
+  version: "v1",
+  kind: "ResourceSlice",
+  plural: "resourceslices",
+  namespaced: false,
+  verbs: [],
+  subresources: [],
+};
+
+function setUp() {
+  const foreign: string[] = [];
+  const cache = new SliceCache({
+    api: { version: "v1", resource },
+    nodeName,
+    onForeign: (name) => void foreign.push(name),
+    onSynced() {},
+    onReopened() {},
+  });
+  cache.onReplace([], "1");
+  return { cache, foreign };
+}
+
+function slice(resourceVersion: number, name = "a", uid = name): KubeObject {
+  const metadata = { name, uid, resourceVersion: `${resourceVersion}`, labels: { ...managedByLabel } };
+  return encodeSlice("v1", metadata, {
+    driver,
+    nodeName,
+    pool: { name: "p", generation: 1, resourceSliceCount: 1 },
+    devices: [],
+  });
+}
+const eventOf = (type: string, { apiVersion, kind, metadata, spec }: KubeObject) =>
+  JSON.stringify({ type, object: { kind, apiVersion, metadata, spec } });
+const write = (cache: SliceCache, object: KubeObject) => cache.wrote(object, storedSlice("v1", object));
+
+test("what a list lacks is deleted only where the list is newer than the write", () => {
+  const { cache, foreign } = setUp();
+  write(cache, slice(7));
+  cache.onReplace([], "6");
+  expect([cache.size, foreign]).toEqual([1, []]);
+  cache.onReplace([], "7");
+  expect([cache.size, foreign]).toEqual([0, [driver]]);
+});
+
+test("the watch's report of a write under way is held until its answer is there", () => {
+  const { cache, foreign } = setUp();
+  cache.expect("a");
+  cache.onUpsert(slice(7));
+  expect(cache.size).toBe(0);
+  write(cache, slice(7));
+  cache.arrived("a");
+  expect([cache.size, foreign]).toEqual([1, []]);
+  // A change of another client meanwhile is one.
+  cache.expect("a");
+  cache.onUpsert(slice(9));
+  write(cache, slice(8));
+  cache.arrived("a");
+  expect(foreign).toEqual([driver]);
+});
+
+test("an event of a known write is not parsed; any other is", () => {
+  const { cache } = setUp();
+  write(cache, slice(7));
+  expect(cache.knownVersion(eventOf("MODIFIED", slice(7)))).toBe("7");
+  expect(cache.knownVersion(eventOf("ADDED", slice(6)))).toBe("6");
+  expect(cache.knownVersion(eventOf("MODIFIED", slice(8)))).toBeUndefined();
+  expect(cache.knownVersion(eventOf("DELETED", slice(7)))).toBeUndefined();
+  expect(cache.knownVersion(eventOf("MODIFIED", slice(7, "a", "another")))).toBeUndefined();
+  expect(cache.knownVersion(eventOf("MODIFIED", slice(7, "b")))).toBeUndefined();
+  expect(cache.knownVersion('{"type":"MODIFIED","object":{')).toBeUndefined();
+});

@@ -1,0 +1,153 @@
+import type { KubeApiClient, KubeObject, ObjectMeta } from "@nodekeeper/core/kube";
+import { codeOf, messageOf } from "@nodekeeper/core/lib";
+import type { SliceIdentity, StoredSlice } from "../model/checked.ts";
+import type { StoredModel } from "../model/stored-model.ts";
+import type { DeviceMetrics } from "./metrics.ts";
+import { isMarked, isStale, knownSlice, managedByLabel, type SliceApi } from "./slice-api.ts";
+import type { SliceCache } from "./slice-cache.ts";
+
+export interface SliceRequestsOptions {
+  client: KubeApiClient;
+  api: SliceApi;
+  cache: SliceCache;
+  nodeName: string;
+  /** The Node's UID, for the owner reference; read again after it turned out to be stale. */
+  nodeUid: (signal: AbortSignal) => Promise<string>;
+  metrics: DeviceMetrics;
+}
+
+/** Requests about ResourceSlices, counted; after a conflict the cache holds what is really there. */
+export class SliceRequests {
+  readonly #options: SliceRequestsOptions;
+
+  constructor(options: SliceRequestsOptions) {
+    this.#options = options;
+  }
+
+  get api(): SliceApi {
+    return this.#options.api;
+  }
+
+  get nodeName(): string {
+    return this.#options.nodeName;
+  }
+
+  /** Metadata of a slice to be written: the agent's label, the Node as owner, and what else is stored. */
+  async metadataOf(slice: string | SliceIdentity, signal: AbortSignal): Promise<ObjectMeta> {
+    const { nodeName, nodeUid } = this.#options;
+    if (typeof slice !== "string" && isMarked(slice.metadata, nodeName)) return slice.metadata;
+    const stored: ObjectMeta = typeof slice === "string" ? { name: slice } : slice.metadata;
+    const owner = {
+      apiVersion: "v1",
+      kind: "Node",
+      name: nodeName,
+      uid: await nodeUid(signal),
+      controller: true,
+    };
+    const others = (stored.ownerReferences ?? []).filter(
+      ({ kind, controller }) => kind !== owner.kind && !controller,
+    );
+    return {
+      ...stored,
+      labels: { ...stored.labels, ...managedByLabel },
+      ownerReferences: [...others, owner],
+    };
+  }
+
+  /**
+   * Creates, or updates where the metadata has a resource version.
+   * @param read gives what the cache shall hold of the server's answer
+   */
+  async write(
+    object: KubeObject,
+    read: (answer: KubeObject) => StoredSlice | StoredModel,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { client, api, cache, metrics } = this.#options;
+    const { name = "", uid = "", resourceVersion } = object.metadata;
+    const operation = resourceVersion === undefined ? "create" : "update";
+    cache.expect(name);
+    try {
+      const answer = await client[operation](api.resource, object, { signal });
+      metrics.writes.inc({ operation, result: "ok" });
+      cache.wrote(answer, read(answer));
+    } catch (error) {
+      metrics.writes.inc({ operation, result: codeOf(error) });
+      // A create meets a slice that is there: the answer to an earlier one was lost, or its label was removed.
+      if (isStale(error)) await this.#reread(name, uid, signal);
+      throw error;
+    } finally {
+      cache.arrived(name);
+    }
+  }
+
+  /** What the server would store; nothing is changed. */
+  async dryRun(object: KubeObject, signal: AbortSignal): Promise<KubeObject> {
+    const { client, api, metrics } = this.#options;
+    const operation = object.metadata.resourceVersion === undefined ? "create" : "update";
+    try {
+      const answer = await client[operation](api.resource, object, { dryRun: true, signal });
+      metrics.writes.inc({ operation: "dryRun", result: "ok" });
+      return answer;
+    } catch (error) {
+      metrics.writes.inc({ operation: "dryRun", result: codeOf(error) });
+      if (isStale(error)) await this.#reread(object.metadata.name ?? "", object.metadata.uid ?? "", signal);
+      throw error;
+    }
+  }
+
+  async delete(slice: SliceIdentity, signal: AbortSignal): Promise<void> {
+    const { client, api, cache, metrics } = this.#options;
+    const { uid = "", resourceVersion } = slice.metadata;
+    const preconditions = { uid, ...(resourceVersion ? { resourceVersion } : {}) };
+    try {
+      await client.delete(api.resource, slice.name, { preconditions, signal });
+      metrics.writes.inc({ operation: "delete", result: "ok" });
+    } catch (error) {
+      metrics.writes.inc({ operation: "delete", result: codeOf(error) });
+      if (codeOf(error) === "conflict") await this.#reread(slice.name, uid, signal);
+      if (codeOf(error) !== "notFound") throw error;
+    }
+    cache.deleted(slice.name, uid);
+  }
+
+  // A list of one: the right to list is there anyway.
+  async #reread(name: string, uid: string, signal: AbortSignal): Promise<void> {
+    const { client, api, cache, nodeName } = this.#options;
+    const { items } = await client.list(api.resource, { fieldSelector: `metadata.name=${name}`, signal });
+    const [object] = items;
+    if (uid !== "" && object?.metadata.uid !== uid) cache.deleted(name, uid);
+    if (object && knownSlice(api, object, nodeName)?.nodeName === nodeName) cache.read(object);
+  }
+}
+
+/** Whether the server refuses this object rather than all of them, or is unable to answer. */
+export function isRefusal(error: unknown): boolean {
+  return ["invalid", "forbidden", "exhausted"].includes(codeOf(error));
+}
+
+/** Whether a dry run failed only because an admission webhook does not support dry runs. */
+export function lacksDryRun(error: unknown): boolean {
+  return isRefusal(error) && /does not support dry run/i.test(messageOf(error));
+}
+
+/** Runs work on all items, at most so many at once; the first error ends it once those under way are done. */
+export async function forEachAtMost<Item>(
+  items: readonly Item[],
+  limit: number,
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  let next = 0;
+  let failure: { error: unknown } | undefined;
+  const lane = async () => {
+    while (next < items.length && !failure) {
+      try {
+        await work(items[next++]!);
+      } catch (error) {
+        failure ??= { error };
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, lane));
+  if (failure) throw failure.error;
+}

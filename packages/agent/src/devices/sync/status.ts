@@ -1,0 +1,106 @@
+import type { ForeignSlice, StoredSlice } from "../model/checked.ts";
+import type { DeviceProblem } from "../model/model.ts";
+import type { StoredModel } from "../model/stored-model.ts";
+import type { DroppedField } from "../plan/features.ts";
+import type { Desired, Driver } from "./driver.ts";
+import type { StreamState } from "./driver-stream.ts";
+import type { DriverSync } from "./driver-sync.ts";
+
+/** A slice as the API server has it. */
+export interface SliceStatus {
+  name: string;
+  /** Empty in v1alpha2. */
+  pool: string;
+  generation: number;
+  devices: number;
+}
+
+/** A driver as `nodekeeper devices` shows it. Times are wall milliseconds. */
+export interface DriverStatus {
+  name: string;
+  isRegistered: boolean;
+  state: StreamState;
+  since: number;
+  protocol: string;
+  messageAt: number | undefined;
+  /** What is wrong with its stream. */
+  error: string | undefined;
+  /** Valid devices that the driver reports. */
+  reported: number;
+  /** Devices that the API server has in complete pools: what the scheduler sees. */
+  devices: number;
+  pools: { name: string; devices: number }[];
+  /** The agent's slices, as the API server has them. */
+  slices: SliceStatus[];
+  /** Names of slices in the same pools that another client published. */
+  foreign: string[];
+  quarantined: number;
+  /** At most 100. */
+  problems: readonly DeviceProblem[];
+  /** Why the slices can't be written. */
+  writeError: string | undefined;
+  /** Slices that the API server refuses, and its words. */
+  refused: Record<string, string>;
+  /** Parts that the API server stores differently; at most 100. */
+  dropped: readonly DroppedField[];
+}
+
+const MOST_SHOWN = 100;
+
+export function driverStatus(
+  { name, isRegistered, state, since, protocol, messageAt, error }: Driver,
+  desired: Desired | undefined,
+  slices: readonly (StoredSlice | StoredModel)[],
+  foreign: readonly ForeignSlice[],
+  sync: DriverSync | undefined,
+): DriverStatus {
+  const pools = desired?.pools.map((pool) => ({ name: pool.name, devices: pool.devices.length })) ?? [];
+  const instances = desired?.models.reduce((sum, model) => sum + model.instances.length, 0) ?? 0;
+  const contested = foreign.filter(({ pool }) => pools.some((own) => own.name === pool));
+  return {
+    name,
+    isRegistered,
+    state,
+    since,
+    protocol,
+    messageAt,
+    error,
+    reported: pools.reduce((sum, { devices }) => sum + devices, instances),
+    devices: publishedDevices(slices, contested),
+    pools,
+    slices: slices.map(sliceStatus).sort((a, b) => (a.name < b.name ? -1 : 1)),
+    foreign: contested.map((slice) => slice.name).sort(),
+    quarantined: (desired?.quarantined ?? 0) + (sync?.refused.size ?? 0),
+    problems: [...(desired?.problems ?? []), ...(sync?.refused.problems() ?? [])].slice(0, MOST_SHOWN),
+    writeError: sync?.problem?.message,
+    refused: Object.fromEntries(sync?.refusedSlices ?? []),
+    dropped: sync?.dropped.slice(0, MOST_SHOWN) ?? [],
+  };
+}
+
+// By the rule of the scheduler: only the newest generation of a pool counts, and only when it is whole.
+function publishedDevices(
+  slices: readonly (StoredSlice | StoredModel)[],
+  foreign: readonly ForeignSlice[],
+): number {
+  let count = 0;
+  const pools = Map.groupBy(slices, (slice) => ("pool" in slice ? slice.pool.name : ""));
+  for (const [pool, all] of pools) {
+    const stored = all.filter((slice): slice is StoredSlice => "pool" in slice);
+    for (const slice of all) if (!("pool" in slice)) count += slice.instances;
+    const others = foreign.filter((slice) => slice.pool === pool).map(({ generation }) => generation);
+    const generation = Math.max(0, ...stored.map((slice) => slice.pool.generation), ...others);
+    const newest = stored.filter((slice) => slice.pool.generation === generation);
+    const isWhole =
+      !others.includes(generation) &&
+      newest.every((slice) => slice.pool.resourceSliceCount === newest.length);
+    if (isWhole) count += newest.reduce((sum, { devices }) => sum + devices.length, 0);
+  }
+  return count;
+}
+
+function sliceStatus(slice: StoredSlice | StoredModel): SliceStatus {
+  const { name } = slice;
+  if (!("pool" in slice)) return { name, pool: "", generation: 0, devices: slice.instances };
+  return { name, pool: slice.pool.name, generation: slice.pool.generation, devices: slice.devices.length };
+}

@@ -1,0 +1,47 @@
+import type { KubeApiClient } from "@nodekeeper/core/kube";
+import { FakeClock, LoopTurns, Registry, silentLogger } from "@nodekeeper/core/lib";
+import { eventually } from "@nodekeeper/testing/until";
+import { expect, test } from "vitest";
+import { defaultDeviceSettings } from "../../assembly/testing/defaults.ts";
+import { DeviceSync } from "../index.ts";
+
+test("a stream fails the readiness check after a minute on the monotonic clock, whatever the wall clock does", async () => {
+  const clock = new FakeClock();
+  const sync = new DeviceSync({
+    // Not run: only streams are followed.
+    client: {} as KubeApiClient,
+    watch: () => expect.fail("no watch is opened"),
+    nodeName: "worker-1",
+    settings: () => defaultDeviceSettings,
+    notify: () => {},
+    turns: new LoopTurns(clock),
+    clock,
+    log: silentLogger,
+    registry: new Registry(),
+  });
+  const health = () =>
+    sync
+      .healthChecks()
+      .find(({ name }) => name === "DeviceStreamsReady")!
+      .check();
+  const name = "gpu.example.com";
+  await sync.handler.register(
+    {
+      type: "DRAPlugin",
+      name,
+      endpoint: "/no/such/folder/gpu.sock",
+      versions: ["nodekeeper.devices.v1alpha1"],
+      registrationSocket: "",
+      generation: 1,
+    },
+    new AbortController().signal,
+  );
+  await eventually(() => expect(sync.status()).toMatchObject([{ state: "failing" }]));
+  clock.jump(3_600_000);
+  expect(health()).toMatchObject({ ok: true, message: expect.stringContaining(`${name} for 0 s`) });
+  clock.jump(-7_200_000);
+  await clock.step(59_000);
+  expect(health()).toMatchObject({ ok: true, message: expect.stringContaining("for 59 s") });
+  await clock.step(1_000);
+  expect(health()).toMatchObject({ ok: false, message: expect.stringContaining("for 60 s") });
+});
