@@ -1,5 +1,6 @@
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { settings } from "../packages/agent/src/config/index.ts";
 
 interface NameRule {
   pattern: RegExp;
@@ -27,7 +28,8 @@ export async function findNameProblems(root: string): Promise<string[]> {
       /^(scripts\/names|test\/check-names\.test)\.ts$/.test(file)
     )
       continue;
-    problems.push(...nameProblemsIn(file, await readFile(join(root, file), "utf8")));
+    const source = await readFile(join(root, file), "utf8");
+    problems.push(...nameProblemsIn(file, source), ...settingNameProblemsIn(file, source));
   }
   return problems.sort();
 }
@@ -47,4 +49,23 @@ export function nameProblemsIn(file: string, source: string): string[] {
 function withoutTexts(line: string): string {
   if (/^\s*(\*|\/\/|\/\*)/.test(line)) return "";
   return line.replace(/"(?:[^"\\]|\\.)*"/g, '""').replace(/\/\/ .*$/, "");
+}
+
+/**
+ * Fields that take their value from a setting of another name: `longMs: lifecycle.relistPeriod`. A field has the name of
+ * its setting, with the unit of its value: `relistPeriodMs`, `maxMessageBytes` of maxMessageSize, `labelKeys` of labels.
+ * Read are the files that make a module's settings from the configuration, "…settings.ts".
+ */
+export function settingNameProblemsIn(file: string, source: string): string[] {
+  if (!file.endsWith("settings.ts") || file.includes("/config/")) return [];
+  return source.split("\n").flatMap((line, at) =>
+    [
+      ...withoutTexts(line).matchAll(/\b(\w+): (?:[\w.]+\()*(?:\w+\.)*(\w+)\.(\w+)\b\)*(?= *(?:[,}/|]|$))/g),
+    ].flatMap(([found, field, section, setting]) => {
+      if (!settings.some(({ path }) => `.${path}`.endsWith(`.${section}.${setting}`))) return [];
+      const names = [setting!, setting!.replace(/Size$/, ""), setting!.replace(/s$/, "")].join("|");
+      if (new RegExp(`^(${names})(Ms|Bytes|Seconds|Percent|Keys)?$`).test(field!)) return [];
+      return [`${file}:${at + 1}: "${found}": name the field after its setting`];
+    }),
+  );
 }

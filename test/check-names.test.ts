@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nameProblemsIn } from "../scripts/names.ts";
+import { nameProblemsIn, settingNameProblemsIn } from "../scripts/names.ts";
 
 describe("names in code", () => {
   it.each([
@@ -25,5 +25,35 @@ describe("names in code", () => {
 
   it("are free in tests for what a command wrote to stderr", () => {
     expect(nameProblemsIn("src/a.test.ts", "return { status, out, err };")).toEqual([]);
+  });
+});
+
+describe("names of fields that hold a setting", () => {
+  const settingsFile = "packages/agent/src/lifecycle/settings.ts";
+
+  it.each([
+    "longMs: lifecycle.relistPeriod,",
+    "return { ...fixed, longMs: lifecycle.relistPeriod };",
+    "most: Math.min(runtime.maxMessageSize),",
+    "pauseSeconds: Math.ceil(grace.shortest / 1000),",
+  ])("refused: %s", (line) => {
+    expect(settingNameProblemsIn(settingsFile, line)).toEqual([
+      expect.stringMatching(/settings\.ts:1: .*name the field after its setting/),
+    ]);
+  });
+
+  it.each([
+    "relistPeriodMs: lifecycle.relistPeriod,",
+    "maxMessageBytes: runtime.maxMessageSize,",
+    "labelKeys: eviction.skip.labels,",
+    "shortestSeconds: Math.ceil(grace.shortest / 1000),",
+    "callDeadlineMs: runtime.requestTimeout + 1_000,",
+    "name: lifecycle.nameOfNoSetting,",
+  ])("taken: %s", (line) => {
+    expect(settingNameProblemsIn(settingsFile, line)).toEqual([]);
+  });
+
+  it("are free outside of the files that make settings", () => {
+    expect(settingNameProblemsIn("packages/agent/src/assembly/plugins.ts", "path: api.socket,")).toEqual([]);
   });
 });

@@ -5,8 +5,8 @@ import { startLifecycle } from "./support/lifecycle.ts";
 describe("a runtime that", () => {
   it("hangs in the status of one pod: that pod is stale, the others are told, and it is when it answers", async () => {
     await using setup = await startLifecycle({
-      client: { callDeadlineMs: 1_000 },
-      lifecycle: { inspectionTimeoutMs: 150 },
+      client: { requestTimeoutMs: 1_000 },
+      lifecycle: { inspectionPatienceMs: 150 },
     });
     const { runtime, cri, start, pod, told, health, lifecycle } = setup;
     const [stuck, well] = [pod("stuck"), pod("well")];
@@ -27,7 +27,7 @@ describe("a runtime that", () => {
 
   it("hangs in a list: health says which call and for how long, and recovers", async () => {
     await using setup = await startLifecycle({
-      client: { callDeadlineMs: 1_000 },
+      client: { requestTimeoutMs: 1_000 },
       lifecycle: { unhealthyAfterMs: 500 },
     });
     const { runtime, cri, start, pod, told, health } = setup;
@@ -70,7 +70,7 @@ describe("a runtime that", () => {
     async (eventFaults) => {
       await using setup = await startLifecycle({
         cri: { events: "on", eventFaults },
-        lifecycle: { hintedRelistPeriodMs: 300, hintGraceMs: 50 },
+        lifecycle: { eventedRelistPeriodMs: 300, hintGraceMs: 50 },
       });
       const { runtime, start, pod, told } = setup;
       const pods = Array.from({ length: 20 }, (_, at) => pod(`p${at}`));

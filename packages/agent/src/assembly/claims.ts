@@ -3,6 +3,7 @@ import { ClaimManager, type ClaimManagerOptions } from "../claims/index.ts";
 import type { AgentConfiguration } from "../config/index.ts";
 import type { PluginHandler } from "../plugins/index.ts";
 import { ClaimStore, type StateDatabase } from "../state/index.ts";
+import { claimSettings } from "./device-settings.ts";
 
 /** What preparing claims needs beside the configuration. */
 export interface ClaimParts
@@ -26,10 +27,7 @@ export function claimsOf({ configuration, database, ...rest }: ClaimParts): Clai
     cdiDirectory,
     hostRoot,
     hostPaths,
-    settings: () => {
-      const { kubeletPlugin, wipeDelay, settleTime } = configuration().devices;
-      return { callTimeoutMs: kubeletPlugin.callTimeout, wipeDelayMs: wipeDelay, settleMs: settleTime };
-    },
+    settings: () => claimSettings(configuration()),
   });
 }
 

@@ -1,3 +1,4 @@
+import type { ClaimSettings } from "../claims/index.ts";
 import type { AgentConfiguration } from "../config/index.ts";
 import type { DeviceSettings } from "../devices/index.ts";
 
@@ -7,8 +8,17 @@ export function deviceSettings({ devices }: AgentConfiguration): DeviceSettings 
     wipeDelayMs: devices.wipeDelay,
     // Where the agent prepares no claims, a driver that is disconnected may well have its own plugin for the kubelet.
     taintDelayMs: devices.kubeletPlugin.enabled ? devices.taintDelay : Number.POSITIVE_INFINITY,
-    settleMs: devices.settleTime,
+    settleTimeMs: devices.settleTime,
     minWriteIntervalMs: devices.minWriteInterval,
     maxMessageBytes: devices.maxMessageSize,
+  };
+}
+
+/** Settings of claims on these devices, from the configuration. */
+export function claimSettings({ devices }: AgentConfiguration): ClaimSettings {
+  return {
+    callTimeoutMs: devices.kubeletPlugin.callTimeout,
+    wipeDelayMs: devices.wipeDelay,
+    settleTimeMs: devices.settleTime,
   };
 }

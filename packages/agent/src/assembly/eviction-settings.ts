@@ -8,14 +8,14 @@ export function evictionPolicyOf({ eviction }: Pick<AgentConfiguration, "evictio
   return {
     burst: eviction.burst,
     dryRunPlugins: eviction.dryRunPlugins,
-    conditionTransitionMs: eviction.conditionTransitionPeriod,
+    conditionTransitionPeriodMs: eviction.conditionTransitionPeriod,
     taintPrefix: eviction.taintPrefix,
     taintEffects: eviction.taintEffects,
     cooldownMs: eviction.cooldown,
     releaseMarginMs: eviction.releaseMargin,
     longestReleaseMs: eviction.longestRelease,
     failedEvictionPauseMs: eviction.failedEvictionPause,
-    forgetPluginMs: eviction.forgetPluginAfter,
+    forgetPluginAfterMs: eviction.forgetPluginAfter,
     limits: {
       windowMs: limits.window,
       perNode: limits.perNode || null,
@@ -146,10 +146,11 @@ function pairOf(text: string): [name: string, value: string] {
 
 /** Which killer evicts which pods. */
 export function killerTableOf({ eviction }: Pick<AgentConfiguration, "eviction">): KillerTable {
-  const rules = Object.fromEntries(eviction.killerRules.map((rule) => rule.split("=")));
+  const { killer, killerRules } = eviction;
+  const rules = Object.fromEntries(killerRules.map((rule) => rule.split("=")));
   const { reclaimed_cores, shared_cores, dedicated_cores, BestEffort, Burstable, Guaranteed } = rules;
   return {
-    default: eviction.killer,
+    default: killer,
     byQosLevel: withoutAbsent({ reclaimed_cores, shared_cores, dedicated_cores }),
     byQosClass: withoutAbsent({ BestEffort, Burstable, Guaranteed }),
   };

@@ -139,7 +139,7 @@ export function evictionPart(
     nodeName,
     prefix: policy().taintPrefix,
     events,
-    transitionMs: () => policy().conditionTransitionMs,
+    transitionMs: () => policy().conditionTransitionPeriodMs,
     onChange: (message) => history.addNodeEvent(message),
     metrics: createTaintMetrics(registry),
     kubeMetrics,

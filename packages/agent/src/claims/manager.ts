@@ -42,7 +42,7 @@ export interface ClaimSettings {
   /** How long a disconnected driver without prepared claims stays registered with the kubelet. */
   wipeDelayMs: number;
   /** After the start, how long the kubelet waits for drivers whose claims have to be prepared again. */
-  settleMs: number;
+  settleTimeMs: number;
 }
 
 export interface ClaimManagerOptions {
@@ -224,7 +224,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
       for (const driver of this.#records.drivers()) {
         this.#stateOf(driver);
         this.#queue.add(driver);
-        this.#queue.addAfter(driver, this.#options.settings().settleMs);
+        this.#queue.addAfter(driver, this.#options.settings().settleTimeMs);
       }
       await Promise.all([
         this.#queue.run(signal, WORKERS, (driver) => this.#sync(driver)),
@@ -313,12 +313,12 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     if (isLeftAlone) return false;
     if (connection) return connection.isReconciled;
     const { clock, settings } = this.#options;
-    const { settleMs, wipeDelayMs } = settings();
+    const { settleTimeMs, wipeDelayMs } = settings();
     const now = clock.monotonic();
     const records = this.#records.of(driver);
     // Pods would be started with devices that are not set up any more; after a while it is better to end them than to wait.
     const isWaiting =
-      now < this.#startedAt + settleMs && records.some((record) => this.#records.isOfOldBoot(record));
+      now < this.#startedAt + settleTimeMs && records.some((record) => this.#records.isOfOldBoot(record));
     if (isWaiting) return false;
     return records.length > 0 || (disconnectedAt > this.#startedAt && now < disconnectedAt + wipeDelayMs);
   }

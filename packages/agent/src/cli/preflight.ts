@@ -171,7 +171,7 @@ async function checkRuntime({ lifecycle, runtime, api }: AgentConfiguration): Pr
   const check = "container runtime";
   const findings = api.socket === "" ? [] : [checkFolder("API socket", dirname(api.socket))];
   const options = { clock: systemClock, log: silentLogger, registry: new Registry() };
-  const settings = { callDeadlineMs: DEADLINE_MS };
+  const settings = { requestTimeoutMs: DEADLINE_MS };
   using found =
     runtime.endpoint === ""
       ? new FoundRuntime({ ...options, settings })

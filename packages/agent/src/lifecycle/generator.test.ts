@@ -532,7 +532,7 @@ describe("requestRelist", () => {
       settings: {
         requestLimit: 5,
         inspections: { initial: 1, min: 1, max: 1 },
-        inspectionTimeoutMs: 60_000,
+        inspectionPatienceMs: 60_000,
       },
     });
     const { runtime, clock, generator } = harness;

@@ -84,7 +84,7 @@ export class PodLifecycleEventGenerator implements Runnable {
     this.#pacing = new RelistPacing({
       clock,
       shortMs: settings.relistPeriodMs,
-      longMs: settings.hintedRelistPeriodMs,
+      longMs: settings.eventedRelistPeriodMs,
       distrustMs: settings.hintDistrustMs,
       relaxed: () => this.#hints.isProven && this.#relistFailedWith === undefined,
     });
@@ -98,7 +98,7 @@ export class PodLifecycleEventGenerator implements Runnable {
     const limiter = new InspectionLimiter({
       clock,
       ...settings.inspections,
-      timeoutMs: settings.inspectionTimeoutMs,
+      timeoutMs: settings.inspectionPatienceMs,
       maxOverdue: settings.maxOverdue,
     });
     const metrics: LifecycleMetrics = createLifecycleMetrics(registry, {

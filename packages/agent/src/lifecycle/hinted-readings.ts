@@ -62,17 +62,17 @@ export class HintedReadings {
 
   /** State of the event stream. */
   get isHealthy(): boolean {
-    return this.#options.settings.useHints && this.#stream.state === "healthy";
+    return this.#options.settings.useRuntimeEvents && this.#stream.state === "healthy";
   }
 
   /** Whether hints are reliable enough for the long relist period. */
   get isProven(): boolean {
-    return this.#options.settings.useHints && this.#stream.isProven;
+    return this.#options.settings.useRuntimeEvents && this.#stream.isProven;
   }
 
   /** Follows the runtime's events until the signal aborts, if they are enabled. */
   async run(signal: AbortSignal): Promise<void> {
-    if (this.#options.settings.useHints) await this.#stream.run(signal);
+    if (this.#options.settings.useRuntimeEvents) await this.#stream.run(signal);
   }
 
   /** Called when a list of all pods, started at `startedAt` (monotonic milliseconds), succeeded, before its changes. */

@@ -5,13 +5,13 @@ export interface LifecycleSettings {
   /** From the end of a relist to the start of the next; 1 s as in the kubelet (genericPlegRelistPeriod). */
   relistPeriodMs: number;
   /** The same while the runtime's container events are reliable. */
-  hintedRelistPeriodMs: number;
+  eventedRelistPeriodMs: number;
   /** Time without a relist after which the health check fails; 3 min as in the kubelet (genericPlegRelistThreshold). */
   unhealthyAfterMs: number;
   /** Timeout of one call to the runtime; the kubelet's default (runtimeRequestTimeout). */
   callDeadlineMs: number;
   /** How long a relist waits for a pod's inspection; a pod that takes longer is stale. */
-  inspectionTimeoutMs: number;
+  inspectionPatienceMs: number;
   /** Number of concurrent inspections: initially, and the bounds between which it adapts to the runtime's speed. */
   inspections: { initial: number; min: number; max: number };
   /** Maximum number of overdue inspections; beyond it no new inspection is started. */
@@ -23,7 +23,7 @@ export interface LifecycleSettings {
   /** Maximum number of queued requests to read single pods. */
   requestLimit: number;
   /** Whether to use the runtime's container events. */
-  useHints: boolean;
+  useRuntimeEvents: boolean;
   /** How long an event stream must stay open to count as supported. */
   minStreamMs: number;
   /** How much later than a list a hint may arrive without counting as missed. */
@@ -56,15 +56,15 @@ export function lifecycleSettingsOf({
   return {
     ...fixed,
     relistPeriodMs: lifecycle.relistPeriod,
-    hintedRelistPeriodMs: lifecycle.eventedRelistPeriod,
+    eventedRelistPeriodMs: lifecycle.eventedRelistPeriod,
     unhealthyAfterMs: lifecycle.unhealthyAfter,
     // The client's own deadline comes first: its error names the call.
     callDeadlineMs: runtime.requestTimeout + 1_000,
-    inspectionTimeoutMs: lifecycle.inspectionPatience,
+    inspectionPatienceMs: lifecycle.inspectionPatience,
     inspections: { initial: Math.min(10, maxInspections), min: 1, max: maxInspections },
     logCapacity: lifecycle.logCapacity,
     savedEvents: lifecycle.savedEvents,
-    useHints: lifecycle.useRuntimeEvents,
+    useRuntimeEvents: lifecycle.useRuntimeEvents,
   };
 }
 

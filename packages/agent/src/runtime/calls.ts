@@ -16,7 +16,7 @@ export interface RuntimeCallsOptions {
 export interface Call {
   method: string;
   id?: string;
-  /** Default: settings.callDeadlineMs. */
+  /** Default: settings.requestTimeoutMs. */
   deadlineMs?: number;
   /** How long the runtime may wait before it responds, milliseconds, as in StopContainer; added to the deadline. Default 0. */
   waitsMs?: number;
@@ -56,7 +56,7 @@ export class RuntimeCalls {
     work: (client: RuntimeClient, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const { connection, clock, metrics, settings } = this.#options;
-    const { method, deadlineMs = settings.callDeadlineMs, waitsMs = 0 } = call;
+    const { method, deadlineMs = settings.requestTimeoutMs, waitsMs = 0 } = call;
     const startedAt = clock.monotonic();
     const inFlight: CallInFlight = { method, id: call.id, startedAt: startedAt + waitsMs };
     this.#inFlight.add(inFlight);
@@ -108,7 +108,7 @@ export class RuntimeCalls {
       );
     if (!(error instanceof NodekeeperError) || error.message.startsWith(nameOf(call))) return failure;
     if (error === failure && error.code !== "exhausted") return failure;
-    const limit = this.#options.settings.maxReceiveBytes;
+    const limit = this.#options.settings.maxMessageBytes;
     const what = /larger than max/.test(error.message)
       ? `the response exceeds a size limit (runtime.maxMessageSize is ${limit} bytes): ${error.message}`
       : error.message;

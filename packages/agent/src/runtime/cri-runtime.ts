@@ -57,7 +57,7 @@ export class CriRuntime implements Runtime, Disposable {
     this.path = parseRuntimeEndpoint(endpoint);
     this.#connection = new RuntimeConnection({
       path: this.path,
-      maxReceiveBytes: settings.maxReceiveBytes,
+      maxReceiveBytes: settings.maxMessageBytes,
       connectDeadlineMs: settings.connectDeadlineMs,
       clock,
       onConnected: () => {

@@ -220,7 +220,7 @@ describe("stopping a container", () => {
     const clock = new FakeClock();
     await using test = await connected(
       { stopContainer: never },
-      { clock, settings: { callDeadlineMs: 5_000 } },
+      { clock, settings: { requestTimeoutMs: 5_000 } },
     );
     const stop = failure(test.runtime.stopContainer("a1", 30, test.signal));
     await eventually(() => expect(test.server.count("stopContainer")).toBe(1));

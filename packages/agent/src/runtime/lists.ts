@@ -161,13 +161,13 @@ export class RuntimeLists {
     known: KnownItems<Item>,
     signal: AbortSignal,
   ): Promise<Item[]> {
-    const { maxReceiveBytes, maxListed } = this.#settings;
+    const { maxMessageBytes, maxListed } = this.#settings;
     return this.#calls.ask({ method }, signal, (_client, callSignal) =>
       this.#connection.call(
         method,
         request,
         new ListItems({
-          maxBytes: maxReceiveBytes,
+          maxBytes: maxMessageBytes,
           maxItems: maxListed,
           read: (reader, end) => known.read(reader, end),
         }),

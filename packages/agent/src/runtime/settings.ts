@@ -3,11 +3,11 @@ import { type AgentConfiguration, defaultConfiguration } from "../config/index.t
 /** Times in milliseconds. */
 export interface RuntimeSettings {
   /** Timeout of one call; the kubelet's default (runtimeRequestTimeout). */
-  callDeadlineMs: number;
+  requestTimeoutMs: number;
   /** Timeout for establishing a connection, after which another one is tried. */
   connectDeadlineMs: number;
   /** Maximum size of a message, bytes; the kubelet's limit (cri-client maxMsgSize). */
-  maxReceiveBytes: number;
+  maxMessageBytes: number;
   /** Maximum number of sandboxes or containers in a streamed list. */
   maxListed: number;
   /** Maximum number of concurrent status calls for one pod. */
@@ -31,7 +31,7 @@ const fixed = {
 
 /** All settings, of the configuration. */
 export function runtimeSettingsOf({ runtime }: Pick<AgentConfiguration, "runtime">): RuntimeSettings {
-  return { ...fixed, callDeadlineMs: runtime.requestTimeout, maxReceiveBytes: runtime.maxMessageSize };
+  return { ...fixed, requestTimeoutMs: runtime.requestTimeout, maxMessageBytes: runtime.maxMessageSize };
 }
 
 /** All settings; those that are not given as the configuration has them by default. */

@@ -137,7 +137,7 @@ describe("DeviceSync", () => {
     await eventually(() => expect(first.devices()).toHaveLength(5));
     await first.stop();
     const before = first.writes.length;
-    const second = await setUp({ server: first.server, settings: { settleMs: 86_400_000 } });
+    const second = await setUp({ server: first.server, settings: { settleTimeMs: 86_400_000 } });
     await second.register("gpu.example.com", gpu);
     gpu.report(4);
     await eventually(() => expect(second.devices()).toHaveLength(6));

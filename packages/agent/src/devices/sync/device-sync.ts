@@ -24,7 +24,7 @@ export interface DeviceSettings extends DriverSettings {
   /** The least time between two rounds of writes of one driver; what it reports meanwhile is written together. */
   minWriteIntervalMs: number;
   /** After the start, how long drivers may take to register again before their slices are deleted. */
-  settleMs: number;
+  settleTimeMs: number;
 }
 
 export interface DeviceSyncOptions {
@@ -115,7 +115,7 @@ export class DeviceSync implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, settings } = this.#options;
-    const startup = clock.after(settings().settleMs, () => this.#queue.startupOver());
+    const startup = clock.after(settings().settleTimeMs, () => this.#queue.startupOver());
     try {
       await Promise.all([this.#queue.run(signal), this.#sessions.run(signal)]);
     } finally {

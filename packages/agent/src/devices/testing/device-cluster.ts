@@ -213,7 +213,7 @@ export async function setUp(setup: Setup = {}) {
       ...defaultDeviceSettings,
       minWriteIntervalMs: 20,
       wipeDelayMs: 200,
-      settleMs: 300,
+      settleTimeMs: 300,
       ...setup.settings,
     }),
     notify: ({ message }) => void events.push(message),

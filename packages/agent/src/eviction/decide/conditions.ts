@@ -43,7 +43,7 @@ export function advanceConditions(
   const { now, policy } = input;
   const kept = new Map<string, PluginCondition>();
   for (const condition of input.state.conditions) {
-    if (now - condition.lastSeen >= policy.conditionTransitionMs) continue;
+    if (now - condition.lastSeen >= policy.conditionTransitionPeriodMs) continue;
     if (!isDryRun(policy, condition.plugin)) kept.set(keyOf(condition), condition);
   }
   for (const answers of input.plugins) {

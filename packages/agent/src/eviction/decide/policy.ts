@@ -5,7 +5,7 @@ export interface EvictionPolicy {
   /** Names of plugins whose requests are only recorded; "*" for all plugins. */
   dryRunPlugins: string[];
   /** How long a condition stays after it was last reported as met. */
-  conditionTransitionMs: number;
+  conditionTransitionPeriodMs: number;
   /** The prefix of taint keys: "nodekeeper.dev". */
   taintPrefix: string;
   /** Taint effects that conditions may have: NoSchedule, PreferNoSchedule, NoExecute. Others are refused. */
@@ -19,7 +19,7 @@ export interface EvictionPolicy {
   /** How long the eviction of a pod is not retried after it failed, as when a PodDisruptionBudget refused it. */
   failedEvictionPauseMs: number;
   /** How long grace timers of a plugin that is no longer registered are kept. */
-  forgetPluginMs: number;
+  forgetPluginAfterMs: number;
   limits: EvictionLimits;
   skip: SkipRules;
   grace: GraceRules;

@@ -25,7 +25,7 @@ const MAX_SCOPES = 8;
  *    that a plugin that alternates between two scopes has met both.
  * 3. Beyond `MAX_SCOPES` timers a new scope takes over the timer of the scope that was reported longest ago, so that a
  *    plugin that reports a new scope each round is still confirmed.
- * 4. Timers are kept when the plugin's call fails, and for `forgetPluginMs` after it disconnected.
+ * 4. Timers are kept when the plugin's call fails, and for `forgetPluginAfterMs` after it disconnected.
  */
 export function advanceThresholds(
   input: Pick<RoundInput, "now" | "plugins" | "policy" | "state">,
@@ -49,7 +49,7 @@ export function advanceThresholds(
   }
   for (const timer of input.state.thresholds) {
     const isDisconnected = !registered.has(timer.plugin);
-    if (isDisconnected && now - timer.lastSeen < policy.forgetPluginMs) timers.push(timer);
+    if (isDisconnected && now - timer.lastSeen < policy.forgetPluginAfterMs) timers.push(timer);
   }
   timers.sort(
     (a, b) =>

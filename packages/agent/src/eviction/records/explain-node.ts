@@ -48,7 +48,7 @@ export function explainConditions(
       ],
       lastMet: lastSeen,
       isMet,
-      until: isMet ? null : lastSeen + policy.conditionTransitionMs,
+      until: isMet ? null : lastSeen + policy.conditionTransitionPeriodMs,
     };
   });
 }

@@ -44,7 +44,7 @@ export class RecordQueries {
     return {
       nodeName,
       at: state?.at ?? null,
-      transitionMs: policy?.conditionTransitionMs ?? null,
+      transitionMs: policy?.conditionTransitionPeriodMs ?? null,
       conditions: state && policy ? explainConditions(state, policy) : [],
       events: this.#history.events(NODE),
       recordsSince: this.#recordsSince(),

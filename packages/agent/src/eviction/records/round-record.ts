@@ -45,22 +45,27 @@ function conditionNames(conditions: Decision["state"]["conditions"]): string {
 const absentPolicy: Readonly<EvictionPolicy> = {
   burst: 3,
   dryRunPlugins: [],
-  conditionTransitionMs: 5 * 60_000,
+  conditionTransitionPeriodMs: 5 * 60_000,
   taintPrefix: "nodekeeper.dev",
   taintEffects: ["NoSchedule", "PreferNoSchedule"],
   cooldownMs: 30_000,
   releaseMarginMs: 30_000,
   longestReleaseMs: 10 * 60_000,
   failedEvictionPauseMs: 60_000,
-  forgetPluginMs: 5 * 60_000,
+  forgetPluginAfterMs: 5 * 60_000,
   limits: { windowMs: 10 * 60_000, perNode: 10, perNamespace: null, perOwner: 2 },
   skip: { labelKeys: [], annotationKeys: [], evictDaemonSetPods: false },
   grace: { shortestSeconds: 10, longestSeconds: 3600, allowZero: false },
 };
+// Fields that earlier versions recorded under another name.
+const earlierNames = {
+  conditionTransitionPeriodMs: "conditionTransitionMs",
+  forgetPluginAfterMs: "forgetPluginMs",
+} as const satisfies Partial<Record<keyof EvictionPolicy, string>>;
 const unlimited = { perNode: null, perNamespace: null, perOwner: null };
 const anyGrace = { shortestSeconds: 0 };
 
-/** Adds defaults for fields of state and policy that are missing in records of earlier versions. */
+/** Gives the fields of state and policy that are missing in records of earlier versions their values of then. */
 export function completeInput<T extends Pick<DecideInput, "state" | "policy">>(input: T): T {
   const { state, policy } = input;
   const limits = { ...unlimited, ...policy.limits };
@@ -68,6 +73,16 @@ export function completeInput<T extends Pick<DecideInput, "state" | "policy">>(i
   return {
     ...input,
     state: { ...emptyEvictionState(), ...state },
-    policy: { ...absentPolicy, ...policy, limits, grace },
+    policy: { ...absentPolicy, ...withEarlierNames(policy), limits, grace },
   };
+}
+
+function withEarlierNames(recorded: EvictionPolicy): EvictionPolicy {
+  const policy: Record<string, unknown> = { ...recorded };
+  for (const [name, earlier] of Object.entries(earlierNames)) {
+    if (!(earlier in policy)) continue;
+    policy[name] ??= policy[earlier];
+    delete policy[earlier];
+  }
+  return policy as unknown as EvictionPolicy;
 }
