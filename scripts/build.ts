@@ -89,13 +89,18 @@ const leanHttp: Plugin = {
   },
 };
 
-/** Leaves the commands to a file of their own: the entry starts the process over before it loads them. */
-const commandsApart: Plugin = {
-  name: "commands apart",
-  setup(bundle) {
-    bundle.onResolve({ filter: /^\.\/cli\/index\.ts$/ }, () => ({ path: "./cli.js", external: true }));
-  },
-};
+/** Leaves what is imported as `from` to a program of its own. */
+function apart(from: RegExp, path: string): Plugin {
+  return {
+    name: `${path} apart`,
+    setup: (bundle) => bundle.onResolve({ filter: from }, () => ({ path, external: true })),
+  };
+}
+
+// The entry starts the process over before it loads the commands.
+const commandsApart = apart(/^\.\/cli\/index\.ts$/, "./cli.js");
+// Loaded when a command fails: the agent does not keep the texts in memory.
+const catalogueApart = apart(/^\.\/error-catalogue\/index\.ts$/, "./error-catalogue.js");
 
 await rm(dist, { recursive: true, force: true });
 await Promise.all([
@@ -104,13 +109,14 @@ await Promise.all([
   buildLibrary("testing", { ".": "index", "./until": "until" }),
 ]);
 
-/** The agent and its commands in two files that need Node alone, and what `nodekeeper dev` runs as the sample plugins. */
+/** The agent and its commands in three files that need Node alone, and what `nodekeeper dev` runs as the sample plugins. */
 async function buildAgent(): Promise<void> {
   const folder = join(dist, "nodekeeper");
   await mkdir(folder, { recursive: true });
   await Promise.all([
     buildProgram("packages/agent/src/main.ts", join(folder, "main.js"), [commandsApart]),
-    buildProgram("packages/agent/src/cli/index.ts", join(folder, "cli.js")),
+    buildProgram("packages/agent/src/cli/index.ts", join(folder, "cli.js"), [catalogueApart]),
+    buildProgram("packages/agent/src/cli/error-catalogue/index.ts", join(folder, "error-catalogue.js")),
     ...["reporter", "driver", "eviction"].map((name) =>
       buildProgram(`examples/${name}/main.ts`, join(folder, `example-${name}.js`)),
     ),

@@ -1,4 +1,5 @@
 // Everything that can be said about the code without running it: npm run check
+import { findErrorProblems } from "./errors-page.ts";
 import { findDrift } from "./generated-code.ts";
 import { findNameProblems } from "./names.ts";
 import { findRoomProblems } from "./rooms.ts";
@@ -16,6 +17,7 @@ const steps: Step[] = [
   { name: "rooms", run: async () => fromProblems(await findRoomProblems(root)) },
   { name: "names", run: async () => fromProblems(await findNameProblems(root)) },
   { name: "words", run: async () => fromProblems(await findWordProblems(root)) },
+  { name: "errors", run: async () => fromProblems(await findErrorProblems(root)) },
   { name: "unused code", run: () => runCommand("knip", ["--no-progress"]) },
   { name: "generated code", run: async () => fromProblems(await findDrift()) },
 ];

@@ -183,6 +183,8 @@ export class PodLifecycleClient implements Disposable {
     if (code !== "unavailable" || (failure instanceof ClientError && failure.code !== Status.UNAVAILABLE)) {
       return error instanceof NodekeeperError ? error : new NodekeeperError(code, messageOf(error));
     }
-    return new NodekeeperError(code, `no agent responds at ${this.#socket} (${messageOf(error)})`);
+    return new NodekeeperError(code, `no agent responds at ${this.#socket} (${messageOf(error)})`, {
+      id: "NK1710",
+    });
   }
 }

@@ -85,7 +85,7 @@ export class PolicyFiles implements Runnable {
       check: () =>
         this.#problem === undefined
           ? { ok: true, message: `${this.#names.length} policies` }
-          : { ok: false, message: this.#problem },
+          : { ok: false, message: this.#problem, errorId: "NK1010" },
     };
   }
 
@@ -126,7 +126,7 @@ export class PolicyFiles implements Runnable {
     }
     this.#problem = problems.length > 0 ? problems.join("; ").slice(0, 2_000) : undefined;
     if (!isNews) return;
-    for (const problem of problems) log.error({ problem }, "eviction policy refused");
+    for (const problem of problems) log.error({ errorId: "NK1010", problem }, "eviction policy refused");
     log.info({ loaded: [...policies.keys()], plugins: this.#names }, "eviction policies loaded");
   }
 
@@ -135,7 +135,8 @@ export class PolicyFiles implements Runnable {
     const isKnown = (pattern: string) => pattern === "*" || names.includes(pattern.replace(/^-/, ""));
     const patterns = this.#options.enabled();
     const unknown = patterns.filter((pattern) => !isKnown(pattern));
-    if (unknown.length > 0) this.#options.log.warn({ patterns: unknown }, "no eviction policy has this name");
+    if (unknown.length > 0)
+      this.#options.log.warn({ errorId: "NK1002", patterns: unknown }, "no eviction policy has this name");
     return enabledPlugins(names, patterns.filter(isKnown));
   }
 }

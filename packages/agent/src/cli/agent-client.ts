@@ -1,6 +1,7 @@
 import { request } from "node:http";
 import {
   type ErrorCode,
+  type ErrorId,
   errorCodes,
   messageOf,
   NodekeeperError,
@@ -16,8 +17,12 @@ const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
  * own error, or `unavailable` with advice if no agent responds.
  */
 export async function askAgent<T>(address: string, path: string): Promise<T> {
-  const text = await withDeadline(systemClock, DEADLINE_MS, `agent at ${address}`, undefined, (signal) =>
-    fetchText(address, path, signal),
+  const text = await withDeadline(
+    systemClock,
+    DEADLINE_MS,
+    { name: `agent at ${address}`, id: "NK1710" },
+    undefined,
+    (signal) => fetchText(address, path, signal),
   );
   return JSON.parse(text) as T;
 }
@@ -26,7 +31,7 @@ function fetchText(address: string, path: string, signal: AbortSignal): Promise<
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) => {
       const advice = `no agent responds at ${address} (${messageOf(error)}). Check that it is running and that --server is its status server's address`;
-      reject(new NodekeeperError("unavailable", advice, { cause: error }));
+      reject(new NodekeeperError("unavailable", advice, { id: "NK1710", cause: error }));
     };
     const call = request(`http://${address}${path}`, { signal }, (response) => {
       const chunks: Buffer[] = [];
@@ -51,11 +56,15 @@ function fetchText(address: string, path: string, signal: AbortSignal): Promise<
 // The error in the agent's JSON response, or the start of any other response.
 function errorFrom(address: string, status: number, text: string): NodekeeperError {
   try {
-    const { error } = JSON.parse(text) as { error?: { code?: string; message?: string } };
-    const { code = "", message } = error ?? {};
-    if (code in errorCodes && message) return new NodekeeperError(code as ErrorCode, message);
+    const { error } = JSON.parse(text) as {
+      error?: { code?: string; id?: ErrorId; message?: string };
+    };
+    const { code = "", id, message } = error ?? {};
+    if (code in errorCodes && message) return new NodekeeperError(code as ErrorCode, message, { id });
   } catch {
     // Not a response of the agent.
   }
-  return new NodekeeperError("unavailable", `agent at ${address}: ${status} ${text.slice(0, 300)}`);
+  return new NodekeeperError("unavailable", `agent at ${address}: ${status} ${text.slice(0, 300)}`, {
+    id: "NK1710",
+  });
 }

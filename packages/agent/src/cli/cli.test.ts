@@ -194,6 +194,7 @@ function row(given: Partial<PluginRow>): PluginRow {
     contentBytes: 0,
     problems: [],
     error: undefined,
+    errorId: undefined,
     ...given,
   };
 }

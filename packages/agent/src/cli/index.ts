@@ -1,4 +1,4 @@
-import { messageOf, NodekeeperError } from "@nodekeeper/core/lib";
+import { NodekeeperError } from "@nodekeeper/core/lib";
 import { Command, CommanderError } from "commander";
 import { declareConfig } from "./commands/config.ts";
 import { declareDev } from "./commands/dev.ts";
@@ -13,7 +13,8 @@ import { declareReplay } from "./commands/replay.ts";
 import { declareRounds } from "./commands/rounds.ts";
 import { declareRun } from "./commands/run.ts";
 import { declareVersion } from "./commands/version.ts";
-import { type Output, printMessage, standardOutput } from "./output.ts";
+import { type Output, standardOutput } from "./output.ts";
+import { printError } from "./print-error.ts";
 import { packageVersion } from "./version.ts";
 
 // In the order of --help. Each loads what it needs when it runs, so that `version` does not load the agent.
@@ -53,7 +54,7 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     return status;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    printMessage(messageOf(error));
+    await printError(error);
     return error instanceof NodekeeperError && error.code === "invalid" ? 2 : 1;
   }
 }

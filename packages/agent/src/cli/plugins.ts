@@ -72,8 +72,8 @@ function shownState({ state, error }: PluginRow): string {
   return error && (state === "registered" || state === "in-tree") ? "failing" : state;
 }
 
-function messageOf({ error, problems }: PluginRow): string {
-  if (error) return error;
+function messageOf({ error, errorId, problems }: PluginRow): string {
+  if (error) return errorId ? `${errorId}: ${error}` : error;
   if (problems.length === 0) return "";
   return problems.length === 1 ? problems[0]! : `${problems[0]} (and ${problems.length - 1} more)`;
 }

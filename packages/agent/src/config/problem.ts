@@ -17,7 +17,7 @@ export class ConfigurationError extends NodekeeperError {
   constructor(problems: readonly Problem[], details: { cause?: unknown } = {}) {
     const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
     const lines = problems.map((problem) => `\n  ${describeProblem(problem)}`);
-    super("invalid", `the configuration has ${count}:${lines.join("")}`, details);
+    super("invalid", `the configuration has ${count}:${lines.join("")}`, { id: "NK1001", ...details });
     this.problems = problems;
   }
 }

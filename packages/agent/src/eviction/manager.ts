@@ -143,7 +143,10 @@ export class EvictionManager implements Runnable {
     try {
       records.saveState(this.#state, steps);
     } catch (error) {
-      log.warn({ err: error, steps: steps.length }, "last steps of evictions can't be recorded");
+      log.warn(
+        { errorId: "NK1105", err: error, steps: steps.length },
+        "last steps of evictions can't be recorded",
+      );
     }
   }
 
@@ -163,7 +166,10 @@ export class EvictionManager implements Runnable {
     try {
       stored = records.loadState();
     } catch (error) {
-      log.error({ err: error }, "eviction state can't be loaded, starting with an empty state");
+      log.error(
+        { errorId: "NK1103", err: error },
+        "eviction state can't be loaded, starting with an empty state",
+      );
     }
     const [now, state] = [clock.now(), stored ?? emptyEvictionState()];
     this.#state = resumeState(state, now, elapsedSince(state, now, bootTime()));
@@ -187,7 +193,10 @@ export class EvictionManager implements Runnable {
       records.saveState(this.#state, []);
     } catch (error) {
       metrics.recordFailures.inc();
-      log.warn({ err: error, uid: acceptance.uid }, "acceptance of an eviction can't be recorded");
+      log.warn(
+        { errorId: "NK1105", err: error, uid: acceptance.uid },
+        "acceptance of an eviction can't be recorded",
+      );
     }
   }
 
@@ -208,7 +217,8 @@ export class EvictionManager implements Runnable {
       const skipped = await this.#round(signal);
       metrics.rounds.inc({ result: skipped === undefined ? "done" : "skipped" });
       if (skipped === undefined) this.#hasDone = true;
-      else if (this.#trouble !== skipped && this.#hasDone) log.warn({ reason: skipped }, "round skipped");
+      else if (this.#trouble !== skipped && this.#hasDone)
+        log.warn({ errorId: "NK1613", reason: skipped }, "round skipped");
       this.#trouble = skipped;
       this.#lastDone = clock.monotonic();
     } catch (error) {
@@ -216,7 +226,7 @@ export class EvictionManager implements Runnable {
       this.#hasDone = true;
       metrics.rounds.inc({ result: "failed" });
       this.#trouble = `the last round failed: ${messageOf(error)}`;
-      log.error({ err: error }, "round failed");
+      log.error({ errorId: "NK1613", err: error }, "round failed");
     }
   }
 
@@ -289,7 +299,7 @@ export class EvictionManager implements Runnable {
       // Bounds memory while the disk is full.
       this.#steps = this.#steps.slice(-MOST_WAITING_STEPS);
       if (this.#recordError === undefined)
-        log.error({ err: error }, "round can't be recorded, evictions continue");
+        log.error({ errorId: "NK1105", err: error }, "round can't be recorded, evictions continue");
       this.#recordError = messageOf(error);
     }
     return id;
@@ -317,15 +327,17 @@ export class EvictionManager implements Runnable {
 
   #check(): HealthResult {
     const { clock, settings } = this.#options;
-    if (!this.#isRunning) return { ok: false, message: "eviction is not running" };
+    if (!this.#isRunning) return { ok: false, message: "eviction is not running", errorId: "NK1613" };
     const { syncPeriodMs } = settings();
     const silence = clock.monotonic() - this.#lastDone;
     // Two steps of plugin calls, each at most one period, and the wait between rounds.
-    if (silence > 4 * syncPeriodMs)
-      return { ok: false, message: `no round completed for ${Math.round(silence / 1000)} s` };
-    if (this.#trouble !== undefined) return { ok: false, message: this.#trouble };
+    if (silence > 4 * syncPeriodMs) {
+      const message = `no round completed for ${Math.round(silence / 1000)} s`;
+      return { ok: false, message, errorId: "NK1613" };
+    }
+    if (this.#trouble !== undefined) return { ok: false, message: this.#trouble, errorId: "NK1613" };
     if (this.#recordError !== undefined) {
-      return { ok: false, message: `rounds can't be recorded: ${this.#recordError}` };
+      return { ok: false, message: `rounds can't be recorded: ${this.#recordError}`, errorId: "NK1105" };
     }
     return { ok: true, message: "rounds complete" };
   }

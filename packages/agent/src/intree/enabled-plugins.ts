@@ -23,6 +23,7 @@ export function enabledPlugins<Name extends string>(
     throw new NodekeeperError(
       "invalid",
       `unknown in-tree plugin ${JSON.stringify(pattern.slice(0, 100))}; known plugins: ${list}`,
+      { id: "NK1002" },
     );
   }
   const star = patterns.includes("*");

@@ -52,7 +52,10 @@ export class SystemReporter implements ReporterSource {
         last = current;
       } catch (error) {
         signal.throwIfAborted();
-        log.warn({ plugin: this.name, err: error }, "failed to read the machine's properties, retrying");
+        log.warn(
+          { errorId: "NK1806", plugin: this.name, err: error },
+          "failed to read the machine's properties, retrying",
+        );
       }
       await clock.sleep(pollIntervalMs, signal);
     }
@@ -77,7 +80,11 @@ export class SystemReporter implements ReporterSource {
     this.#lastProblems = current;
     const { log } = this.#options;
     if (current === "") log.info({ plugin: this.name }, "all properties of the machine can be read again");
-    else log.warn({ plugin: this.name, problems: current }, "failed to read some properties of the machine");
+    else
+      log.warn(
+        { errorId: "NK1806", plugin: this.name, problems: current },
+        "failed to read some properties of the machine",
+      );
   }
 
   #response(properties: string): GetReportContentResponse {

@@ -26,6 +26,7 @@ function checkVersions(versions: string[]): void {
     throw new NodekeeperError(
       "invalid",
       `the plugin lists ${versions.length} supported versions, at most ${maxVersions} are accepted`,
+      { id: "NK1307" },
     );
   }
   const tooLong = versions.find((version) => version.length > maxVersionLength);
@@ -33,12 +34,15 @@ function checkVersions(versions: string[]): void {
   throw new NodekeeperError(
     "invalid",
     `invalid supported version ${quote(tooLong)}: a version has at most ${maxVersionLength} characters`,
+    { id: "NK1307" },
   );
 }
 
 function checkEndpoint(endpoint: string): void {
   if (endpoint.includes("\0")) {
-    throw new NodekeeperError("invalid", `invalid endpoint ${quote(endpoint)}: it contains a NUL`);
+    throw new NodekeeperError("invalid", `invalid endpoint ${quote(endpoint)}: it contains a NUL`, {
+      id: "NK1308",
+    });
   }
   try {
     checkSocketPath(endpoint);
@@ -46,7 +50,7 @@ function checkEndpoint(endpoint: string): void {
     throw new NodekeeperError(
       "invalid",
       "invalid endpoint: expected the absolute path of a unix socket, or an empty string for the registration socket",
-      { cause: error },
+      { id: "NK1308", cause: error },
     );
   }
 }

@@ -112,6 +112,7 @@ export class RegisteredPlugins {
       throw new NodekeeperError(
         "forbidden",
         `the ${type} name ${quote(name)} is reserved for an in-tree plugin; use another name`,
+        { id: "NK1304" },
       );
     }
     const owner = this.#owners.get(key);
@@ -120,6 +121,7 @@ export class RegisteredPlugins {
         "conflict",
         `another live plugin owns the ${type} name ${quote(name)}: ${owner.registration.registrationSocket} is newer; ` +
           "use another name or stop the other plugin",
+        { id: "NK1303" },
       );
     }
     const places = this.#owners.size + this.#arriving.size;
@@ -127,6 +129,7 @@ export class RegisteredPlugins {
       throw new NodekeeperError(
         "exhausted",
         `too many plugins: the limit plugins.maxPlugins (${this.#options.maxPlugins}) is reached`,
+        { id: "NK1305" },
       );
     }
   }

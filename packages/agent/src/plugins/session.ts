@@ -3,6 +3,8 @@ import {
   type Clock,
   checkSocketPath,
   codeOf,
+  type ErrorId,
+  errorIdOf,
   type Logger,
   messageOf,
   NodekeeperError,
@@ -68,6 +70,7 @@ export class PluginSession implements Claimant {
   #state: PluginState = "registering";
   #since: number;
   #reason: string | undefined;
+  #errorId: ErrorId | undefined;
   #attempts = 0;
   /** Failures since it was last registered. */
   #failedAttempts = 0;
@@ -157,6 +160,7 @@ export class PluginSession implements Claimant {
       state: this.#state,
       since: this.#since,
       ...(this.#reason !== undefined && { reason: this.#reason }),
+      ...(this.#errorId !== undefined && { errorId: this.#errorId }),
       attempts: this.#attempts,
       ...(this.#registration && { generation: this.#registration.generation }),
     };
@@ -189,7 +193,7 @@ export class PluginSession implements Claimant {
   }
 
   #retry(from: PluginState): void {
-    if (this.#state === from) this.#enter("registering", this.#reason);
+    if (this.#state === from) this.#enter("registering", this.#reason, this.#errorId);
   }
 
   async #attempt(signal: AbortSignal): Promise<void> {
@@ -201,8 +205,12 @@ export class PluginSession implements Claimant {
       signal.throwIfAborted();
       this.#failedAttempts++;
       this.#count("failed");
-      this.#enter("failed", messageOf(error));
-      this.#log.warn({ err: error, attempts: this.#attempts }, "plugin registration failed, retrying");
+      const errorId = errorIdOf(error) ?? "NK1314";
+      this.#enter("failed", messageOf(error), errorId);
+      this.#log.warn(
+        { err: error, errorId, attempts: this.#attempts },
+        "plugin registration failed, retrying",
+      );
     }
     await this.#releasePredecessor("its socket was re-created");
   }
@@ -265,6 +273,7 @@ export class PluginSession implements Claimant {
     throw new NodekeeperError(
       "unsupported",
       `unknown plugin type ${quote(type)}; accepted types: ${known || "none"}`,
+      { id: "NK1301" },
     );
   }
 
@@ -278,7 +287,7 @@ export class PluginSession implements Claimant {
   async #refuse(client: RegistrationClient, refusal: NodekeeperError, signal: AbortSignal): Promise<void> {
     this.#count("refused");
     this.#waitsForVacancy = refusal.code === "conflict" || refusal.code === "exhausted";
-    this.#enter("refused", refusal.message);
+    this.#enter("refused", refusal.message, refusal.id);
     this.#log.warn({ err: refusal }, "plugin refused");
     await this.#notifyFailure(client, refusal, signal);
   }
@@ -297,13 +306,18 @@ export class PluginSession implements Claimant {
       await client.notify(undefined, signal);
       this.#noticePending = false;
       this.#failures.reset();
-      if (this.#state === "registered") this.#reason = undefined;
+      if (this.#state === "registered") this.#enter("registered", undefined);
     } catch (error) {
       signal.throwIfAborted();
       this.#noticeDue = this.#context.clock.monotonic() + this.#failures.next();
-      if (this.#state === "registered")
-        this.#reason = `registered, but NotifyRegistrationStatus failed: ${messageOf(error)}`;
-      this.#log.warn({ err: error }, "failed to notify plugin of its registration, retrying");
+      if (this.#state === "registered") {
+        const reason = `registered, but NotifyRegistrationStatus failed: ${messageOf(error)}`;
+        this.#enter("registered", reason, "NK1314");
+      }
+      this.#log.warn(
+        { err: error, errorId: "NK1314" },
+        "failed to notify plugin of its registration, retrying",
+      );
     }
   }
 
@@ -370,10 +384,11 @@ export class PluginSession implements Claimant {
     this.#context.metrics.registrations.inc({ type, result });
   }
 
-  #enter(state: PluginState, reason: string | undefined): void {
+  #enter(state: PluginState, reason: string | undefined, errorId?: ErrorId): void {
     if (this.#state !== state) this.#since = this.#context.clock.now();
     this.#state = state;
     this.#reason = reason;
+    this.#errorId = errorId;
   }
 }
 

@@ -50,13 +50,17 @@ export class SocketTrust {
   async checkEndpoint(endpoint: string): Promise<void> {
     const { directories, endpointDirectories, foreignSockets } = this.#options;
     const real = await realpath(endpoint).catch((cause) => {
-      throw new NodekeeperError("unavailable", `endpoint ${quote(endpoint)} not found`, { cause });
+      throw new NodekeeperError("unavailable", `endpoint ${quote(endpoint)} not found`, {
+        id: "NK1309",
+        cause,
+      });
     });
     const foreign = await Promise.all(foreignSockets.map((path) => realpath(path).catch(() => path)));
     if (foreign.includes(real))
       throw new NodekeeperError(
         "forbidden",
         `endpoint ${quote(endpoint)} is a socket of the agent or the container runtime, not of a plugin`,
+        { id: "NK1311" },
       );
     const allowed = [...directories, ...endpointDirectories];
     const roots = await Promise.all(allowed.map((path) => realpath(path).catch(() => path)));
@@ -64,6 +68,7 @@ export class SocketTrust {
       throw new NodekeeperError(
         "forbidden",
         `endpoint ${quote(endpoint)} is outside of ${allowed.join(", ")}; serve it there, or add its directory to plugins.endpointDirectories`,
+        { id: "NK1310" },
       );
     }
     await this.#checkFolders(real, roots);
@@ -89,6 +94,7 @@ export class SocketTrust {
     throw new NodekeeperError(
       "forbidden",
       `directory ${folder} (mode ${(mode & 0o7777).toString(8)}) is writable by ${who}; run chmod go-w on it`,
+      { id: "NK1313" },
     );
   }
 
@@ -103,6 +109,7 @@ export class SocketTrust {
     return new NodekeeperError(
       "forbidden",
       `${what} ${path} is owned by user ID ${uid}; accepted user IDs: ${[...this.#uids].sort((a, b) => a - b).join(", ")} (plugins.allowedUids)`,
+      { id: "NK1312" },
     );
   }
 }

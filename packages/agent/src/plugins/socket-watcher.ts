@@ -60,10 +60,11 @@ export class SocketWatcher {
   health(): HealthResult {
     const { clock, rescanIntervalMs } = this.#options;
     const [failure] = this.#failures;
-    if (failure) return { ok: false, message: `${failure[0]}: ${failure[1]}` };
+    if (failure) return { ok: false, message: `${failure[0]}: ${failure[1]}`, errorId: "NK1317" };
     const quietMs = clock.monotonic() - (this.#lastGood ?? this.#startedAt);
     if (quietMs > 3 * rescanIntervalMs) {
-      return { ok: false, message: `no successful scan for ${Math.round(quietMs / 1000)} s` };
+      const message = `no successful scan for ${Math.round(quietMs / 1000)} s`;
+      return { ok: false, message, errorId: "NK1317" };
     }
     if (this.#lastGood === undefined) return { ok: false, message: "no scan has finished yet" };
     if (this.#watchTrouble) return { ok: true, message: this.#watchTrouble };
@@ -94,12 +95,12 @@ export class SocketWatcher {
     const { log } = this.#options;
     for (const [directory, reason] of failures) {
       if (this.#failures.get(directory) !== reason)
-        log.error({ directory, reason }, "failed to read plugin directory");
+        log.error({ errorId: "NK1317", directory, reason }, "failed to read plugin directory");
     }
     this.#failures = failures;
     const left = [...overflows, ...unread.values()].slice(0, 10).join("; ");
     if (left !== "" && left !== this.#leftOut)
-      log.warn({ leftOut: left }, "parts of plugin directories are skipped");
+      log.warn({ errorId: "NK1318", leftOut: left }, "parts of plugin directories are skipped");
     this.#leftOut = left;
   }
 }

@@ -1,3 +1,5 @@
+import type { ErrorId } from "@nodekeeper/core/lib";
+
 /**
  * State of a plugin's socket.
  * `registering`: the handshake is in progress or scheduled. `registered`: its handler accepted it.
@@ -20,6 +22,8 @@ export interface PluginStatus {
   since: number;
   /** The last error or refusal, one line; absent if there is none. */
   reason?: string;
+  /** The id of the error or refusal. */
+  errorId?: ErrorId;
   /** Number of handshakes started for this socket file. */
   attempts: number;
   /** Generation of the accepted registration; absent while there is none. */

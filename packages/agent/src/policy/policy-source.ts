@@ -135,7 +135,7 @@ export class PolicySource implements EvictionSource {
       return { namespace: pod.namespace, name: pod.name, why };
     });
     log.warn(
-      { policy: policy.name, count: leftOut.length, pods, usageProblem },
+      { errorId: "NK1611", policy: policy.name, count: leftOut.length, pods, usageProblem },
       "eviction policy leaves out pods that it can't judge",
     );
   }
@@ -156,7 +156,7 @@ export class PolicySource implements EvictionSource {
     if (problem === "") log.info({ policy: policy.name }, "eviction policy can judge the node again");
     else
       log.warn(
-        { policy: policy.name, problem },
+        { errorId: "NK1611", policy: policy.name, problem },
         "eviction policy can't judge the node, it evicts no pod for it",
       );
   }

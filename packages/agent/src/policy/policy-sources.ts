@@ -16,7 +16,9 @@ export function policySources(policies: readonly Policy[], parts: PolicyParts): 
   const names = new Set<string>();
   return policies.map((policy) => {
     if (names.has(policy.name)) {
-      throw new NodekeeperError("invalid", `there are two policies of the name ${quote(policy.name)}`);
+      throw new NodekeeperError("invalid", `there are two policies of the name ${quote(policy.name)}`, {
+        id: "NK1010",
+      });
     }
     names.add(policy.name);
     return new PolicySource({ ...parts, policy, wholePods });

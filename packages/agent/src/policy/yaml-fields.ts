@@ -19,7 +19,7 @@ export class PlacedError extends NodekeeperError {
   readonly column: number;
 
   constructor(field: string, { line, col }: { line: number; col: number }, message: string) {
-    super("invalid", message);
+    super("invalid", message, { id: "NK1010" });
     this.field = field;
     this.line = line;
     this.column = col;
@@ -39,7 +39,9 @@ export function parseYaml(
   known: readonly string[],
 ): { fields: YamlFields; source: SourceText } {
   if (text.length > longest) {
-    throw new NodekeeperError("invalid", `has ${text.length} characters, more than ${longest}`);
+    throw new NodekeeperError("invalid", `has ${text.length} characters, more than ${longest}`, {
+      id: "NK1010",
+    });
   }
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });

@@ -86,7 +86,7 @@ export class Checkpoint {
     } catch (error) {
       this.#metrics.checkpointFailures.inc();
       if (this.lastError === undefined)
-        this.#log.error({ err: error }, "failed to write reporter checkpoint, retrying");
+        this.#log.error({ errorId: "NK1105", err: error }, "failed to write reporter checkpoint, retrying");
       this.lastError = messageOf(error);
       this.#arm(RETRY_MS);
       return false;

@@ -21,7 +21,8 @@ export function fetcherHealth(state: FetcherState): HealthResult {
     .map((endpoint) => `${endpoint.name} (${errorOf(endpoint) ?? "no response yet"})`)
     .join(", ");
   // A failing external plugin does not make the agent unready; it is only named.
-  if (failing.some(({ inTree }) => inTree)) return { ok: false, message: `no content from ${names}` };
-  if (checkpointError) return { ok: false, message: `checkpoint: ${checkpointError}` };
+  if (failing.some(({ inTree }) => inTree))
+    return { ok: false, message: `no content from ${names}`, errorId: "NK1805" };
+  if (checkpointError) return { ok: false, message: `checkpoint: ${checkpointError}`, errorId: "NK1105" };
   return { ok: true, message: names ? `no content from ${names}` : `${endpoints.length} plugins` };
 }

@@ -2,6 +2,7 @@ import {
   childScope,
   codeOf,
   completed,
+  errorIdOf,
   type HealthResult,
   messageOf,
   NodekeeperError,
@@ -116,6 +117,7 @@ export class ReporterManager implements Runnable, PluginHandler {
       throw new NodekeeperError(
         "unsupported",
         `supported versions of ReporterPlugin: ${REPORTER_VERSIONS.join(", ")}; the plugin offers ${offered}`,
+        { id: "NK1306" },
       );
     }
   }
@@ -142,6 +144,7 @@ export class ReporterManager implements Runnable, PluginHandler {
     throw new NodekeeperError(
       "exhausted",
       `limit reached: the reports of ${lost} lost reporter plugins are kept for their grace period; no new plugin is accepted until one of these ends`,
+      { id: "NK1305" },
     );
   }
 
@@ -149,7 +152,7 @@ export class ReporterManager implements Runnable, PluginHandler {
     const endpoint = this.#endpoints.get(registration.name);
     if (endpoint?.registration?.generation !== registration.generation) return;
     this.#options.log.warn(
-      { plugin: registration.name, reason },
+      { errorId: "NK1808", plugin: registration.name, reason },
       "reporter plugin disconnected, its content stays published for the grace period",
     );
     endpoint.registration = undefined;
@@ -253,7 +256,7 @@ export class ReporterManager implements Runnable, PluginHandler {
     const again = endpoint.errors.get(method) === message;
     endpoint.errors.set(method, message);
     log[again ? "debug" : "warn"](
-      { err: error, plugin: endpoint.name, method },
+      { err: error, errorId: errorIdOf(error) ?? "NK1805", plugin: endpoint.name, method },
       "reporter plugin failed, its last content stays published",
     );
   }
@@ -276,7 +279,7 @@ export class ReporterManager implements Runnable, PluginHandler {
     metrics.dropped.inc();
     forgetPlugin(metrics, endpoint.name);
     log.warn(
-      { plugin: endpoint.name, reason: endpoint.lostReason },
+      { errorId: "NK1808", plugin: endpoint.name, reason: endpoint.lostReason },
       "grace period of a disconnected reporter plugin ended, its content is withdrawn",
     );
     notify(

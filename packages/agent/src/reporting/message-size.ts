@@ -15,7 +15,9 @@ export function checkMessageSize(message: Uint8Array): void {
   let parts = 0;
   const count = () => {
     if (++parts > MAX_PARTS)
-      throw new NodekeeperError("exhausted", `the message has more than ${MAX_PARTS} contents and fields`);
+      throw new NodekeeperError("exhausted", `the message has more than ${MAX_PARTS} contents and fields`, {
+        id: "NK1803",
+      });
   };
   const reader = new BinaryReader(message);
   while (reader.pos < reader.len) {

@@ -8,6 +8,8 @@ import {
   Backoff,
   codeOf,
   type ErrorCode,
+  type ErrorId,
+  errorIdOf,
   type HealthCheck,
   inTurns,
   isTransient,
@@ -81,6 +83,7 @@ export class ObjectWriter {
   pausedUntil = Number.NEGATIVE_INFINITY;
   lastError: string | undefined;
   lastErrorCode: ErrorCode | undefined;
+  lastErrorId: ErrorId | undefined;
   /** The part that is or was last written. */
   writing: ApplyPart = "main";
   /** Resolves when the watch of the object has ended. */
@@ -221,7 +224,7 @@ export class ObjectWriter {
     const { object } = this;
     metrics.oversized.inc({ plugin });
     log.error(
-      { plugin, object, reason: message },
+      { errorId: "NK1801", plugin, object, reason: message },
       "content of a plugin is too large for the object and is quarantined; its last known good content stays published",
     );
     notify("ReportTooLarge", `The report of plugin ${plugin} for ${object} is not published: ${message}`);
@@ -241,6 +244,7 @@ export class ObjectWriter {
     this.#failures.reset();
     this.lastError = undefined;
     this.lastErrorCode = undefined;
+    this.lastErrorId = undefined;
   }
 
   /** Records a failure. Returns the delay before the next attempt, milliseconds. */
@@ -248,6 +252,7 @@ export class ObjectWriter {
     const now = this.#options.clock.monotonic();
     this.lastError = messageOf(error);
     this.lastErrorCode = codeOf(error);
+    this.lastErrorId = errorIdOf(error);
     this.changedAt ??= now;
     this.lastWriteAt = now;
     if (error instanceof ApiStatusError && error.code === "exhausted") this.#budget.shrink();
@@ -350,7 +355,10 @@ export class ObjectWriter {
     const { clock, log, metrics, notify } = this.#options;
     for (const { path, writers } of this.#contests.note(fields, others)) {
       const by = writers.join(", ") || "an unknown client";
-      log.warn({ object: this.object, path, writers }, "another client writes a published field repeatedly");
+      log.warn(
+        { errorId: "NK1807", object: this.object, path, writers },
+        "another client writes a published field repeatedly",
+      );
       notify(
         "FieldContested",
         `${path} of ${this.object} is also written by ${by}; the agent restores its value each time`,

@@ -73,7 +73,7 @@ export class PartWriter {
         contents.set(plugin, parseContent(GetReportContentResponse.decode(message), policies));
       } catch (error) {
         log.warn(
-          { err: error, plugin, object: this.#object },
+          { errorId: "NK1103", err: error, plugin, object: this.#object },
           "failed to restore a plugin's last known good content from the state database",
         );
       }
@@ -151,7 +151,7 @@ export class PartWriter {
     for (const plugin of found) {
       const reason = this.quarantine.refusals.get(plugin)?.message ?? "";
       log.error(
-        { plugin, object, reason },
+        { errorId: "NK1802", plugin, object, reason },
         "API server rejected the content of a plugin, which is quarantined; its last known good content stays published",
       );
       notify(
@@ -179,7 +179,7 @@ export class PartWriter {
     } catch (error) {
       // A full disk is reported by the health check of the reporter checkpoint.
       log.warn(
-        { err: error, object: this.#object },
+        { errorId: "NK1105", err: error, object: this.#object },
         "failed to store the last known good contents of quarantined plugins",
       );
     }

@@ -55,12 +55,14 @@ export function checkResource(resource: ApiResource | undefined, object: string)
     throw new NodekeeperError(
       "unsupported",
       `the API server does not serve ${object} (is its CustomResourceDefinition installed?)`,
+      { id: "NK1208" },
     );
   }
   if (resource.namespaced) {
     throw new NodekeeperError(
       "invalid",
       `${object} is namespaced; only cluster-scoped kinds can be published`,
+      { id: "NK1804" },
     );
   }
   return resource;

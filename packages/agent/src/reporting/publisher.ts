@@ -1,4 +1,11 @@
-import { codeOf, type HealthResult, isNonRetryable, type Runnable, WorkQueue } from "@nodekeeper/core/lib";
+import {
+  codeOf,
+  type ErrorId,
+  type HealthResult,
+  isNonRetryable,
+  type Runnable,
+  WorkQueue,
+} from "@nodekeeper/core/lib";
 import { type ObjectStatus, ObjectWriter } from "./object-writer.ts";
 import type { PublisherOptions } from "./publish-options.ts";
 
@@ -64,16 +71,28 @@ export class Publisher implements Runnable {
   health(): HealthResult {
     const now = this.#options.clock.monotonic();
     const problems: string[] = [];
-    for (const { object, changedAt, lastError, lastErrorCode, watchHealth } of this.#writers.values()) {
+    const ids: (ErrorId | undefined)[] = [];
+    for (const {
+      object,
+      changedAt,
+      lastError,
+      lastErrorCode,
+      lastErrorId,
+      watchHealth,
+    } of this.#writers.values()) {
       const waited = changedAt === undefined ? 0 : now - changedAt;
       if (lastError && (waited > UNHEALTHY_AFTER_MS || isNonRetryable(lastErrorCode ?? "internal"))) {
         problems.push(`${object} not written for ${Math.round(waited / 1000)} s: ${lastError}`);
+        ids.push(lastErrorId);
       }
       const watch = watchHealth?.check();
-      if (watch && !watch.ok) problems.push(`${object} not watched: ${watch.message}`);
+      if (watch && !watch.ok) {
+        problems.push(`${object} not watched: ${watch.message}`);
+        ids.push(watch.errorId);
+      }
     }
     if (problems.length === 0) return { ok: true, message: `${this.#inUse().length} objects` };
-    return { ok: false, message: problems.join("; ") };
+    return { ok: false, message: problems.join("; "), errorId: ids.find((id) => id !== undefined) };
   }
 
   #inUse(): ObjectWriter[] {

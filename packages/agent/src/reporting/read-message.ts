@@ -32,7 +32,7 @@ export function* readingMessage(
   const texts = problems.map((problem) => problem.message);
   if (texts.length > 0 && texts.join() !== before.problems.map((problem) => problem.message).join()) {
     log.warn(
-      { plugin: endpoint.name, problems: texts.slice(0, 5), count: texts.length },
+      { errorId: "NK1803", plugin: endpoint.name, problems: texts.slice(0, 5), count: texts.length },
       "reporter plugin sent invalid fields, which are not published",
     );
   }

@@ -58,7 +58,9 @@ export class RemoteObject {
     if (!this.#isNode && !ownsTaints && taintsOf(fields).length === 0) return undefined;
     const live = await this.read(signal);
     if (this.#isNode && !live) {
-      throw new NodekeeperError("notFound", `Node ${this.#options.nodeName} does not exist (yet)`);
+      throw new NodekeeperError("notFound", `Node ${this.#options.nodeName} does not exist (yet)`, {
+        id: "NK1212",
+      });
     }
     return live;
   }

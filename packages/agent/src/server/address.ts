@@ -17,6 +17,7 @@ export function parseListenAddress(text: string): ListenAddress {
     throw new NodekeeperError(
       "invalid",
       `${JSON.stringify(text)} is not an address such as "127.0.0.1:10290"`,
+      { id: "NK1703" },
     );
   }
   return { host, port };

@@ -1,4 +1,4 @@
-import { type Clock, codeOf, messageOf, NodekeeperError, withDeadline } from "@nodekeeper/core/lib";
+import { type Clock, NodekeeperError, withDeadline } from "@nodekeeper/core/lib";
 import { errorReply, jsonReply, type Reply } from "./reply.ts";
 
 /** A part of the JSON API, at /api/v1/<path>. */
@@ -52,7 +52,6 @@ export async function routeReply(
       await withDeadline(clock, HANDLER_DEADLINE_MS, `route ${route.path}`, signal, handle),
     );
   } catch (error) {
-    const retryAfterMs = error instanceof NodekeeperError ? error.retryAfterMs : undefined;
-    return errorReply(codeOf(error), messageOf(error), retryAfterMs);
+    return errorReply(error);
   }
 }

@@ -65,14 +65,17 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
 
   return async ({ token, verb, path: requested }) => {
     const path = grantedPath(requested);
-    if (!token) throw new NodekeeperError("unauthenticated", "a bearer token is required");
+    if (!token) throw new NodekeeperError("unauthenticated", "a bearer token is required", { id: "NK1708" });
     const key = createHash("sha256").update(token).digest("base64");
     const { user } = await tokens.get(
       key,
       () => within("token review", (signal) => client.reviewToken(token, { signal })),
       (answer) => ttlMs(answer.user !== undefined),
     );
-    if (!user) throw new NodekeeperError("unauthenticated", "the API server does not know the token");
+    if (!user)
+      throw new NodekeeperError("unauthenticated", "the API server does not know the token", {
+        id: "NK1708",
+      });
     const { allowed, reason } = await decisions.get(
       `${key} ${verb} ${path}`,
       () => within("access review", (signal) => client.reviewAccessOf(user, { verb, path }, { signal })),
@@ -80,6 +83,8 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
     );
     if (allowed) return;
     const because = reason ? `: ${reason}` : "";
-    throw new NodekeeperError("forbidden", `${user.username} may not ${verb} ${path}${because}`);
+    throw new NodekeeperError("forbidden", `${user.username} may not ${verb} ${path}${because}`, {
+      id: "NK1709",
+    });
   };
 }

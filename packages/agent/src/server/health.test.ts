@@ -1,4 +1,4 @@
-import type { HealthCheck } from "@nodekeeper/core/lib";
+import { type HealthCheck, NodekeeperError } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
 import { type HealthEndpoint, healthReply, singleHealthReply } from "./health.ts";
 
@@ -76,6 +76,32 @@ describe("health", () => {
     expect(healthReply(question, new URLSearchParams("verbose")).body).toBe(
       "[+]Slow ok\nreadyz check passed\n",
     );
+  });
+
+  it("has the id of what is wrong", () => {
+    const failing: HealthCheck = {
+      name: "Full",
+      kind: "ready",
+      check: () => ({ ok: false, message: "disk is full", errorId: "NK1105" }),
+    };
+    const slow: HealthCheck = {
+      name: "Slow",
+      kind: "ready",
+      check: () => ({ ok: true, message: "well", warning: "no answer", errorId: "NK1404" }),
+    };
+    const refused: HealthCheck = {
+      name: "Refused",
+      kind: "ready",
+      check: () => {
+        throw new NodekeeperError("forbidden", "may not list", { id: "NK1207" });
+      },
+    };
+    expect(ask([failing, slow, refused], "readyz")[1]).toBe(
+      "[-]Full failed: disk is full [NK1105]\n[+]Slow ok, but: no answer [NK1404]\n" +
+        "[-]Refused failed: may not list [NK1207]\nreadyz check failed\n",
+    );
+    const question = { checks: [failing], endpoint: "readyz", withholdReasons: true } as const;
+    expect(healthReply(question, new URLSearchParams()).body).not.toContain("NK1105");
   });
 
   it("is well without any check", () => expect(ask([], "readyz")).toEqual([200, "ok"]));

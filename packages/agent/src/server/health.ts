@@ -1,4 +1,4 @@
-import { type HealthCheck, type HealthResult, messageOf } from "@nodekeeper/core/lib";
+import { errorIdOf, type HealthCheck, type HealthResult, messageOf } from "@nodekeeper/core/lib";
 import { type Reply, textReply } from "./reply.ts";
 
 // Without an end of line, as the kube-apiserver answers: probes compare the whole body.
@@ -59,16 +59,17 @@ function checksOf({ checks, endpoint }: HealthQuestion): readonly HealthCheck[] 
 }
 
 function resultOf(check: HealthCheck, { withholdReasons }: HealthQuestion): HealthResult {
-  const { ok, message, warning } = runCheck(check);
+  const { ok, message, warning, errorId } = runCheck(check);
   if (withholdReasons) return { ok, message: "reason withheld" };
-  return { ok, message: oneLine(message), ...(warning ? { warning: oneLine(warning) } : {}) };
+  const shown = (text: string) => (errorId === undefined ? oneLine(text) : `${oneLine(text)} [${errorId}]`);
+  return { ok, message: shown(message), ...(warning ? { warning: shown(warning) } : {}) };
 }
 
 function runCheck(check: HealthCheck): HealthResult {
   try {
     return check.check();
   } catch (error) {
-    return { ok: false, message: messageOf(error) };
+    return { ok: false, message: messageOf(error), errorId: errorIdOf(error) };
   }
 }
 

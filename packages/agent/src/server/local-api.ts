@@ -2,6 +2,8 @@ import { randomBytes } from "node:crypto";
 import { type OwnSocket, ownershipOf, placeSocket, removeSocket } from "@nodekeeper/core/grpc";
 import {
   type Clock,
+  type ErrorId,
+  errorIdOf,
   type HealthCheck,
   type Logger,
   NodekeeperError,
@@ -36,6 +38,7 @@ export class LocalApi implements Runnable {
   readonly name = "local-api";
   readonly #options: LocalApiOptions;
   #problem: string | undefined = "not served yet";
+  #errorId: ErrorId | undefined;
   #isFailing = false;
 
   constructor(options: LocalApiOptions) {
@@ -51,7 +54,10 @@ export class LocalApi implements Runnable {
     return {
       name: "LocalApiServed",
       kind: "ready",
-      check: () => ({ ok: this.#problem === undefined, message: this.#problem ?? this.#options.path }),
+      check: () =>
+        this.#problem === undefined
+          ? { ok: true, message: this.#options.path }
+          : { ok: false, message: this.#problem, errorId: this.#errorId },
     };
   }
 
@@ -64,9 +70,13 @@ export class LocalApi implements Runnable {
         if (signal.aborted) return;
         // Another agent on the node, or a folder that can't be written: the rest of the agent continues.
         if (!this.#isFailing)
-          log.warn({ err: error, path }, "local API can't be served, will be tried again");
+          log.warn(
+            { err: error, errorId: errorIdOf(error) ?? "NK1711", path },
+            "local API can't be served, will be tried again",
+          );
         this.#isFailing = true;
         this.#problem = `local API: ${(error as Error).message}`;
+        this.#errorId = errorIdOf(error) ?? "NK1711";
         await clock.sleep(RETRY_MS, signal).catch(() => {});
       }
     }
@@ -97,7 +107,8 @@ export class LocalApi implements Runnable {
         await clock.sleep(checkIntervalMs, signal).catch(() => {});
         if (signal.aborted) break;
         const ownership = await ownershipOf(socket, clock);
-        if (ownership === "taken") throw new NodekeeperError("conflict", `another process took ${path}`);
+        if (ownership === "taken")
+          throw new NodekeeperError("conflict", `another process took ${path}`, { id: "NK1706" });
         if (ownership === "lost") {
           log.warn({ path }, "socket of the local API disappeared, serving again");
           return;

@@ -1,3 +1,4 @@
+import type { ErrorId } from "@nodekeeper/core/lib";
 import type { EvictionPluginStatus } from "../eviction/index.ts";
 import type { PluginStatus } from "../plugins/index.ts";
 import type { ObjectStatus, ReporterStatus } from "../reporting/index.ts";
@@ -21,6 +22,8 @@ export interface PluginRow {
   problems: readonly string[];
   /** The last refusal or failed call; undefined when nothing is wrong. */
   error: string | undefined;
+  /** The id of that error where docs/errors.md has it. */
+  errorId: ErrorId | undefined;
 }
 
 const REPORTER = "ReporterPlugin";
@@ -52,6 +55,7 @@ export function listPlugins(
       ...contentOf(reporter, objects),
       ...(evictionPlugin ? { problems: evictionPlugin.problems } : {}),
       error: socket.reason ?? reporter?.lastError ?? evictionPlugin?.lastError,
+      errorId: socket.errorId ?? (socket.reason ? undefined : idOf(reporter, evictionPlugin)),
     };
   });
   for (const plugin of evictionPlugins) if (plugin.inTree) rows.push(inTreeRow(plugin));
@@ -70,12 +74,23 @@ export function listPlugins(
       attempts: 0,
       ...contentOf(reporter, objects),
       error: [reporter.lostReason, reporter.lastError].filter(Boolean).join("; ") || undefined,
+      errorId: idOf(reporter, undefined),
     });
   }
   return rows.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 
-function inTreeRow({ name, lastError, problems }: EvictionPluginStatus): PluginRow {
+// Of the last failed call.
+function idOf(
+  reporter: ReporterStatus | undefined,
+  plugin: EvictionPluginStatus | undefined,
+): ErrorId | undefined {
+  if (reporter?.lastError) return "NK1805";
+  return plugin?.lastError ? "NK1603" : undefined;
+}
+
+function inTreeRow(plugin: EvictionPluginStatus): PluginRow {
+  const { name, lastError, problems } = plugin;
   return {
     name,
     type: EVICTION,
@@ -88,6 +103,7 @@ function inTreeRow({ name, lastError, problems }: EvictionPluginStatus): PluginR
     ...contentOf(undefined, []),
     problems,
     error: lastError,
+    errorId: idOf(undefined, plugin),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "@nodekeeper/core/lib";
+import { codeOf, type ErrorCode, errorIdOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
 
 /** A whole answer, before it is written. */
 export interface Reply {
@@ -34,9 +34,18 @@ export function jsonReply(status: number, value: unknown): Reply {
   return { status, contentType: "application/json", body: `${JSON.stringify(value ?? null)}\n` };
 }
 
-/** { "error": { "code", "message" } } with the code's status. */
-export function errorReply(code: ErrorCode, message: string, retryAfterMs?: number): Reply {
-  const reply = jsonReply(statusOfCode[code], { error: { code, message } });
+/**
+ * { "error": { "code", "message" } } with the code's status, and "id" where the error has one.
+ * @param retryAfterMs milliseconds; default: the error's own
+ */
+export function errorReply(error: unknown, retryAfterMs = retryAfterOf(error)): Reply {
+  const code = codeOf(error);
+  const described = { code, id: errorIdOf(error), message: messageOf(error) };
+  const reply = jsonReply(statusOfCode[code], { error: described });
   if (retryAfterMs === undefined) return reply;
   return { ...reply, headers: { "Retry-After": String(Math.ceil(retryAfterMs / 1000)) } };
+}
+
+function retryAfterOf(error: unknown): number | undefined {
+  return error instanceof NodekeeperError ? error.retryAfterMs : undefined;
 }

@@ -1,9 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import {
   type Clock,
-  codeOf,
   type HealthCheck,
-  messageOf,
   NodekeeperError,
   type Registry,
   Semaphore,
@@ -74,7 +72,7 @@ export class Router {
       return { handler: "other", reply: textReply(404, `nothing at ${shown}; see /`) };
     return {
       handler: "other",
-      reply: errorReply("notFound", `no route ${shown}; GET ${API_ROOT} lists them`),
+      reply: errorReply(new NodekeeperError("notFound", `no route ${shown}; GET ${API_ROOT} lists them`)),
     };
   }
 
@@ -87,7 +85,7 @@ export class Router {
         return await routeReply(route, query, this.#options.clock, signal);
       });
     } catch (error) {
-      return errorReply(codeOf(error), messageOf(error), RETRY_AFTER_MS);
+      return errorReply(error, RETRY_AFTER_MS);
     }
   }
 

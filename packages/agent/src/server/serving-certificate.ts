@@ -42,7 +42,7 @@ export class ServingCertificate {
     } catch (error) {
       // OpenSSL's messages name no file.
       const message = `server.tlsCertFile ${certFile} and server.tlsPrivateKeyFile ${privateKeyFile} can't be used`;
-      throw new NodekeeperError("invalid", `${message}: ${messageOf(error)}`, { cause: error });
+      throw new NodekeeperError("invalid", `${message}: ${messageOf(error)}`, { id: "NK1705", cause: error });
     }
   }
 

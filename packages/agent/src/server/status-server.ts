@@ -5,9 +5,10 @@ import {
   type Clock,
   childScope,
   codeOf,
+  type ErrorCode,
+  type ErrorId,
   isLoopback,
   type Logger,
-  messageOf,
   NodekeeperError,
   type Runnable,
   Semaphore,
@@ -171,7 +172,10 @@ export class StatusServer implements Runnable {
       const target = request.url ?? "/";
       const url = URL.parse(target.startsWith("/") ? `http://localhost${target}` : target);
       if (!url)
-        return { handler: "refused", reply: errorReply("invalid", "the request's path is not a URL path") };
+        return {
+          handler: "refused",
+          reply: errorReply(new NodekeeperError("invalid", "the request's path is not a URL path")),
+        };
       const route = () => this.#router.answer(url.pathname, url.searchParams, signal);
       if (isPublic(url.pathname)) return await route();
       return await this.#places.run(signal, async () => {
@@ -190,17 +194,17 @@ export class StatusServer implements Runnable {
 
   #refusal(request: IncomingMessage): Reply | undefined {
     if (request.method !== "GET" && request.method !== "HEAD") {
-      const reply = errorReply("unsupported", `method ${request.method} is not served; GET and HEAD are`);
+      const reply = errorReply(
+        new NodekeeperError("unsupported", `method ${request.method} is not served; GET and HEAD are`),
+      );
       return { ...reply, status: 405, headers: { Allow: "GET, HEAD" } };
     }
     const { host } = request.headers;
     if (isHostAllowed(host, this.#configured.host, this.#bound?.address ?? this.#configured.host))
       return undefined;
     const shown = JSON.stringify(host?.slice(0, 100));
-    return errorReply(
-      "forbidden",
-      `host ${shown} is not a name of this server; use localhost or its address`,
-    );
+    const message = `host ${shown} is not a name of this server; use localhost or its address`;
+    return errorReply(new NodekeeperError("forbidden", message));
   }
 
   async #close(server: Server): Promise<void> {
@@ -219,17 +223,13 @@ function remoteOf(options: StatusServerOptions, { host }: ListenAddress): Remote
   throw new NodekeeperError(
     "invalid",
     `server.address ${options.address} is reachable from other machines: requires a certificate and authorization of requests`,
+    { id: "NK1704" },
   );
 }
 
 function refusalReply(error: unknown): Reply {
-  const code = codeOf(error);
-  const reply = errorReply(
-    code,
-    messageOf(error),
-    error instanceof NodekeeperError ? error.retryAfterMs : undefined,
-  );
-  if (code !== "unauthenticated") return reply;
+  const reply = errorReply(error);
+  if (codeOf(error) !== "unauthenticated") return reply;
   return { ...reply, headers: { ...reply.headers, "WWW-Authenticate": 'Bearer realm="nodekeeper"' } };
 }
 
@@ -261,21 +261,18 @@ function listen(server: Server, { host, port }: ListenAddress): Promise<void> {
 }
 
 function bindError(address: string, error: NodeJS.ErrnoException): NodekeeperError {
-  const cause = { cause: error };
+  const failed = (code: ErrorCode, id: ErrorId, what: string) =>
+    new NodekeeperError(code, `status server: ${what}`, { id, cause: error });
   switch (error.code) {
     case "EADDRINUSE":
-      return new NodekeeperError("conflict", `status server: another process listens on ${address}`, cause);
+      return failed("conflict", "NK1701", `another process listens on ${address}`);
     case "EACCES":
-      return new NodekeeperError("forbidden", `status server: not allowed to listen on ${address}`, cause);
+      return failed("forbidden", "NK1702", `not allowed to listen on ${address}`);
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
-      return new NodekeeperError(
-        "invalid",
-        `status server: ${address} is not an address of this machine`,
-        cause,
-      );
+      return failed("invalid", "NK1703", `${address} is not an address of this machine`);
     default:
-      return new NodekeeperError("unavailable", `status server: can't listen on ${address}`, cause);
+      return failed("unavailable", "NK1703", `can't listen on ${address}`);
   }
 }
 

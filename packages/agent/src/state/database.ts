@@ -85,7 +85,7 @@ export class StateDatabase implements Disposable {
       }
       const trouble = messageOf(error);
       log.error(
-        { err: error, path },
+        { errorId: "NK1105", err: error, path },
         "state database can't be written: the agent runs on what it keeps in memory",
       );
       return new StateDatabase(openInMemory(path), path, log, {
@@ -129,15 +129,18 @@ export class StateDatabase implements Disposable {
     const { trouble } = this.#disk;
     if (trouble !== undefined) {
       const message = `kept in memory, ${this.#path} could not be written at the start: ${trouble}; restart the agent when it can`;
-      return { ok: false, message };
+      return { ok: false, message, errorId: "NK1105" };
     }
     if (this.#inode === inodeOf(this.#path)) return { ok: true, message: this.#path };
     if (!this.#wasRemoved) {
-      this.#log.error({ path: this.#path }, "state database was removed or replaced under the running agent");
+      this.#log.error(
+        { errorId: "NK1106", path: this.#path },
+        "state database was removed or replaced under the running agent",
+      );
     }
     this.#wasRemoved = true;
     const message = `${this.#path} was removed or replaced under the running agent: what it writes is lost when it exits; restart it`;
-    return { ok: false, message };
+    return { ok: false, message, errorId: "NK1106" };
   }
 }
 
@@ -149,7 +152,7 @@ function openUsable(path: string, bootId: string, now: number, log: Logger) {
     if (error instanceof NewerSchemaError) {
       const aside = setAside(path, `schema-${error.version}`, now);
       log.warn(
-        { err: error, path, setAside: aside },
+        { errorId: "NK1104", err: error, path, setAside: aside },
         "state database was written by a newer agent: set aside, a new one is started",
       );
       return { opened: openFile(path, bootId), aside };
@@ -157,7 +160,7 @@ function openUsable(path: string, bootId: string, now: number, log: Logger) {
     if (!isCorruption(error)) throw error;
     const aside = setAside(path, "corrupt", now);
     log.error(
-      { err: error, path, setAside: aside },
+      { errorId: "NK1103", err: error, path, setAside: aside },
       "state database is corrupt: set aside, a new one is started",
     );
     return { opened: openFile(path, bootId), aside };
@@ -183,6 +186,7 @@ function kernelBootId(): string {
 function openError(directory: string, error: unknown): unknown {
   if (error instanceof NodekeeperError) return error;
   return new NodekeeperError("invalid", `state directory ${directory} can't be made or used`, {
+    id: "NK1101",
     cause: error,
   });
 }

@@ -48,6 +48,7 @@ export class DirectoryLock implements Disposable {
       throw new NodekeeperError(
         "conflict",
         `state directory ${directory} is in use by ${holderOf(directory)}`,
+        { id: "NK1102" },
       );
     }
     introduce(directory, now);

@@ -81,7 +81,8 @@ export function setAside(path: string, why: string, now: number): string {
 
 function checkIntegrity(connection: DatabaseSync, path: string): void {
   const check = connection.prepare("PRAGMA quick_check(1)").get() as { quick_check: string };
-  if (check.quick_check !== "ok") throw new NodekeeperError("corrupt", `${path}: ${check.quick_check}`);
+  if (check.quick_check !== "ok")
+    throw new NodekeeperError("corrupt", `${path}: ${check.quick_check}`, { id: "NK1103" });
 }
 
 // Whether the file was last opened during another boot.

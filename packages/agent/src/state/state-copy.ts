@@ -38,7 +38,8 @@ export class StateCopy implements Disposable {
    */
   static async of(path: string, clock: Clock): Promise<StateCopy> {
     const file = basename(path) === FILE_NAME ? path : join(path, FILE_NAME);
-    if (!existsSync(file)) throw new NodekeeperError("notFound", `${dirname(file)} holds no ${FILE_NAME}`);
+    if (!existsSync(file))
+      throw new NodekeeperError("notFound", `${dirname(file)} holds no ${FILE_NAME}`, { id: "NK1107" });
     const folder = newFolder();
     try {
       await copyStable(file, join(folder, FILE_NAME), clock);
@@ -51,11 +52,12 @@ export class StateCopy implements Disposable {
     if (setAside === undefined) return copy;
     copy.close();
     if (setAside.includes(".schema-")) {
-      throw new NodekeeperError("unsupported", `${file} was written by a newer nodekeeper`);
+      throw new NodekeeperError("unsupported", `${file} was written by a newer nodekeeper`, { id: "NK1104" });
     }
     throw new NodekeeperError(
       "corrupt",
       `${file} can't be read: it is not a state database, or it is corrupt`,
+      { id: "NK1107" },
     );
   }
 
@@ -83,6 +85,7 @@ async function copyStable(file: string, target: string, clock: Clock): Promise<v
       if (existsSync(`${file}-wal`)) copyFileSync(`${file}-wal`, `${target}-wal`);
     } catch (error) {
       throw new NodekeeperError("unavailable", `${file} can't be copied: ${messageOf(error)}`, {
+        id: "NK1107",
         cause: error,
       });
     }
@@ -92,6 +95,7 @@ async function copyStable(file: string, target: string, clock: Clock): Promise<v
   throw new NodekeeperError(
     "unavailable",
     `${file} is written continuously; ask the agent that writes it (--server)`,
+    { id: "NK1107" },
   );
 }
 

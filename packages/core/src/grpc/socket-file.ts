@@ -49,11 +49,15 @@ export async function removeSocket(socket: OwnSocket, clock: Clock): Promise<voi
 
 async function refuseLiveOwner(path: string, clock: Clock): Promise<void> {
   if ((await probeSocket(clock, path)) === "accepts") {
-    throw new NodekeeperError("conflict", `another process serves ${path}; is a second instance running?`);
+    throw new NodekeeperError("conflict", `another process serves ${path}; is a second instance running?`, {
+      id: "NK1706",
+    });
   }
   const present = await lstat(path).catch(() => undefined);
   if (present && !present.isSocket()) {
-    throw new NodekeeperError("conflict", `${path} exists and is no socket; it is left alone`);
+    throw new NodekeeperError("conflict", `${path} exists and is no socket; it is left alone`, {
+      id: "NK1707",
+    });
   }
 }
 

@@ -34,6 +34,7 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
   throw new NodekeeperError(
     "invalid",
     "no access to the API server: no kubeconfig was given, KUBECONFIG is not set, and this is not a pod with a service account",
+    { id: "NK1201" },
   );
 }
 
@@ -49,7 +50,7 @@ async function inClusterAccess(
     await checkAccess(tokenFile);
   } catch (error) {
     const message = `KUBERNETES_SERVICE_HOST is set, but the service account token ${tokenFile} can't be read`;
-    throw new NodekeeperError("invalid", message, { cause: error });
+    throw new NodekeeperError("invalid", message, { id: "NK1203", cause: error });
   }
   return {
     source: "in-cluster",
@@ -65,5 +66,6 @@ function serviceUrl(host: string, port: string): URL {
   throw new NodekeeperError(
     "invalid",
     `KUBERNETES_SERVICE_HOST ${JSON.stringify(host)} and KUBERNETES_SERVICE_PORT ${JSON.stringify(port)} are not a host and a port`,
+    { id: "NK1201" },
   );
 }

@@ -96,6 +96,7 @@ export class Connection {
       throw new NodekeeperError(
         "exhausted",
         `${nameOf(request)}: ${this.#calls} calls are in progress already`,
+        { id: "NK1209" },
       );
     }
     this.#calls++;
@@ -122,7 +123,11 @@ export class Connection {
     options: CallOptions & { signal: AbortSignal },
   ) {
     if (this.#watches >= this.#options.maxWatches) {
-      throw new NodekeeperError("exhausted", `${nameOf(request)}: ${this.#watches} watches are open already`);
+      throw new NodekeeperError(
+        "exhausted",
+        `${nameOf(request)}: ${this.#watches} watches are open already`,
+        { id: "NK1209" },
+      );
     }
     this.#watches++;
     const ending = new AbortController();
@@ -158,7 +163,8 @@ export class Connection {
     const parent = options.signal
       ? AbortSignal.any([options.signal, this.#closing.signal])
       : this.#closing.signal;
-    return await withDeadline(this.#options.clock, deadlineMs, nameOf(request), parent, async (signal) => {
+    const named = { name: nameOf(request), id: "NK1204" } as const;
+    return await withDeadline(this.#options.clock, deadlineMs, named, parent, async (signal) => {
       try {
         return await work(signal, deadlineMs);
       } catch (error) {
@@ -255,8 +261,8 @@ export class Connection {
     const what = nameOf(request);
     if (!(error instanceof NodekeeperError)) return errorOfSocket(what, this.#options.access.source, error);
     if (error.constructor !== NodekeeperError || error.message.startsWith(what)) return error;
-    const { cause, retryAfterMs } = error;
-    const details = { cause, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+    const { id, cause, retryAfterMs } = error;
+    const details = { id, cause, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
     return new NodekeeperError(error.code, `${what}: ${error.message}`, details);
   }
 }

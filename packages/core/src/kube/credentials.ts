@@ -102,7 +102,7 @@ export class Credentials {
     if (complaint === this.#lastComplaint) return;
     this.#lastComplaint = complaint;
     this.#log.warn(
-      { err: error, source: this.#access.source },
+      { errorId: "NK1203", err: error, source: this.#access.source },
       "Changed credentials can't be used; keeping the last",
     );
   }
@@ -118,9 +118,14 @@ function tokenOf(content: string | undefined): string | undefined {
   if (content === undefined) return undefined;
   const token = content.trim();
   if (/^[\x21-\x7e]+$/.test(token)) return token;
-  throw new NodekeeperError("invalid", "the token is empty or has spaces or unprintable characters in it");
+  throw new NodekeeperError("invalid", "the token is empty or has spaces or unprintable characters in it", {
+    id: "NK1203",
+  });
 }
 
 function unusable(access: ClusterAccess, cause: unknown): NodekeeperError {
-  return new NodekeeperError("invalid", `${access.source}: the credentials can't be used`, { cause });
+  return new NodekeeperError("invalid", `${access.source}: the credentials can't be used`, {
+    id: "NK1203",
+    cause,
+  });
 }

@@ -87,7 +87,9 @@ function find(answer: Answer | undefined, kind: GroupVersionKind): ApiResource |
 /** Reads an APIResourceList; subresources come in it as "nodes/status". Invalid entries are left out. */
 function readResources(what: string, list: unknown, group: string, version: string): ApiResource[] {
   if (!isRecord(list) || !Array.isArray(list.resources)) {
-    throw new NodekeeperError("unavailable", `${what}: the answer is not a list of resources`);
+    throw new NodekeeperError("unavailable", `${what}: the answer is not a list of resources`, {
+      id: "NK1213",
+    });
   }
   const entries = list.resources.filter(isRecord).filter((entry) => typeof entry.name === "string");
   const resources = new Map<string, ApiResource>();

@@ -103,7 +103,9 @@ export async function readText(
 ): Promise<{ text: string; bytes: number }> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const full = new NodekeeperError("exhausted", `the answer is longer than ${longest} bytes`);
+  const full = new NodekeeperError("exhausted", `the answer is longer than ${longest} bytes`, {
+    id: "NK1211",
+  });
   try {
     await readChunks(response, signal, (chunk) => {
       chunks.push(chunk);
@@ -118,6 +120,7 @@ export async function readText(
 
 function cutShort(received: number, cause?: unknown): NodekeeperError {
   return new NodekeeperError("unavailable", `the connection was cut after ${received} bytes of the answer`, {
+    id: "NK1204",
     cause,
   });
 }

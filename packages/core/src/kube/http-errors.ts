@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { type ErrorCode, messageOf, NodekeeperError } from "../lib/index.ts";
+import { type ErrorCode, type ErrorId, messageOf, NodekeeperError } from "../lib/index.ts";
 import { isRecord } from "./objects.ts";
 import { redactSecrets } from "./redact.ts";
 
@@ -41,6 +41,17 @@ export function codeOfStatus(status: number, message = ""): ErrorCode {
   return status >= 400 && status < 500 ? "invalid" : "unavailable";
 }
 
+// What an operator can do about a refusal. What is not found is often no error: its callers know.
+const idsByCode: Readonly<Partial<Record<ErrorCode, ErrorId>>> = {
+  unauthenticated: "NK1206",
+  forbidden: "NK1207",
+  throttled: "NK1209",
+  invalid: "NK1210",
+  exhausted: "NK1211",
+  conflict: "NK1214",
+  unavailable: "NK1204",
+};
+
 /** One cause in the details of a Status: `{ reason: "DisruptionBudget", message: "The disruption budget web needs..." }`. */
 export interface StatusCause {
   reason: string;
@@ -65,7 +76,7 @@ export class ApiStatusError extends NodekeeperError {
   readonly summary: StatusSummary;
 
   constructor(code: ErrorCode, message: string, answer: ApiStatus, retryAfterMs: number | undefined) {
-    super(code, message, retryAfterMs === undefined ? {} : { retryAfterMs });
+    super(code, message, { id: idsByCode[code], ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
     this.httpStatus = answer.httpStatus;
     this.summary = answer.summary;
   }
@@ -93,7 +104,6 @@ export function errorOfAnswer(what: string, answer: FailedAnswer, now: number): 
   const { status, headers, body } = answer;
   const parsed = parseStatus(body);
   const retryAfterMs = retryAfterOf(headers["retry-after"], now) ?? parsed?.retryAfterMs;
-  const details = retryAfterMs === undefined ? {} : { retryAfterMs };
   if (parsed) {
     const { message, summary } = parsed;
     const text = message ? `${what}: ${status}: ${message}` : `${what}: ${status}`;
@@ -106,11 +116,10 @@ export function errorOfAnswer(what: string, answer: FailedAnswer, now: number): 
   }
   const code = looksLikeHtml(headers["content-type"], body) ? "unavailable" : codeOfStatus(status);
   const target = headers.location ? ` to ${originOf(headers.location)} (not followed)` : "";
-  return new NodekeeperError(
-    code,
-    `${what}: ${status}${target}: ${excerpt(headers["content-type"], body)}`,
-    details,
-  );
+  return new NodekeeperError(code, `${what}: ${status}${target}: ${excerpt(headers["content-type"], body)}`, {
+    id: "NK1213",
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
 }
 
 /** The error for a success whose body is not the JSON it should be. */
@@ -119,14 +128,17 @@ export function notJson(what: string, answer: FailedAnswer): NodekeeperError {
   return new NodekeeperError(
     "unavailable",
     `${what}: ${answer.status} with a body that is not JSON: ${shown}`,
+    { id: "NK1213" },
   );
 }
 
 /** The error for a request that got no answer: refused, reset, not trusted. */
 export function errorOfSocket(what: string, source: string, error: unknown): NodekeeperError {
   if (error instanceof NodekeeperError) return error;
-  const hint = isTrustProblem(error) ? ` (server certificate checked with the authorities of ${source})` : "";
+  const isUntrusted = isTrustProblem(error);
+  const hint = isUntrusted ? ` (server certificate checked with the authorities of ${source})` : "";
   return new NodekeeperError("unavailable", `${what}: ${describeSocketError(error)}${hint}`, {
+    id: isUntrusted ? "NK1205" : "NK1204",
     cause: error,
   });
 }
@@ -143,11 +155,11 @@ export function errorOfStatusObject(what: string, status: unknown): NodekeeperEr
   const code = typeof fields.code === "number" ? fields.code : 500;
   const message = typeof fields.message === "string" ? fields.message : "no message";
   const retryAfterMs = retryAfterOfStatus(fields);
-  return new NodekeeperError(
-    codeOfStatus(code),
-    `${what}: ${code}: ${redactSecrets(message)}`,
-    retryAfterMs === undefined ? {} : { retryAfterMs },
-  );
+  const errorCode = codeOfStatus(code);
+  return new NodekeeperError(errorCode, `${what}: ${code}: ${redactSecrets(message)}`, {
+    id: idsByCode[errorCode],
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
 }
 
 /** Retry-After as milliseconds from `now`: seconds or an HTTP date (RFC 9110, 10.2.3); undefined where it is neither. */

@@ -24,7 +24,9 @@ const SUPPORTED_USERS = "a token, a tokenFile, or a client-certificate and clien
  */
 export async function readKubeconfig(path: string, context?: string): Promise<ClusterAccess> {
   if (path.includes(delimiter)) {
-    throw new NodekeeperError("invalid", `KUBECONFIG ${path}: expected one file, not a list of files`);
+    throw new NodekeeperError("invalid", `KUBECONFIG ${path}: expected one file, not a list of files`, {
+      id: "NK1202",
+    });
   }
   const root: Section = { file: path, path: "", fields: await readFields(path) };
   const contextName = context ?? text(root, "current-context");
@@ -47,7 +49,8 @@ async function readFields(path: string): Promise<Fields> {
   } catch (error) {
     throw unreadable(path, error);
   }
-  if (!isFields(fields)) throw new NodekeeperError("invalid", `kubeconfig ${path}: expected a mapping`);
+  if (!isFields(fields))
+    throw new NodekeeperError("invalid", `kubeconfig ${path}: expected a mapping`, { id: "NK1202" });
   return fields;
 }
 
@@ -168,16 +171,19 @@ function isFields(value: unknown): value is Fields {
 // The parser's own message quotes the line, which may hold a token.
 function unreadable(path: string, error: unknown): NodekeeperError {
   if (!(error instanceof YAMLParseError))
-    return new NodekeeperError("invalid", `kubeconfig ${path} can't be read`, { cause: error });
+    return new NodekeeperError("invalid", `kubeconfig ${path} can't be read`, { id: "NK1202", cause: error });
   const line = error.linePos?.[0].line;
   return new NodekeeperError(
     "invalid",
     `kubeconfig ${path}${line ? `:${line}` : ""}: not YAML (${error.code})`,
+    { id: "NK1202" },
   );
 }
 
 // The value is left out of the message on purpose: it may be a secret.
 function wrong(section: Section, field: string, expected: string): NodekeeperError {
   const path = section.path ? `${section.path}.${field}` : field;
-  return new NodekeeperError("invalid", `kubeconfig ${section.file}: ${path}: expected ${expected}`);
+  return new NodekeeperError("invalid", `kubeconfig ${section.file}: ${path}: expected ${expected}`, {
+    id: "NK1202",
+  });
 }

@@ -77,7 +77,8 @@ function readPage(what: string, resource: ApiResource, value: unknown): Omit<Pag
   const list = asObject(what, value);
   // An empty list of Go may come as null.
   const items = list.items ?? [];
-  if (!Array.isArray(items)) throw new NodekeeperError("unavailable", `${what}: the answer is not a list`);
+  if (!Array.isArray(items))
+    throw new NodekeeperError("unavailable", `${what}: the answer is not a list`, { id: "NK1213" });
   const { resourceVersion, continue: next } = list.metadata as {
     resourceVersion?: unknown;
     continue?: unknown;

@@ -8,7 +8,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 
 /** Checks that a parsed answer is an API object; throws `unavailable` when it is not. A missing metadata becomes empty. */
 export function asObject(what: string, value: unknown): KubeObject {
-  if (!isRecord(value)) throw new NodekeeperError("unavailable", `${what}: the answer is not an object`);
+  if (!isRecord(value))
+    throw new NodekeeperError("unavailable", `${what}: the answer is not an object`, { id: "NK1213" });
   value.metadata ??= {};
   if (!isRecord(value.metadata))
     throw new NodekeeperError("unavailable", `${what}: metadata is not an object`);

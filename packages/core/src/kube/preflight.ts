@@ -46,7 +46,10 @@ export async function reviewAccess(
   };
   const { value } = await connection.call(request, options);
   const status = isRecord(value) && isRecord(value.status) ? value.status : undefined;
-  if (!status) throw new NodekeeperError("unavailable", `POST ${REVIEWS_PATH}: the answer has no status`);
+  if (!status)
+    throw new NodekeeperError("unavailable", `POST ${REVIEWS_PATH}: the answer has no status`, {
+      id: "NK1213",
+    });
   return { allowed: status.allowed === true, reason: text(status.reason) || text(status.evaluationError) };
 }
 
@@ -56,7 +59,7 @@ async function read(connection: Connection, path: string, options: CallOptions |
     options,
   );
   if (isRecord(value)) return value;
-  throw new NodekeeperError("unavailable", `GET ${path}: the answer is not an object`);
+  throw new NodekeeperError("unavailable", `GET ${path}: the answer is not an object`, { id: "NK1213" });
 }
 
 function text(value: unknown): string {

@@ -42,7 +42,9 @@ export async function watchOnce(
   const lines = new LineSplitter(LONGEST_LINE);
   using scope = childScope(options.signal);
   using silence = new SilenceTimer(clock, options.inactivityMs, (ms) =>
-    scope.abort(new NodekeeperError("unavailable", `${what}: the server was silent for ${ms} ms`)),
+    scope.abort(
+      new NodekeeperError("unavailable", `${what}: the server was silent for ${ms} ms`, { id: "NK1204" }),
+    ),
   );
   const listener = {
     onOpen: () => {
@@ -69,7 +71,9 @@ export async function watchOnce(
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
   });
   if (lines.rest > 0)
-    throw new NodekeeperError("unavailable", `${what}: the watch ended in the middle of an event`);
+    throw new NodekeeperError("unavailable", `${what}: the watch ended in the middle of an event`, {
+      id: "NK1204",
+    });
 }
 
 function requestOf(resource: ApiResource, options: WatchOptions): ApiRequest {

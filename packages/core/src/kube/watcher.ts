@@ -2,6 +2,7 @@ import {
   Backoff,
   type Clock,
   codeOf,
+  errorIdOf,
   type HealthCheck,
   type HealthResult,
   LONGEST_RETRY_AFTER_MS,
@@ -159,7 +160,9 @@ export class Watcher implements Runnable {
       if (clock.monotonic() - startedAt >= retryPolicies.apiWatch.maxMs) this.#backoff.reset();
     }
     if (clock.monotonic() - startedAt >= SHORT_WATCH_MS) return;
-    throw new NodekeeperError("unavailable", `${this.name}: the server ended the watch at once`);
+    throw new NodekeeperError("unavailable", `${this.name}: the server ended the watch at once`, {
+      id: "NK1204",
+    });
   }
 
   #opened(): void {
@@ -234,11 +237,12 @@ export class Watcher implements Runnable {
     const { clock, lostContactMs = 60_000 } = this.#options;
     const seconds = Math.round((clock.monotonic() - this.#lostAt) / 1000);
     const because = this.#lastError === undefined ? "" : `: ${messageOf(this.#lastError)}`;
-    if (!this.#isSynced) return { ok: false, message: `no list yet after ${seconds} s${because}` };
+    const errorId = errorIdOf(this.#lastError);
+    if (!this.#isSynced) return { ok: false, message: `no list yet after ${seconds} s${because}`, errorId };
     if (this.#isOpen) return { ok: true, message: "watching" };
     // A lost connection is restored by itself; a missing permission has to be granted, so it is reported at once.
     const isRefused = this.#lastError !== undefined && codeOf(this.#lastError) === "forbidden";
     const ok = !isRefused && clock.monotonic() - this.#lostAt <= lostContactMs;
-    return { ok, message: `no watch for ${seconds} s${because}` };
+    return { ok, message: `no watch for ${seconds} s${because}`, errorId };
   }
 }

@@ -1,5 +1,5 @@
 import type { Clock } from "./clock.ts";
-import { NodekeeperError } from "./errors.ts";
+import { type ErrorId, NodekeeperError } from "./errors.ts";
 
 /** A signal to pass on. Call `release` when the work is over: it removes every listener. */
 export interface ScopedSignal extends Disposable {
@@ -24,12 +24,24 @@ export function childScope(parent?: AbortSignal): ScopedSignal {
   };
 }
 
-/** A child scope that aborts with a `deadline` error after `ms`; `what` names the work in the message. */
-export function deadlineScope(clock: Clock, ms: number, what: string, parent?: AbortSignal): ScopedSignal {
+/** What an error about a deadline has of the work. */
+export interface TimedWork {
+  /** The beginning of the message; absent where the caller names the work. */
+  name?: string;
+  id?: ErrorId;
+}
+
+/** A child scope that aborts with a `deadline` error after `ms`. @param work its name, or that and the error's id */
+export function deadlineScope(
+  clock: Clock,
+  ms: number,
+  work: string | TimedWork,
+  parent?: AbortSignal,
+): ScopedSignal {
+  const { name, id }: TimedWork = typeof work === "string" ? { name: work } : work;
+  const message = `${name === undefined ? "" : `${name}: `}no answer within ${ms} ms`;
   const scope = childScope(parent);
-  const timer = clock.after(ms, () =>
-    scope.abort(new NodekeeperError("deadline", `${what}: no answer within ${ms} ms`)),
-  );
+  const timer = clock.after(ms, () => scope.abort(new NodekeeperError("deadline", message, { id })));
   const release = () => {
     timer.cancel();
     scope.release();
@@ -62,7 +74,7 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
 export async function withDeadline<T>(
   clock: Clock,
   ms: number,
-  what: string,
+  what: string | TimedWork,
   parent: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { codeOf, messageOf, NodekeeperError, toError } from "./errors.ts";
+import { codeOf, errorIdOf, messageOf, NodekeeperError, toError } from "./errors.ts";
 
 describe("errors", () => {
   it("keep code, cause and the wait asked for", () => {
@@ -18,6 +18,16 @@ describe("errors", () => {
     [undefined, "internal"],
   ])("have a code: %s is %s", (error, code) => {
     expect(codeOf(error)).toBe(code);
+  });
+
+  it("have the id that they are given, or that of their causes", () => {
+    const cause = new NodekeeperError("unavailable", "x", { id: "NK1204" });
+    expect(errorIdOf(cause)).toBe("NK1204");
+    expect(errorIdOf(new Error("y", { cause: new Error("z", { cause }) }))).toBe("NK1204");
+    expect(new NodekeeperError("internal", "y", { cause }).id).toBe("NK1204");
+    expect(new NodekeeperError("internal", "y", { id: "NK1602", cause }).id).toBe("NK1602");
+    for (const error of [new NodekeeperError("gone", "x"), new Error("x"), "NK1204", undefined])
+      expect(errorIdOf(error)).toBeUndefined();
   });
 
   it("say themselves and their causes in one line, nothing twice", () => {

@@ -1,6 +1,6 @@
 /**
- * The one catalogue of error codes. A code gives the kind of failure, in terms that a caller can act on; the
- * message gives what failed and where. gRPC and HTTP statuses are mapped to and from codes at the edges only.
+ * The error codes. A code gives the kind of failure, in terms that a caller can act on; the message gives what failed and
+ * where. gRPC and HTTP statuses are mapped to and from codes at the edges only.
  */
 export const errorCodes = {
   invalid: "the input breaks a rule; trying again does not help",
@@ -21,21 +21,31 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 
+/**
+ * The stable id of an error that an operator can act on. docs/errors.md has cause and remedy of each; they are in the
+ * catalogue of the command line, packages/agent/src/cli/error-catalogue, so that the agent does not keep them in memory.
+ */
+export type ErrorId = `NK${number}`;
+
 export interface ErrorDetails {
+  /** Default: the cause's. */
+  id?: ErrorId | undefined;
   cause?: unknown;
   /** How long to wait before the next try, milliseconds, where the other side requested it. */
   retryAfterMs?: number;
 }
 
-/** An error with a code of the catalogue. */
+/** An error with a code, and an id where an operator can act on it. */
 export class NodekeeperError extends Error {
   override readonly name = "NodekeeperError";
   readonly code: ErrorCode;
+  readonly id: ErrorId | undefined;
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
+    this.id = details.id ?? errorIdOf(details.cause);
     this.retryAfterMs = details.retryAfterMs;
   }
 }
@@ -45,6 +55,12 @@ export function codeOf(error: unknown): ErrorCode {
   if (error instanceof NodekeeperError) return error.code;
   if (error instanceof Error && error.name === "AbortError") return "stopped";
   return "internal";
+}
+
+/** The id of any thrown value: its own or that of its causes; undefined where none has one. */
+export function errorIdOf(error: unknown): ErrorId | undefined {
+  if (error instanceof NodekeeperError) return error.id;
+  return error instanceof Error ? errorIdOf(error.cause) : undefined;
 }
 
 /** The message of any thrown value in one line, with its chain of causes. */
@@ -61,7 +77,7 @@ export function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-/** The error itself where it is of the catalogue, else one of the same code and message, with it as the cause. */
+/** The error itself where it is a NodekeeperError, else one of the same code and message, with it as the cause. */
 export function toNodekeeperError(error: unknown): NodekeeperError {
   if (error instanceof NodekeeperError) return error;
   return new NodekeeperError(codeOf(error), messageOf(error), { cause: error });

@@ -29,6 +29,18 @@ describe("log", () => {
     expect(text!.err).toBe("just text");
   });
 
+  it("has the id of an error that an operator can act on, or the one given", () => {
+    const cause = new NodekeeperError("unavailable", "dial", { id: "NK1204" });
+    const [ofCause, given, none] = logged("info", (log) => {
+      log.warn({ err: new Error("asking", { cause }) }, "x");
+      log.warn({ err: cause, errorId: "NK1602" }, "x");
+      log.warn({ err: new Error("x") }, "x");
+    });
+    expect(ofCause).toMatchObject({ errorId: "NK1204" });
+    expect(given).toMatchObject({ errorId: "NK1602" });
+    expect(none).not.toHaveProperty("errorId");
+  });
+
   it("leaves out what is below its level", () => {
     expect(logged("warn", (log) => log.info("x"))).toEqual([]);
     expect(logged("silent", (log) => log.error("x"))).toEqual([]);

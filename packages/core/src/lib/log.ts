@@ -1,7 +1,9 @@
 import pino, { type DestinationStream, type Logger as PinoLogger } from "pino";
+import { errorIdOf } from "./errors.ts";
 
 /**
  * Structured logger: static messages, details as lowerCamelCase keys, errors under `err`, objects as {namespace, name}.
+ * `errorId` is the ErrorId of what an operator can act on: that of `err`, unless it is given.
  * `log.child({ plugin })` gives a scoped one.
  */
 export type Logger = Pick<PinoLogger, "debug" | "info" | "warn" | "error"> & {
@@ -19,7 +21,7 @@ export function createLogger(level: LogLevel, destination?: DestinationStream): 
       messageKey: "msg",
       errorKey: "err",
       timestamp: () => `,"ts":"${new Date().toISOString()}"`,
-      formatters: { level: (label) => ({ v: label }) },
+      formatters: { level: (label) => ({ v: label }), log: withErrorId },
       serializers: { err: describeError },
     },
     destination ?? pino.destination({ fd: 2, sync: true }),
@@ -35,4 +37,9 @@ function describeError(error: unknown): unknown {
   const { code } = error as { code?: unknown };
   const cause = error.cause === undefined ? undefined : describeError(error.cause);
   return { message: error.message, ...(code === undefined ? {} : { code }), ...(cause ? { cause } : {}) };
+}
+
+function withErrorId(fields: Record<string, unknown>): Record<string, unknown> {
+  const errorId = fields.errorId ?? errorIdOf(fields.err);
+  return errorId === undefined ? fields : { ...fields, errorId };
 }

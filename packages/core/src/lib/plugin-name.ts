@@ -11,5 +11,6 @@ export function checkPluginName(name: string): void {
     "invalid",
     `plugin name ${quote(name)} is refused: a name has 1 to ${longestName} characters out of letters, digits, ` +
       "'.', '-' and '_', and begins and ends with a letter or digit",
+    { id: "NK1302" },
   );
 }

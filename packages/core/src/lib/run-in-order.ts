@@ -83,7 +83,10 @@ async function stopInReverse(
   for (const { part, scope, ended } of running.toReversed()) {
     scope.abort(reason ?? stopped("asked to stop"));
     await abortable(ended, deadline.signal).catch(() => {
-      log.error({ part: part.name, deadlineMs: stopDeadlineMs }, "part did not stop in time");
+      log.error(
+        { errorId: "NK1712", part: part.name, deadlineMs: stopDeadlineMs },
+        "part did not stop in time",
+      );
     });
   }
   timer.cancel();

@@ -53,7 +53,7 @@ export async function* linesOfFile(path: string): AsyncGenerator<RoundRecord | H
     }
   } catch (error) {
     const where = number === 0 ? "records" : `${path}, line ${number}`;
-    throw new NodekeeperError("invalid", `${where}: ${messageOf(error)}`, { cause: error });
+    throw new NodekeeperError("invalid", `${where}: ${messageOf(error)}`, { id: "NK1107", cause: error });
   } finally {
     lines.close();
     file.destroy();
@@ -66,6 +66,7 @@ export function withRound<T>({ id }: RoundRecord, use: () => T): T {
     return use();
   } catch (error) {
     throw new NodekeeperError("invalid", `round ${id} is incomplete or malformed: ${messageOf(error)}`, {
+      id: "NK1107",
       cause: error,
     });
   }

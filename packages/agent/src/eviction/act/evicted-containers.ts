@@ -63,7 +63,10 @@ export class EvictedContainers {
       const left = this.running(uid);
       if (left.length === 0) return;
       this.#step(uid, `still running on the node, no longer waited for: ${left.join(", ")}`);
-      log.warn({ pod: { namespace, name }, running: left }, "containers of an evicted pod are still running");
+      log.warn(
+        { errorId: "NK1610", pod: { namespace, name }, running: left },
+        "containers of an evicted pod are still running",
+      );
     });
     this.#followed.set(uid, timer);
   }

@@ -310,7 +310,7 @@ export class PodEvictor implements Evictor, Runnable {
     metrics.ended.inc({ outcome: "overdue" });
     this.#gauge();
     this.#step(task, message);
-    log.warn({ pod, plugin, message }, "evicted pod is still terminating");
+    log.warn({ errorId: "NK1610", pod, plugin, message }, "evicted pod is still terminating");
     if (task.isForeign) return;
     const text = `Evicted by ${plugin}, but ${message}`;
     events.record({ type: "Warning", reason: "EvictionOverdue", message: text, regarding: aboutPod(pod) });
@@ -341,7 +341,8 @@ export class PodEvictor implements Evictor, Runnable {
       log.info({ pod, plugin, seconds, message }, "evicted pod was deleted");
     } else {
       this.#step(task, `failed: ${message}`);
-      log.warn({ pod, plugin, seconds, message }, "eviction failed");
+      const errorId = budget === undefined ? "NK1602" : "NK1601";
+      log.warn({ errorId, pod, plugin, seconds, message }, "eviction failed");
       const text = `Eviction requested by ${plugin} failed: ${message}`;
       events.record({ type: "Warning", reason: "EvictionFailed", message: text, regarding: aboutPod(pod) });
     }
@@ -375,7 +376,7 @@ export class PodEvictor implements Evictor, Runnable {
 
   #check(): HealthResult {
     const { sender, clock } = this.#options;
-    if (sender.forbidden !== undefined) return { ok: false, message: sender.forbidden };
+    if (sender.forbidden !== undefined) return { ok: false, message: sender.forbidden, errorId: "NK1602" };
     const now = clock.monotonic();
     const slow = [...this.#tasks.values()].find(
       ({ phase, isFollowed, since }) => phase === "waiting" && !isFollowed && now - since > SLOW_MS,
@@ -385,6 +386,7 @@ export class PodEvictor implements Evictor, Runnable {
     return {
       ok: false,
       message: `the eviction of ${slow.pod.namespace}/${slow.pod.name} has not been accepted for ${seconds} s: ${slow.lastStep}`,
+      errorId: "NK1601",
     };
   }
 }

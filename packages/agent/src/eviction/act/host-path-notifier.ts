@@ -156,7 +156,10 @@ export class HostPathNotifier implements Runnable {
     } catch (error) {
       const message = messageOf(error);
       if (this.#failing.get(folder) !== message) {
-        this.#options.log.warn({ err: error, folder }, "soft eviction notice can't be written");
+        this.#options.log.warn(
+          { errorId: "NK1607", err: error, folder },
+          "soft eviction notice can't be written",
+        );
       }
       this.#failing.set(folder, message);
       return undefined;

@@ -10,6 +10,7 @@ import {
 import {
   type Clock,
   codeOf,
+  errorIdOf,
   formatDuration,
   type HealthCheck,
   type HealthResult,
@@ -264,14 +265,18 @@ export class NodeTainter implements Runnable {
 
   #check(): HealthResult {
     const late = this.#lateness();
-    if (late !== undefined) return { ok: false, message: late };
+    if (late !== undefined) {
+      return { ok: false, message: late, errorId: errorIdOf(this.#writeError) ?? "NK1614" };
+    }
     const watch = this.#watcher.healthCheck().check();
-    if (!watch.ok)
-      return { ok: false, message: `changes of the Node by other clients are not seen: ${watch.message}` };
+    if (!watch.ok) {
+      const message = `changes of the Node by other clients are not seen: ${watch.message}`;
+      return { ok: false, message, errorId: watch.errorId };
+    }
     const { conflicts } = this.#repairs;
     if (conflicts !== undefined) {
       const message = `another client keeps changing the agent's taints of the Node: restored ${conflicts} times`;
-      return { ok: false, message };
+      return { ok: false, message, errorId: "NK1614" };
     }
     if (this.#isAbsent) return { ok: true, message: `Node ${this.#options.nodeName} does not exist` };
     return {
@@ -280,10 +285,14 @@ export class NodeTainter implements Runnable {
     };
   }
 
+  get #writeError(): unknown {
+    return this.#error ?? this.#watcher.lastError;
+  }
+
   #lateness(): string | undefined {
     if (this.#lateSince === undefined) return undefined;
     const late = this.#options.clock.monotonic() - this.#lateSince;
-    const error = this.#error ?? this.#watcher.lastError;
+    const error = this.#writeError;
     // A missing right is reported at once: it needs an operator.
     const isRefused = error !== undefined && codeOf(error) === "forbidden";
     if (late < LATE_AFTER_MS && !isRefused) return undefined;

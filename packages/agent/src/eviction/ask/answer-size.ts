@@ -21,10 +21,12 @@ export function checkAnswerSize(answer: Uint8Array, field: number): void {
       reader.skip(type, number);
     }
   } catch (error) {
-    throw new NodekeeperError("invalid", "the answer can't be decoded", { cause: error });
+    throw new NodekeeperError("invalid", "the answer can't be decoded", { id: "NK1604", cause: error });
   }
   if (entries <= MOST_NAMED_PODS) return;
-  throw new NodekeeperError("exhausted", `the answer names more than ${MOST_NAMED_PODS} pods`);
+  throw new NodekeeperError("exhausted", `the answer names more than ${MOST_NAMED_PODS} pods`, {
+    id: "NK1604",
+  });
 }
 
 // The texts of an answer are stored in the record of the round.
@@ -40,5 +42,6 @@ export function checkAnswerText(pods: readonly (PodReference & { reason?: string
   throw new NodekeeperError(
     "exhausted",
     `the names and reasons in the answer are longer than ${MOST_TEXT} characters`,
+    { id: "NK1604" },
   );
 }

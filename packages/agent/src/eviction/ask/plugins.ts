@@ -2,6 +2,7 @@ import {
   type Clock,
   childScope,
   codeOf,
+  errorIdOf,
   type HealthCheck,
   type HealthResult,
   type Logger,
@@ -75,7 +76,10 @@ export class EvictionPlugins implements PluginHandler {
    */
   replaceInTree(names: readonly string[], sources: readonly EvictionSource[]): void {
     const taken = sources.find(({ name }) => this.#served.has(name) && !names.includes(name));
-    if (taken) throw new NodekeeperError("conflict", `${taken.name} is the name of another eviction plugin`);
+    if (taken)
+      throw new NodekeeperError("conflict", `${taken.name} is the name of another eviction plugin`, {
+        id: "NK1605",
+      });
     for (const name of names) {
       this.#served.get(name)?.calls.close();
       this.#served.delete(name);
@@ -94,13 +98,16 @@ export class EvictionPlugins implements PluginHandler {
 
   validate({ name, versions }: Omit<PluginRegistration, "generation">): void {
     if (this.#inTreeNames().includes(name)) {
-      throw new NodekeeperError("conflict", `${name} is the name of an in-tree eviction plugin`);
+      throw new NodekeeperError("conflict", `${name} is the name of an in-tree eviction plugin`, {
+        id: "NK1304",
+      });
     }
     if (versions.some((version) => VERSIONS.includes(version))) return;
     const offered = versions.join(", ").slice(0, 200) || "none";
     throw new NodekeeperError(
       "unsupported",
       `supported versions of EvictionPlugin: ${VERSIONS.join(", ")}; the plugin offers ${offered}`,
+      { id: "NK1306" },
     );
   }
 
@@ -140,7 +147,7 @@ export class EvictionPlugins implements PluginHandler {
     metrics.plugins.set(this.#served.size);
     this.#left(name);
     log.warn(
-      { plugin: name, reason },
+      { errorId: "NK1609", plugin: name, reason },
       "eviction plugin disconnected, its conditions stay for the transition period",
     );
   }
@@ -198,7 +205,7 @@ export class EvictionPlugins implements PluginHandler {
       const refused = problems.filter(({ plugins }) => plugins.includes(plugin.name));
       for (const { condition, reason, message } of refused) {
         if (plugin.problems.includes(message)) continue;
-        const fields = { plugin: plugin.name, condition, reason, message };
+        const fields = { errorId: "NK1608", plugin: plugin.name, condition, reason, message };
         this.#options.log.warn(fields, "condition of an eviction plugin refused");
       }
       plugin.problems = refused.map(({ message }) => message);
@@ -260,7 +267,8 @@ export class EvictionPlugins implements PluginHandler {
     const failing = this.status().filter(({ lastError }) => lastError !== undefined);
     if (failing.length === 0) return { ok: true, message: `${this.#served.size} plugins answer` };
     const texts = failing.map(({ name, lastError }) => `${name}: ${lastError}`);
-    return { ok: !failing.some(({ inTree }) => inTree), message: texts.join("; ").slice(0, 2_000) };
+    const ok = !failing.some(({ inTree }) => inTree);
+    return { ok, message: texts.join("; ").slice(0, 2_000), errorId: "NK1603" };
   }
 
   #left(name: string): void {
@@ -292,7 +300,8 @@ export class EvictionPlugins implements PluginHandler {
     const onDisconnect = () => scope.abort(plugin.scope.signal.reason);
     plugin.scope.signal.addEventListener("abort", onDisconnect, { once: true });
     try {
-      const answer = await withDeadline(clock, this.#timeoutOf(plugin), method, scope.signal, work);
+      // The method is named where the failure is shown.
+      const answer = await withDeadline(clock, this.#timeoutOf(plugin), {}, scope.signal, work);
       this.#answered(plugin, method, startedAt);
       plugin.unimplemented.delete(method);
       return { answer };
@@ -355,6 +364,9 @@ export class EvictionPlugins implements PluginHandler {
     metrics.callFailures.inc({ plugin: plugin.name, method, code });
     const isNew = !plugin.errors.has(method);
     plugin.errors.set(method, message);
-    log[isNew ? "warn" : "debug"]({ err: error, plugin: plugin.name, method }, "eviction plugin failed");
+    log[isNew ? "warn" : "debug"](
+      { err: error, errorId: errorIdOf(error) ?? "NK1603", plugin: plugin.name, method },
+      "eviction plugin failed",
+    );
   }
 }

@@ -66,7 +66,10 @@ function readIdentity(bytes: Uint8Array): PodReference {
   try {
     identity = PodIdentity.decode(bytes);
   } catch (error) {
-    throw new NodekeeperError("invalid", "a pod in the answer can't be decoded", { cause: error });
+    throw new NodekeeperError("invalid", "a pod in the answer can't be decoded", {
+      id: "NK1604",
+      cause: error,
+    });
   }
   const { uid = "", namespace = "", name = "" } = identity.metadata ?? {};
   return {

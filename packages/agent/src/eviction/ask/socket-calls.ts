@@ -64,6 +64,6 @@ function decoded<T>(message: { decode(bytes: Uint8Array): T }, bytes: Uint8Array
   try {
     return message.decode(bytes);
   } catch (error) {
-    throw new NodekeeperError("invalid", "the answer can't be decoded", { cause: error });
+    throw new NodekeeperError("invalid", "the answer can't be decoded", { id: "NK1604", cause: error });
   }
 }

@@ -11,13 +11,16 @@ const LONGEST_TOKEN = 64 * 1024;
 /** Checks tokens by TokenReview, and the right to create pods/eviction by SubjectAccessReview. */
 export function reviewedTokens(client: Pick<KubeApiClient, "reviewToken" | "reviewAccessOf">): TokenCheck {
   return async (plugin, token, signal) => {
-    if (token === "") throw new NodekeeperError("unauthenticated", `${plugin} has no token`);
+    if (token === "")
+      throw new NodekeeperError("unauthenticated", `${plugin} has no token`, { id: "NK1315" });
     if (token.length > LONGEST_TOKEN)
-      throw new NodekeeperError("invalid", `the token of ${plugin} is too long`);
+      throw new NodekeeperError("invalid", `the token of ${plugin} is too long`, { id: "NK1315" });
     const { user, reason } = await client.reviewToken(token, { signal });
     if (user === undefined) {
       const because = reason ? `: ${reason}` : "";
-      throw new NodekeeperError("unauthenticated", `the token of ${plugin} is not valid${because}`);
+      throw new NodekeeperError("unauthenticated", `the token of ${plugin} is not valid${because}`, {
+        id: "NK1315",
+      });
     }
     const access = await client.reviewAccessOf(user, mayEvict, { signal });
     if (access.allowed) return;
@@ -25,6 +28,7 @@ export function reviewedTokens(client: Pick<KubeApiClient, "reviewToken" | "revi
     throw new NodekeeperError(
       "forbidden",
       `${user.username}, the account of ${plugin}, may not create pods/eviction${because}`,
+      { id: "NK1316" },
     );
   };
 }

@@ -186,7 +186,10 @@ export class PodHistory implements PodObserver, Runnable {
         if (entry && !this.#present.has(entry.uid)) this.#present.set(entry.uid, entry);
       }
     } catch (error) {
-      log.error({ err: error }, "history of pods can't be read, starting with an empty history");
+      log.error(
+        { errorId: "NK1103", err: error },
+        "history of pods can't be read, starting with an empty history",
+      );
     }
   }
 
@@ -309,7 +312,8 @@ export class PodHistory implements PodObserver, Runnable {
       this.#unsavedEvents = [];
       this.#isFailing = false;
     } catch (error) {
-      if (!this.#isFailing) log.error({ err: error }, "history of pods can't be saved, it is kept in memory");
+      if (!this.#isFailing)
+        log.error({ errorId: "NK1105", err: error }, "history of pods can't be saved, it is kept in memory");
       this.#isFailing = true;
       this.#saveSoon(RETRY_MS);
     }

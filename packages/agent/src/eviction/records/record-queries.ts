@@ -111,6 +111,7 @@ export class RecordQueries {
     throw new NodekeeperError(
       "notFound",
       `no record of the pod ${uidOrName.slice(0, 300)}${taken} on this node; ${kept}`,
+      { id: "NK1606" },
     );
   }
 

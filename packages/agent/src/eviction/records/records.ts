@@ -41,7 +41,7 @@ export class EvictionRecords {
       return readStoredState(text, this.#options.log);
     } catch (error) {
       this.#options.log.error(
-        { err: error },
+        { errorId: "NK1103", err: error },
         "stored eviction state can't be read, starting with an empty state",
       );
       return undefined;
@@ -190,7 +190,10 @@ export class EvictionRecords {
         return unpackRound(id, body, last.pods);
       } catch (error) {
         if (codeOf(error) !== "corrupt") throw error;
-        this.#options.log.error({ err: error, round: id }, "recorded round can't be read, it is skipped");
+        this.#options.log.error(
+          { errorId: "NK1103", err: error, round: id },
+          "recorded round can't be read, it is skipped",
+        );
         return undefined;
       }
     };

@@ -110,6 +110,7 @@ export function readStoredState(stored: string, log: Logger): EvictionState {
   if (dropped.length > 0) {
     log.error(
       {
+        errorId: "NK1103",
         version,
         expectedVersion: STATE_VERSION,
         count: dropped.length,

@@ -44,7 +44,7 @@ export class MissingReadings {
     this.#metrics.missingReadings.inc({ plugin: this.#plugin, reading: name });
     if (!known) {
       this.#log.warn(
-        { plugin: this.#plugin, reading: name, problem },
+        { errorId: "NK1612", plugin: this.#plugin, reading: name, problem },
         "reading of eviction plugin missing, it evicts no pod without it",
       );
     }

@@ -105,7 +105,7 @@ export class KubeletReporter implements ReporterSource {
     } catch (error) {
       if (signal.aborted) return;
       this.#options.log.warn(
-        { err: error },
+        { errorId: "NK1409", err: error },
         "failed to follow pod events, querying the kubelet periodically",
       );
     }
@@ -143,7 +143,7 @@ export class KubeletReporter implements ReporterSource {
       metrics.readings.inc({ result: codeOf(error) });
       if (!this.#isUnavailable)
         log.warn(
-          { err: error },
+          { errorId: "NK1409", err: error },
           "failed to read the kubelet's PodResources, the last content stays published",
         );
       this.#isUnavailable = true;
@@ -158,7 +158,7 @@ export class KubeletReporter implements ReporterSource {
     this.#lastProblems = current;
     const { log } = this.#options;
     if (current === "") log.info({}, "all resources of the kubelet are reported again");
-    else log.warn({ problems }, "some resources of the kubelet are not reported");
+    else log.warn({ errorId: "NK1803", problems }, "some resources of the kubelet are not reported");
   }
 
   #response(content: Content): GetReportContentResponse {

@@ -54,6 +54,7 @@ export function parseDeviceZones(entries: readonly string[]): ReadonlyMap<string
       throw new NodekeeperError(
         "invalid",
         `device zone ${quote(entry)}: expected resource=zoneType, such as nvidia.com/gpu=GPU`,
+        { id: "NK1003" },
       );
     }
     const at = entry.indexOf("=");
@@ -63,6 +64,7 @@ export function parseDeviceZones(entries: readonly string[]): ReadonlyMap<string
       throw new NodekeeperError(
         "invalid",
         `device zone ${quote(entry)}: ${resource} already has the type ${known}`,
+        { id: "NK1003" },
       );
     }
     zones.set(resource, type);

@@ -1,0 +1,73 @@
+import type { CatalogueEntries } from "./entry.ts";
+
+/** NK17xx: the agent's own servers, and commands that ask them. */
+export const serverErrors: CatalogueEntries = {
+  NK1701: {
+    title: "Another process listens on the status server's address",
+    cause: "Two agents on one node, or another service on the port; with `hostNetwork` ports are the node's.",
+    remedy: "Find it with `ss -ltnp`, and stop it or choose another `server.address`.",
+  },
+  NK1702: {
+    title: "The agent may not listen on the status server's address",
+    cause: "Ports below 1024 need CAP_NET_BIND_SERVICE.",
+    remedy: "Choose a port from 1024 on in `server.address`.",
+  },
+  NK1703: {
+    title: "The status server's address is not one of this machine",
+    cause: "`server.address` names an address that no interface has, or a name that can't be resolved.",
+    remedy: "Use `127.0.0.1:10290`, or `0.0.0.0:10290` with a certificate.",
+  },
+  NK1704: {
+    title: "The status server can't listen beyond loopback without TLS",
+    cause:
+      "`server.address` can be reached from other machines, and there is no certificate or no way to authorize requests.",
+    remedy:
+      "Set `server.tlsCertFile` and `server.tlsPrivateKeyFile`, and give the agent the role `nodekeeper-reviews`; or stay on loopback and use `kubectl port-forward`.",
+  },
+  NK1705: {
+    title: "The status server's certificate can't be used",
+    cause: "The certificate or key file is missing, not PEM, or they do not belong together.",
+    remedy:
+      "Check `server.tlsCertFile` and `server.tlsPrivateKeyFile`. A running server keeps the last good pair and reads the files again when they change.",
+  },
+  NK1706: {
+    title: "Another process serves the socket",
+    cause: "A second agent runs on the node; during a rollout the old pod has not exited yet.",
+    remedy: "Wait for the old agent to exit, or set another `api.socket`. It is tried again.",
+  },
+  NK1707: {
+    title: "A file that is no socket is in the way",
+    cause: "Something else lies at the path of the socket. The agent never deletes it.",
+    remedy: "Move the file away, or set another path.",
+  },
+  NK1708: {
+    title: "A request to the status server has no valid token (401)",
+    cause: "Beyond loopback every request needs a bearer token that the API server knows.",
+    remedy: "Send a service account's token, for example with `kubectl create token`.",
+  },
+  NK1709: {
+    title: "The account may not get this path of the status server (403)",
+    cause: "The SubjectAccessReview for the account and path was denied.",
+    remedy:
+      "Bind `nodekeeper-metrics-reader` or `nodekeeper-status-reader` of `deploy/rbac-optional.yaml` to the account.",
+  },
+  NK1710: {
+    title: "No agent answers",
+    cause:
+      "The agent does not run on this machine, has another `server.address` or `api.socket`, or the command's user may not open the socket (mode 0660).",
+    remedy:
+      "Name the address with `--server` or `--socket`. From outside of the node, run the command in the agent's pod with `kubectl exec`.",
+  },
+  NK1711: {
+    title: "The local API can't be served",
+    cause: "The folder of `api.socket` can't be made or written, or the path is longer than 107 bytes.",
+    remedy:
+      "Correct the folder's owner and mode, or set another `api.socket`. It is tried again every 5 s; until then `nodekeeper pods` and `nodekeeper events` get no answer.",
+  },
+  NK1712: {
+    title: "A part of the agent did not stop in time",
+    cause:
+      "It waits for a call that does not end, such as one on a network file system. The agent exits without it.",
+    remedy: "Nothing, if it is rare. Otherwise report it, with the log since the stop.",
+  },
+};
