@@ -1,6 +1,7 @@
 // Measures the budgets: npm run bench -- SUITE [--quick] [-o json]
 import { parseArgs } from "node:util";
 import { keepProcessSmall } from "../packages/agent/src/cli/memory.ts";
+import { benchClaims } from "./claims.ts";
 import { benchDevicePeers } from "./device-peers.ts";
 import { benchDevices } from "./devices.ts";
 import { benchEviction } from "./eviction.ts";
@@ -17,6 +18,7 @@ const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   lifecycle: benchLifecycle,
   devices: benchDevices,
   "device-peers": benchDevicePeers,
+  claims: benchClaims,
   eviction: benchEviction,
   footprint: benchFootprint,
   host: benchHost,

@@ -1,36 +1,61 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DevicePool } from "@nodekeeper/sdk";
+import type { DeviceHealth, DevicePool } from "@nodekeeper/sdk";
 
 const MEMORY_GIB = 40;
 
-/** So many simulated accelerators; every `intervalMs` the health of one of them changes. */
-export async function* accelerators(
-  count: number,
-  intervalMs: number,
-  signal: AbortSignal,
-): AsyncGenerator<DevicePool[]> {
-  const unhealthy = new Set<number>();
-  for (let tick = 0; ; tick++) {
-    yield [pool(count, unhealthy)];
-    await sleep(intervalMs, undefined, { signal });
-    const at = count > 0 ? tick % count : 0;
-    if (!unhealthy.delete(at)) unhealthy.add(at);
+/** So many simulated accelerators. Every `intervalMs` the health of one changes: each fails in its turn and recovers. */
+export class Accelerators {
+  readonly #count: number;
+  readonly #intervalMs: number;
+  readonly #startedAt = performance.now();
+
+  constructor(count: number, intervalMs: number) {
+    this.#count = count;
+    this.#intervalMs = intervalMs;
+  }
+
+  /** All of them, again after each change. */
+  async *devices(signal: AbortSignal): AsyncGenerator<DevicePool[]> {
+    // Without a name the pool is called after the node.
+    for await (const failing of this.#changes(signal))
+      yield [{ devices: this.#numbers().map((number) => device(number, number !== failing)) }];
+  }
+
+  /** The health of all of them, again after each change. */
+  async *health(signal: AbortSignal): AsyncGenerator<DeviceHealth[]> {
+    for await (const failing of this.#changes(signal))
+      yield this.#numbers().map((number) => ({
+        device: `accelerator-${number}`,
+        healthy: number !== failing,
+        ...(number === failing ? { message: "simulated failure" } : {}),
+      }));
+  }
+
+  #numbers(): number[] {
+    return Array.from({ length: this.#count }, (_, number) => number);
+  }
+
+  // The number of the one that fails; undefined where all are healthy.
+  async *#changes(signal: AbortSignal): AsyncGenerator<number | undefined> {
+    for (;;) {
+      const elapsedMs = performance.now() - this.#startedAt;
+      const tick = Math.floor(elapsedMs / this.#intervalMs);
+      yield tick % 2 === 1 ? Math.floor(tick / 2) % this.#count : undefined;
+      await sleep((tick + 1) * this.#intervalMs - elapsedMs, undefined, { signal });
+    }
   }
 }
 
-// Without a name the pool is called after the node.
-function pool(count: number, unhealthy: ReadonlySet<number>): DevicePool {
+function device(number: number, healthy: boolean) {
   return {
-    devices: Array.from({ length: count }, (_, at) => ({
-      name: `accelerator-${at}`,
-      attributes: {
-        model: { string: at % 2 === 0 ? "alpha" : "beta" },
-        driverVersion: { version: "1.4.2" },
-        index: { int: BigInt(at) },
-        numaNode: { int: BigInt(at % 2) },
-        healthy: { bool: !unhealthy.has(at) },
-      },
-      capacity: { memory: { value: `${MEMORY_GIB}Gi` } },
-    })),
+    name: `accelerator-${number}`,
+    attributes: {
+      model: { string: number % 2 === 0 ? "alpha" : "beta" },
+      driverVersion: { version: "1.4.2" },
+      index: { int: BigInt(number) },
+      numaNode: { int: BigInt(number % 2) },
+      healthy: { bool: healthy },
+    },
+    capacity: { memory: { value: `${MEMORY_GIB}Gi` } },
   };
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { createLogger, serveDeviceDriver } from "@nodekeeper/sdk";
-import { accelerators } from "./accelerators.ts";
+import { Accelerators } from "./accelerators.ts";
 import { prepareAccelerators } from "./preparation.ts";
 
 const { values: flags } = parseArgs({
@@ -34,10 +34,12 @@ if (
   );
   process.exit(2);
 }
+const accelerators = new Accelerators(count, intervalMs);
 const driver = serveDeviceDriver({
   name: flags.name,
   socketDir: flags["socket-dir"],
-  devices: (signal) => accelerators(count, intervalMs, signal),
+  devices: (signal) => accelerators.devices(signal),
+  health: (signal) => accelerators.health(signal),
   prepare: prepareAccelerators,
   // Nothing is set up on the node, so there is nothing to undo.
   unprepare: () => {},

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fromDebian, fromPackage } from "./prepare/debian.ts";
 import { buildGo, buildGoPrograms, downloadModule } from "./prepare/go-build.ts";
+import { preparePython } from "./prepare/python-program.ts";
 import { say } from "./prepare/run.ts";
 import { cacheFolder, type Part, type Parts, partNames, partsFile } from "./support/parts.ts";
 
@@ -27,6 +28,8 @@ const oldTools = join(import.meta.dirname, "tools-1.30");
 const plugins = join(import.meta.dirname, "goplugins");
 const driver = join(plugins, "dra-driver");
 const podResources = join(plugins, "podresources");
+const examples = join(import.meta.dirname, "../../examples");
+const goSample = join(examples, "driver-go");
 
 mkdirSync(cacheFolder, { recursive: true });
 const katalyst = requiredVersion(plugins, CNR_MODULE);
@@ -56,6 +59,22 @@ const parts: Parts = {
     module: podResources,
     package: ".",
     version: requiredVersion(podResources, "k8s.io/kubelet"),
+  }),
+  goSampleDriver: await buildGo({
+    name: "sample-driver",
+    module: goSample,
+    package: ".",
+    version: requiredVersion(goSample, "google.golang.org/grpc"),
+  }),
+  pythonSampleDriver: await preparePython({
+    name: "sample-driver-python",
+    folder: join(examples, "driver-python"),
+    protoFolder: join(import.meta.dirname, "../../proto"),
+    protoFiles: [
+      "nodekeeper/devices/v1alpha1/api.proto",
+      "nodekeeper/devices/v1alpha1/preparation.proto",
+      "pluginregistration/v1/api.proto",
+    ],
   }),
   // 1.6 has no container events; 1.7 gives each to one subscriber; 2.x sends it to all. The newer runc needs a newer
   // libc than an older machine has.

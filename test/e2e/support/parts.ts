@@ -20,6 +20,8 @@ export const partNames = [
   "goEviction",
   "goDriver",
   "goPodResources",
+  "goSampleDriver",
+  "pythonSampleDriver",
   "oldContainerd",
   "containerd",
   "newContainerd",

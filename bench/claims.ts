@@ -1,0 +1,101 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { type Claim, DRAPluginDefinition } from "@nodekeeper/core/gen/dra/v1/api.ts";
+import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
+import { dialUnix } from "@nodekeeper/core/grpc";
+import { systemClock } from "@nodekeeper/core/lib";
+import { createClient } from "nice-grpc";
+import { AgentProcess } from "./agent-process.ts";
+import { type Figure, percentile } from "./figures.ts";
+
+const CLAIMS = 30;
+const WARM_UP_ROUNDS = 3;
+// Within it the client's default rate of requests is there again.
+const PAUSE_MS = 2_500;
+
+/**
+ * The budgets of preparing claims: 30 calls of the kubelet at once, each for one claim of one device. From the call to
+ * the answer the agent reads the claim, asks the driver, and writes the CDI file and the record.
+ */
+export async function benchClaims(quick: boolean): Promise<Figure[]> {
+  const agent = new AgentProcess();
+  // On most hosts the CDI folder is in memory.
+  const cdi = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "nkbench-cdi-"));
+  const script = join(import.meta.dirname, "claim-peers-process.ts");
+  const peers = spawn(process.execPath, [script, agent.plugins, agent.kubeconfig, String(CLAIMS)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const [line] = (await once(createInterface(peers.stdout), "line")) as [string];
+    const claims: Claim[] = JSON.parse(line);
+    const registry = join(agent.folder, "r");
+    await agent.start({
+      "kube-api-qps": "20",
+      "devices-kubelet-plugin-enabled": "true",
+      "devices-kubelet-plugin-registry-directory": registry,
+      "devices-kubelet-plugin-cdi-directory": cdi,
+    });
+    const kubelet = await register(registry);
+    await inRounds(WARM_UP_ROUNDS, kubelet, agent, claims);
+    const atOnce = await inRounds(quick ? 10 : 40, kubelet, agent, claims);
+    const alone = await inRounds(quick ? 30 : 100, kubelet, agent, claims.slice(0, 1), 200);
+    return [
+      { name: `${CLAIMS} claims at once, p50`, value: percentile(atOnce.ms, 0.5), unit: "ms", budget: 15 },
+      { name: "the same, p99", value: percentile(atOnce.ms, 0.99), unit: "ms", budget: 60 },
+      { name: "the same, own CPU of a claim", value: atOnce.cpuMs, unit: "ms", budget: 3 },
+      { name: "one claim alone, p50", value: percentile(alone.ms, 0.5), unit: "ms" },
+      { name: "the same, p99", value: percentile(alone.ms, 0.99), unit: "ms" },
+      { name: "the same, own CPU", value: alone.cpuMs, unit: "ms" },
+    ];
+  } finally {
+    peers.kill();
+    await agent.remove();
+    rmSync(cdi, { recursive: true });
+  }
+}
+
+type Kubelet = Awaited<ReturnType<typeof register>>;
+
+/** Finds the agent's socket for the driver and registers it, as the kubelet does. */
+async function register(registry: string) {
+  for (const endsAt = performance.now() + 60_000; ; await systemClock.sleep(20)) {
+    if (performance.now() > endsAt) throw new Error("the agent did not register with the kubelet");
+    const socket = existsSync(registry) && readdirSync(registry).find((name) => name.endsWith(".sock"));
+    if (!socket || socket.startsWith(".")) continue;
+    const channel = dialUnix(join(registry, socket), { maxReceiveBytes: 4 << 20 });
+    const registration = createClient(RegistrationDefinition, channel);
+    await registration.getInfo({});
+    await registration.notifyRegistrationStatus({ pluginRegistered: true, error: "" });
+    return createClient(DRAPluginDefinition, channel);
+  }
+}
+
+/** Prepares the claims at once and ends them again, so many times; the time of each call, and the agent's CPU of each. */
+async function inRounds(
+  rounds: number,
+  kubelet: Kubelet,
+  agent: AgentProcess,
+  claims: readonly Claim[],
+  pauseMs = PAUSE_MS,
+): Promise<{ ms: number[]; cpuMs: number }> {
+  const ms: number[] = [];
+  let cpuSeconds = 0;
+  for (let round = 0; round < rounds; round++) {
+    await systemClock.sleep(pauseMs);
+    const before = agent.cpuSeconds();
+    const prepare = async (claim: Claim) => {
+      const calledAt = performance.now();
+      const answer = (await kubelet.nodePrepareResources({ claims: [claim] })).claims[claim.uid];
+      ms.push(performance.now() - calledAt);
+      if (answer?.devices.length !== 1) throw new Error(`${claim.name}: ${answer?.error}`);
+    };
+    await Promise.all(claims.map(prepare));
+    cpuSeconds += agent.cpuSeconds() - before;
+    await kubelet.nodeUnprepareResources({ claims: [...claims] });
+  }
+  return { ms, cpuMs: (cpuSeconds * 1_000) / (rounds * claims.length) };
+}

@@ -1,0 +1,121 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { eventually } from "@nodekeeper/testing/until";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { ApiObject } from "./support/admin-client.ts";
+import type { AgentProcess } from "./support/agent-process.ts";
+import { Child } from "./support/child.ts";
+import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
+import { claiming, claimSpec, createClaimTemplate, createDeviceClass } from "./support/node/claims.ts";
+import { pod, podsPath, untilDeleted, untilPodReady } from "./support/node/workloads.ts";
+import { type ClusterNode, missingForNode, startNode } from "./support/node.ts";
+import { optionalRbacFile } from "./support/nodekeeper-install.ts";
+import { missingParts, pathOf } from "./support/parts.ts";
+
+/** The samples of examples/, as they are started. */
+const samples = [
+  {
+    language: "TypeScript",
+    missing: undefined,
+    command: () => [process.execPath, join(import.meta.dirname, "../../examples/driver/main.ts")],
+  },
+  {
+    language: "Go",
+    missing: missingParts("goSampleDriver"),
+    command: () => [pathOf("goSampleDriver")],
+  },
+  {
+    language: "Python",
+    missing: missingParts("pythonSampleDriver"),
+    command: () => ["python3", join(pathOf("pythonSampleDriver"), "main.py")],
+  },
+];
+const missing = missingForNode();
+
+describe.skipIf(missing)("the sample drivers on a real node", () => {
+  let cluster: ControlPlane;
+  let node: ClusterNode;
+  let agent: AgentProcess;
+  const ends: Array<() => unknown> = [];
+  const endAll = async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  };
+  let caseEnd: () => unknown = () => {};
+
+  beforeAll(async () => {
+    try {
+      cluster = await startControlPlane();
+      ends.push(() => cluster.stop());
+      await cluster.kubectl.run("apply", "-f", optionalRbacFile);
+      node = await startNode(cluster);
+      ends.push(() => node.stop());
+      agent = await node.startAgent({ "devices-kubelet-plugin-enabled": "true" });
+      ends.push(() => agent.child.stop());
+      await agent.ready();
+    } catch (error) {
+      await endAll();
+      throw error;
+    }
+  });
+  afterEach(() => caseEnd());
+  afterAll(endAll);
+
+  it.for(samples)("the one in $language: a pod gets what its claim asks for", async (sample, { skip }) => {
+    if (sample.missing) skip(sample.missing);
+    const id = sample.language.toLowerCase();
+    const name = `${id}.example.com`;
+    const [command, ...args] = sample.command() as [string, ...string[]];
+    const driver = new Child({
+      name,
+      command,
+      args: [...args, "--socket-dir", agent.pluginFolder, "--name", name],
+      logFile: join(cluster.folder, `${name}.log`),
+    });
+    caseEnd = () => driver.stop();
+    driver.start();
+    await createDeviceClass(cluster, name);
+    const parameters = { mode: "timeSliced" };
+    await createClaimTemplate(cluster, id, claimSpec(name, { count: 2, parameters }));
+    await createClaimTemplate(cluster, `${id}-wrong`, claimSpec(name, { parameters: { mode: "warp" } }));
+    await driver.until("registered with the kubelet", async () => {
+      const drivers = JSON.parse(await agent.command("devices", "-o", "json"));
+      const found = drivers.find((each: ApiObject) => each.name === name);
+      expect(found).toMatchObject({ devices: 8, claims: { kubelet: "registered", isPreparing: true } });
+    });
+
+    await cluster.admin.create(podsPath, pod(id, claiming({ resourceClaimTemplateName: id })));
+    await cluster.admin.create(
+      podsPath,
+      pod(`${id}-wrong`, claiming({ resourceClaimTemplateName: `${id}-wrong` })),
+    );
+    const running = await untilPodReady(cluster, id);
+    await eventually(() => expect(node.logOf(running, "main")).toContain("ready"));
+    const output = node.logOf(running, "main");
+    expect(output.match(/^ACCELERATOR_\d=timeSliced$/gm)).toHaveLength(2);
+    expect(output.match(/^accelerator-\d$/gm)).toHaveLength(2);
+    // Healthy, or in its turn to fail.
+    await eventually(async () => {
+      const { status } = await cluster.admin.get(`${podsPath}/${id}`);
+      const [claim] = status.containerStatuses[0].allocatedResourcesStatus ?? [];
+      expect(claim?.resources.map(({ health }: ApiObject) => health)).not.toContain("Unknown");
+      expect(claim?.resources).toHaveLength(2);
+    });
+    // What is wrong with a configuration reaches those who describe the pod.
+    await eventually(async () => {
+      const { items } = await cluster.admin.get(
+        `/api/v1/namespaces/default/events?fieldSelector=involvedObject.name=${id}-wrong`,
+      );
+      const messages = items.map(({ message }: ApiObject) => message).join("\n");
+      expect(messages).toContain('mode "warp" is neither "exclusive" nor "timeSliced"');
+    });
+
+    for (const each of [id, `${id}-wrong`]) await cluster.admin.delete(`${podsPath}/${each}`);
+    for (const each of [id, `${id}-wrong`]) await untilDeleted(cluster, each);
+    await eventually(() => {
+      const files = readdirSync(node.path("/run/cdi"));
+      expect(files.filter((file) => file.includes(name))).toEqual([]);
+    });
+    await driver.stop();
+    expect(existsSync(join(agent.pluginFolder, `${name}.sock`))).toBe(false);
+  });
+});
