@@ -1,0 +1,78 @@
+import {
+  type ClaimToPrepare,
+  type DeviceHealth,
+  type DevicePool,
+  type Plugin,
+  type PreparedDevice,
+  serveDeviceDriver,
+} from "@nodekeeper/sdk";
+
+export interface ClaimDriverOptions {
+  name: string;
+  socketDir: string;
+  pool: DevicePool;
+  /** The variables of a container for a device. Default: ACCELERATOR with its name. */
+  env?: (device: ClaimToPrepare["devices"][number]) => Record<string, string>;
+}
+
+/** A driver in the test's process: its devices are files that do what /dev/null does. It records what is prepared. */
+export class ClaimDriver {
+  /** Claims by UID that are prepared and not unprepared. */
+  readonly prepared = new Map<string, ClaimToPrepare>();
+  /** All that PrepareDevices was called with. */
+  readonly calls: ClaimToPrepare[] = [];
+  readonly #plugin: Plugin;
+  readonly #devices: readonly string[];
+  #unhealthy: string | undefined;
+  #changed = Promise.withResolvers<void>();
+
+  constructor({ name, socketDir, pool, env }: ClaimDriverOptions) {
+    this.#devices = (pool.devices ?? []).map((device) => device.name!);
+    const health = () => this.#health();
+    this.#plugin = serveDeviceDriver({
+      name,
+      socketDir,
+      async *devices() {
+        yield [pool];
+      },
+      prepare: (claim) => {
+        this.calls.push(claim);
+        this.prepared.set(claim.uid, claim);
+        return claim.devices.map((each) => preparedOf(each, env?.(each) ?? { ACCELERATOR: each.device }));
+      },
+      unprepare: ({ uid }) => void this.prepared.delete(uid),
+      health,
+    });
+  }
+
+  /** Reports a device as unhealthy, with a taint that repels pods; without a name all are healthy again. */
+  setUnhealthy(device?: string): void {
+    this.#unhealthy = device;
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+
+  stop(): Promise<void> {
+    return this.#plugin.stop();
+  }
+
+  async *#health(): AsyncGenerator<DeviceHealth[]> {
+    for (;;) {
+      const changed = this.#changed.promise;
+      yield this.#devices.map((device) => ({
+        device,
+        healthy: device !== this.#unhealthy,
+        taintEffect: "NoSchedule" as const,
+      }));
+      await changed;
+    }
+  }
+}
+
+function preparedOf(
+  { request, pool, device, shareId }: ClaimToPrepare["devices"][number],
+  env: Record<string, string>,
+): PreparedDevice {
+  const edits = { env, deviceNodes: [{ path: `/dev/${device}`, hostPath: "/dev/null" }] };
+  return { request, pool, device, ...(shareId ? { shareId } : {}), edits };
+}
