@@ -18,7 +18,6 @@ import {
   type JsonObject,
   normalizing,
   numberText,
-  parseExactly,
   reportMeter,
   typeName,
 } from "./json.ts";
@@ -33,6 +32,7 @@ import {
   refusedMetadataKey,
 } from "./kinds.ts";
 import { Merge, mergingDuplicates } from "./merge-values.ts";
+import { parsingExactly } from "./parse-json.ts";
 import { storedBytes } from "./stored-bytes.ts";
 
 /** One validated field of a plugin's report. */
@@ -238,15 +238,14 @@ function* parsingField(
   return value;
 }
 
-const decoder = new TextDecoder("utf-8", { fatal: true });
-
 function* parsingJson(bytes: Uint8Array, meter: StepMeter): Steps<Json> {
   if (bytes.length === 0) return null;
   let value: Json;
   try {
-    value = parseExactly(decoder.decode(bytes));
-    if (meter.spend(bytes.length >> 6)) yield;
+    value = yield* parsingExactly(bytes, meter);
   } catch (error) {
+    // Limits are reported as they are.
+    if (!(error instanceof SyntaxError) && !(error instanceof TypeError)) throw error;
     throw new FieldError("json", `not JSON: ${messageOf(error).slice(0, 200)}`);
   }
   return yield* normalizing(value, meter);

@@ -20,21 +20,11 @@ const { rawJSON, isRawJSON } = JSON as unknown as {
   isRawJSON(value: unknown): value is RawNumber;
 };
 
-// JSON that does not match contains no number that a double would round. Identifiers in strings, such as UIDs, rarely match.
-const mayBeInexact = /(?:^|[[:,\s])-?(?:\d{16}|\d[\d.]*[eE])/;
-
 /**
- * Parses JSON without rounding numbers. Throws a SyntaxError for invalid JSON, and an Error for a number outside the
- * range of a double, which JSON.stringify would write as null.
+ * A parsed number, or its text if a double would round it. Throws an Error for a number outside the range of a double.
+ * @param source its text
  */
-export function parseExactly(text: string): Json {
-  if (!mayBeInexact.test(text)) return JSON.parse(text);
-  return JSON.parse(text, (_, value: Json, context?: { source?: string }) =>
-    typeof value === "number" && context?.source !== undefined ? exactly(value, context.source) : value,
-  );
-}
-
-function exactly(value: number, source: string): Json {
+export function exactNumber(value: number, source: string): Json {
   if (!Number.isFinite(value)) throw new Error(`number ${source.slice(0, 40)} is too large`);
   const isInteger = /^-?\d+$/.test(source);
   if (!isInteger || Number.isSafeInteger(value) || BigInt(source) === BigInt(value)) return value;
@@ -76,7 +66,7 @@ export function normalize(value: Json): Json {
 }
 
 /** The path of a value, as a linked list from the innermost key. */
-interface Place {
+export interface Place {
   key: string | number;
   within: Place | undefined;
 }
@@ -86,8 +76,7 @@ interface Place {
  * path of a `__proto__` key, of a value nested deeper than 64 levels, or of an object with more than 20,000 members.
  */
 export function* normalizing(value: Json, meter: StepMeter, place?: Place, depth = 0): Steps<Json> {
-  if (depth > MAX_DEPTH)
-    throw new Error(`nested deeper than ${MAX_DEPTH} levels at ${pathOf(place).slice(0, 200)}`);
+  checkDepth(depth, place);
   if (Array.isArray(value)) {
     const items: Json[] = [];
     for (let at = 0; at < value.length; at++) {
@@ -101,8 +90,7 @@ export function* normalizing(value: Json, meter: StepMeter, place?: Place, depth
   }
   if (!isObject(value)) return value;
   const keys = Object.keys(value);
-  if (keys.length > MAX_MEMBERS)
-    throw new Error(`more than ${MAX_MEMBERS} members at ${pathOf(place).slice(0, 200) || "the top"}`);
+  checkMembers(keys.length, place);
   const sorted: JsonObject = {};
   for (const key of keys.sort()) {
     if (key === "__proto__") throw new Error(`key "__proto__" at ${pathOf(place) || "the top"}`);
@@ -114,6 +102,18 @@ export function* normalizing(value: Json, meter: StepMeter, place?: Place, depth
       : member;
   }
   return sorted;
+}
+
+/** Throws an Error for a value nested deeper than 64 levels; `depth` 0 is the outermost. */
+export function checkDepth(depth: number, place: Place | undefined): void {
+  if (depth > MAX_DEPTH)
+    throw new Error(`nested deeper than ${MAX_DEPTH} levels at ${pathOf(place).slice(0, 200) || "the top"}`);
+}
+
+/** Throws an Error for an object with more than 20,000 members. */
+export function checkMembers(count: number, place: Place | undefined): void {
+  if (count > MAX_MEMBERS)
+    throw new Error(`more than ${MAX_MEMBERS} members at ${pathOf(place).slice(0, 200) || "the top"}`);
 }
 
 /** Whether a value is an object or a list. */

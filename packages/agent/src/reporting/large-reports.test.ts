@@ -118,6 +118,16 @@ describe("while a large report is read", () => {
     expect(plugin.content?.fields).toEqual(contentOf(small).fields);
   });
 
+  it("the others are read if its plugin is forgotten, without another change", async () => {
+    const { clock, refresh, read, add } = setUp((endpoint) => {
+      if (endpoint.name === "lost") refresh.forget(endpoint);
+    });
+    add("lost", zones(10_000));
+    add("waiting", zones(10_000));
+    for (let turn = 0; read.length < 1 && turn < 1_000; turn++) await clock.step(20);
+    expect(read).toEqual(["waiting"]);
+  });
+
   it("one that is forgotten is not read to its end, and at the end of all nothing is left unread", async () => {
     const { clock, refresh, read, add } = setUp();
     const lost = add("lost", zones(10_000));

@@ -52,7 +52,9 @@ export class Refresh {
   forget(endpoint: Endpoint): void {
     this.#dirty.delete(endpoint);
     this.#notBefore.delete(endpoint);
-    if (this.#reading?.endpoint === endpoint) this.#reading = undefined;
+    if (this.#reading?.endpoint !== endpoint) return;
+    this.#reading = undefined;
+    for (const waiting of this.#dirty) this.#schedule(waiting);
   }
 
   /** Parses new small messages of endpoints that are not paused. */
