@@ -133,7 +133,9 @@ describe.each(["containerd", "newContainerd"] as const)("claims on a node with %
       const fast = await untilPodReady(cluster, "fast");
       const [used] = await eventually(() => {
         expect(node.logOf(fast, "main")).toMatch(/^ACCELERATOR_\d=fast$/m);
-        return node.logOf(fast, "main").match(/^accelerator-\d$/m)!;
+        const device = node.logOf(fast, "main").match(/^accelerator-\d$/m);
+        expect(device).not.toBeNull();
+        return device!;
       });
 
       // The CDI folder is emptied as by a reboot: a container that is started anew finds its device.
