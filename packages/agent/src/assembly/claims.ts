@@ -1,9 +1,12 @@
-import { messageOf, readBootTime } from "@nodekeeper/core/lib";
+import { messageOf, readBootTime, withDeadline } from "@nodekeeper/core/lib";
 import { ClaimManager, type ClaimManagerOptions } from "../claims/index.ts";
 import type { AgentConfiguration } from "../config/index.ts";
+import { devicesInUse, kubeletReporterSettingsOf } from "../intree/index.ts";
 import type { PluginHandler } from "../plugins/index.ts";
 import { ClaimStore, type StateDatabase } from "../state/index.ts";
 import { claimSettings } from "./device-settings.ts";
+
+const KUBELET_TIMEOUT_MS = 10_000;
 
 /** What preparing claims needs beside the configuration. */
 export interface ClaimParts
@@ -27,6 +30,10 @@ export function claimsOf({ configuration, database, ...rest }: ClaimParts): Clai
     cdiDirectory,
     hostRoot,
     hostPaths,
+    devicesInUse: (signal) =>
+      withDeadline(rest.clock, KUBELET_TIMEOUT_MS, "the kubelet's PodResources", signal, (scope) =>
+        devicesInUse(kubeletReporterSettingsOf(configuration()), scope),
+      ),
     settings: () => claimSettings(configuration()),
   });
 }
@@ -41,7 +48,7 @@ export function driverHandler(devices: PluginHandler, claims: ClaimManager | und
       await claims.register(registration);
       try {
         // Else the first pods meet a kubelet that does not know the driver yet, and are tried again after 90 s.
-        await claims.untilRegistered(registration.name, signal);
+        await claims.untilReady(registration.name, signal);
         await devices.register(registration, signal);
       } catch (error) {
         claims.deregister(registration, messageOf(error));

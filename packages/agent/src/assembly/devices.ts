@@ -38,7 +38,7 @@ export function devicesPart(context: AgentContext): DevicesPart {
     sync,
     handler: driverHandler(sync.handler, claims),
     runnables: [sync, ...(claims ? [claims] : [])],
-    checks: [...sync.healthChecks(), ...(claims ? [claims.healthCheck()] : [])],
+    checks: [...sync.healthChecks(), ...(claims?.healthChecks() ?? [])],
     routes: [
       { path: "devices", summary: "Drivers, their devices and slices.", handle: () => sync.status() },
       {

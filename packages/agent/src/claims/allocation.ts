@@ -34,6 +34,12 @@ export function sameDevice(a: DeviceIdentity, b: DeviceIdentity): boolean {
   return a.request === b.request && a.pool === b.pool && a.device === b.device && a.shareId === b.shareId;
 }
 
+/** Whether two claims can't have both of these prepared at once; shares of one device can. */
+export function isExclusive(a: DeviceIdentity, b: DeviceIdentity): boolean {
+  const areShares = a.shareId !== "" && b.shareId !== "" && a.shareId !== b.shareId;
+  return a.pool === b.pool && a.device === b.device && !areShares;
+}
+
 /**
  * Reads the allocation of a ResourceClaim of resource.k8s.io v1, v1beta2 or v1beta1, which have the same status.
  * Throws `conflict` where the claim is not allocated.

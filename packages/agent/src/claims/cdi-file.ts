@@ -57,7 +57,7 @@ export async function preparedOf(
     const [answer, second] = answered.filter((each) => sameDevice(each, identity));
     if (!answer) throw new NodekeeperError("invalid", `the driver did not prepare ${nameOf(identity)}`);
     if (second) throw new NodekeeperError("invalid", `the driver prepared ${nameOf(identity)} twice`);
-    const ownIds = checkedIds(identity, answer.cdiDeviceIds);
+    const ownIds = checkedIds(owner.driver, identity, answer.cdiDeviceIds, host);
     if (!answer.edits) {
       devices.push({ ...identity, cdiDeviceIds: ownIds });
       continue;
@@ -104,13 +104,22 @@ function kindOf(driver: string): string {
   return `k8s.${driver}/claim`;
 }
 
-function checkedIds(identity: DeviceIdentity, ids: string[]): string[] {
-  if (ids.length > MOST_OWN_IDS)
-    throw new NodekeeperError("invalid", `${nameOf(identity)}: has more than ${MOST_OWN_IDS} CDI devices`);
+function checkedIds(
+  driver: string,
+  identity: DeviceIdentity,
+  ids: string[],
+  { isRestricted }: HostFiles,
+): string[] {
+  const refusal = (message: string) => new NodekeeperError("invalid", `${nameOf(identity)}: ${message}`);
+  if (ids.length > MOST_OWN_IDS) throw refusal(`has more than ${MOST_OWN_IDS} CDI devices`);
   const wrong = ids.find((id) => !cdiId.test(id) || id.length > 512);
-  if (wrong === undefined) return ids;
-  const what = `cdiDeviceIds: ${quote(wrong)} is not "<vendor>/<class>=<name>"`;
-  throw new NodekeeperError("invalid", `${nameOf(identity)}: ${what}`);
+  if (wrong !== undefined) throw refusal(`cdiDeviceIds: ${quote(wrong)} is not "<vendor>/<class>=<name>"`);
+  const foreign = ids.find((id) => ![driver, `k8s.${driver}`].includes(id.split("/")[0]!));
+  if (isRestricted && foreign !== undefined)
+    throw refusal(
+      `cdiDeviceIds: the vendor of ${quote(foreign)} is not ${driver} (devices.kubeletPlugin.hostPaths)`,
+    );
+  return ids;
 }
 
 // One device may serve several requests of a claim. Names of devices have no underscore.

@@ -11,27 +11,38 @@ const SUFFIX = ".yaml";
  * for the sake of a comment, and JSON but for that.
  */
 export class CdiFolder {
-  readonly #path: string;
+  readonly path: string;
 
   constructor(path: string) {
-    this.#path = path;
+    this.path = path;
   }
 
   nameOf(driver: string, uid: string): string {
     return `${PREFIX}${driver}_${uid}${SUFFIX}`;
   }
 
-  /** What is in the folder; empty where it is not there. */
+  /** Whether a file is one of the agent's, by its name. */
+  isOwn(name: string): boolean {
+    return name.startsWith(PREFIX) && name.endsWith(SUFFIX);
+  }
+
+  /** Names of all files in the folder, also those of others. Makes the folder where it is missing. */
   async names(): Promise<Set<string>> {
-    return new Set(await readdir(this.#path).catch(() => []));
+    await this.#create();
+    return new Set(await readdir(this.path));
+  }
+
+  /** Names of files that interrupted writes of the agent left. */
+  async temporaryFiles(): Promise<string[]> {
+    return [...(await this.names())].filter((name) => name.startsWith(`.${PREFIX}`) && name.endsWith(".tmp"));
   }
 
   /** Writes a file so that runtimes see all of it or nothing. */
   async write(driver: string, uid: string, text: string): Promise<void> {
-    await mkdir(this.#path, { recursive: true, mode: 0o755 });
-    const path = join(this.#path, this.nameOf(driver, uid));
+    await this.#create();
+    const path = join(this.path, this.nameOf(driver, uid));
     // Runtimes read *.json and *.yaml alone.
-    const hidden = join(this.#path, `.${PREFIX}${uid}-${randomBytes(4).toString("hex")}.tmp`);
+    const hidden = join(this.path, `.${PREFIX}${uid}-${randomBytes(4).toString("hex")}.tmp`);
     try {
       await using file = await open(hidden, "wx", 0o644);
       await file.writeFile(text);
@@ -46,28 +57,20 @@ export class CdiFolder {
 
   /** Undefined where there is no such file. */
   async read(driver: string, uid: string): Promise<string | undefined> {
-    return await readText(join(this.#path, this.nameOf(driver, uid)));
+    return await this.readNamed(this.nameOf(driver, uid));
   }
 
   async remove(driver: string, uid: string): Promise<void> {
-    await removeFile(join(this.#path, this.nameOf(driver, uid)));
+    await this.removeNamed(this.nameOf(driver, uid));
   }
 
-  /** The agent's files by their names, and what of them is readable. What an interrupted write left is removed. */
-  async list(): Promise<{ name: string; text: string }[]> {
-    const names = await this.names();
-    const files: { name: string; text: string }[] = [];
-    for (const name of names) {
-      if (name.startsWith(`.${PREFIX}`) && name.endsWith(".tmp")) await removeFile(join(this.#path, name));
-      if (!name.startsWith(PREFIX) || !name.endsWith(SUFFIX)) continue;
-      const text = await readText(join(this.#path, name));
-      if (text !== undefined) files.push({ name, text });
-    }
-    return files;
+  /** Undefined where there is no such file. */
+  async readNamed(name: string): Promise<string | undefined> {
+    return await readText(join(this.path, name));
   }
 
   async removeNamed(name: string): Promise<void> {
-    await removeFile(join(this.#path, name));
+    await removeFile(join(this.path, name));
   }
 
   /**
@@ -76,14 +79,18 @@ export class CdiFolder {
    */
   watch(onChange: () => void, signal: AbortSignal): void {
     try {
-      mkdirSync(this.#path, { recursive: true, mode: 0o755 });
-      const watcher = watch(this.#path, { persistent: false, signal }, (event) => {
+      mkdirSync(this.path, { recursive: true, mode: 0o755 });
+      const watcher = watch(this.path, { persistent: false, signal }, (event) => {
         if (event === "rename") onChange();
       });
       watcher.on("error", () => watcher.close());
     } catch {
       // No such folder, or no inotify handles left: the interval serves.
     }
+  }
+
+  async #create(): Promise<void> {
+    await mkdir(this.path, { recursive: true, mode: 0o755 });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from "@nodekeeper/core/lib";
 import type { ClaimStore, StoredClaim } from "../state/index.ts";
-import { type AllocatedDevice, type DeviceIdentity, sameDevice } from "./allocation.ts";
+import { type DeviceIdentity, sameDevice } from "./allocation.ts";
 import type { FileOwner, PreparedDevice } from "./cdi-file.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 
@@ -48,10 +48,13 @@ export class ClaimRecords {
   }
 
   /** Whether the record is of these devices, prepared in this boot. */
-  isPrepared(record: ClaimRecord | undefined, devices: readonly AllocatedDevice[]): record is ClaimRecord {
+  isPrepared(record: ClaimRecord | undefined, devices: readonly DeviceIdentity[]): record is ClaimRecord {
+    return record?.state === "prepared" && !this.isOfOldBoot(record) && this.isOf(record, devices);
+  }
+
+  /** Whether the record is of these devices and no others, in any order. */
+  isOf(record: ClaimRecord, devices: readonly DeviceIdentity[]): boolean {
     return (
-      record?.state === "prepared" &&
-      !this.isOfOldBoot(record) &&
       record.devices.length === devices.length &&
       devices.every((device) => record.devices.some((each) => sameDevice(each, device)))
     );

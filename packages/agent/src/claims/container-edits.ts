@@ -78,9 +78,10 @@ async function deviceNode(node: DeviceNode, field: string, host: HostFiles): Pro
   if (!/^([rwm]{0,3}|none)$/.test(permissions))
     throw refusal(`${field}.permissions`, `${quote(permissions)} is not made of r, w and m`);
   const onNode = hostPath || path;
-  host.checkAllowed(onNode, where);
+  await host.checkAllowed(onNode, where);
   // By this rule runtimes look at the node's file.
   if (type === "" || (major === 0 && type !== "p")) await host.checkDevice(onNode, where);
+  else if (type !== "p") await host.checkNumbers(onNode, { type, major, minor }, field);
   return {
     path,
     ...(hostPath === "" ? {} : { hostPath }),
@@ -101,19 +102,29 @@ async function mount(
   containerPath(path, `${field}.containerPath`);
   for (const [at, option] of options.entries()) plain(option, `${field}.options[${at}]`);
   plain(type, `${field}.type`, true);
+  // By its options a mount of any type is a bind mount.
+  const isBindByOption = options.some((option) => option === "bind" || option === "rbind");
   // What is no bind mount may have a source that is no path, such as "tmpfs".
-  if (type === "" || type === "bind") {
+  if (type === "" || type === "bind" || isBindByOption) {
     absolute(hostPath, `${field}.hostPath`);
-    host.checkAllowed(hostPath, `${field}.hostPath`);
+    await host.checkAllowed(hostPath, `${field}.hostPath`);
     await host.checkExists(hostPath, `${field}.hostPath`);
-  } else plain(hostPath, `${field}.hostPath`);
+  } else {
+    plain(hostPath, `${field}.hostPath`);
+    // Others have paths of the host and device numbers in their source and options.
+    if (host.isRestricted && type !== "tmpfs")
+      throw refusal(
+        `${field}.type`,
+        `${quote(type)} is neither a bind mount nor a tmpfs (devices.kubeletPlugin.hostPaths)`,
+      );
+  }
   // A bind mount has to be asked for by its options, or runc takes the type for that of a file system.
-  const all = type === "" && !options.some((option) => option === "bind" || option === "rbind");
+  const needsOption = type === "" && !isBindByOption;
   return {
     hostPath,
     containerPath: path,
     ...(type === "" ? {} : { type }),
-    options: all ? [...options, "bind"] : options,
+    options: needsOption ? [...options, "bind"] : options,
   };
 }
 
@@ -125,7 +136,7 @@ async function hook(
   if (!hookNames.includes(hookName))
     throw refusal(`${field}.hookName`, `${quote(hookName)} is not one of ${hookNames.join(", ")}`);
   absolute(path, `${field}.path`);
-  host.checkAllowed(path, `${field}.path`);
+  await host.checkAllowed(path, `${field}.path`);
   await host.checkExists(path, `${field}.path`);
   for (const [at, argument] of args.entries()) plain(argument, `${field}.args[${at}]`, true);
   if (timeout < 0) throw refusal(`${field}.timeout`, `${timeout} is negative`);

@@ -4,7 +4,7 @@ import {
   PrepareDevicesResponse,
   UnprepareDevicesRequest,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
-import { UnaryChannel } from "@nodekeeper/core/grpc";
+import { checkEntries, type RepeatedFields, UnaryChannel } from "@nodekeeper/core/grpc";
 import { type Clock, codeOf, messageOf, NodekeeperError, withDeadline } from "@nodekeeper/core/lib";
 import type { Allocation, DeviceIdentity } from "./allocation.ts";
 import type { ClaimReference } from "./claim-reader.ts";
@@ -19,6 +19,13 @@ export interface DriverClientOptions {
 }
 
 const MOST_ANSWER_BYTES = 4 * 1024 * 1024;
+// A claim has at most 32 devices, and each at most 256 of every kind of edit.
+const MOST_ENTRIES = 50_000;
+// Field numbers of preparation.proto: devices; their edits and CDI devices; of the edits env, deviceNodes, mounts with
+// their options, and hooks with their args and env.
+const repeatedInAnswer: RepeatedFields = {
+  1: { 5: { 1: {}, 2: {}, 3: { 3: {} }, 4: { 3: {}, 4: {} } }, 6: {} },
+};
 
 /** Asks one connected driver to prepare devices and to undo it. Errors name the driver. */
 export class DriverClient {
@@ -42,6 +49,7 @@ export class DriverClient {
     }).finish();
     const answer = await this.#call("PrepareDevices", request, signal);
     try {
+      checkEntries(answer, repeatedInAnswer, MOST_ENTRIES, "devices and edits");
       return PrepareDevicesResponse.decode(answer);
     } catch (error) {
       const { driver } = this.#options;

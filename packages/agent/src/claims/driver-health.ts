@@ -3,7 +3,7 @@ import {
   WatchDeviceHealthRequest,
   WatchDeviceHealthResponse,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
-import { streamMessages } from "@nodekeeper/core/grpc";
+import { checkEntries, streamMessages } from "@nodekeeper/core/grpc";
 import {
   Backoff,
   type Clock,
@@ -28,8 +28,6 @@ export interface DeviceHealth {
 
 export interface DriverHealthOptions {
   driver: string;
-  /** Of the driver's socket. */
-  endpoint: string;
   /** The pool that is called after the node has no name in reports. */
   nodeName: string;
   /** Taints may have changed. */
@@ -43,13 +41,22 @@ const MOST_DEVICES = 50_000;
 const LONGEST_MESSAGE = 1_024;
 // The kubelet takes a health for unknown that is older than 30 s.
 const RESEND_MS = 10_000;
+const DEVICES = 1;
 
-/** Follows the health that a connected driver reports, and hands it to the kubelet. */
+/**
+ * The health that a driver reports, over all of its connections, and its way to the kubelet.
+ *
+ * 1. For the kubelet, the health of devices is unknown while the driver is not heard.
+ * 2. Taints last until the driver reports again: a device that was broken before is not taken for repaired because the
+ *    driver or its stream is interrupted.
+ */
 export class DriverHealth {
   readonly #options: DriverHealthOptions;
   readonly #listeners = new Set<() => void>();
   #devices: readonly DeviceHealth[] = [];
   #taints: ReadonlyMap<string, readonly DeviceTaint[]> = new Map();
+  /** Whether the driver has reported any since the agent's start. */
+  isKnown = false;
   /** Why nothing is heard; undefined while the driver is heard. */
   problem: string | undefined;
 
@@ -66,25 +73,32 @@ export class DriverHealth {
     return this.#taints;
   }
 
-  /** Follows the driver's stream until the signal aborts; one that fails is started again after 1 s to 1 min. */
-  async run(signal: AbortSignal): Promise<void> {
+  /**
+   * Follows the stream of one connection until the signal aborts; one that fails is started again after 1 s to 1 min.
+   * @param endpoint the driver's socket
+   */
+  async follow(endpoint: string, signal: AbortSignal): Promise<void> {
     const { driver, clock, log } = this.#options;
     const backoff = new Backoff(retryPolicies.healthStream);
     while (!signal.aborted) {
       try {
-        await this.#follow(signal, () => backoff.reset());
+        await this.#followOnce(endpoint, signal, () => backoff.reset());
         throw new NodekeeperError("unavailable", "the driver ended the stream");
       } catch (error) {
-        if (signal.aborted) break;
-        // What was reported last is not known to hold.
-        this.#take([]);
+        if (signal.aborted) return;
+        this.#report([]);
         this.problem = messageOf(error);
         const retryInMs = Math.round(backoff.next());
         log.warn({ driver, err: error, retryInMs }, "health of devices is not reported, will be asked again");
         await clock.sleep(retryInMs, signal).catch(() => {});
       }
     }
-    this.#take([]);
+  }
+
+  /** The connection has ended. */
+  disconnected(): void {
+    this.problem = undefined;
+    this.#report([]);
   }
 
   /** All health now and after each change, and again every ten seconds while there is any. */
@@ -104,42 +118,40 @@ export class DriverHealth {
     }
   }
 
-  async #follow(signal: AbortSignal, onMessage: () => void): Promise<void> {
-    const { endpoint, nodeName } = this.#options;
+  async #followOnce(endpoint: string, signal: AbortSignal, onMessage: () => void): Promise<void> {
     const method = `${DeviceHealthReportDefinition.fullName}/WatchDeviceHealth`;
     const request = WatchDeviceHealthRequest.encode({}).finish();
-    for await (const bytes of streamMessages(
-      endpoint,
-      method,
-      request,
-      { maxReceiveBytes: MOST_BYTES },
-      signal,
-    )) {
+    const limit = { maxReceiveBytes: MOST_BYTES };
+    for await (const bytes of streamMessages(endpoint, method, request, limit, signal)) {
+      signal.throwIfAborted();
+      checkEntries(bytes, { [DEVICES]: {} }, MOST_DEVICES, "devices");
       const { devices } = WatchDeviceHealthResponse.decode(bytes);
-      if (devices.length > MOST_DEVICES)
-        throw new NodekeeperError(
-          "exhausted",
-          `the driver reports the health of more than ${MOST_DEVICES} devices`,
-        );
       this.problem = undefined;
       onMessage();
-      this.#take(
-        devices.map(({ pool, message, ...rest }) => ({
-          ...rest,
-          pool: pool || nodeName,
-          message: message.slice(0, LONGEST_MESSAGE),
-        })),
-      );
+      this.#take(devices);
     }
   }
 
-  #take(devices: readonly DeviceHealth[]): void {
-    this.#devices = devices;
-    const taints = taintsOf(this.#options.driver, devices);
+  #take(reported: readonly DeviceHealth[]): void {
+    const { driver, nodeName, onChange } = this.#options;
+    const devices = reported.map(({ pool, device, healthy, message, taintEffect }) => ({
+      pool: pool || nodeName,
+      device,
+      healthy,
+      message: message.slice(0, LONGEST_MESSAGE),
+      taintEffect,
+    }));
+    const taints = taintsOf(driver, devices);
     const isSame = JSON.stringify([...taints]) === JSON.stringify([...this.#taints]);
     if (!isSame) this.#taints = taints;
+    this.isKnown = true;
+    this.#report(devices);
+    if (!isSame) onChange();
+  }
+
+  #report(devices: readonly DeviceHealth[]): void {
+    this.#devices = devices;
     for (const wake of this.#listeners) wake();
-    if (!isSame) this.#options.onChange();
   }
 }
 

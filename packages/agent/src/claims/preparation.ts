@@ -1,5 +1,5 @@
-import { codeOf, type Logger, NodekeeperError, quote } from "@nodekeeper/core/lib";
-import { type Allocation, allocationOf } from "./allocation.ts";
+import { codeOf, type Logger, messageOf, NodekeeperError, quote } from "@nodekeeper/core/lib";
+import { type Allocation, allocationOf, type DeviceIdentity, isExclusive } from "./allocation.ts";
 import { type PreparedDevice, preparedOf } from "./cdi-file.ts";
 import type { CdiFolder } from "./cdi-folder.ts";
 import type { ClaimReader, ClaimReference } from "./claim-reader.ts";
@@ -34,6 +34,7 @@ const nothing = { devices: [], cdi: "" };
  * 1. A record says that a driver is asked before it is asked, and what was prepared before the kubelet is answered.
  * 2. What the kubelet was answered has its CDI file: the file is written before the record, and removed before it.
  * 3. Steps for one claim never overlap; those for different claims do.
+ * 4. A device that an ended claim had is unprepared before it is prepared for the next one.
  */
 export class Preparation {
   readonly #options: PreparationOptions;
@@ -54,9 +55,11 @@ export class Preparation {
     signal: AbortSignal,
   ): Promise<readonly PreparedDevice[]> {
     checkReference(claim);
+    const { reader, records } = this.#options;
+    const allocation = allocationOf(await reader.read(claim, signal), driver);
+    const exclusive = allocation.devices.filter(({ adminAccess }) => !adminAccess);
+    await this.#release(driver, claim.uid, exclusive, signal);
     return await this.#locks.run(`${driver}/${claim.uid}`, async () => {
-      const { reader, records } = this.#options;
-      const allocation = allocationOf(await reader.read(claim, signal), driver);
       const known = records.get(driver, claim.uid);
       if (records.isPrepared(known, allocation.devices)) {
         await this.#restoreFile(known);
@@ -80,8 +83,11 @@ export class Preparation {
    * restart has undone, and writes a lost file again.
    */
   async reconcile(driver: string, uid: string, signal: AbortSignal): Promise<void> {
+    const { records, connected, folder } = this.#options;
+    const before = records.get(driver, uid);
+    if (before?.state === "prepared" && records.isOfOldBoot(before) && connected(driver))
+      await this.#release(driver, uid, before.devices, signal);
     await this.#locks.run(`${driver}/${uid}`, async () => {
-      const { records, connected, folder } = this.#options;
       const record = records.get(driver, uid);
       if (!record) return;
       if (record.state === "unpreparing") {
@@ -99,17 +105,73 @@ export class Preparation {
     });
   }
 
-  // The kubelet takes the claim for prepared, and does not ask again.
-  async #renew(record: ClaimRecord, signal: AbortSignal): Promise<void> {
-    const { reader, log } = this.#options;
-    const { driver, namespace, name } = record;
-    let allocation: Allocation;
+  /** Whether a claim does not exist any more, or is not allocated the recorded devices. False without a record. */
+  async hasEnded(driver: string, uid: string, signal: AbortSignal): Promise<boolean> {
+    const record = this.#options.records.get(driver, uid);
+    return record !== undefined && (await this.#currentAllocation(record, signal)) === undefined;
+  }
+
+  /** Unprepares a claim that has ended, as `hasEnded` says. Answers whether it has. */
+  async unprepareEnded(driver: string, uid: string, signal: AbortSignal): Promise<boolean> {
+    return await this.#locks.run(`${driver}/${uid}`, async () => {
+      const record = this.#options.records.get(driver, uid);
+      if (!record || (await this.#currentAllocation(record, signal))) return false;
+      await this.#unprepare(driver, record, signal);
+      return true;
+    });
+  }
+
+  // Not within the lock of the claim that gets the devices: two claims could wait for each other.
+  async #release(
+    driver: string,
+    uid: string,
+    devices: readonly DeviceIdentity[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { records } = this.#options;
+    const holders = records
+      .of(driver)
+      .filter((other) => other.uid !== uid && devices.some((device) => holds(other, device)));
+    for (const other of holders) {
+      await this.#locks.run(`${driver}/${other.uid}`, async () => {
+        const record = records.get(driver, other.uid);
+        if (!record) return;
+        // The other claim may have it for monitoring.
+        if (record.state !== "unpreparing" && (await this.#currentAllocation(record, signal))) return;
+        try {
+          await this.#unprepare(driver, record, signal);
+        } catch (error) {
+          const holder = `ResourceClaim ${record.namespace}/${record.name}`;
+          const message = `a device is not unprepared yet for ${holder}, which had it before: ${messageOf(error)}`;
+          throw new NodekeeperError(codeOf(error), message, { cause: error });
+        }
+      });
+    }
+  }
+
+  // Undefined where the claim does not exist any more, or has other devices than were recorded.
+  async #currentAllocation(record: ClaimRecord, signal: AbortSignal): Promise<Allocation | undefined> {
+    const { reader, records } = this.#options;
     try {
-      allocation = allocationOf(await reader.read(record, signal), driver);
+      const allocation = allocationOf(await reader.read(record, signal), record.driver);
+      return records.isOf(record, allocation.devices) ? allocation : undefined;
     } catch (error) {
       const code = codeOf(error);
       if (code !== "notFound" && code !== "conflict") throw error;
-      log.info({ driver, claim: { namespace, name } }, "claim of an earlier boot does not exist any more");
+      return undefined;
+    }
+  }
+
+  // The kubelet takes the claim for prepared, and does not ask again.
+  async #renew(record: ClaimRecord, signal: AbortSignal): Promise<void> {
+    const { log } = this.#options;
+    const { driver, namespace, name } = record;
+    const allocation = await this.#currentAllocation(record, signal);
+    if (!allocation) {
+      log.info(
+        { driver, claim: { namespace, name } },
+        "claim of an earlier boot does not exist any more, or has other devices: unprepared",
+      );
       await this.#unprepare(driver, record, signal);
       return;
     }
@@ -181,6 +243,10 @@ export class Preparation {
     await folder.write(driver, uid, cdi);
     log.warn({ driver, claim: { namespace, name } }, "CDI file was gone or changed: written again");
   }
+}
+
+function holds({ devices }: ClaimRecord, device: DeviceIdentity): boolean {
+  return devices.some((each) => isExclusive(each, device));
 }
 
 function checkReference({ uid, name, namespace }: ClaimReference): void {

@@ -1,5 +1,6 @@
 import type { ClaimRecord } from "./claim-records.ts";
 import type { DeviceHealth } from "./driver-health.ts";
+import type { DriverState } from "./driver-state.ts";
 
 /** A claim's devices of one driver as `nodekeeper devices` shows them. */
 export interface ClaimStatus {
@@ -26,4 +27,29 @@ export interface DriverClaims {
   problem: string | undefined;
   unhealthy: DeviceHealth[];
   claims: ClaimStatus[];
+}
+
+/** @param state undefined where only records are left of the driver */
+export function driverClaims(
+  driver: string,
+  state: DriverState | undefined,
+  records: readonly ClaimRecord[],
+): DriverClaims {
+  const registration = state?.plugin?.registration;
+  return {
+    driver,
+    kubelet: state?.isLeftAlone ? "ownPlugin" : (registration?.state ?? "none"),
+    reason: registration?.state === "refused" ? registration.reason : undefined,
+    isPreparing: state?.connection?.client !== undefined,
+    problem: state?.problem ?? state?.health?.problem,
+    unhealthy: state?.health?.unhealthy ?? [],
+    claims: records.map(({ namespace, name, uid, state: of, devices, updatedAt }) => ({
+      namespace,
+      name,
+      uid,
+      state: of,
+      updatedAt,
+      devices: devices.map(({ pool, device }) => `${pool}/${device}`),
+    })),
+  };
 }

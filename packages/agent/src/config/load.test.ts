@@ -339,6 +339,16 @@ maxPlugins: 3
     ["prototype names", `${header}__proto__: {a: 1}\n`, "|__proto__|unknown setting"],
     ["constructor", `${header}log: {constructor: 1}\n`, "|log.constructor|unknown setting"],
     ["an item twice", `${header}plugins: {directories: [/a, /a]}\n`, "without duplicates"],
+    [
+      "a folder of plugins that is the kubelet's",
+      `${header}plugins: {directories: [/a/plugins]}\ndevices: {kubeletPlugin: {enabled: true, registryDirectory: /a/plugins/}}\n`,
+      "|plugins.directories|/a/plugins overlaps with devices.kubeletPlugin.registryDirectory",
+    ],
+    [
+      "a folder of plugins around the kubelet's",
+      `${header}plugins: {directories: [/b, /var/lib]}\ndevices: {kubeletPlugin: {enabled: true}}\n`,
+      "|plugins.directories|/var/lib overlaps",
+    ],
     ["no folders", `${header}plugins: {directories: []}\n`, "a list of 1 to 16 absolute paths"],
     ["a port too large", `${header}server: {address: "a:65536"}\n`, "expected host:port"],
     ["no port", `${header}server: {address: "127.0.0.1"}\n`, "expected host:port"],

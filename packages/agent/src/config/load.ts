@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { isLoopback } from "@nodekeeper/core/lib";
 import { type GivenValue, readConfigurationFile } from "./file.ts";
 import { readLeaf } from "./leaf.ts";
@@ -91,11 +92,17 @@ function fromEnv(setting: Setting, env: ConfigurationSources["env"]): GivenValue
 }
 
 // Invalid combinations of settings.
-function problemsBetween({ server }: AgentConfiguration, origins: ReadonlyMap<string, string>): Problem[] {
-  const { tlsCertFile, tlsPrivateKeyFile, address } = server;
-  const problem = (path: string, message: string) => [
+function problemsBetween(configuration: AgentConfiguration, origins: ReadonlyMap<string, string>): Problem[] {
+  const problem = (path: string, message: string): Problem[] => [
     { source: origins.get(path) ?? "default", path, message },
   ];
+  return [...serverProblems(configuration, problem), ...directoryProblems(configuration, problem)];
+}
+
+type ProblemOf = (path: string, message: string) => Problem[];
+
+function serverProblems({ server }: AgentConfiguration, problem: ProblemOf): Problem[] {
+  const { tlsCertFile, tlsPrivateKeyFile, address } = server;
   if (!tlsCertFile !== !tlsPrivateKeyFile) {
     const missing = tlsCertFile ? "server.tlsPrivateKeyFile" : "server.tlsCertFile";
     return problem(missing, "missing: tlsCertFile and tlsPrivateKeyFile must be set together");
@@ -105,6 +112,24 @@ function problemsBetween({ server }: AgentConfiguration, origins: ReadonlyMap<st
     "server.address",
     `${address} is reachable from other machines: expected a loopback address, or server.tlsCertFile and server.tlsPrivateKeyFile`,
   );
+}
+
+// In a shared folder the agent would find its own sockets, and the kubelet those of the agent's plugins.
+function directoryProblems({ plugins, devices }: AgentConfiguration, problem: ProblemOf): Problem[] {
+  const { enabled, registryDirectory } = devices.kubeletPlugin;
+  if (!enabled) return [];
+  const overlapping = plugins.directories.find(
+    (directory) => contains(directory, registryDirectory) || contains(registryDirectory, directory),
+  );
+  if (overlapping === undefined) return [];
+  return problem(
+    "plugins.directories",
+    `${overlapping} overlaps with devices.kubeletPlugin.registryDirectory (${registryDirectory}): the agent's plugins and the kubelet's must be in separate directories`,
+  );
+}
+
+function contains(directory: string, path: string): boolean {
+  return !posix.relative(directory, path).startsWith("..");
 }
 
 function warningsAbout({ server, eviction, reporting }: AgentConfiguration): string[] {

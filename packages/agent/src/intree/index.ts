@@ -18,6 +18,7 @@ export type { ReclaimedResourceSettings } from "./eviction/reclaimed-resources.t
 export type { RssOveruseSettings } from "./eviction/rss-overuse.ts";
 export type { SystemMemorySettings } from "./eviction/system-memory.ts";
 export { type RankingMetric, rankingMetrics } from "./eviction/victim-ranking.ts";
+export { devicesInUse } from "./kubelet/devices-in-use.ts";
 export {
   KUBELET_REPORTER_NAME,
   KubeletReporter,

@@ -1,0 +1,42 @@
+import { join } from "node:path";
+import { DevicePreparationDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+import { systemClock } from "@nodekeeper/core/lib";
+import { createServer } from "nice-grpc";
+import { expect, it } from "vitest";
+import { DriverClient } from "./driver-client.ts";
+import { ClaimWorld, DRIVER } from "./testing/claim-world.ts";
+
+const never = new AbortController().signal;
+
+it.each([
+  ["devices", Buffer.from([0x0a, 0])],
+  // A device's edits with an empty variable.
+  ["edits", Buffer.from([0x0a, 4, 0x2a, 2, 0x0a, 0])],
+])("an answer with hundreds of thousands of empty %s is refused before it is decoded", async (_, entry) => {
+  using world = new ClaimWorld();
+  const endpoint = join(world.folder, "driver.sock");
+  const answer = Buffer.concat(Array.from({ length: 500_000 }, () => entry));
+  const { prepareDevices } = DevicePreparationDefinition.methods;
+  const server = createServer();
+  server.add(
+    {
+      ...DevicePreparationDefinition,
+      methods: {
+        prepareDevices: {
+          ...prepareDevices,
+          responseType: { ...prepareDevices.responseType, encode: () => ({ finish: () => answer }) },
+        },
+      },
+    } as unknown as typeof DevicePreparationDefinition,
+    { prepareDevices: async () => ({}) } as never,
+  );
+  await server.listen(`unix:${endpoint}`);
+  const client = new DriverClient({ driver: DRIVER, endpoint, deadlineMs: () => 60_000, clock: systemClock });
+  try {
+    const prepared = client.prepare(world.claim("a"), { pods: [], devices: [] }, never);
+    await expect(prepared).rejects.toThrow("more than 50000 devices and edits");
+  } finally {
+    client.close();
+    server.forceShutdown();
+  }
+});

@@ -1,0 +1,84 @@
+import { join } from "node:path";
+import { childScope, silentLogger, systemClock, untilAborted } from "@nodekeeper/core/lib";
+import { until } from "@nodekeeper/testing/until";
+import { expect, it } from "vitest";
+import { DriverHealth } from "./driver-health.ts";
+import { ClaimWorld, DRIVER, NODE, serveDriver } from "./testing/claim-world.ts";
+
+const hot = { pool: "", device: "gpu-0", healthy: false, message: "hot", taintEffect: "NoSchedule" };
+const cool = { ...hot, healthy: true, message: "" };
+
+function setUp() {
+  const world = new ClaimWorld();
+  let changes = 0;
+  const onChange = () => changes++;
+  const health = new DriverHealth({
+    driver: DRIVER,
+    nodeName: NODE,
+    onChange,
+    clock: systemClock,
+    log: silentLogger,
+  });
+  /** A connection whose driver reports this once, or never. */
+  const connect = async (report?: (typeof hot)[]) => {
+    const path = join(world.folder, "driver.sock");
+    const server = await serveDriver(path, {
+      health: {
+        async *watchDeviceHealth(_request, { signal }) {
+          if (report) yield { devices: report };
+          await untilAborted(signal);
+        },
+      },
+    });
+    const scope = childScope();
+    const following = health.follow(path, scope.signal);
+    return async () => {
+      scope.abort();
+      health.disconnected();
+      await following;
+      server.stop();
+    };
+  };
+  return { world, health, connect, changes: () => changes };
+}
+
+const tainted = [[`${NODE}/gpu-0`, [{ key: `${DRIVER}/unhealthy`, effect: "NoSchedule" }]]];
+
+it("taints stay while the driver is disconnected, and until it reports again", async () => {
+  const { world, health, connect, changes } = setUp();
+  using _world = world;
+  const first = await connect([hot]);
+  await until("reported", () => health.isKnown);
+  expect([...health.taints]).toEqual(tainted);
+  await first();
+  expect([...health.taints]).toEqual(tainted);
+  // For the kubelet nothing is known of it.
+  expect(health.unhealthy).toEqual([]);
+  const second = await connect();
+  expect([...health.taints]).toEqual(tainted);
+  await second();
+  expect(changes()).toBe(1);
+  const third = await connect([cool]);
+  await until("reported again", () => health.taints.size === 0);
+  expect(changes()).toBe(2);
+  await third();
+});
+
+it("one watch of the kubelet sees the reports of all connections", async () => {
+  const { world, health, connect } = setUp();
+  using _world = world;
+  const seen: boolean[][] = [];
+  const watching = new AbortController();
+  const watch = (async () => {
+    for await (const { devices } of health.watch(watching.signal))
+      seen.push(devices.map(({ healthy }) => healthy));
+  })();
+  const first = await connect([hot]);
+  await until("unhealthy", () => seen.some(([healthy]) => healthy === false));
+  await first();
+  const second = await connect([cool]);
+  await until("healthy", () => seen.some(([healthy]) => healthy === true));
+  await second();
+  watching.abort();
+  await watch.catch(() => {});
+});

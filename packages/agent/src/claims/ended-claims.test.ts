@@ -1,0 +1,71 @@
+import { FakeClock, silentLogger, stopped } from "@nodekeeper/core/lib";
+import { expect, it } from "vitest";
+import { EndedClaims } from "./ended-claims.ts";
+import { ClaimWorld, DRIVER, NODE } from "./testing/claim-world.ts";
+
+async function setUp(world: ClaimWorld) {
+  const clock = new FakeClock();
+  const records = world.records();
+  const ended = new Set<string>();
+  const inUse = new Set<string>();
+  const asked: string[] = [];
+  const unprepared: string[] = [];
+  const record = (name: string, device: string) =>
+    records.save(DRIVER, { namespace: "default", name, uid: name }, "prepared", {
+      devices: [{ request: "req", pool: NODE, device, shareId: "", cdiDeviceIds: [] }],
+      cdi: "",
+    });
+  const claims = new EndedClaims({
+    records,
+    preparation: {
+      hasEnded: async (_driver, uid) => {
+        asked.push(uid);
+        return ended.has(uid);
+      },
+      unprepareEnded: async (driver, uid) => {
+        if (!ended.has(uid)) return false;
+        unprepared.push(uid);
+        records.remove(driver, uid);
+        return true;
+      },
+    },
+    devicesInUse: async () => inUse,
+    clock,
+    log: silentLogger,
+  });
+  const ending = new AbortController();
+  const running = claims.run(ending.signal);
+  const end = async () => {
+    ending.abort(stopped("test"));
+    await running;
+  };
+  return { clock, record, ended, inUse, asked, unprepared, end };
+}
+
+it("a claim that has ended at two looks is unprepared; one that exists or is in use is not", async () => {
+  using world = new ClaimWorld();
+  const { clock, record, ended, inUse, asked, unprepared, end } = await setUp(world);
+  for (const [at, name] of ["ended", "existing", "used"].entries()) record(name, `gpu-${at}`);
+  ended.add("ended").add("used");
+  inUse.add(`${DRIVER}/${NODE}/gpu-2`);
+  await clock.step(60_000);
+  expect(asked.sort()).toEqual(["ended", "existing"]);
+  expect(unprepared).toEqual([]);
+  await clock.step(60_000);
+  expect(unprepared).toEqual(["ended"]);
+  await end();
+});
+
+it("one that a pod uses at the second look, or that is there again, stays", async () => {
+  using world = new ClaimWorld();
+  const { clock, record, ended, inUse, unprepared, end } = await setUp(world);
+  record("used", "gpu-0");
+  record("back", "gpu-1");
+  ended.add("used").add("back");
+  await clock.step(60_000);
+  inUse.add(`${DRIVER}/${NODE}/gpu-0`);
+  ended.delete("back");
+  await clock.step(1_200_000);
+  expect(unprepared).toEqual([]);
+  await end();
+});

@@ -1,0 +1,93 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { preparedOf } from "./cdi-file.ts";
+import { cdiEdits } from "./container-edits.ts";
+import { HostFiles } from "./host-files.ts";
+
+let root: string;
+
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), "nkhf-"));
+  for (const folder of ["opt/vendor/lib", "opt/other", "etc", "dev"])
+    mkdirSync(join(root, folder), { recursive: true });
+  writeFileSync(join(root, "etc/shadow"), "");
+  // Targets as the host has them.
+  symlinkSync("/etc", join(root, "opt/vendor/absolute"));
+  symlinkSync("../../etc/shadow", join(root, "opt/vendor/relative"));
+  symlinkSync("lib", join(root, "opt/vendor/inside"));
+  symlinkSync("/opt/vendor/around", join(root, "opt/vendor/around"));
+  symlinkSync("/opt/vendor", join(root, "opt/link"));
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const nothing = { env: [], deviceNodes: [], mounts: [], hooks: [] };
+const mountOf = (hostPath: string, type = "", options: string[] = []) => ({
+  ...nothing,
+  mounts: [{ hostPath, containerPath: "/x", type, options }],
+});
+const nodeOf = (hostPath: string, type = "", major = 0, minor = 0) => ({
+  ...nothing,
+  deviceNodes: [
+    { path: "/dev/x", hostPath, type, major: BigInt(major), minor: BigInt(minor), permissions: "" },
+  ],
+});
+
+it.each([
+  ["a path inside", mountOf("/opt/vendor/lib"), undefined],
+  ["the folder itself", mountOf("/opt/vendor"), undefined],
+  ["a link that stays inside", mountOf("/opt/vendor/inside"), undefined],
+  ["a tmpfs", mountOf("tmpfs", "tmpfs", ["size=1m"]), undefined],
+  ["a path outside", mountOf("/etc"), '"/etc" is outside of /opt/vendor (devices.kubeletPlugin.hostPaths)'],
+  ["a folder whose name begins the same", mountOf("/opt/vendor2"), "is outside of"],
+  ["a recursive bind mount of another type", mountOf("/etc", "none", ["rbind"]), '"/etc" is outside of'],
+  [
+    "an overlay",
+    mountOf("overlay", "overlay", ["lowerdir=/etc"]),
+    '"overlay" is neither a bind mount nor a tmpfs',
+  ],
+  ["an absolute link", mountOf("/opt/vendor/absolute/shadow"), 'which leads to "/etc/shadow", is outside of'],
+  ["a relative link", mountOf("/opt/vendor/relative"), 'which leads to "/etc/shadow", is outside of'],
+  ["a link to itself", mountOf("/opt/vendor/around"), "too many symbolic links"],
+  ["what the agent can't see", mountOf("/srv/x"), "is outside of"],
+  ["a device by numbers alone", nodeOf("/opt/vendor/lib", "b", 8, 0), "8:0 is not the device"],
+  [
+    "a hook behind a link",
+    {
+      ...nothing,
+      hooks: [{ hookName: "poststop", path: "/opt/vendor/relative", args: [], env: [], timeout: 0 }],
+    },
+    "is outside of",
+  ],
+])("%s", async (_, edits, message) => {
+  const host = new HostFiles({ root, allowed: ["/opt/vendor"] });
+  const made = cdiEdits(edits, host);
+  if (message === undefined) await made;
+  else await expect(made).rejects.toThrow(message);
+});
+
+it("an allowed folder may be a link, and numbers those of a file in it", async () => {
+  await cdiEdits(mountOf("/opt/link/lib"), new HostFiles({ root, allowed: ["/opt/link"] }));
+  const devices = new HostFiles({ root: "/", allowed: ["/dev"] });
+  await cdiEdits(nodeOf("/dev/null", "c", 1, 3), devices);
+  await expect(cdiEdits(nodeOf("/dev/null", "c", 1, 5), devices)).rejects.toThrow("1:5 is not the device");
+});
+
+it("CDI devices of other vendors are refused where paths are restricted", async () => {
+  const identity = { request: "req", pool: "p", device: "gpu-0", shareId: "" };
+  const allocated = { ...identity, consumedCapacity: {}, adminAccess: false, configuration: [] };
+  const owner = { driver: "gpu.example.com", namespace: "n", name: "c", uid: "u", boot: "b" };
+  const preparing = (id: string, allowed: string) =>
+    preparedOf(
+      owner,
+      [allocated],
+      { devices: [{ ...identity, edits: undefined, cdiDeviceIds: [id] }] },
+      new HostFiles({ root, allowed: [allowed] }),
+    );
+  await preparing("other.com/gpu=all", "/");
+  await preparing("gpu.example.com/gpu=0", "/opt/vendor");
+  await expect(preparing("other.com/gpu=all", "/opt/vendor")).rejects.toThrow(
+    'the vendor of "other.com/gpu=all" is not gpu.example.com',
+  );
+});

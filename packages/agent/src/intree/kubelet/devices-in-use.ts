@@ -1,0 +1,23 @@
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import { PodResources } from "./pod-resources.ts";
+import type { KubeletReporterSettings } from "./settings.ts";
+
+/**
+ * The devices of ResourceClaims that the kubelet's running pods use, as `<driver>/<pool>/<device>`. Throws `unsupported`
+ * for a kubelet that does not name them (before Kubernetes 1.31), `unavailable` where it can't be reached.
+ */
+export async function devicesInUse(
+  { podResourcesSocket, maxAnswerBytes }: KubeletReporterSettings,
+  signal: AbortSignal,
+): Promise<Set<string>> {
+  const podResources = new PodResources(podResourcesSocket, maxAnswerBytes);
+  try {
+    const { pods } = await podResources.read(signal);
+    const claimed = pods.flatMap((pod) => pod.claimed);
+    if (claimed.some(({ driver }) => driver === ""))
+      throw new NodekeeperError("unsupported", "the kubelet does not name the devices of claims");
+    return new Set(claimed.map(({ driver, pool, device }) => `${driver}/${pool}/${device}`));
+  } finally {
+    podResources.close();
+  }
+}
