@@ -104,11 +104,16 @@ async function killRepeatedly(
   while (!isOver()) {
     await sleep(2_000 + random() * 8_000);
     const from = Date.now();
-    await agent.child.kill();
-    await sleep(random() * 3_000);
-    agent.child.start();
-    // Every other time it is killed again as it starts.
-    if (random() < 0.5) await agent.ready();
+    for (let isStarting = true; isStarting; ) {
+      await agent.child.kill();
+      await sleep(random() * 3_000);
+      agent.child.start();
+      // Every other time it is killed again as it starts.
+      isStarting = random() < 0.5;
+      if (isStarting) await sleep(random() * 2_000);
+    }
+    // It has looked at the runtime when it is ready, not when it is started.
+    await agent.ready();
     outages.push({ from, to: Date.now() });
   }
   return outages;
