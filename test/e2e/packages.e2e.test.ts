@@ -11,28 +11,26 @@ const bin = join(root, "node_modules/.bin");
 
 /** What a plugin author writes first: a plugin, and a test of it. */
 const program = `
-import { mkdtempSync } from "node:fs";
-import { join } from "node:path";
 import { createLogger, customNodeResource, type ReporterPlugin, serveReporterPlugin, status } from "@nodekeeper/sdk";
-import { createDevApiServer, FakeClock, SimulatedRuntime, silentLogger, systemClock, until } from "@nodekeeper/testing";
+import { type DevCluster, FakeClock, SimulatedRuntime, startDevCluster, until } from "@nodekeeper/testing";
 import { eventually } from "@nodekeeper/testing/until";
 
-const server = createDevApiServer({ clock: systemClock, log: silentLogger });
-await server.start();
-server.seedNode("node-1");
+const cluster: DevCluster = await startDevCluster();
 const plugin: ReporterPlugin = serveReporterPlugin({
   name: "fans",
-  socketDir: mkdtempSync(join(import.meta.dirname, "s")),
+  socketDir: cluster.pluginDirectory,
   log: createLogger("silent"),
   async *report() {
     yield [customNodeResource(status("resources", { capacity: { "example.com/fans": "4" } }))];
   },
 });
-await plugin.ready;
-await until("the node is there", () => server.store.get("nodes", "node-1"));
+await until("the fans are published", () => {
+  const object = cluster.apiServer.store.get("customnoderesources.node.katalyst.kubewharf.io", cluster.nodeName);
+  return JSON.stringify(object).includes('"example.com/fans":"4"');
+});
 await eventually(() => void new SimulatedRuntime({ clock: new FakeClock() }));
 await plugin.stop();
-await server.stop();
+await cluster.stop();
 console.log("it works");
 `;
 
@@ -85,7 +83,7 @@ it.each([
   },
 );
 
-it("a plugin runs on the SDK, beside an API server of the testing package", async () => {
+it("what a plugin on the SDK reports is published in a development cluster, which finds the agent by itself", async () => {
   const { stdout } = await run(join(bin, "node"), ["program.ts"], { cwd: project });
   expect(stdout).toBe("it works\n");
 });

@@ -2,9 +2,9 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
 import { PodLifecycleClient } from "@nodekeeper/sdk";
-import { everyday, ScenarioPlayer, SimulatedCri, SimulatedRuntime } from "@nodekeeper/testing";
+import { everyday, ScenarioPlayer, SimulatedCri, SimulatedRuntime, simulatedNode } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
-import { devPods, KEEP_LABEL } from "../../packages/agent/src/cli/dev-pods.ts";
+import { KEEP_LABEL, sampleWorkloads } from "../../packages/agent/src/cli/dev-pods.ts";
 import { seededRandom } from "../../packages/testing/src/runtime/seeded-random.ts";
 import { freePort } from "../e2e/support/free-port.ts";
 import { agentFlags } from "../support/agent.ts";
@@ -59,7 +59,8 @@ export async function soak({ minutes, seed, say, signal }: SoakOptions): Promise
   const cri = new SimulatedCri({ runtime, socket, clock: systemClock });
   await cri.start();
   ends.defer(() => cri.stop());
-  const pods = await devPods({
+  const pods = await simulatedNode({
+    workloads: sampleWorkloads,
     runtime,
     kubeconfig: cluster.kubeconfig,
     nodeName: NODE,

@@ -8,6 +8,13 @@ export type {
   ReceivedRequest,
   RequestInfo,
 } from "./apiserver/options.ts";
+export {
+  type AgentSettings,
+  type DevCluster,
+  type DevClusterOptions,
+  startDevCluster,
+} from "./cluster/dev-cluster.ts";
+export { type SimulatedNodeOptions, simulatedNode } from "./cluster/simulated-node.ts";
 export { DevKubelet, type DevKubeletOptions } from "./kubelet/dev-kubelet.ts";
 export { type Workload, WorkloadKeeper, type WorkloadKeeperOptions } from "./kubelet/workload-keeper.ts";
 export type { CallFault, RuntimeCall } from "./runtime/call-faults.ts";

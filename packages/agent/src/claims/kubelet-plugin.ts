@@ -11,7 +11,7 @@ import {
   type DRAResourceHealthServiceImplementation,
 } from "@nodekeeper/core/gen/drahealth/v1/api.ts";
 import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
-import { KeptServer } from "@nodekeeper/core/grpc";
+import { type KeptServerOptions, keepServing } from "@nodekeeper/core/grpc";
 import {
   type Clock,
   childScope,
@@ -87,29 +87,23 @@ export class KubeletPlugin {
 
   async #serve(): Promise<void> {
     const { driver, registryDirectory, instance, clock, log } = this.#options;
-    const { signal } = this.#scope;
-    while (!signal.aborted) {
-      const server = new KeptServer({
-        path: join(registryDirectory, socketName(registryDirectory, driver, instance)),
-        addServices: (services) => this.#addServices(services),
-        onLost: () => {
-          this.registration = { state: "waiting" };
-        },
-        clock,
-        log,
-      });
-      try {
-        await server.run(signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        this.registration = { state: "refused", reason: messageOf(error) };
-        log.error({ driver, err: error }, "kubelet plugin can't be served, will be tried again");
-        await clock.sleep(5_000, signal).catch(() => {});
-      }
-    }
+    const options: KeptServerOptions = {
+      path: join(registryDirectory, socketName(registryDirectory, driver, instance)),
+      addServices: (services) => this.#addServices(services),
+      onLost: () => {
+        this.registration = { state: "waiting" };
+      },
+      clock,
+      log,
+    };
+    const onFailure = (error: unknown) => {
+      this.registration = { state: "refused", reason: messageOf(error) };
+      log.error({ driver, err: error }, "kubelet plugin can't be served, will be tried again");
+    };
+    await keepServing(options, onFailure, this.#scope.signal);
   }
 
-  #addServices(server: Parameters<ConstructorParameters<typeof KeptServer>[0]["addServices"]>[0]): void {
+  #addServices(server: Parameters<KeptServerOptions["addServices"]>[0]): void {
     const { driver, hasHealth, health, log } = this.#options;
     server.add(RegistrationDefinition, {
       // No endpoint: the kubelet takes the socket itself.

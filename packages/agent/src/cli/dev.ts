@@ -16,12 +16,13 @@ import {
   ScenarioPlayer,
   SimulatedCri,
   SimulatedRuntime,
+  simulatedNode,
 } from "@nodekeeper/testing";
 import { type Agent, createAgent } from "../agent.ts";
 import { loadConfiguration } from "../config/index.ts";
 import { ChildProcess } from "./child-process.ts";
 import { createDevPaths, type DevOptions, type DevPaths } from "./dev-paths.ts";
-import { devPods, KEEP_LABEL } from "./dev-pods.ts";
+import { KEEP_LABEL, sampleWorkloads } from "./dev-pods.ts";
 import { printDevSummary } from "./dev-text.ts";
 import { LiveLine } from "./live-line.ts";
 import type { Output } from "./output.ts";
@@ -160,8 +161,14 @@ async function startSimulated(
       }
     },
   };
-  const pods = await devPods({ runtime, kubeconfig, nodeName, log: log.child({ component: "devcluster" }) });
-  return [scenarios, ...pods];
+  const node = await simulatedNode({
+    runtime,
+    kubeconfig,
+    nodeName,
+    workloads: sampleWorkloads,
+    log: log.child({ component: "devcluster" }),
+  });
+  return [scenarios, ...node];
 }
 
 function sample(

@@ -1,15 +1,14 @@
-import { randomBytes } from "node:crypto";
-import { type OwnSocket, ownershipOf, placeSocket, removeSocket } from "@nodekeeper/core/grpc";
+import { type KeptServerOptions, keepServing } from "@nodekeeper/core/grpc";
 import {
   type Clock,
   type ErrorId,
   errorIdOf,
   type HealthCheck,
   type Logger,
-  NodekeeperError,
+  messageOf,
   type Runnable,
 } from "@nodekeeper/core/lib";
-import { createServer, type Server } from "nice-grpc";
+import type { Server } from "nice-grpc";
 
 export interface LocalApiOptions {
   /** Path of the unix socket; at most 107 bytes. Its folder is made where missing. */
@@ -25,8 +24,7 @@ export interface LocalApiOptions {
 // Members of its group may connect; the mode of the folder decides who reaches it.
 const SOCKET_MODE = 0o660;
 const CHECK_INTERVAL_MS = 5_000;
-const STOP_GRACE_MS = 1_000;
-const RETRY_MS = 5_000;
+const NOT_SERVED: ErrorId = "NK1711";
 // A client's requests are small: a cursor, names.
 const LONGEST_REQUEST = 64 * 1024;
 // More than the watches that may be open, which are refused with an error: at this limit calls would wait in the
@@ -62,67 +60,34 @@ export class LocalApi implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, log, path } = this.#options;
-    while (!signal.aborted) {
-      try {
-        await this.#serve(signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        // Another agent on the node, or a folder that can't be written: the rest of the agent continues.
-        if (!this.#isFailing)
-          log.warn(
-            { err: error, errorId: errorIdOf(error) ?? "NK1711", path },
-            "local API can't be served, will be tried again",
-          );
-        this.#isFailing = true;
-        this.#problem = `local API: ${(error as Error).message}`;
-        this.#errorId = errorIdOf(error) ?? "NK1711";
-        await clock.sleep(RETRY_MS, signal).catch(() => {});
-      }
-    }
+    const { path, addServices, checkIntervalMs, clock, log } = this.#options;
+    const options: KeptServerOptions = {
+      path,
+      mode: SOCKET_MODE,
+      maxRequestBytes: LONGEST_REQUEST,
+      maxStreams: MOST_STREAMS_OF_A_CONNECTION,
+      checkIntervalMs: checkIntervalMs ?? CHECK_INTERVAL_MS,
+      addServices: (server) => addServices(server, signal),
+      onServing: () => {
+        this.#problem = undefined;
+        this.#isFailing = false;
+      },
+      onLost: () => {
+        this.#problem = `local API: ${path} was removed`;
+        this.#errorId = NOT_SERVED;
+      },
+      clock,
+      log,
+    };
+    // Another agent on the node, or a folder that can't be written: the rest of the agent continues.
+    const onFailure = (error: unknown) => {
+      const errorId = errorIdOf(error) ?? NOT_SERVED;
+      if (!this.#isFailing)
+        log.warn({ err: error, errorId, path }, "local API can't be served, will be tried again");
+      this.#isFailing = true;
+      this.#errorId = errorId;
+      this.#problem = `local API: ${messageOf(error)}`;
+    };
+    await keepServing(options, onFailure, signal);
   }
-
-  async #serve(signal: AbortSignal): Promise<void> {
-    const { clock, log, path, addServices, checkIntervalMs = CHECK_INTERVAL_MS } = this.#options;
-    const server = createServer({
-      "grpc.max_receive_message_length": LONGEST_REQUEST,
-      "grpc.max_concurrent_streams": MOST_STREAMS_OF_A_CONNECTION,
-      "grpc.enable_channelz": 0,
-    });
-    addServices(server, signal);
-    let socket: OwnSocket | undefined;
-    try {
-      const hidden = `.${process.pid}-${randomBytes(4).toString("hex")}.sock`;
-      socket = await placeSocket(
-        path,
-        hidden,
-        clock,
-        async (at) => void (await server.listen(`unix:${at}`)),
-        SOCKET_MODE,
-      );
-      this.#problem = undefined;
-      this.#isFailing = false;
-      log.info({ path }, "local API is served");
-      while (!signal.aborted) {
-        await clock.sleep(checkIntervalMs, signal).catch(() => {});
-        if (signal.aborted) break;
-        const ownership = await ownershipOf(socket, clock);
-        if (ownership === "taken")
-          throw new NodekeeperError("conflict", `another process took ${path}`, { id: "NK1706" });
-        if (ownership === "lost") {
-          log.warn({ path }, "socket of the local API disappeared, serving again");
-          return;
-        }
-      }
-    } finally {
-      if (socket) await removeSocket(socket, clock);
-      await shutDown(server, clock);
-    }
-  }
-}
-
-async function shutDown(server: Server, clock: Clock): Promise<void> {
-  const timer = clock.after(STOP_GRACE_MS, () => server.forceShutdown());
-  await server.shutdown();
-  timer.cancel();
 }

@@ -12,8 +12,14 @@ export interface KeptServerOptions {
   addServices: (server: Server) => void;
   /** The largest request taken, bytes. Default: gRPC's, 4 MiB. */
   maxRequestBytes?: number | undefined;
-  /** How often the socket file is looked at without an event, milliseconds. Default 2 s. */
+  /** Maximum number of concurrent streams of one connection; further calls wait in the client. Default: no limit. */
+  maxStreams?: number | undefined;
+  /** Mode of the socket file. Default 0600. */
+  mode?: number | undefined;
+  /** How often the socket file is checked without an event, milliseconds. Default 2 s. */
   checkIntervalMs?: number | undefined;
+  /** The socket is served: at first, and each time that it is served again. */
+  onServing?: () => void;
   /** The socket disappeared and is about to be served again. */
   onLost?: () => void;
   clock: Clock;
@@ -22,6 +28,7 @@ export interface KeptServerOptions {
 
 const CHECK_INTERVAL_MS = 2_000;
 const SHUTDOWN_MS = 1_000;
+const RETRY_MS = 5_000;
 
 /**
  * A gRPC server on a unix socket that is served again when its file disappears: programs that watch the folder take that
@@ -60,18 +67,19 @@ export class KeptServer {
   }
 
   async #serve(): Promise<void> {
-    const { path, maxRequestBytes, addServices, clock, log } = this.#options;
+    const { path, mode, maxRequestBytes, maxStreams, addServices, onServing, clock, log } = this.#options;
     const previous = this.#server;
-    const server = createServer(
-      maxRequestBytes === undefined ? {} : { "grpc.max_receive_message_length": maxRequestBytes },
-    );
+    const server = createServer({
+      "grpc.enable_channelz": 0,
+      ...(maxRequestBytes === undefined ? {} : { "grpc.max_receive_message_length": maxRequestBytes }),
+      ...(maxStreams === undefined ? {} : { "grpc.max_concurrent_streams": maxStreams }),
+    });
     addServices(server);
     // Random, since one process may serve several sockets in the directory.
     const hiddenName = `.${process.pid}-${randomBytes(4).toString("hex")}.sock`;
     try {
-      this.#socket = await placeSocket(path, hiddenName, clock, async (hidden) => {
-        await server.listen(`unix:${hidden}`);
-      });
+      const listen = async (hidden: string) => void (await server.listen(`unix:${hidden}`));
+      this.#socket = await placeSocket(path, hiddenName, clock, listen, mode);
     } catch (error) {
       server.forceShutdown();
       throw error;
@@ -79,9 +87,10 @@ export class KeptServer {
     this.#server = server;
     previous?.forceShutdown();
     log.info({ socket: path }, "serving");
+    onServing?.();
   }
 
-  /** Waits for an event in the folder, or the interval, then puts the socket back if it is gone. */
+  /** Waits for an event in the folder, or the interval, then serves the socket again if its file was removed. */
   async #keep(signal: AbortSignal): Promise<void> {
     const { path, clock, log, onLost } = this.#options;
     await this.#folderChanged(signal);
@@ -126,6 +135,26 @@ export class KeptServer {
     const timer = clock.after(SHUTDOWN_MS, () => server.forceShutdown());
     await server.shutdown();
     timer.cancel();
+  }
+}
+
+/**
+ * Runs a `KeptServer` until the signal aborts. Where it can't be served, or another process took its socket, it is tried
+ * again every 5 s. @param onFailure is called for each of these failures
+ */
+export async function keepServing(
+  options: KeptServerOptions,
+  onFailure: (error: unknown) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await new KeptServer(options).run(signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      onFailure(error);
+      await options.clock.sleep(RETRY_MS, signal).catch(() => {});
+    }
   }
 }
 
