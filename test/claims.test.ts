@@ -410,6 +410,10 @@ describe("the kubelet's registration", () => {
       },
     });
     drivers.push(driver);
+    // The kubelet of a server that keeps it does not call the plugin.
+    await eventually(() =>
+      expect(cluster.server.store.list(SLICES)).toMatchObject([{ spec: { skipNodeOperations: ["*"] } }]),
+    );
     const wanted = claim("plain");
     const answer = await kubelet.prepare(DRIVER, wanted);
     expect(answer[wanted.uid]).toMatchObject({

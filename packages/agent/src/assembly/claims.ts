@@ -47,8 +47,6 @@ export function driverHandler(devices: PluginHandler, claims: ClaimManager | und
     async register(registration, signal) {
       await claims.register(registration);
       try {
-        // Else the first pods meet a kubelet that does not know the driver yet, and are tried again after 90 s.
-        await claims.untilReady(registration.name, signal);
         await devices.register(registration, signal);
       } catch (error) {
         claims.deregister(registration, messageOf(error));

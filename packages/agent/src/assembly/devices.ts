@@ -28,6 +28,10 @@ export function devicesPart(context: AgentContext): DevicesPart {
     settings: () => deviceSettings(configuration()),
     notify,
     taints: (driver) => claims?.taints(driver),
+    ...(claims && {
+      untilReady: (driver, signal) => claims.untilReady(driver, signal),
+      needsNoPreparation: (driver) => claims.needsNoPreparation(driver),
+    }),
     turns,
     clock,
     log: log.child({ component: "devices" }),

@@ -29,6 +29,8 @@ export interface DriverState {
   isLeftAlone: boolean;
   /** Monotonic milliseconds; since the agent's start where it has not been connected. */
   disconnectedAt: number;
+  /** Its registration has no preparation: the agent answers the kubelet without it. */
+  needsNoPreparation: boolean;
   plugin: KubeletPlugin | undefined;
   /** What went wrong last. */
   problem: string | undefined;
@@ -81,6 +83,7 @@ export class DriverStates {
       health: undefined,
       isLeftAlone: false,
       disconnectedAt: this.#startedAt,
+      needsNoPreparation: false,
       plugin: undefined,
       problem: undefined,
     };
@@ -100,6 +103,8 @@ export class DriverStates {
     state.isLeftAlone =
       !versions.includes(streamVersion) || versions.some((version) => kubeletVersions.includes(version));
     const hasHealth = !state.isLeftAlone && versions.includes(DeviceHealthReportDefinition.fullName);
+    const isPreparing = versions.includes(DevicePreparationDefinition.fullName);
+    state.needsNoPreparation = !state.isLeftAlone && !isPreparing;
     const scope = childScope(signal);
     this.#followHealth(state, hasHealth, endpoint, scope.signal);
     if (state.isLeftAlone) {
@@ -108,7 +113,7 @@ export class DriverStates {
     }
     state.connection = {
       generation,
-      client: versions.includes(DevicePreparationDefinition.fullName)
+      client: isPreparing
         ? new DriverClient({ driver: name, endpoint, deadlineMs: callTimeoutMs, clock })
         : undefined,
       scope,

@@ -158,7 +158,15 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     this.#queue.add(name);
   }
 
-  /** As `DriverStates.untilReady`. */
+  /** Whether a driver's devices are allocated without any preparation. */
+  needsNoPreparation(driver: string): boolean {
+    return this.#drivers.get(driver)?.needsNoPreparation ?? false;
+  }
+
+  /**
+   * As `DriverStates.untilReady`: else the first pods meet a kubelet that does not know the driver yet, and are tried again
+   * after 90 s.
+   */
   async untilReady(driver: string, signal: AbortSignal): Promise<void> {
     await this.#drivers.untilReady(driver, signal);
   }

@@ -15,7 +15,9 @@ import { type DriverSettings, Drivers } from "./drivers.ts";
 import { sliceHealth, streamHealth } from "./health.ts";
 import { createDeviceMetrics, type DeviceMetrics } from "./metrics.ts";
 import { NodeUid } from "./node-uid.ts";
+import { publishedPools } from "./published-pools.ts";
 import { Sessions } from "./session.ts";
+import { fieldSelectorOf } from "./slice-api.ts";
 import { SliceQueue } from "./slice-queue.ts";
 import { type DriverStatus, driverStatus } from "./status.ts";
 
@@ -35,6 +37,10 @@ export interface DeviceSyncOptions {
   notify: (event: Pick<EventInput, "type" | "reason" | "message">) => void;
   /** Taints that devices get beside those that their driver reports; another object after each change. */
   taints?: (driver: string) => Pick<AddedTaints, "byDevice"> | undefined;
+  /** Resolves when pods can be bound to a driver's devices, as `DriversOptions.untilReady`. Default: at once. */
+  untilReady?: ((driver: string, signal: AbortSignal) => Promise<void>) | undefined;
+  /** Whether a driver's devices need no preparation. Default: unknown, so that the kubelet calls its plugin. */
+  needsNoPreparation?: ((driver: string) => boolean) | undefined;
   /** For messages of many devices. */
   turns: LoopTurns;
   clock: Clock;
@@ -49,6 +55,8 @@ export interface DeviceSyncOptions {
   recheckMs?: number;
   random?: () => number;
 }
+
+const ABSENT_RETRY_MS = 1_000;
 
 /** Keeps the node's ResourceSlices in step with what drivers stream, so that drivers need no access to the API server. */
 export class DeviceSync implements Runnable {
@@ -74,6 +82,8 @@ export class DeviceSync implements Runnable {
       settings,
       onChange: (driver) => this.#queue.changed(driver),
       taints: options.taints ?? (() => undefined),
+      untilReady: options.untilReady,
+      needsNoPreparation: options.needsNoPreparation,
       metrics,
       turns,
       clock,
@@ -115,9 +125,12 @@ export class DeviceSync implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, settings } = this.#options;
-    const startup = clock.after(settings().settleTimeMs, () => this.#queue.startupOver());
+    const startup = clock.after(settings().settleTimeMs, () => {
+      this.#drivers.startupOver();
+      this.#queue.startupOver();
+    });
     try {
-      await Promise.all([this.#queue.run(signal), this.#sessions.run(signal)]);
+      await Promise.all([this.#queue.run(signal), this.#sessions.run(signal), this.#taintAbsent(signal)]);
     } finally {
       startup.cancel();
       await this.#drivers.stop();
@@ -180,6 +193,42 @@ export class DeviceSync implements Runnable {
           }),
       },
     ];
+  }
+
+  // No capacity that can't be prepared: also of drivers that were disconnected while the agent was not running.
+  async #taintAbsent(signal: AbortSignal): Promise<void> {
+    const { clock, log, settings } = this.#options;
+    const { taintDelayMs, settleTimeMs } = settings();
+    const endsAt = clock.monotonic() + settleTimeMs;
+    if (taintDelayMs >= settleTimeMs) return;
+    await clock.sleep(taintDelayMs, signal).catch(() => {});
+    while (!signal.aborted && clock.monotonic() < endsAt) {
+      try {
+        if (await this.#adoptAbsent(signal)) return;
+      } catch (error) {
+        if (signal.aborted) return;
+        log.warn(
+          { err: error },
+          "slices of drivers that are not registered can't be read, will be tried again",
+        );
+      }
+      await clock.sleep(ABSENT_RETRY_MS, signal).catch(() => {});
+    }
+  }
+
+  // Answers whether it is known what is published.
+  async #adoptAbsent(signal: AbortSignal): Promise<boolean> {
+    const { client, nodeName } = this.#options;
+    const session = this.#sessions.current;
+    if (!session?.cache.isSynced) return false;
+    const isAbsent = (driver: string) => this.#drivers.get(driver) === undefined;
+    if (![...session.cache.drivers()].some(isAbsent)) return true;
+    const { api } = session;
+    const fieldSelector = fieldSelectorOf(api, nodeName);
+    const { items } = await client.list(api.resource, { fieldSelector, signal });
+    for (const [driver, pools] of publishedPools(api, items, nodeName))
+      if (isAbsent(driver)) this.#drivers.adopt(driver, pools);
+    return true;
   }
 
   #readings() {

@@ -14,7 +14,7 @@ import {
   retryPolicies,
 } from "@nodekeeper/core/lib";
 import { decodeNamedResources } from "../model/decode-named-resources.ts";
-import type { NamedResources } from "../model/model.ts";
+import type { DevicePool, NamedResources } from "../model/model.ts";
 import { type DeviceDelta, type DeviceMessage, readMessage } from "../model/read-message.ts";
 
 /** The version of a driver that serves the devices protocol. */
@@ -26,7 +26,9 @@ export type StreamProtocol = "devices" | "namedResources" | "none";
 /** A message with everything that a driver has. */
 export type WholeMessage =
   | { protocol: "devices"; message: DeviceMessage }
-  | { protocol: "namedResources"; models: NamedResources[] };
+  | { protocol: "namedResources"; models: NamedResources[] }
+  /** What the agent itself published earlier. */
+  | { protocol: "published"; pools: readonly DevicePool[] };
 
 /**
  * `waiting`: no message yet; `streaming`; `ended`: the driver ended its stream, what it reported last holds;

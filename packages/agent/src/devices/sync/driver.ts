@@ -64,6 +64,10 @@ export class Driver {
   /** What the agent taints of its devices, where the server keeps taints; undefined where it is nothing. */
   addedTaints: AddedTaints | undefined;
   readonly #tainted = new TaintedDevices();
+  /** The kubelet need not call a plugin for its devices. */
+  needsNoPreparation = false;
+  readonly #unprepared = new WeakMap<CheckedPool, CheckedPool>();
+  #skipping: { from: CheckedPools; pools: CheckedPools } | undefined;
   /** Its slices are to be deleted: it disconnected for good, or does not publish through the agent any more. */
   isWithdrawn = false;
 
@@ -109,11 +113,27 @@ export class Driver {
     this.#reader = new PoolReader({ driver: this.name, nodeName: this.#nodeName });
   }
 
-  /** The pools that it reported last, checked, as far as they are read, with added taints; undefined before. */
+  /** The pools that it reported last, checked, as far as they are read, with what the agent adds; undefined before. */
   reported(): CheckedPools | undefined {
-    return this.#checked && this.addedTaints
-      ? this.#tainted.of(this.#checked, this.addedTaints)
-      : this.#checked;
+    const checked = this.#untainted();
+    return checked && this.addedTaints ? this.#tainted.of(checked, this.addedTaints) : checked;
+  }
+
+  // What its author has said of the kubelet's operations holds. Unchanged pools are the same objects again.
+  #untainted(): CheckedPools | undefined {
+    const from = this.#checked;
+    if (!from || !this.needsNoPreparation) return from;
+    if (this.#skipping?.from === from) return this.#skipping.pools;
+    const pools = from.pools.map((pool) => {
+      if (pool.fields.skipNodeOperations) return pool;
+      const known = this.#unprepared.get(pool);
+      if (known) return known;
+      const skipping = { ...pool, fields: { ...pool.fields, skipNodeOperations: ["*"] } };
+      this.#unprepared.set(pool, skipping);
+      return skipping;
+    });
+    this.#skipping = { from, pools: { ...from, pools } };
+    return this.#skipping.pools;
   }
 
   /** A device that it reported last, as far as it is read; undefined where nothing of it is to be published. */
@@ -142,7 +162,7 @@ export class Driver {
     const isOldModel = isOld && this.#message?.protocol === "namedResources";
     // A device that its driver did not taint is not quarantined where the server has no taints.
     const hasTaints = !isOld && !without.has("DRADeviceTaints") && !unknown.has("DRADeviceTaints");
-    const checked = (hasTaints && this.reported()) || this.#checked;
+    const checked = (hasTaints ? this.reported() : this.#untainted()) ?? this.#checked;
     const source = isOldModel ? this.#message : checked;
     const key = JSON.stringify([isOld, [...without].sort(), [...unknown].sort()]);
     const made = this.#made;
@@ -167,6 +187,10 @@ export class Driver {
     if (message.protocol === "devices") {
       const reader = this.#reader;
       return await this.#inSteps(reader, reader.steps(message.message), turns);
+    }
+    if (message.protocol === "published") {
+      this.#checked = checkPools(this.name, message.pools);
+      return;
     }
     const mapped = poolsOfNamedResources(message.models, this.#nodeName);
     const checked = checkPools(this.name, mapped.pools);

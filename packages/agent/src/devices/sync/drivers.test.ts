@@ -8,7 +8,7 @@ import { createDeviceMetrics } from "./metrics.ts";
 const name = "gpu.example.com";
 const hot: DeviceTaint = { key: "example.com/hot", effect: "NoSchedule" };
 
-function setUp(taintDelayMs: number) {
+function setUp(taintDelayMs: number, untilReady?: () => Promise<void>) {
   const clock = new FakeClock();
   const metrics = createDeviceMetrics(new Registry(), {} as never);
   let byDevice = new Map<string, DeviceTaint[]>();
@@ -17,6 +17,7 @@ function setUp(taintDelayMs: number) {
     settings: () => ({ wipeDelayMs: 60_000, taintDelayMs, maxMessageBytes: 1_000 }),
     onChange: () => {},
     taints: () => ({ byDevice }),
+    untilReady,
     metrics,
     turns: new LoopTurns(clock),
     clock,
@@ -67,6 +68,24 @@ it("one that is back in time is not, though the taints of its devices change mea
   await connect();
   taintDevices([hot]);
   await clock.step(10_000);
+  expect(isTainted()).toBe(false);
+  await drivers.stop();
+});
+
+it("one that is back keeps its slices and its taint while pods can't be bound to it yet", async () => {
+  let ready = Promise.resolve();
+  const { clock, drivers, connect, disconnect, isTainted } = setUp(5_000, () => ready);
+  await connect();
+  disconnect();
+  await clock.step(59_000);
+  const gate = Promise.withResolvers<void>();
+  ready = gate.promise;
+  await connect();
+  await clock.step(60_000);
+  expect(drivers.get(name)).toMatchObject({ isWithdrawn: false });
+  expect(isTainted()).toBe(true);
+  gate.resolve();
+  await clock.step(0);
   expect(isTainted()).toBe(false);
   await drivers.stop();
 });

@@ -11,6 +11,7 @@ import {
 } from "@nodekeeper/core/lib";
 import type { PluginHandler, PluginRegistration } from "../../plugins/index.ts";
 import { isDriverName } from "../model/field-names.ts";
+import type { DevicePool } from "../model/model.ts";
 import { type AddedTaints, disconnectedTaint } from "../plan/added-taints.ts";
 import { Driver } from "./driver.ts";
 import { deviceApiVersion, followDriver, protocolOf } from "./driver-stream.ts";
@@ -31,6 +32,13 @@ export interface DriversOptions {
   settings: () => DriverSettings;
   /** What is to be published of a driver may have changed. */
   onChange: (driver: string) => void;
+  /**
+   * Resolves when pods can be bound to a driver's devices; undefined: at once. Until then what was published stays, with
+   * the taint of a driver that is disconnected.
+   */
+  untilReady?: ((driver: string, signal: AbortSignal) => Promise<void>) | undefined;
+  /** Whether a driver's devices need no preparation, so that the kubelet need not call a plugin for them. */
+  needsNoPreparation?: ((driver: string) => boolean) | undefined;
   /** Taints that a driver's devices get beside those that it reports. */
   taints: (driver: string) => Pick<AddedTaints, "byDevice"> | undefined;
   metrics: DeviceMetrics;
@@ -95,14 +103,15 @@ export class Drivers implements PluginHandler {
     if (driver.isWithdrawn) driver.forget();
     driver.isWithdrawn = false;
     driver.isRegistered = true;
-    this.#taint(driver, false);
     driver.generation = generation;
+    driver.needsNoPreparation = this.#options.needsNoPreparation?.(name) ?? false;
     this.#enter(driver, protocol === "none" ? "none" : "waiting");
     // What the registration before has reported holds until the first message.
     const superseded = this.#supersede(name, "registered again");
     if (protocol === "none") {
       // It publishes its slices itself: those that the agent published would spoil its pools.
       this.#withdraw(driver);
+      this.#taint(driver, false);
       return;
     }
     const scope = childScope();
@@ -112,6 +121,9 @@ export class Drivers implements PluginHandler {
       this.#options.onChange(name);
     };
     const isCurrent = () => !scope.signal.aborted && driver.generation === generation;
+    const ready = this.#options.untilReady?.(name, scope.signal).catch(() => {});
+    if (ready) void ready.then(() => isCurrent() && this.#taint(driver, false));
+    else this.#taint(driver, false);
     const follow = () =>
       followDriver(
         {
@@ -141,7 +153,7 @@ export class Drivers implements PluginHandler {
         },
         scope.signal,
       );
-    const done = superseded ? superseded.then(follow) : follow();
+    const done = ready || superseded ? Promise.all([ready, superseded]).then(follow) : follow();
     this.#following.set(name, { scope, done });
   }
 
@@ -173,6 +185,24 @@ export class Drivers implements PluginHandler {
   taintsChanged(name: string): void {
     const driver = this.#drivers.get(name);
     if (driver) this.#taint(driver, driver.isTainted);
+  }
+
+  /**
+   * Takes what was published earlier of a driver that has not registered since the agent's start: its devices are tainted
+   * until it does, or `startupOver`.
+   */
+  adopt(name: string, pools: readonly DevicePool[]): void {
+    if (this.#drivers.has(name)) return;
+    const driver = new Driver(name, this.#options.nodeName);
+    this.#drivers.set(name, driver);
+    driver.take({ protocol: "published", pools });
+    this.#enter(driver, "ended", "not registered since the agent's start");
+    this.#taint(driver, true);
+  }
+
+  /** What was adopted of drivers that have not registered is withdrawn. */
+  startupOver(): void {
+    for (const driver of this.#drivers.values()) if (driver.generation === 0) this.#withdraw(driver);
   }
 
   /** Ends every stream. */

@@ -1,6 +1,7 @@
+import type { KubeObject } from "@nodekeeper/core/kube";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterEach, describe, expect, it } from "vitest";
-import { setUp, tearDown } from "../testing/device-cluster.ts";
+import { setUp, specOf, tearDown } from "../testing/device-cluster.ts";
 
 afterEach(tearDown);
 
@@ -65,6 +66,45 @@ describe("a driver that leaves takes its slices along", () => {
     other.report([{ name: "nic" }]);
     await register("nic.example.com", other);
     await eventually(() => expect(devices()).toEqual(["nic"]));
+  });
+});
+
+describe("a driver that is not there when the agent starts", () => {
+  const taintsOf = (slices: KubeObject[]) =>
+    slices.flatMap((slice) => (specOf(slice).devices ?? []).map(({ taints = [] }) => taints));
+  const disconnected = [{ key: "nodekeeper.dev/driver-disconnected", effect: "NoSchedule" }];
+
+  /** A node with the slices of an agent that ran before, with so many devices that taints need another slice. */
+  async function published() {
+    const first = await setUp();
+    const source = await first.driver(gpu);
+    source.report(100);
+    await first.register(gpu, source);
+    await eventually(() => expect(first.devices()).toHaveLength(100));
+    await first.stop();
+    return { server: first.server, source };
+  }
+
+  it("has its devices tainted until it registers", async () => {
+    const { server, source } = await published();
+    const settings = { taintDelayMs: 0, settleTimeMs: 600_000 };
+    const { slices, register, devices } = await setUp({ server, settings });
+    await eventually(() => {
+      expect(taintsOf(slices())).toHaveLength(100);
+      for (const taints of taintsOf(slices())) expect(taints).toMatchObject(disconnected);
+    });
+    await register(gpu, source);
+    await eventually(() => {
+      expect(devices()).toHaveLength(100);
+      for (const taints of taintsOf(slices())) expect(taints).toEqual([]);
+    });
+  });
+
+  it("has its slices deleted when the time to register is over", async () => {
+    const { server } = await published();
+    const { slices, sync } = await setUp({ server, settings: { taintDelayMs: 0, settleTimeMs: 300 } });
+    await eventually(() => expect(slices()).toEqual([]));
+    await eventually(() => expect(sync.status()).toEqual([]));
   });
 });
 
