@@ -119,7 +119,7 @@ export class Driver {
     return checked && this.addedTaints ? this.#tainted.of(checked, this.addedTaints) : checked;
   }
 
-  // What its author has said of the kubelet's operations holds. Unchanged pools are the same objects again.
+  // A setting of the driver itself is kept. Unchanged pools are the same objects again.
   #untainted(): CheckedPools | undefined {
     const from = this.#checked;
     if (!from || !this.needsNoPreparation) return from;
