@@ -81,7 +81,7 @@ function localApiOf(
     watchesRefused.inc();
     if (clock.monotonic() - refusalLoggedAt < REFUSAL_LOG_INTERVAL_MS) return;
     refusalLoggedAt = clock.monotonic();
-    apiLog.warn({ problem }, "watch refused");
+    apiLog.warn({ errorId: "NK1713", problem }, "watch refused");
   };
   return new LocalApi({
     path: api.socket,

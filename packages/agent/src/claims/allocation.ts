@@ -47,7 +47,7 @@ export function isExclusive(a: DeviceIdentity, b: DeviceIdentity): boolean {
 export function allocationOf(claim: KubeObject, driver: string): Allocation {
   const status = record(claim.status);
   if (!isRecord(status.allocation))
-    throw new NodekeeperError("conflict", "the ResourceClaim is not allocated");
+    throw new NodekeeperError("conflict", "the ResourceClaim is not allocated", { id: "NK1506" });
   const devices = record(status.allocation.devices);
   const configuration = list(devices.config).flatMap((entry) => configurationOf(entry, driver));
   const ordered = [

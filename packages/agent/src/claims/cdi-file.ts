@@ -51,12 +51,17 @@ export async function preparedOf(
     throw new NodekeeperError(
       "invalid",
       `the driver prepared ${nameOf(unknown)}, which the claim does not have`,
+      { id: "NK1507" },
     );
   for (const { request, pool, device, shareId } of allocated) {
     const identity = { request, pool, device, shareId };
     const [answer, second] = answered.filter((each) => sameDevice(each, identity));
-    if (!answer) throw new NodekeeperError("invalid", `the driver did not prepare ${nameOf(identity)}`);
-    if (second) throw new NodekeeperError("invalid", `the driver prepared ${nameOf(identity)} twice`);
+    if (!answer)
+      throw new NodekeeperError("invalid", `the driver did not prepare ${nameOf(identity)}`, {
+        id: "NK1507",
+      });
+    if (second)
+      throw new NodekeeperError("invalid", `the driver prepared ${nameOf(identity)} twice`, { id: "NK1507" });
     const ownIds = checkedIds(owner.driver, identity, answer.cdiDeviceIds, host);
     if (!answer.edits) {
       devices.push({ ...identity, cdiDeviceIds: ownIds });
@@ -66,7 +71,7 @@ export async function preparedOf(
     try {
       containerEdits = await cdiEdits(answer.edits, host);
     } catch (error) {
-      throw new NodekeeperError("invalid", `${nameOf(identity)}: ${messageOf(error)}`);
+      throw new NodekeeperError("invalid", `${nameOf(identity)}: ${messageOf(error)}`, { id: "NK1507" });
     }
     const name = freeName(`${owner.uid}_${device}`, names);
     cdiDevices.push({ name, containerEdits });
@@ -80,6 +85,7 @@ export async function preparedOf(
     throw new NodekeeperError(
       "invalid",
       `the edits make a CDI file of ${bytes} bytes, more than ${MOST_BYTES}`,
+      { id: "NK1507" },
     );
   return { devices, cdi };
 }
@@ -110,7 +116,8 @@ function checkedIds(
   ids: string[],
   { isRestricted }: HostFiles,
 ): string[] {
-  const refusal = (message: string) => new NodekeeperError("invalid", `${nameOf(identity)}: ${message}`);
+  const refusal = (message: string) =>
+    new NodekeeperError("invalid", `${nameOf(identity)}: ${message}`, { id: "NK1507" });
   if (ids.length > MOST_OWN_IDS) throw refusal(`has more than ${MOST_OWN_IDS} CDI devices`);
   const wrong = ids.find((id) => !cdiId.test(id) || id.length > 512);
   if (wrong !== undefined) throw refusal(`cdiDeviceIds: ${quote(wrong)} is not "<vendor>/<class>=<name>"`);

@@ -29,7 +29,9 @@ export class ClaimReader {
     const claim = await this.#get(resource, namespace, name, signal);
     if (claim.metadata.uid !== uid) {
       const found = `its UID is ${claim.metadata.uid}, the one asked for had ${uid}`;
-      throw new NodekeeperError("notFound", `ResourceClaim ${namespace}/${name} is another one: ${found}`);
+      throw new NodekeeperError("notFound", `ResourceClaim ${namespace}/${name} is another one: ${found}`, {
+        id: "NK1506",
+      });
     }
     return claim;
   }
@@ -42,7 +44,7 @@ export class ClaimReader {
       throw new NodekeeperError(
         "forbidden",
         `Nodekeeper may not get resourceclaims (deploy/rbac-optional.yaml): ${messageOf(error)}`,
-        { cause: error },
+        { id: "NK1506", cause: error },
       );
     }
   }
@@ -55,6 +57,7 @@ export class ClaimReader {
     throw new NodekeeperError(
       "unsupported",
       `the API server serves no ResourceClaims of ${group}/${versions.join(", ")}`,
+      { id: "NK1501" },
     );
   }
 }

@@ -56,6 +56,7 @@ export class DriverClient {
       throw new NodekeeperError(
         "invalid",
         `driver ${driver}: its answer can't be decoded: ${messageOf(error)}`,
+        { id: "NK1507" },
       );
     }
   }
@@ -91,7 +92,10 @@ export class DriverClient {
       );
     } catch (error) {
       parent.throwIfAborted();
-      throw new NodekeeperError(codeOf(error), `driver ${driver}: ${messageOf(error)}`, { cause: error });
+      throw new NodekeeperError(codeOf(error), `driver ${driver}: ${messageOf(error)}`, {
+        id: "NK1508",
+        cause: error,
+      });
     }
   }
 }

@@ -89,7 +89,10 @@ export class DriverHealth {
         this.#report([]);
         this.problem = messageOf(error);
         const retryInMs = Math.round(backoff.next());
-        log.warn({ driver, err: error, retryInMs }, "health of devices is not reported, will be asked again");
+        log.warn(
+          { errorId: "NK1505", driver, err: error, retryInMs },
+          "health of devices is not reported, will be asked again",
+        );
         await clock.sleep(retryInMs, signal).catch(() => {});
       }
     }

@@ -37,7 +37,10 @@ export class EndedClaims {
         await this.#look(signal);
       } catch (error) {
         if (!signal.aborted)
-          log.warn({ err: error }, "claims in use are not known: ended ones are not looked for");
+          log.warn(
+            { err: error, errorId: "NK1409" },
+            "claims in use are not known: ended ones are not looked for",
+          );
       }
       await clock.sleep(this.#suspects.size > 0 ? FIRST_MS : PERIOD_MS, signal).catch(() => {});
     }
@@ -64,7 +67,7 @@ export class EndedClaims {
   async #hasEnded(record: ClaimRecord, isSuspect: boolean, signal: AbortSignal): Promise<boolean> {
     const { preparation, log } = this.#options;
     const { driver, uid, namespace, name } = record;
-    const fields = { driver, claim: { namespace, name, uid } };
+    const fields = { errorId: "NK1512", driver, claim: { namespace, name, uid } };
     try {
       if (!isSuspect) return await preparation.hasEnded(driver, uid, signal);
       if (await preparation.unprepareEnded(driver, uid, signal))

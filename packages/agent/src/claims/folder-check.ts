@@ -68,6 +68,7 @@ export class FolderCheck {
     return {
       ok: !this.#problems.has(""),
       message: problems.length > 0 ? problems.slice(0, 5).join("; ") : "all files are as recorded",
+      errorId: "NK1510",
     };
   }
 
@@ -104,13 +105,13 @@ export class FolderCheck {
     const owner = ownerOf(text);
     if (!owner || folder.nameOf(owner.driver, owner.uid) !== name) {
       await folder.removeNamed(name);
-      log.warn({ file: name }, "CDI file of no claim removed");
+      log.warn({ errorId: "NK1510", file: name }, "CDI file of no claim removed");
       return undefined;
     }
     // It may have been prepared while the file was read.
     if (records.get(owner.driver, owner.uid)) return undefined;
     records.adopt(owner, text);
-    log.warn({ file: name }, "CDI file without a record: recorded again");
+    log.warn({ errorId: "NK1510", file: name }, "CDI file without a record: recorded again");
     return owner.driver;
   }
 
@@ -124,8 +125,15 @@ export class FolderCheck {
       if (this.#problems.get(name) === problem) return;
       const { log, folder } = this.#options;
       if (name === "")
-        log.warn({ folder: folder.path, err: error }, "CDI folder can't be compared with the records");
-      else log.warn({ file: name, err: error }, "CDI file can't be read, recorded or removed");
+        log.warn(
+          { errorId: "NK1510", folder: folder.path, err: error },
+          "CDI folder can't be compared with the records",
+        );
+      else
+        log.warn(
+          { errorId: "NK1510", file: name, err: error },
+          "CDI file can't be read, recorded or removed",
+        );
     }
   }
 }

@@ -18,6 +18,7 @@ import {
   type Logger,
   longestSocketPath,
   messageOf,
+  messageWithId,
   probeSocket,
   stopped,
 } from "@nodekeeper/core/lib";
@@ -98,7 +99,10 @@ export class KubeletPlugin {
     };
     const onFailure = (error: unknown) => {
       this.registration = { state: "refused", reason: messageOf(error) };
-      log.error({ driver, err: error }, "kubelet plugin can't be served, will be tried again");
+      log.error(
+        { errorId: "NK1509", driver, err: error },
+        "kubelet plugin can't be served, will be tried again",
+      );
     };
     await keepServing(options, onFailure, this.#scope.signal);
   }
@@ -116,7 +120,7 @@ export class KubeletPlugin {
       notifyRegistrationStatus: async ({ pluginRegistered, error }) => {
         this.registration = pluginRegistered ? { state: "registered" } : { state: "refused", reason: error };
         if (pluginRegistered) log.info({ driver }, "registered with the kubelet");
-        else log.error({ driver, reason: error }, "refused by the kubelet");
+        else log.error({ errorId: "NK1509", driver, reason: error }, "refused by the kubelet");
         return {};
       },
     });
@@ -189,6 +193,6 @@ function forKubelet({ request, pool, device, shareId, cdiDeviceIds }: PreparedDe
 }
 
 function errorText(error: unknown): string {
-  // An empty text would be success.
-  return messageOf(error).slice(0, LONGEST_ERROR) || "failed";
+  // The kubelet shows it in an Event of the pod. An empty text would be success.
+  return messageWithId(error).slice(0, LONGEST_ERROR) || "failed";
 }

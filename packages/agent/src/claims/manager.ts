@@ -3,6 +3,7 @@ import {
   type Clock,
   childScope,
   codeOf,
+  errorIdOf,
   type HealthCheck,
   type Logger,
   messageOf,
@@ -267,7 +268,8 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
       return await work();
     } catch (error) {
       result = codeOf(error);
-      log.warn({ driver, operation, err: error }, "a claim failed, the kubelet will ask again");
+      const errorId = errorIdOf(error) ?? "NK1510";
+      log.warn({ driver, operation, err: error, errorId }, "a claim failed, the kubelet will ask again");
       throw error;
     } finally {
       this.#metrics.operations.inc({ driver, operation, result });

@@ -189,10 +189,12 @@ export class Preparation {
   ): Promise<readonly PreparedDevice[]> {
     const { records, folder, host, connected, log } = this.#options;
     if (allocation.devices.length === 0)
-      throw new NodekeeperError("conflict", `the claim has no devices of driver ${driver}`);
+      throw new NodekeeperError("conflict", `the claim has no devices of driver ${driver}`, { id: "NK1506" });
     const connection = connected(driver);
     if (!connection)
-      throw new NodekeeperError("unavailable", `driver ${driver} is not connected to Nodekeeper`);
+      throw new NodekeeperError("unavailable", `driver ${driver} is not connected to Nodekeeper`, {
+        id: "NK1508",
+      });
     const identities = unprepared(allocation.devices);
     if (!connection.client) return identities;
     const isOfOldBoot = known?.state === "prepared" && records.isOfOldBoot(known);
@@ -241,7 +243,10 @@ export class Preparation {
     const { folder, log } = this.#options;
     if ((await folder.read(driver, uid)) === cdi) return;
     await folder.write(driver, uid, cdi);
-    log.warn({ driver, claim: { namespace, name } }, "CDI file was gone or changed: written again");
+    log.warn(
+      { errorId: "NK1510", driver, claim: { namespace, name } },
+      "CDI file was gone or changed: written again",
+    );
   }
 }
 

@@ -27,5 +27,6 @@ export function registrationHealth(
     ok: failing.length === 0 || failing.length < plugins.length,
     message:
       names.length > 0 ? `not registered with the kubelet: ${names.join("; ")}` : `${plugins.length} drivers`,
+    errorId: "NK1509",
   };
 }

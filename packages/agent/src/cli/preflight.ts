@@ -7,7 +7,14 @@ import {
   type KubeApiClient,
   loadClusterAccess,
 } from "@nodekeeper/core/kube";
-import { messageOf, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import {
+  type ErrorId,
+  errorIdOf,
+  messageOf,
+  Registry,
+  silentLogger,
+  systemClock,
+} from "@nodekeeper/core/lib";
 import { type AgentConfiguration, loadConfiguration } from "../config/index.ts";
 import { Host, type Reading } from "../host/index.ts";
 import { enabledPlugins, inTreeReporterNames, KUBELET_REPORTER_NAME } from "../intree/index.ts";
@@ -24,6 +31,8 @@ interface Finding {
   check: string;
   verdict: Verdict;
   message: string;
+  /** The id of what failed, where docs/errors.md has it. */
+  errorId?: ErrorId | undefined;
 }
 
 const DEADLINE_MS = 5_000;
@@ -58,9 +67,10 @@ const colours: Record<Verdict, Colour> = { ok: "green", warning: "yellow", faile
 
 function printFindings(findings: readonly Finding[], output: Output): void {
   const width = Math.max(...findings.map(({ check }) => check.length));
-  for (const { check, verdict, message } of findings) {
+  for (const { check, verdict, message, errorId } of findings) {
+    const shown = errorId && verdict !== "ok" ? `${message} [${errorId}]` : message;
     output.write(
-      `${paint(output, colours[verdict], verdict.padEnd(8))} ${check.padEnd(width)}  ${plainText(message, MAX_MESSAGE_LENGTH)}\n`,
+      `${paint(output, colours[verdict], verdict.padEnd(8))} ${check.padEnd(width)}  ${plainText(shown, MAX_MESSAGE_LENGTH)}\n`,
     );
   }
   const failed = findings.filter(({ verdict }) => verdict === "failed").length;
@@ -183,7 +193,7 @@ async function checkRuntime({ lifecycle, runtime, api }: AgentConfiguration): Pr
     const message = `${runtimeName} ${runtimeVersion}, ${pods.length} pods`;
     return [...findings, { check, verdict: "ok", message }];
   } catch (error) {
-    return [...findings, { check, verdict: "failed", message: messageOf(error) }];
+    return [...findings, { check, verdict: "failed", message: messageOf(error), errorId: errorIdOf(error) }];
   }
 }
 
@@ -207,7 +217,7 @@ async function checkApiServer(configuration: AgentConfiguration): Promise<Findin
       deadlineMs: DEADLINE_MS,
     });
   } catch (error) {
-    return [{ check: "API server", verdict: "failed", message: messageOf(error) }];
+    return [failedServer(messageOf(error), error)];
   }
   try {
     const version = await client.serverVersion();
@@ -219,13 +229,18 @@ async function checkApiServer(configuration: AgentConfiguration): Promise<Findin
       const message = served
         ? `${served.plural}`
         : "not served: its CustomResourceDefinition is not installed";
-      findings.push({ check: `kind ${kindKey(kind)}`, verdict: served ? "ok" : "failed", message });
+      findings.push({
+        check: `kind ${kindKey(kind)}`,
+        verdict: served ? "ok" : "failed",
+        message,
+        errorId: "NK1208",
+      });
     }
     for (const question of requiredPermissions(configuration))
       findings.push(await checkPermission(client, question));
     return findings;
   } catch (error) {
-    return [{ check: "API server", verdict: "failed", message: `${server}: ${messageOf(error)}` }];
+    return [failedServer(`${server}: ${messageOf(error)}`, error)];
   } finally {
     client.close();
   }
@@ -271,10 +286,14 @@ function evictionPermissions({ killer, killerRules }: AgentConfiguration["evicti
   return [...permissions, ...more];
 }
 
+function failedServer(message: string, error: unknown): Finding {
+  return { check: "API server", verdict: "failed", message, errorId: errorIdOf(error) };
+}
+
 async function checkPermission(client: KubeApiClient, question: AccessQuestion): Promise<Finding> {
   const { verb, resource, subresource, name } = question;
   const check = `permission ${verb} ${resource}${subresource ? `/${subresource}` : ""}`;
   const { allowed, reason } = await client.reviewAccess(question);
   const message = allowed ? (name ?? "") : `denied${reason ? `: ${reason}` : ""}; see deploy/README.md`;
-  return { check, verdict: allowed ? "ok" : "failed", message };
+  return { check, verdict: allowed ? "ok" : "failed", message, errorId: "NK1207" };
 }

@@ -10,7 +10,7 @@ export async function runCommand(options: Record<string, unknown>): Promise<void
   const sources = configurationSources(options);
   const { configuration, warnings } = await loadConfiguration(sources);
   const log = createLogger(configuration.log.level);
-  for (const warning of warnings) log.warn({ warning }, "configuration warning");
+  for (const warning of warnings) log.warn({ errorId: "NK1004", warning }, "configuration warning");
   const agent = await createAgent({
     configuration,
     sources,

@@ -116,7 +116,8 @@ export class ConfigurationWatcher implements Runnable {
 
     this.#running = assemble(({ path, isLive }) => valueAt(isLive ? loaded : this.#running, path));
     this.#state = { at: clock.now(), outcome, error: undefined, restartNeeded };
-    if (restartNeeded.length > 0) log.warn({ settings: restartNeeded }, "changed settings need a restart");
+    if (restartNeeded.length > 0)
+      log.warn({ errorId: "NK1005", settings: restartNeeded }, "changed settings need a restart");
     if (live.length > 0) {
       log.info({ settings: live }, "configuration reloaded");
       onChange(this.#running, live);
@@ -141,7 +142,10 @@ export class ConfigurationWatcher implements Runnable {
     const { log, sources } = this.#options;
     if (sources.file === undefined) return () => {};
     const onError = (error: unknown) =>
-      log.warn({ err: error }, "failed to watch the configuration directory, checking periodically");
+      log.warn(
+        { errorId: "NK1006", err: error },
+        "failed to watch the configuration directory, checking periodically",
+      );
     try {
       const watcher = watch(dirname(sources.file), { persistent: false }, () => this.#changes.wake());
       watcher.on("error", onError);

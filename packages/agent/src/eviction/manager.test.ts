@@ -79,6 +79,7 @@ describe("a round", () => {
     expect(agent.manager.healthCheck().check()).toEqual({
       ok: false,
       message: "the API server has not listed the pods of this node yet",
+      errorId: "NK1613",
     });
     expect(agent.evictor.started).toEqual([]);
     pods.isSynced = true;
@@ -106,6 +107,7 @@ describe("a round", () => {
     expect(agent.manager.healthCheck().check()).toEqual({
       ok: false,
       message: "the last round failed: a defect",
+      errorId: "NK1613",
     });
     agent.evictor.onStart = () => {};
     await agent.round();

@@ -48,7 +48,7 @@ export class FirstList {
       await this.wait(scope.signal);
     } catch (error) {
       if (signal.aborted || codeOf(error) !== "deadline") throw error;
-      throw new NodekeeperError("unavailable", explain());
+      throw new NodekeeperError("unavailable", explain(), { id: "NK1408" });
     }
   }
 }

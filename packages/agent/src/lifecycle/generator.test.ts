@@ -430,6 +430,7 @@ describe("health", () => {
     expect(generator.healthCheck().check()).toMatchObject({
       ok: true,
       warning: expect.stringContaining("slow: status of pod default/pod-a for 12s"),
+      errorId: "NK1407",
     });
     expect(generator.problems()).toEqual([
       "slow: status of pod default/pod-a for 12s",

@@ -1,4 +1,4 @@
-import { formatDuration, type HealthResult } from "@nodekeeper/core/lib";
+import { type ErrorId, formatDuration, type HealthResult } from "@nodekeeper/core/lib";
 import type { CallInFlight } from "../runtime/index.ts";
 import type { RelistStatus } from "./relist.ts";
 import type { SlowReading } from "./tracker.ts";
@@ -39,7 +39,13 @@ export function lifecycleHealth(state: LifecycleState): HealthResult {
   if (!isListed && relist.lastSuccessAt !== undefined) parts.push("first inspection of all pods in progress");
   parts.push(...inFlight(state), ...slowOf(state), ...failuresOf(state));
   const problems = runtimeProblems(state);
-  return { ok, message: parts.join("; "), ...(problems.length > 0 ? { warning: problems.join("; ") } : {}) };
+  if (problems.length === 0) return { ok, message: parts.join("; ") };
+  return { ok, message: parts.join("; "), warning: problems.join("; "), errorId: idOf(state) };
+}
+
+function idOf({ relist, stalePods }: LifecycleState): ErrorId {
+  if (relist.lastError) return relist.lastError.id ?? "NK1403";
+  return stalePods > 0 ? "NK1407" : "NK1404";
 }
 
 /** Current errors and slow calls of the runtime, one line each. */

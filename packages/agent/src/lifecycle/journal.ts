@@ -119,7 +119,10 @@ export class Journal {
     this.#failing = true;
     // After a crash, sequence numbers of unsaved events would be reused, so their positions must not be valid.
     events.renew();
-    log.error({ err: error }, "failed to save lifecycle event log, continuing in memory and retrying");
+    log.error(
+      { errorId: "NK1105", err: error },
+      "failed to save lifecycle event log, continuing in memory and retrying",
+    );
   }
 }
 
@@ -212,7 +215,10 @@ function restoreRecord(records: PodRecords, uid: string, text: string, log: Logg
     record.ips = ips;
   } catch (error) {
     // Its containers will be emitted as started.
-    log.warn({ podUid: uid, err: messageOf(error) }, "failed to restore the record of a pod");
+    log.warn(
+      { errorId: "NK1103", podUid: uid, err: messageOf(error) },
+      "failed to restore the record of a pod",
+    );
   }
 }
 

@@ -72,6 +72,7 @@ export class InspectionLimiter {
       throw new NodekeeperError(
         "unavailable",
         `${this.#overdue} calls to the runtime have no response; no further call is made until one ends`,
+        { id: "NK1404" },
       );
     }
     const startedAt = clock.monotonic();

@@ -1,4 +1,4 @@
-import { type Clock, messageOf, withDeadline } from "@nodekeeper/core/lib";
+import { type Clock, type ErrorId, errorIdOf, messageOf, withDeadline } from "@nodekeeper/core/lib";
 import type { Pod, Runtime } from "../runtime/index.ts";
 import type { PodStatusCache } from "./cache.ts";
 import type { LifecycleMetrics } from "./metrics.ts";
@@ -26,7 +26,7 @@ export interface RelistStatus {
   lastSuccessAt: number | undefined;
   /** Start of the one before it; -Infinity if there is none. */
   previousSuccessAt: number;
-  lastError: { message: string; at: number } | undefined;
+  lastError: { message: string; id: ErrorId | undefined; at: number } | undefined;
 }
 
 /** Lists all pods and has the changed ones inspected. Calls must not overlap. */
@@ -84,7 +84,10 @@ export class Relist {
       this.#options.onListed(startedAt);
       return pods;
     } catch (error) {
-      if (!signal.aborted) this.#status.lastError = { message: messageOf(error), at: clock.monotonic() };
+      if (!signal.aborted) {
+        const [message, id] = [messageOf(error), errorIdOf(error)];
+        this.#status.lastError = { message, id, at: clock.monotonic() };
+      }
       throw error;
     }
   }

@@ -29,7 +29,7 @@ export class SlowRuntimeLog {
         nextMs = waitedMs * 2;
         const waitedSeconds = Math.round(waitedMs / 1000);
         log.warn(
-          { waitedSeconds, waitingFor: runtimeProblems(current) },
+          { errorId: "NK1404", waitedSeconds, waitingFor: runtimeProblems(current) },
           "container runtime is not responding",
         );
       } else if (waitedMs < SLOW_MS && nextMs > FIRST_MS) {

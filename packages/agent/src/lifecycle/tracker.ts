@@ -185,6 +185,7 @@ export class PodTracker {
     throw new NodekeeperError(
       "unavailable",
       `${contradicted.kind} ${contradicted.id} is listed, but the runtime returns no status for it`,
+      { id: "NK1407" },
     );
   }
 
@@ -241,7 +242,7 @@ export class PodTracker {
     const identity = records.get(uid)?.identity ?? listed;
     if (!records.markOf(uid)) {
       const pod = identity && { namespace: identity.namespace, name: identity.name };
-      log.warn({ podUid: uid, pod, err: error }, "failed to read pod");
+      log.warn({ errorId: "NK1407", podUid: uid, pod, err: error }, "failed to read pod");
     }
     records.mark(uid, "failed");
     cache.fail({ name: "", namespace: "", ...identity, uid }, error, startedAt);
@@ -284,6 +285,7 @@ export class PodTracker {
         new NodekeeperError(
           "deadline",
           `${what}: no response from the runtime for ${waited} ms${this.#callsFor(pod)}`,
+          { id: "NK1404" },
         ),
         pod,
       );

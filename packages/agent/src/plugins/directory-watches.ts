@@ -80,7 +80,7 @@ export class DirectoryWatches implements Disposable {
   #fail(path: string, error: unknown): void {
     if (this.#trouble === undefined) {
       this.#log.warn(
-        { directory: path, err: error },
+        { errorId: "NK1006", directory: path, err: error },
         "failed to watch directory, relying on the periodic rescan",
       );
     }

@@ -184,7 +184,7 @@ describe("refusals", () => {
     await until("a", () => handler.serving.has("a"));
     const second = await serve(at("b.sock"), { name: "b" });
     const notice = await until("notice", () => second.notices[0]);
-    expect(notice.error).toBe("too many plugins: the limit plugins.maxPlugins (1) is reached");
+    expect(notice.error).toBe("NK1305: too many plugins: the limit plugins.maxPlugins (1) is reached");
     unlinkSync(at("a.sock"));
     await until("b", () => handler.serving.has("b"));
   });

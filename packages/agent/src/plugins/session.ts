@@ -7,6 +7,7 @@ import {
   errorIdOf,
   type Logger,
   messageOf,
+  messageWithId,
   NodekeeperError,
   quote,
   retryPolicies,
@@ -294,7 +295,7 @@ export class PluginSession implements Claimant {
 
   async #notifyFailure(client: RegistrationClient, failure: unknown, signal: AbortSignal): Promise<void> {
     try {
-      await client.notify(messageOf(failure), signal);
+      await client.notify(messageWithId(failure), signal);
     } catch (error) {
       this.#log.debug({ err: error }, "failed to notify plugin of its failed registration");
     }

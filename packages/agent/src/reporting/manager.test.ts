@@ -148,6 +148,7 @@ describe("ReporterManager", () => {
     expect(manager.fetcherHealth()).toMatchObject({
       ok: false,
       message: expect.stringMatching(/p \(.*boom/),
+      errorId: "NK1805",
     });
     plugin.answer = () => Promise.resolve(reportOf("better"));
     await clock.step(6_000);
@@ -402,6 +403,7 @@ describe("ReporterManager", () => {
     expect(manager.fetcherHealth()).toMatchObject({
       ok: false,
       message: expect.stringMatching(/^checkpoint: /),
+      errorId: "NK1105",
     });
     expect(value("lost")).toBe("kept");
   });

@@ -97,7 +97,12 @@ export class Predecessor {
   #report(message: string): void {
     const paths = pathsOf(this.#content);
     this.#options.log.warn(
-      { object: kindKey(this.#policy.kind), fields: paths.slice(0, 20), count: paths.length },
+      {
+        errorId: "NK1809",
+        object: kindKey(this.#policy.kind),
+        fields: paths.slice(0, 20),
+        count: paths.length,
+      },
       message,
     );
   }

@@ -346,6 +346,7 @@ describe("Publisher", () => {
       expect(publisher.health()).toEqual({
         ok: false,
         message: expect.stringMatching(/CustomNodeResource not written.*cannot patch "customnoderesources"/),
+        errorId: "NK1207",
       }),
     );
   });

@@ -37,6 +37,9 @@ export class Anomalies {
     const key = `${kind} ${id}`;
     if (this.#logged.size >= maxLogged || this.#logged.has(key)) return;
     this.#logged.add(key);
-    this.#log.warn({ kind, id: id.slice(0, 128) }, "anomaly in a response of the container runtime");
+    this.#log.warn(
+      { errorId: "NK1407", kind, id: id.slice(0, 128) },
+      "anomaly in a response of the container runtime",
+    );
   }
 }

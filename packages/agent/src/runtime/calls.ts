@@ -1,5 +1,13 @@
 import { fromGrpcError } from "@nodekeeper/core/grpc";
-import { type Clock, childScope, codeOf, NodekeeperError, withDeadline } from "@nodekeeper/core/lib";
+import {
+  type Clock,
+  childScope,
+  codeOf,
+  type ErrorCode,
+  type ErrorId,
+  NodekeeperError,
+  withDeadline,
+} from "@nodekeeper/core/lib";
 import type { RuntimeClient, RuntimeConnection } from "./connection.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import type { RuntimeSettings } from "./settings.ts";
@@ -24,6 +32,13 @@ export interface Call {
 
 // IDs have 64 characters in practice. Longer ones of a faulty runtime are truncated in messages.
 const maxIdLength = 128;
+
+// What an operator can do about a runtime that does not answer.
+const idsByCode: Readonly<Partial<Record<ErrorCode, ErrorId>>> = {
+  unavailable: "NK1403",
+  deadline: "NK1404",
+  exhausted: "NK1406",
+};
 
 /** Makes calls to the runtime with deadlines and metrics. Errors are NodekeeperErrors that name the call. */
 export class RuntimeCalls {
@@ -63,8 +78,12 @@ export class RuntimeCalls {
     let result = "ok";
     metrics.callsInFlight.inc({ method });
     try {
-      return await withDeadline(clock, waitsMs + deadlineMs, nameOf(call), signal, (callSignal) =>
-        work(connection.client, callSignal),
+      return await withDeadline(
+        clock,
+        waitsMs + deadlineMs,
+        { name: nameOf(call), id: "NK1404" },
+        signal,
+        (callSignal) => work(connection.client, callSignal),
       );
     } catch (error) {
       const translated = this.#translate(call, error);
@@ -105,6 +124,7 @@ export class RuntimeCalls {
       return new NodekeeperError(
         "unavailable",
         `${nameOf(call)}: failed to read the response: ${failure.message}`,
+        { id: "NK1407" },
       );
     if (!(error instanceof NodekeeperError) || error.message.startsWith(nameOf(call))) return failure;
     if (error === failure && error.code !== "exhausted") return failure;
@@ -112,7 +132,9 @@ export class RuntimeCalls {
     const what = /larger than max/.test(error.message)
       ? `the response exceeds a size limit (runtime.maxMessageSize is ${limit} bytes): ${error.message}`
       : error.message;
-    return new NodekeeperError(error.code, `${nameOf(call)}: ${what}`);
+    return new NodekeeperError(error.code, `${nameOf(call)}: ${what}`, {
+      id: error.id ?? idsByCode[error.code],
+    });
   }
 }
 

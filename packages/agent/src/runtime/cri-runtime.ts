@@ -97,6 +97,7 @@ export class CriRuntime implements Runtime, Disposable {
       throw new NodekeeperError(
         "unsupported",
         `Version: runtime ${quote(runtimeName)} ${quote(runtimeVersion)} has CRI version ${quote(runtimeApiVersion)}; required: ${apiVersion}`,
+        { id: "NK1405" },
       );
     }
     return { runtimeName, runtimeVersion, runtimeApiVersion };

@@ -41,6 +41,7 @@ export function parseRuntimeEndpoint(endpoint: string): string {
     throw new NodekeeperError(
       "invalid",
       `runtime endpoint ${quote(endpoint)} must be unix:///path or an absolute path`,
+      { id: "NK1402" },
     );
   }
   checkSocketPath(path);

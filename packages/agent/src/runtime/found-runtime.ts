@@ -86,6 +86,7 @@ export class FoundRuntime implements Runtime, Disposable {
       throw new NodekeeperError(
         "unavailable",
         `no container runtime found at ${places}; set runtime.endpoint`,
+        { id: "NK1401" },
       );
     }
     if (this.#closed) throw stopped("the runtime client was closed");

@@ -112,5 +112,5 @@ export class ListItems<Item> {
 }
 
 function tooLarge(what: string): NodekeeperError {
-  return new NodekeeperError("exhausted", what);
+  return new NodekeeperError("exhausted", what, { id: "NK1406" });
 }

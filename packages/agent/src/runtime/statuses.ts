@@ -128,5 +128,7 @@ async function unlessRemoved<T>(reading: Promise<T>): Promise<T | undefined> {
 }
 
 function withoutStatus({ method, id }: Call): NodekeeperError {
-  return new NodekeeperError("unavailable", `${method} of ${id}: the response has no status`);
+  return new NodekeeperError("unavailable", `${method} of ${id}: the response has no status`, {
+    id: "NK1407",
+  });
 }

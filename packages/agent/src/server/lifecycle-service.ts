@@ -74,7 +74,7 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
     if (this.#watches >= mostWatches) {
       const message = `${this.#watches} watches are open, the most that the agent serves`;
       onRefused(message);
-      throw toServerError(new NodekeeperError("exhausted", message));
+      throw toServerError(new NodekeeperError("exhausted", message, { id: "NK1713" }));
     }
     this.#watches++;
     try {

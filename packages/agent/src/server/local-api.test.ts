@@ -27,5 +27,6 @@ it("says why it can't be served, from the first try on, and once", async () => {
   expect(api.healthCheck().check()).toMatchObject({
     ok: false,
     message: expect.stringContaining("local API"),
+    errorId: "NK1711",
   });
 });

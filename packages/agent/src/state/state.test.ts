@@ -165,8 +165,9 @@ describe("StateDatabase", () => {
       message: expect.stringMatching(
         /kept in memory, \/sys\/nodekeeper\/nodekeeper\.db could not be written.*restart/,
       ),
+      errorId: "NK1105",
     });
-    expect(lines).toMatchObject([{ msg: expect.stringContaining("can't be written") }]);
+    expect(lines).toMatchObject([{ msg: expect.stringContaining("can't be written"), errorId: "NK1105" }]);
     expect(database.mayHaveLostCommits).toBe(true);
     database.close();
   });
@@ -208,7 +209,11 @@ describe("StateDatabase", () => {
     const { check } = database.healthCheck();
     expect(check().ok).toBe(true);
     renameSync(join(directory, "nodekeeper.db"), join(directory, "elsewhere"));
-    expect(check()).toEqual({ ok: false, message: expect.stringContaining("removed or replaced") });
+    expect(check()).toEqual({
+      ok: false,
+      message: expect.stringContaining("removed or replaced"),
+      errorId: "NK1106",
+    });
     writeFileSync(join(directory, "nodekeeper.db"), "");
     expect(check().ok).toBe(false);
     renameSync(join(directory, "elsewhere"), join(directory, "nodekeeper.db"));

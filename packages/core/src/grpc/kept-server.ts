@@ -98,7 +98,7 @@ export class KeptServer {
     const ownership = await ownershipOf(this.#socket, clock);
     if (ownership === "ours") return;
     if (ownership === "taken") {
-      throw new NodekeeperError("conflict", `another process took the socket ${path}`);
+      throw new NodekeeperError("conflict", `another process took the socket ${path}`, { id: "NK1706" });
     }
     log.warn({ socket: path }, "socket disappeared, serving again");
     onLost?.();

@@ -296,5 +296,6 @@ test("health fails at once when the watch is forbidden, and names the right", as
   expect(watcher.healthCheck().check()).toMatchObject({
     ok: false,
     message: /cannot watch resource "nodes"/,
+    errorId: "NK1207",
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { codeOf, errorIdOf, messageOf, NodekeeperError, toError } from "./errors.ts";
+import { codeOf, errorIdOf, messageOf, messageWithId, NodekeeperError, toError } from "./errors.ts";
 
 describe("errors", () => {
   it("keep code, cause and the wait asked for", () => {
@@ -26,6 +26,8 @@ describe("errors", () => {
     expect(errorIdOf(new Error("y", { cause: new Error("z", { cause }) }))).toBe("NK1204");
     expect(new NodekeeperError("internal", "y", { cause }).id).toBe("NK1204");
     expect(new NodekeeperError("internal", "y", { id: "NK1602", cause }).id).toBe("NK1602");
+    expect(messageWithId(new NodekeeperError("internal", "y", { cause }))).toBe("NK1204: y: x");
+    expect(messageWithId(new Error("y"))).toBe("y");
     for (const error of [new NodekeeperError("gone", "x"), new Error("x"), "NK1204", undefined])
       expect(errorIdOf(error)).toBeUndefined();
   });

@@ -72,6 +72,12 @@ export function messageOf(error: unknown): string {
   return own.includes(cause) ? own : `${own}: ${cause}`;
 }
 
+/** The same with the id in front where there is one, for people outside of the log: "NK1204: GET /api: ...". */
+export function messageWithId(error: unknown): string {
+  const id = errorIdOf(error);
+  return id === undefined ? messageOf(error) : `${id}: ${messageOf(error)}`;
+}
+
 /** Converts any thrown value to an Error, for APIs that require one. */
 export function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));

@@ -21,6 +21,7 @@ export {
   errorCodes,
   errorIdOf,
   messageOf,
+  messageWithId,
   NodekeeperError,
   toError,
   toNodekeeperError,

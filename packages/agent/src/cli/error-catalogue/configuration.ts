@@ -23,6 +23,24 @@ export const configurationErrors: CatalogueEntries = {
     remedy:
       "Write each resource once, such as `nvidia.com/gpu=GPU`. `Socket` and `Numa` are the zones of the tree itself.",
   },
+  NK1004: {
+    title: "A setting has no effect as it is combined with others",
+    cause: "The configuration is valid, but one setting makes another unused. The message names both.",
+    remedy: "Remove the setting that is not used, or correct the one that makes it unused.",
+  },
+  NK1005: {
+    title: "Changed settings need a restart",
+    cause:
+      "The configuration file was changed in settings that a running agent does not take over. The others are in effect.",
+    remedy:
+      "Restart the agent for those that the line names. `docs/configuration.md` marks the settings that are taken over live.",
+  },
+  NK1006: {
+    title: "A directory is not watched for changes",
+    cause: "The limit of inotify instances or watches of the node is reached, or the directory was removed.",
+    remedy:
+      "Raise `fs.inotify.max_user_instances` and `fs.inotify.max_user_watches` on the node. Until then changes are found by the periodic check, some seconds later.",
+  },
   NK1010: {
     title: "A policy file is refused",
     cause:

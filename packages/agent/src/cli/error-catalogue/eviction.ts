@@ -91,4 +91,11 @@ export const evictionErrors: CatalogueEntries = {
     remedy:
       "Find the other client by the Node's managed fields (`kubectl get node -o yaml --show-managed-fields`), and let it leave taints with the prefix `eviction.taintPrefix`.",
   },
+  NK1615: {
+    title: "A container was killed for want of memory",
+    cause:
+      "The container used its memory limit up, or the node ran out of memory and the kernel selected it.",
+    remedy:
+      "Compare the limit with the usage in the line. `nodekeeper explain pod` has what the agent knew of the pod; for pressure of the node, set the thresholds of eviction lower.",
+  },
 };

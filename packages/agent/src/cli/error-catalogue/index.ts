@@ -1,5 +1,6 @@
 import type { ErrorId } from "@nodekeeper/core/lib";
 import { configurationErrors } from "./configuration.ts";
+import { deviceErrors } from "./devices.ts";
 import type { CatalogueEntries, CatalogueEntry } from "./entry.ts";
 import { evictionErrors } from "./eviction.ts";
 import { kubeErrors } from "./kube.ts";
@@ -25,6 +26,7 @@ export const errorGroups: readonly ErrorGroup[] = [
   { title: "API server", entries: kubeErrors },
   { title: "Registration of plugins", entries: pluginErrors },
   { title: "Container runtime and kubelet", entries: runtimeErrors },
+  { title: "Devices and ResourceClaims", entries: deviceErrors },
   { title: "Eviction", entries: evictionErrors },
   { title: "Status server, local API and commands", entries: serverErrors },
   { title: "Reporting", entries: reportingErrors },

@@ -56,7 +56,7 @@ export const kubeErrors: CatalogueEntries = {
     cause:
       "The CustomResourceDefinition is not installed, or the API group or version is switched off on this server.",
     remedy:
-      "Install the definitions of `deploy/crds/`, or katalyst's. The agent finds the kind within seconds of its installation.",
+      "Install the definitions of `deploy/crds/`, or katalyst's. For ResourceSlices, see NK1501. The agent finds the kind within seconds of its installation.",
   },
   NK1209: {
     title: "Requests to the API server are throttled",

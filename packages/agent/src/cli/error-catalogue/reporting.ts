@@ -51,4 +51,10 @@ export const reportingErrors: CatalogueEntries = {
       "Its process exited or its socket was removed. Its content stays published for `reporting.pluginGracePeriod`, and is withdrawn then.",
     remedy: "Look at the plugin's log. Its content is published again as soon as it has registered again.",
   },
+  NK1809: {
+    title: "Fields of an earlier agent that no plugin reports",
+    cause:
+      "After a restart or an upgrade, published fields have no plugin that reports them. They stay for the grace period, and are removed then.",
+    remedy: "If they should stay, start the plugin that reports them. Otherwise nothing has to be done.",
+  },
 };

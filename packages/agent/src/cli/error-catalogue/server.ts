@@ -60,7 +60,8 @@ export const serverErrors: CatalogueEntries = {
   },
   NK1711: {
     title: "The local API can't be served",
-    cause: "The folder of `api.socket` can't be made or written, or the path is longer than 107 bytes.",
+    cause:
+      "The folder of `api.socket` can't be made or written, the path is longer than 107 bytes, or another process removed the socket.",
     remedy:
       "Correct the folder's owner and mode, or set another `api.socket`. It is tried again every 5 s; until then `nodekeeper pods` and `nodekeeper events` get no answer.",
   },
@@ -69,5 +70,10 @@ export const serverErrors: CatalogueEntries = {
     cause:
       "It waits for a call that does not end, such as one on a network file system. The agent exits without it.",
     remedy: "Nothing, if it is rare. Otherwise report it, with the log since the stop.",
+  },
+  NK1713: {
+    title: "A watch of the local API is refused",
+    cause: "More watches are open than the agent serves: a client opens them and does not end them.",
+    remedy: "Find the client: `ss -xp` lists the processes connected to `api.socket`. Restart it.",
   },
 };

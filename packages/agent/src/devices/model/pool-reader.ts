@@ -110,11 +110,15 @@ export class PoolReader {
       const at = states.findIndex((state) => "pool" in state && state.name === name);
       const state = states[at];
       if (!state || !("pool" in state)) {
-        throw new NodekeeperError("invalid", `the delta changes pool ${quote(name)}, which is not there`);
+        throw new NodekeeperError("invalid", `the delta changes pool ${quote(name)}, which is not there`, {
+          id: "NK1502",
+        });
       }
       states[at] = yield* this.#changed(state, change);
       if (countOf(states) > most)
-        throw new NodekeeperError("invalid", `with the delta the driver has more than ${most} devices`);
+        throw new NodekeeperError("invalid", `with the delta the driver has more than ${most} devices`, {
+          id: "NK1502",
+        });
     }
     this.#states = states;
     return this.#answer();

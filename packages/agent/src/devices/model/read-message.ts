@@ -55,7 +55,7 @@ const poolDeltaFields: Fields<PoolDelta> = [
 // Counted before anything is made of them: a message of two bytes a change may have millions.
 function checkCount({ upserts, removals }: PoolDelta): void {
   if (upserts.length + removals.length < MOST_CHANGES) return;
-  throw new NodekeeperError("invalid", `a delta has more than ${MOST_CHANGES} changes`);
+  throw new NodekeeperError("invalid", `a delta has more than ${MOST_CHANGES} changes`, { id: "NK1502" });
 }
 
 function changesOf({ pools }: DeviceDelta): number {
@@ -75,14 +75,18 @@ const deltaFields: Fields<DeviceDelta> = [
     read(reader, into, unknown) {
       const end = reader.uint32() + reader.pos;
       if (into.pools.length >= MOST_POOLS)
-        throw new NodekeeperError("invalid", `a delta changes more than ${MOST_POOLS} pools`);
+        throw new NodekeeperError("invalid", `a delta changes more than ${MOST_POOLS} pools`, {
+          id: "NK1502",
+        });
       const pool: PoolDelta = { name: "", upserts: [], removals: [] };
       unknown.enter("pools");
       readFields(reader, end, pool, poolDeltaFields, unknown);
       unknown.leave();
       into.pools.push(pool);
       if (changesOf(into) > MOST_CHANGES)
-        throw new NodekeeperError("invalid", `a delta has more than ${MOST_CHANGES} changes`);
+        throw new NodekeeperError("invalid", `a delta has more than ${MOST_CHANGES} changes`, {
+          id: "NK1502",
+        });
     },
   },
 ];

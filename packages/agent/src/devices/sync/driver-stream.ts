@@ -8,6 +8,7 @@ import {
   Backoff,
   type Clock,
   codeOf,
+  errorIdOf,
   type Logger,
   messageOf,
   NodekeeperError,
@@ -95,7 +96,10 @@ export async function followDriver(options: DriverStreamOptions, signal: AbortSi
       }
       const delayMs = backoff.next();
       onState("failing", messageOf(failure));
-      log.warn({ err: failure, retryInMs: Math.round(delayMs) }, "device stream failed, will be tried again");
+      log.warn(
+        { err: failure, errorId: errorIdOf(failure) ?? "NK1502", retryInMs: Math.round(delayMs) },
+        "device stream failed, will be tried again",
+      );
       await clock.sleep(delayMs, signal).catch(() => {});
     }
   }
@@ -134,7 +138,9 @@ async function followOnce(options: DriverStreamOptions, signal: AbortSignal): Pr
       const { baseRevision } = message.delta;
       if (revision === 0n || baseRevision !== revision) throw new RevisionMismatch(baseRevision, revision);
       if (message.pools.length > 0)
-        throw new NodekeeperError("invalid", "the driver sent a message with both pools and a delta");
+        throw new NodekeeperError("invalid", "the driver sent a message with both pools and a delta", {
+          id: "NK1502",
+        });
     }
     revision = message.revision;
     if (message.delta) await onDelta(message.delta);

@@ -3,6 +3,8 @@ import {
   type Clock,
   codeOf,
   type ErrorCode,
+  type ErrorId,
+  errorIdOf,
   messageOf,
   RepairPace,
   retryPolicies,
@@ -22,8 +24,14 @@ const MOST_FIELDS_IN_EVENT = 3;
 export interface WriteProblem {
   message: string;
   code: ErrorCode;
+  errorId: ErrorId | undefined;
   /** Monotonic milliseconds. */
   since: number;
+}
+
+/** @param since monotonic milliseconds */
+export function writeProblem(error: unknown, since: number): WriteProblem {
+  return { message: messageOf(error), code: codeOf(error), errorId: errorIdOf(error), since };
 }
 
 /** The state of writing one driver's slices. Times are monotonic milliseconds. */
@@ -155,6 +163,6 @@ export class DriverSync {
   }
 
   #fail(error: unknown, now: number): void {
-    this.problem = { message: messageOf(error), code: codeOf(error), since: this.problem?.since ?? now };
+    this.problem = writeProblem(error, this.problem?.since ?? now);
   }
 }

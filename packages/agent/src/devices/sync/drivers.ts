@@ -81,11 +81,14 @@ export class Drivers implements PluginHandler {
 
   validate({ name, versions }: Omit<PluginRegistration, "generation">): void {
     if (!isDriverName(name))
-      throw new NodekeeperError("invalid", `${quote(name)} is not a driver's name, a DNS subdomain`);
+      throw new NodekeeperError("invalid", `${quote(name)} is not a driver's name, a DNS subdomain`, {
+        id: "NK1302",
+      });
     if (versions.length === 0) {
       throw new NodekeeperError(
         "unsupported",
         `no versions; the agent takes devices by ${deviceApiVersion} and 1.0.0`,
+        { id: "NK1306" },
       );
     }
   }

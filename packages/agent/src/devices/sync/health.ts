@@ -24,7 +24,7 @@ export function streamHealth(drivers: readonly Driver[], now: number): Health {
   });
   const message = names.length > 0 ? `failing: ${names.join("; ")}` : `${streaming.length} drivers`;
   const isAll = failing.length > 0 && failing.length === streaming.length;
-  return { ok: !isAll || failing.some((driver) => age(driver) < TIMEOUT_MS), message };
+  return { ok: !isAll || failing.some((driver) => age(driver) < TIMEOUT_MS), message, errorId: "NK1502" };
 }
 
 export interface SliceHealthInput {
@@ -47,10 +47,13 @@ export interface SliceHealthInput {
  */
 export function sliceHealth({ drivers, watch, problem, problemOf, slices, now }: SliceHealthInput): Health {
   if (watch && !watch.ok && drivers.length > 0)
-    return { ok: false, message: `slices not watched: ${watch.message}` };
+    return { ok: false, message: `slices not watched: ${watch.message}`, errorId: watch.errorId };
   const isBad = ({ code, since }: WriteProblem) => nonRetryable.has(code) || now - since >= TIMEOUT_MS;
   const text = ({ message, since }: WriteProblem) => `${Math.round((now - since) / 1000)} s: ${message}`;
-  if (problem) return { ok: !isBad(problem), message: `slices not written for ${text(problem)}` };
+  if (problem) {
+    const message = `slices not written for ${text(problem)}`;
+    return { ok: !isBad(problem), message, errorId: problem.errorId };
+  }
   const publishing = drivers.filter((driver) => driver.messageAt !== undefined);
   const problems = publishing.flatMap(({ name }) => {
     const own = problemOf(name);
@@ -62,5 +65,6 @@ export function sliceHealth({ drivers, watch, problem, problemOf, slices, now }:
   return {
     ok: !isAll || !problems.every(({ problem: own }) => isBad(own)),
     message: `slices not written: ${names.join("; ")}`,
+    errorId: problems[0]?.problem.errorId,
   };
 }

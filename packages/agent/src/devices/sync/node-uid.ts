@@ -30,7 +30,8 @@ export class NodeUid {
 
   async #ask(signal: AbortSignal): Promise<string> {
     const resource = await this.#client.resolve({ group: "", version: "v1", kind: "Node" }, { signal });
-    if (!resource) throw new NodekeeperError("unsupported", "the API server serves no Nodes");
+    if (!resource)
+      throw new NodekeeperError("unsupported", "the API server serves no Nodes", { id: "NK1208" });
     let uid: string | undefined;
     try {
       uid = (await this.#client.get(resource, this.#nodeName, { signal })).metadata.uid;
@@ -38,7 +39,10 @@ export class NodeUid {
       if (codeOf(error) !== "notFound") throw error;
     }
     // Without an owner a slice would outlive its Node.
-    if (!uid) throw new NodekeeperError("unavailable", `Node ${this.#nodeName} does not exist (yet)`);
+    if (!uid)
+      throw new NodekeeperError("unavailable", `Node ${this.#nodeName} does not exist (yet)`, {
+        id: "NK1212",
+      });
     return uid;
   }
 }

@@ -113,6 +113,7 @@ describe("health", () => {
     expect(check()).toMatchObject({
       ok: false,
       message: /gpu\.example\.com for 6\d s: the driver sent no devices/,
+      errorId: "NK1502",
     });
   });
 

@@ -1,6 +1,6 @@
 import type { ApiResource, KubeApiClient, Watcher, WatchHandler } from "@nodekeeper/core/kube";
-import { type Clock, codeOf, type HealthCheck, type Logger, messageOf } from "@nodekeeper/core/lib";
-import type { WriteProblem } from "./driver-sync.ts";
+import type { Clock, HealthCheck, Logger } from "@nodekeeper/core/lib";
+import { type WriteProblem, writeProblem } from "./driver-sync.ts";
 import type { DeviceMetrics } from "./metrics.ts";
 import type { NodeUid } from "./node-uid.ts";
 import { ServerFeatures } from "./server-features.ts";
@@ -82,8 +82,7 @@ export class Sessions {
       } catch (error) {
         if (signal.aborted) return;
         if (hasDrivers()) {
-          const since = this.#problem?.since ?? clock.monotonic();
-          this.#problem = { message: messageOf(error), code: codeOf(error), since };
+          this.#problem = writeProblem(error, this.#problem?.since ?? clock.monotonic());
         }
         await clock.sleep(REDISCOVER_MS, signal).catch(() => {});
       }

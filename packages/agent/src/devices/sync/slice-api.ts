@@ -37,6 +37,7 @@ export async function discoverSliceApi(client: KubeApiClient, signal: AbortSigna
   throw new NodekeeperError(
     "unsupported",
     `the API server serves no ${kind} of ${group}: dynamic resource allocation is off, or it is older than 1.30`,
+    { id: "NK1501" },
   );
 }
 

@@ -163,7 +163,8 @@ export class SliceQueue {
     sync.without = answer.without;
     if (!answer.isNew) return;
     const missing = [...features.missing];
-    if (missing.length > 0) this.#options.log.warn({ driver: name, features: missing }, featuresOff);
+    if (missing.length > 0)
+      this.#options.log.warn({ errorId: "NK1511", driver: name, features: missing }, featuresOff);
     this.resync(name);
   }
 
@@ -175,7 +176,7 @@ export class SliceQueue {
     this.#report(name, desired, result, now);
     const learnt = [...result.missing].filter((feature) => session.features.learnt(feature, false));
     if (learnt.length > 0) {
-      log.warn({ driver: name, features: learnt }, featuresOff);
+      log.warn({ errorId: "NK1511", driver: name, features: learnt }, featuresOff);
       this.resync();
       return;
     }
@@ -200,11 +201,14 @@ export class SliceQueue {
     const { log, notify } = this.#options;
     if (outdated.length > 0) {
       const message = `Driver ${name}: slices of another client were in its pools and are deleted: ${outdated.slice(0, 3).join(", ")}`;
-      log.warn({ driver: name, slices: outdated }, "slices of another client were in a driver's pools");
+      log.warn(
+        { errorId: "NK1504", driver: name, slices: outdated },
+        "slices of another client were in a driver's pools",
+      );
       notify({ type: "Warning", reason: "ForeignSlicesDeleted", message });
     }
     for (const message of this.#syncOf(name).news(name, desired, now)) {
-      log.warn({ driver: name, message }, "not all devices of a driver are published");
+      log.warn({ errorId: "NK1503", driver: name, message }, "not all devices of a driver are published");
       notify({ type: "Warning", reason: "DevicesQuarantined", message });
     }
   }

@@ -73,7 +73,7 @@ export class SliceWriter {
     }
     // Tried again after a while.
     const message = `the slices of ${driver} are not as planned after ${MOST_TURNS} attempts`;
-    result.failures.set(driver, new NodekeeperError("conflict", message));
+    result.failures.set(driver, new NodekeeperError("conflict", message, { id: "NK1504" }));
     return result;
   }
 

@@ -266,6 +266,7 @@ describe("what goes wrong on the way", () => {
     expect(test.evictor.healthCheck().check()).toMatchObject({
       ok: false,
       message: expect.stringContaining("403"),
+      errorId: "NK1602",
     });
     test.onRead = () => undefined;
     await test.clock.step(1_000);
@@ -282,6 +283,7 @@ describe("what goes wrong on the way", () => {
     expect(test.evictor.healthCheck().check()).toEqual({
       ok: false,
       message: expect.stringMatching(/^the eviction of default\/web has not been accepted for 61 s: ./),
+      errorId: "NK1601",
     });
     test.onRead = () => undefined;
     // The queue waits for the reading under way: it ends as the client's deadline would end it.

@@ -206,7 +206,10 @@ export class PodEvictor implements Evictor, Runnable {
     }
     this.#step(task, `${message}; retry in ${delay / 1000} s`);
     const { pod, tries } = task;
-    log[tries === 1 ? "warn" : "debug"]({ pod, tries, message, retryInMs: delay }, "eviction is retried");
+    log[tries === 1 ? "warn" : "debug"](
+      { errorId: "NK1601", pod, tries, message, retryInMs: delay },
+      "eviction is retried",
+    );
     this.#queue.addAfter(task.pod.uid, delay);
   }
 

@@ -187,6 +187,7 @@ describe("taints of a Node that can't be listed or watched", () => {
     expect(test.health()).toEqual({
       ok: false,
       message: expect.stringMatching(/does not have the desired taints.*forbidden/),
+      errorId: "NK1614",
     });
   });
 
@@ -198,6 +199,7 @@ describe("taints of a Node that can't be listed or watched", () => {
     expect(test.health()).toEqual({
       ok: false,
       message: expect.stringMatching(/for \d\d s: it is unavailable/),
+      errorId: "NK1614",
     });
   });
 });
@@ -253,6 +255,7 @@ describe("what another client does", () => {
     expect(test.health()).toEqual({
       ok: false,
       message: expect.stringContaining("another client keeps changing"),
+      errorId: "NK1614",
     });
     await test.rounds(70, "Squeeze");
     expect(test.ids()).toEqual(["nodekeeper.dev/Squeeze:NoSchedule"]);

@@ -23,7 +23,14 @@ export class OomEvents {
     const { namespace, name } = pod;
     metrics.oomKills.inc();
     log.warn(
-      { pod: { namespace, name }, container: exit.name, exitCode: exit.exitCode, limit, usageBytes },
+      {
+        errorId: "NK1615",
+        pod: { namespace, name },
+        container: exit.name,
+        exitCode: exit.exitCode,
+        limit,
+        usageBytes,
+      },
       "container OOM-killed",
     );
     const code = exit.exitCode === null ? "" : ` (exit code ${exit.exitCode})`;

@@ -182,7 +182,11 @@ describe("plugins on sockets", () => {
       [sourceOf("inner", { thresholdMet: () => Promise.reject(new Error("no zoneinfo")) })],
     );
     await answersByName();
-    expect(plugins.healthCheck().check()).toEqual({ ok: false, message: "inner: ThresholdMet: no zoneinfo" });
+    expect(plugins.healthCheck().check()).toEqual({
+      ok: false,
+      message: "inner: ThresholdMet: no zoneinfo",
+      errorId: "NK1603",
+    });
   });
 
   it("a failure of GetTopEvictionPods no longer counts once the plugin is not asked", async () => {
