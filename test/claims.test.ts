@@ -215,7 +215,7 @@ describe("prepare", () => {
     const answer = await kubelet.prepare(DRIVER, good, bad);
     expect(answer[good.uid]).toMatchObject({ error: "" });
     expect(answer[bad.uid]).toMatchObject({
-      error: `driver ${DRIVER}: firmware does not answer`,
+      error: `NK1508: driver ${DRIVER}: firmware does not answer`,
       devices: [],
     });
   });
