@@ -548,4 +548,44 @@ describe("devices that no pod could use", () => {
     ending.abort();
     await watching.catch(() => {});
   });
+
+  it("the taint of an unhealthy device outlives restarts of the driver and of the agent", async () => {
+    const broken = { device: "device-0", healthy: false, taintEffect: "NoSchedule" as const };
+    // A slow start adds the taint of a driver that is disconnected.
+    const unhealthy = expect.arrayContaining([expect.objectContaining({ key: `${DRIVER}/unhealthy` })]);
+    /** A driver with so many devices, and what it reports of their health, if anything. */
+    const serveWith = (count: number, health?: DeviceHealth[]) =>
+      serve({
+        async *devices() {
+          yield [{ devices: Array.from({ length: count }, (_, at) => ({ name: `device-${at}` })) }];
+        },
+        async *health(signal) {
+          if (health) yield health;
+          else await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+        },
+      });
+    const expectTainted = (count: number) =>
+      eventually(() => {
+        expect(taints()).toHaveLength(count);
+        expect(taints()[0]).toEqual(unhealthy);
+      });
+    const first = await serveWith(1, [broken]);
+    await expectTainted(1);
+    await first.stop();
+    const second = await serveWith(2);
+    await expectTainted(2);
+    await agent.stop();
+    expect(taints()[0]).toEqual(unhealthy);
+    await second.stop();
+    agent = await start();
+    // Whatever is written, its taint is never missing.
+    const written: unknown[] = [];
+    cluster.fault = ({ path, method }) => {
+      if (method !== "GET" && path.includes("resourceslices")) written.push(taints()[0]);
+      return undefined;
+    };
+    await serveWith(3, [broken]);
+    await expectTainted(3);
+    for (const before of written) expect(before).toEqual(unhealthy);
+  });
 });

@@ -7,7 +7,10 @@ import type { KubeletReporterSettings } from "./settings.ts";
  * for a kubelet that does not name them (before Kubernetes 1.31), `unavailable` where it can't be reached.
  */
 export async function devicesInUse(
-  { podResourcesSocket, maxAnswerBytes }: KubeletReporterSettings,
+  {
+    podResourcesSocket,
+    maxAnswerBytes,
+  }: Pick<KubeletReporterSettings, "podResourcesSocket" | "maxAnswerBytes">,
   signal: AbortSignal,
 ): Promise<Set<string>> {
   const podResources = new PodResources(podResourcesSocket, maxAnswerBytes);

@@ -1,0 +1,49 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { serveDeviceDriver } from "@nodekeeper/sdk";
+
+// A driver as a process of its own, which a test holds at the steps of its work: it writes `at/<step>-<claim>` when it gets
+// there, and stays while there is `hold/<step>-<claim>`. What it has set up are files named after devices, with the UID of
+// the claim in them; as a device's state does, they outlive it.
+
+const [name = "", socketDir = "", folder = ""] = process.argv.slice(2);
+const setUp = join(folder, "setup");
+for (const each of ["setup", "at", "hold"]) mkdirSync(join(folder, each), { recursive: true });
+
+async function step(step: string, claim: string): Promise<void> {
+  writeFileSync(join(folder, "at", `${step}-${claim}`), "");
+  while (existsSync(join(folder, "hold", `${step}-${claim}`))) await sleep(20);
+}
+
+const driver = serveDeviceDriver({
+  name,
+  socketDir,
+  async *devices() {
+    yield [{ devices: Array.from({ length: 4 }, (_, at) => ({ name: `device-${at}` })) }];
+  },
+  async prepare(claim) {
+    await step("prepare", claim.name);
+    for (const { device } of claim.devices) writeFileSync(join(setUp, device), claim.uid);
+    await step("prepared", claim.name);
+    return claim.devices.map(({ request, pool, device }) => ({
+      request,
+      pool,
+      device,
+      edits: {
+        env: { DEVICE: device },
+        mounts: [{ hostPath: join(setUp, device), containerPath: "/run/device", options: ["ro"] }],
+      },
+    }));
+  },
+  async unprepare({ name: claim, uid, devices }) {
+    await step("unprepare", claim);
+    // By device, as hardware is reset: for a claim that ended long ago, that would be the next one's.
+    for (const { device } of devices) rmSync(join(setUp, device), { force: true });
+    const left = readdirSync(setUp).filter((device) => readFileSync(join(setUp, device), "utf8") === uid);
+    for (const device of left) rmSync(join(setUp, device));
+    await step("unprepared", claim);
+  },
+});
+process.once("SIGTERM", () => void driver.stop());
+await driver.closed;
