@@ -6,7 +6,7 @@ import { messageOf, NodekeeperError, silentLogger, systemClock } from "@nodekeep
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { ClaimStore, StateDatabase, type StoredClaim } from "../state/index.ts";
-import type { Allocation } from "./allocation.ts";
+import type { Allocation, DeviceIdentity } from "./allocation.ts";
 import type { PreparedDevice } from "./cdi-file.ts";
 import { CdiFolder } from "./cdi-folder.ts";
 import type { ClaimReference } from "./claim-reader.ts";
@@ -18,10 +18,11 @@ import { Preparation } from "./preparation.ts";
 // The agent is killed before or after any of its steps and started again, and all comes right.
 
 const DRIVER = "gpu.example.com";
-const CLAIMS = ["a", "b", "c"];
+// By name; two of them want the same device, and the scheduler gives it to one at a time.
+const CLAIMS: Readonly<Record<string, string>> = { a: "device-0", b: "device-0", c: "device-1" };
 
 type Step =
-  | { do: "start" | "end"; claim: string }
+  | { do: "start" | "end" | "lose"; claim: string }
   | { do: "kill"; afterSteps: number }
   | { do: "empty" | "reboot" | "disconnect" | "connect" | "fail" };
 
@@ -29,8 +30,8 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
-      do: fc.constantFrom("start" as const, "end" as const),
-      claim: fc.constantFrom(...CLAIMS),
+      do: fc.constantFrom("start" as const, "start" as const, "end" as const, "lose" as const),
+      claim: fc.constantFrom(...Object.keys(CLAIMS)),
     }),
   },
   { weight: 5, arbitrary: fc.record({ do: fc.constant("kill" as const), afterSteps: fc.nat(14) }) },
@@ -64,16 +65,26 @@ class Life {
   }
 }
 
+/** A claim of a pod on the node. */
+interface KubeletClaim {
+  claim: ClaimReference;
+  isWanted: boolean;
+  answer: readonly PreparedDevice[] | undefined;
+}
+
 class World {
   readonly folder = mkdtempSync(join(tmpdir(), "nkcp-"));
   readonly cdi = join(this.folder, "cdi");
   boot = 1;
   isConnected = true;
   isFailing = false;
-  /** What the driver has set up; the machine's restart undoes it. */
-  readonly setUp = new Set<string>();
+  /** What the driver has set up, UIDs of claims by device; the machine's restart undoes it. */
+  readonly setUp = new Map<string, string>();
   /** What the kubelet knows: it asks until it is answered well, and never again then. */
-  readonly kubelet = new Map<string, { isWanted: boolean; answer: readonly PreparedDevice[] | undefined }>();
+  readonly kubelet = new Map<string, KubeletClaim>();
+  /** The API server's claims, by UID. */
+  readonly claims = new Map<string, KubeObject>();
+  #created = 0;
   #life = new Life();
   #database: StateDatabase | undefined;
   #preparation!: Preparation;
@@ -114,7 +125,11 @@ class World {
       prepare: async ({ uid }: ClaimReference, { devices }: Allocation) =>
         await life.around(() => {
           if (this.isFailing) throw new NodekeeperError("unavailable", "out of order");
-          this.setUp.add(uid);
+          for (const { device } of devices) {
+            // What is left of another claim would be in its way.
+            expect([undefined, uid]).toContain(this.setUp.get(device));
+            this.setUp.set(device, uid);
+          }
           return {
             devices: devices.map((device) => ({
               ...device,
@@ -123,14 +138,15 @@ class World {
             })),
           };
         }),
-      unprepare: async ({ uid }: ClaimReference) =>
+      unprepare: async (_claim: ClaimReference, devices: readonly DeviceIdentity[]) =>
         await life.around(() => {
           if (this.isFailing) throw new NodekeeperError("unavailable", "out of order");
-          this.setUp.delete(uid);
+          // As hardware is reset, whoever uses it.
+          for (const { device } of devices) this.setUp.delete(device);
         }),
     };
     this.#preparation = new Preparation({
-      reader: { read: (claim) => life.around(() => claimObject(claim)) },
+      reader: { read: (claim) => life.around(() => this.#read(claim)) },
       records: this.#records,
       folder: new Folder(this.cdi),
       host: new HostFiles({ root: "/", allowed: ["/"] }),
@@ -142,14 +158,20 @@ class World {
   async do(step: Step): Promise<void> {
     switch (step.do) {
       case "start": {
-        const known = this.kubelet.get(step.claim);
-        if (!known) this.kubelet.set(step.claim, { isWanted: true, answer: undefined });
+        this.#schedule(step.claim);
         return await this.ask();
       }
       case "end": {
         const known = this.kubelet.get(step.claim);
         if (known) known.isWanted = false;
         return await this.ask();
+      }
+      case "lose": {
+        // The pod was deleted by force, and the kubelet has lost what it knew.
+        const known = this.kubelet.get(step.claim);
+        if (known) this.claims.delete(known.claim.uid);
+        this.kubelet.delete(step.claim);
+        return;
       }
       case "kill":
         this.#life.left = step.afterSteps;
@@ -179,16 +201,15 @@ class World {
   async ask(): Promise<void> {
     await Promise.all(
       [...this.kubelet].map(async ([name, known]) => {
-        const claim = referenceOf(name);
+        const { claim } = known;
         try {
           if (!known.isWanted) {
             await this.#preparation.unprepare(DRIVER, claim, never);
             this.kubelet.delete(name);
+            this.claims.delete(claim.uid);
           } else known.answer ??= await this.#preparation.prepare(DRIVER, claim, never);
         } catch (error) {
-          expect(["killed", "out of order", `driver ${DRIVER} is not connected to Nodekeeper`]).toContain(
-            messageOf(error),
-          );
+          expect(messageOf(error)).toMatch(/killed$|out of order$|is not connected to Nodekeeper$/);
         }
       }),
     );
@@ -197,27 +218,46 @@ class World {
   async reconcile(): Promise<void> {
     for (const { uid } of this.#records.of(DRIVER))
       await this.#preparation.reconcile(DRIVER, uid, never).catch((error) => {
-        expect(["killed", "out of order"]).toContain(messageOf(error));
+        expect(messageOf(error)).toMatch(/killed$|out of order$/);
       });
+  }
+
+  /** Unprepares what the kubelet never will. */
+  async sweep(): Promise<void> {
+    for (const { uid } of this.#records.of(DRIVER))
+      await this.#preparation.unprepareEnded(DRIVER, uid, never);
+  }
+
+  // The scheduler allocates a device to one claim at a time.
+  #schedule(name: string): void {
+    const device = CLAIMS[name]!;
+    const isTaken = [...this.claims.values()].some((claim) => deviceOf(claim) === device);
+    if (this.kubelet.has(name) || isTaken) return;
+    const claim = { namespace: "default", name, uid: `uid-${name}-${this.#created++}` };
+    this.claims.set(claim.uid, claimObject(claim, device));
+    this.kubelet.set(name, { claim, isWanted: true, answer: undefined });
+  }
+
+  #read({ uid }: ClaimReference): KubeObject {
+    const found = this.claims.get(uid);
+    if (found) return found;
+    throw new NodekeeperError("notFound", `no ResourceClaim ${uid}`);
   }
 
   /** What every container that starts now would meet. */
   async check(): Promise<void> {
-    const wanted = [...this.kubelet.keys()];
-    expect([...this.setUp].sort()).toEqual(wanted.map((name) => referenceOf(name).uid).sort());
+    const wanted = [...this.kubelet.values()].map(({ claim }) => claim.uid).sort();
+    expect([...this.setUp.values()].sort()).toEqual(wanted);
     expect(
       this.#records
         .of(DRIVER)
         .map(({ uid }) => uid)
         .sort(),
-    ).toEqual([...this.setUp].sort());
+    ).toEqual(wanted);
     const names = existsSync(this.cdi) ? readdirSync(this.cdi).filter((name) => !name.startsWith(".")) : [];
-    expect(names.sort()).toEqual(
-      wanted.map((name) => `nodekeeper-${DRIVER}_${referenceOf(name).uid}.yaml`).sort(),
-    );
-    for (const [name, { answer }] of this.kubelet) {
-      const { uid } = referenceOf(name);
-      const text = readFileSync(join(this.cdi, `nodekeeper-${DRIVER}_${uid}.yaml`), "utf8");
+    expect(names.sort()).toEqual(wanted.map((uid) => `nodekeeper-${DRIVER}_${uid}.yaml`));
+    for (const { claim, answer } of this.kubelet.values()) {
+      const text = readFileSync(join(this.cdi, `nodekeeper-${DRIVER}_${claim.uid}.yaml`), "utf8");
       expect(text).toContain(`BOOT=${this.boot}`);
       for (const { cdiDeviceIds } of answer!)
         expect(text).toContain(`"name": "${cdiDeviceIds[0]!.split("=")[1]}"`);
@@ -232,13 +272,14 @@ class World {
 
 const never = new AbortController().signal;
 
-function referenceOf(name: string): ClaimReference {
-  return { namespace: "default", name, uid: `uid-of-${name}` };
+function claimObject({ namespace, name, uid }: ClaimReference, device: string): KubeObject {
+  const results = [{ request: "req", driver: DRIVER, pool: "node", device }];
+  return { metadata: { namespace, name, uid }, status: { allocation: { devices: { results } } } };
 }
 
-function claimObject({ namespace, name, uid }: ClaimReference): KubeObject {
-  const results = [{ request: "req", driver: DRIVER, pool: "node", device: `device-${name}` }];
-  return { metadata: { namespace, name, uid }, status: { allocation: { devices: { results } } } };
+function deviceOf({ status }: KubeObject): string {
+  return (status as { allocation: { devices: { results: { device: string }[] } } }).allocation.devices
+    .results[0]!.device;
 }
 
 it("killed at any step, with folders emptied, reboots and drivers that fail or are away: nothing is lost, nothing stays", async () => {
@@ -253,6 +294,7 @@ it("killed at any step, with folders emptied, reboots and drivers that fail or a
         await world.reconcile();
         await world.ask();
         await world.reconcile();
+        await world.sweep();
         await world.check();
       } finally {
         world.end();
