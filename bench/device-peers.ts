@@ -248,6 +248,6 @@ function cpuSecondsOf({ pid }: ChildProcess): number {
 
 async function until(check: () => boolean, what: () => string): Promise<void> {
   for (const endsAt = performance.now() + 120_000; !check(); await systemClock.sleep(2)) {
-    if (performance.now() > endsAt) throw new Error(`the benchmark waited in vain for ${what()}`);
+    if (performance.now() > endsAt) throw new Error(`the benchmark waited without success for ${what()}`);
   }
 }

@@ -200,6 +200,6 @@ async function withAgent<T>(work: (bench: Bench) => Promise<T>): Promise<T> {
 
 async function until(check: () => boolean): Promise<void> {
   for (const endsAt = performance.now() + 60_000; !check(); await systemClock.sleep(2)) {
-    if (performance.now() > endsAt) throw new Error("the benchmark waited in vain");
+    if (performance.now() > endsAt) throw new Error("the benchmark waited without success");
   }
 }

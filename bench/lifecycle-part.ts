@@ -29,7 +29,7 @@ export function startLifecycle(socket: string, settings: Partial<LifecycleSettin
   })();
   const until = async (check: () => boolean, patienceMs = 60_000): Promise<void> => {
     for (const endsAt = performance.now() + patienceMs; !check(); await systemClock.sleep(5)) {
-      if (performance.now() > endsAt) throw new Error("the benchmark waited in vain");
+      if (performance.now() > endsAt) throw new Error("the benchmark waited without success");
     }
   };
   return {

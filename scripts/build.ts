@@ -204,7 +204,7 @@ async function readManifest(name: string): Promise<Manifest> {
   return JSON.parse(await readFile(join(root, `packages/${name}/package.json`), "utf8"));
 }
 
-/** The package.json that is published: core is in the bundles, and nobody builds them there. */
+/** The package.json that is published: core is in the bundles, and no importer builds them. */
 async function writeManifest(folder: string, { devDependencies: _, ...manifest }: Manifest): Promise<void> {
   await writeFile(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
 }

@@ -1,4 +1,4 @@
-// Everything that can be said about the code without running it: npm run check
+// Every check of the code that does not run it: npm run check
 import { findErrorProblems } from "./errors-page.ts";
 import { findDrift } from "./generated-code.ts";
 import { findNameProblems } from "./names.ts";
@@ -14,7 +14,7 @@ interface Step {
 const steps: Step[] = [
   { name: "types", run: () => runCommand("tsc", ["-p", "."]) },
   { name: "lint and format", run: () => runCommand("biome", ["check", "--error-on-warnings", "."]) },
-  { name: "rooms", run: async () => fromProblems(await findRoomProblems(root)) },
+  { name: "imports", run: async () => fromProblems(await findRoomProblems(root)) },
   { name: "names", run: async () => fromProblems(await findNameProblems(root)) },
   { name: "words", run: async () => fromProblems(await findWordProblems(root)) },
   { name: "errors", run: async () => fromProblems(await findErrorProblems(root)) },
@@ -24,9 +24,9 @@ const steps: Step[] = [
 
 let failures = 0;
 for (const step of steps) {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const { ok, output } = await step.run().catch((error: Error) => ({ ok: false, output: error.message }));
-  const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   console.log(`${ok ? "ok  " : "FAIL"} ${step.name} (${seconds} s)`);
   if (ok) continue;
   failures++;

@@ -18,7 +18,7 @@ export async function writeConfigurationPage(): Promise<void> {
   if (changed !== page) await writeFile(path, changed);
 }
 
-// Without the comments: the table says what each setting means.
+// Without the comments: the table has the meaning of each setting.
 function defaultFile(): string {
   const lines = defaultConfigurationYaml().split("\n");
   return lines

@@ -14,7 +14,7 @@ interface Import {
 
 /**
  * Writes the types of `entries` (paths from the root, below packages/) into `folder`, laid out as the packages are. Of
- * what they import from this repository, only the files that say something of them are written, so that types of
+ * what they import from this repository, only the files that declare them are written, so that types of
  * packages that the entries have nothing to do with are not asked for.
  */
 export async function writeDeclarations(entries: readonly string[], folder: string): Promise<void> {

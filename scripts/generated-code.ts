@@ -5,7 +5,7 @@ import { root, runCommand } from "./run-command.ts";
 
 const generated = "packages/core/src/gen";
 
-/** Makes packages/core/src/gen anew from proto/, without any network. */
+/** Generates packages/core/src/gen from proto/, without any network. */
 export async function generate(): Promise<void> {
   await withFreshCode(async (fresh) => {
     await rm(join(root, generated), { recursive: true, force: true });

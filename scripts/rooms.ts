@@ -10,10 +10,10 @@ const packages: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The rooms of packages that have them, from top to bottom: a room imports only from those after it. `main.ts` and
- * `agent.ts` are rooms of one file.
+ * The modules of packages that have them, from top to bottom: a module imports only from those after it. `main.ts` and
+ * `agent.ts` are modules of one file.
  */
-const rooms: Readonly<Record<string, readonly string[]>> = {
+const modules: Readonly<Record<string, readonly string[]>> = {
   agent: [
     "main.ts",
     "launch.ts",
@@ -38,7 +38,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   core: ["kube", "grpc", "lib", "gen"],
 };
 
-/** Folders inside of a room, from top to bottom: one imports only from those after it. */
+/** Folders inside of a module, from top to bottom: one imports only from those after it. */
 const layers: Readonly<Record<string, readonly string[]>> = {
   "packages/agent/src/devices": ["sync", "plan", "model"],
 };
@@ -57,7 +57,7 @@ interface Import {
   isNamed: boolean;
 }
 
-/** What breaks the rules of packages and rooms in the repository at `root`, one line each. Paths are relative to it. */
+/** What breaks the rules of packages and modules in the repository at `root`, one line each. Paths are relative to it. */
 export async function findRoomProblems(root: string): Promise<string[]> {
   const files: string[] = [];
   for await (const file of glob("packages/*/src/**/*.ts", { cwd: root })) files.push(file);
@@ -93,7 +93,7 @@ export function readImports(file: string, source: string): Import[] {
   });
 }
 
-// "@nodekeeper/core/lib" is packages/core/src/lib/index.ts. Whether a package offers a path, its `exports` say.
+// "@nodekeeper/core/lib" is packages/core/src/lib/index.ts. Whether a package offers a path is in its `exports`.
 function pathOf(file: string, specifier: string): string {
   const [, name, inner] = /^@nodekeeper\/([^/]+)(?:\/(.+))?$/.exec(specifier) ?? [];
   if (!name) return posix.normalize(posix.join(dirname(file), specifier));
@@ -118,14 +118,14 @@ function problemOf({ from, to, line, isNamed }: Import): string[] {
       return refuse(`package ${importer.package} may not import package ${imported.package}`);
     if (!isNamed)
       return refuse(`other packages are imported by their names, @nodekeeper/${imported.package}`);
-    return isDoor(to) ? [] : refuse("other rooms are imported by their index.ts");
+    return isDoor(to) ? [] : refuse("other modules are imported by their index.ts");
   }
-  if (importer.room === imported.room || !rooms[importer.package]) {
+  if (importer.room === imported.room || !modules[importer.package]) {
     const above = layerAbove(from, to);
     return above ? refuse(above) : [];
   }
   if (rankOf(imported) < rankOf(importer)) return refuse(`room ${importer.room} is below ${imported.room}`);
-  return isDoor(to) ? [] : refuse("other rooms are imported by their index.ts");
+  return isDoor(to) ? [] : refuse("other modules are imported by their index.ts");
 }
 
 // Below src/: there is a package named testing.
@@ -143,18 +143,18 @@ interface Place {
 
 function placeOf(file: string): Place {
   const [, name = "", room = ""] = /^packages\/([^/]+)\/src\/([^/]+)/.exec(file) ?? [];
-  return { package: name, room, path: rooms[name] ? `packages/${name}/src/${room}` : `packages/${name}` };
+  return { package: name, room, path: modules[name] ? `packages/${name}/src/${room}` : `packages/${name}` };
 }
 
 function isUnknown({ package: name, room }: Place): boolean {
-  return !packages[name] || (rooms[name] !== undefined && !rooms[name].includes(room));
+  return !packages[name] || (modules[name] !== undefined && !modules[name].includes(room));
 }
 
 function rankOf({ package: name, room }: Place): number {
-  return rooms[name]!.indexOf(room);
+  return modules[name]!.indexOf(room);
 }
 
-// Why a file may not import another one of its room, where the room has layers; a file beside them is above them all.
+// Why a file may not import another one of its module, where the module has layers; a file beside them is above them all.
 function layerAbove(from: string, to: string): string | undefined {
   const room = Object.keys(layers).find((path) => from.startsWith(`${path}/`) && to.startsWith(`${path}/`));
   if (room === undefined) return undefined;
@@ -164,13 +164,13 @@ function layerAbove(from: string, to: string): string | undefined {
   return `layer ${importer} is below ${rank(imported!) < 0 ? room : imported}`;
 }
 
-// Generated code has no index; a room of one file is its own door, as is a file of a package without rooms.
+// Generated code has no index; a module of one file is its own door, as is a file of a package without modules.
 function isDoor(file: string): boolean {
   const [, room = "", ...inner] = file.slice("packages/".length).split("/src/").join("/").split("/");
   return room === "gen" || inner.length === 0 || (inner.length === 1 && inner[0] === "index.ts");
 }
 
-// Depth first; each cycle is told once, from where it was entered. Type imports count: they tie files as well.
+// Depth first; each cycle is reported once, from where it was entered. Type imports count: they tie files as well.
 function findCycles(files: readonly string[], imports: readonly Import[]): string[] {
   const targets = Map.groupBy(imports, ({ from }) => from);
   const finished = new Set<string>();

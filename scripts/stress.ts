@@ -96,7 +96,7 @@ function wholeNumber(option: string, text: string, least: number): number {
   throw new Error(`${option} ${text}: a whole number from ${least} to 9999`);
 }
 
-/** One run; what its report says, or one failure where it ended without a report. */
+/** One run; its report, or one failure where it ended without a report. */
 async function runSuite(resultsFolder: string) {
   const vitest = join(root, "node_modules/.bin/vitest");
   const child = spawn(vitest, ["run", ...tiers[tier]!, ...filters], {

@@ -5,12 +5,12 @@ const SAMPLE_LABEL = "example.com/sample";
 const FIRST_USE_MIB = 64;
 
 export interface LeakOptions {
-  /** What all sample pods together may use before one has to go, MiB. */
+  /** What all sample pods together may use before one is evicted, MiB. */
   limitMiB: number;
   /** How much every sample pod uses more with each second, MiB. */
   leakMiB: number;
   /**
-   * When the first pod has to go, milliseconds after sample pods are first seen: those are taken to have leaked before.
+   * When the first pod is evicted, milliseconds after sample pods are first seen: those are taken to have leaked before.
    * Default: when they have leaked enough.
    */
   firstPressureMs?: number;
@@ -20,7 +20,7 @@ export interface LeakOptions {
 
 /**
  * What an eviction plugin answers that watches a made-up memory: every sample pod leaks from its start on. When they
- * use more than the limit together, the one that uses most has to go. Its successor begins with little, so that the
+ * use more than the limit together, the one that uses most is selected. Its successor begins with little, so that the
  * pressure ends, and comes back after a while.
  */
 export function leakingPods({

@@ -48,12 +48,12 @@ export class ActivePod {
     return this.message.status?.phase ?? "";
   }
 
-  /** "BestEffort", "Burstable" or "Guaranteed"; empty where the API server does not tell. */
+  /** "BestEffort", "Burstable" or "Guaranteed"; empty where the API server does not report it. */
   get qosClass(): string {
     return this.message.status?.qosClass ?? "";
   }
 
-  /** Milliseconds since the epoch; undefined where nobody has started it. */
+  /** Milliseconds since the epoch; undefined where it has not been started. */
   get startedAt(): number | undefined {
     const time = this.message.status?.startTime;
     return time && Number(time.seconds) * 1_000;

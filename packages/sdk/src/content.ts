@@ -5,7 +5,7 @@ import {
   type ReportField,
 } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
 
-/** What JSON can say. */
+/** A JSON value. */
 export type JsonValue =
   | string
   | number

@@ -31,7 +31,7 @@ export interface EvictionCondition {
 export interface ThresholdState {
   /**
    * `hard`: the pod that `getTopEvictionPods` names is evicted, as far as the round's burst and the limits allow.
-   * `soft`: pods are evicted too, but one a round: the lowest-ranked of all that plugins named softly, after those of
+   * `soft`: pods are evicted too, but one a round: the lowest-ranked of all that plugins named for soft eviction, after those of
    * hard thresholds. A pod annotated `katalyst.kubewharf.io/pod_soft_evict_notify: "true"` is notified instead. A plugin
    * that wants to evict no pod answers without `getTopEvictionPods`; its condition is shown all the same.
    */
@@ -84,7 +84,7 @@ const metTypes = {
   hard: ThresholdMetType.HARD_MET,
 };
 
-/** Throws a TypeError for what the protocol can't say; so do the others. */
+/** Throws a TypeError for what the protocol can't express; so do the others. */
 export function thresholdMessage(state: ThresholdState | undefined): DeepPartial<ThresholdMetResponse> {
   if (state === undefined) return {};
   const metType = metTypes[state.metType];

@@ -25,7 +25,7 @@ export interface EvictionCall {
 export interface TopPodsCall extends EvictionCall {
   /** How many pods have a use: 1 for a hard threshold. 0 for a soft one: as many as there are. */
   topN: number;
-  /** As `thresholdMet` said. */
+  /** As `thresholdMet` returned it. */
   scope: string;
   /**
    * Candidates that are not among the pods because they can't be evicted now, with the disruption budget that forbade
@@ -36,7 +36,7 @@ export interface TopPodsCall extends EvictionCall {
 
 type Maybe<T> = T | undefined | Promise<T | undefined>;
 
-/** What an eviction plugin answers. What is left out, or answers undefined, has nothing to say. */
+/** What an eviction plugin answers. What is left out, or returns undefined, requests nothing. */
 export interface EvictionAnswers {
   /** Asked once a round. Not met when left out. */
   thresholdMet?(pods: readonly ActivePod[], call: EvictionCall): Maybe<ThresholdState>;

@@ -91,7 +91,7 @@ describe("registration", () => {
 });
 
 describe("what is left out", () => {
-  it("is not met, and names nobody", async () => {
+  it("is not met, and names no pod", async () => {
     const agentCalls = await serve();
     expect(await agentCalls.thresholdMet(offerOf("a"), signal)).toMatchObject({
       metType: "none",
@@ -121,7 +121,7 @@ describe("what is left out", () => {
 });
 
 describe("answers", () => {
-  it("a threshold with all it can say", async () => {
+  it("a threshold with all its fields", async () => {
     const agentCalls = await serve({
       thresholdMet: (pods) => ({
         metType: "hard",
@@ -171,9 +171,9 @@ describe("answers", () => {
     expect(answer).toEqual({ pods: expected.map(named), gracePeriodSeconds: null });
   });
 
-  it("top pods, told of former evictions by an agent that knows of them", async () => {
-    const told: unknown[] = [];
-    await serve({ getTopEvictionPods: (_pods, { records }) => void told.push(...records) });
+  it("top pods, with former evictions of an agent that sends them", async () => {
+    const received: unknown[] = [];
+    await serve({ getTopEvictionPods: (_pods, { records }) => void received.push(...records) });
     const channel = dialUnix(plugin!.socketPath, { maxReceiveBytes: 4_096 });
     await createClient(EvictionPluginDefinition, channel).getTopEvictionPods({
       candidateEvictionRecords: [
@@ -197,7 +197,7 @@ describe("answers", () => {
       expectedPods: 0,
       buckets: [],
     };
-    expect(told).toEqual([
+    expect(received).toEqual([
       {
         uid: "a",
         hasDisruptionBudget: true,
@@ -220,12 +220,12 @@ describe("answers", () => {
   });
 
   it("pods to evict, known to the agent or not, and a condition", async () => {
-    const gone: NamedPod = named("gone");
+    const deleted: NamedPod = named("deleted");
     const agentCalls = await serve({
       getEvictPods: ([first]) => ({
         pods: [
           { pod: first!, reason: "leaks", force: true, gracePeriodSeconds: 5 },
-          { pod: gone, reason: "old" },
+          { pod: deleted, reason: "old" },
         ],
         condition: { name: "Leaking", effects: ["NoExecute"] },
       }),
@@ -233,7 +233,7 @@ describe("answers", () => {
     expect(await agentCalls.getEvictPods(offerOf("a"), signal)).toEqual({
       pods: [
         { pod: named("a"), reason: "leaks", force: true, gracePeriodSeconds: 5 },
-        { pod: gone, reason: "old", force: false, gracePeriodSeconds: null },
+        { pod: deleted, reason: "old", force: false, gracePeriodSeconds: null },
       ],
       condition: { target: "node", name: "Leaking", effects: ["NoExecute"], met: true },
     });
@@ -249,7 +249,7 @@ describe("answers", () => {
 });
 
 describe("pods", () => {
-  it("tell what a plugin decides by", async () => {
+  it("have what a plugin decides by", async () => {
     let seen: ActivePod | undefined;
     const agentCalls = await serve({
       getEvictPods([pod]) {
@@ -307,7 +307,7 @@ describe("requests for rounds", () => {
 
 describe("failures", () => {
   it.each([
-    ["throws", () => Promise.reject(new Error("sensor is away")), "sensor is away"],
+    ["throws", () => Promise.reject(new Error("sensor is unplugged")), "sensor is unplugged"],
     [
       "has a half second of grace",
       () => ({ metType: "hard", gracePeriodSeconds: 0.5 }),
@@ -323,7 +323,7 @@ describe("failures", () => {
     expect((await agentCalls.getEvictPods(offerOf("a"), signal)).pods).toHaveLength(1);
   });
 
-  it("a function is told when the agent no longer waits", async () => {
+  it("a function's signal aborts when the agent no longer waits", async () => {
     const started = Promise.withResolvers<AbortSignal>();
     const agentCalls = await serve({
       thresholdMet: async (_pods, call) => {
@@ -331,12 +331,12 @@ describe("failures", () => {
         return await new Promise<never>(() => {});
       },
     });
-    const patience = new AbortController();
-    const answer = agentCalls.thresholdMet(offerOf(), patience.signal).catch(() => "given up");
-    const told = await started.promise;
-    patience.abort(new Error("no longer"));
+    const waiting = new AbortController();
+    const answer = agentCalls.thresholdMet(offerOf(), waiting.signal).catch(() => "given up");
+    const given = await started.promise;
+    waiting.abort(new Error("no longer"));
     expect(await answer).toBe("given up");
-    await until("told", () => told.aborted);
+    await until("it aborts", () => given.aborted);
   });
 
   it("stops though a function never answers", async () => {

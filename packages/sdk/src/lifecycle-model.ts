@@ -65,7 +65,7 @@ export interface PodList {
   readonly pods: readonly PodStatus[];
   /** Every event up to this cursor is in what the pods show: watch({ cursor }) goes on from here. */
   readonly cursor: string;
-  /** When the last list of the runtime that succeeded began, milliseconds since the epoch. */
+  /** When the last list of the runtime that succeeded started, milliseconds since the epoch. */
   readonly listedAt: number;
   /** What is wrong with the container runtime, or slow, now; what is shown may be out of date then. */
   readonly problems: readonly string[];
@@ -80,7 +80,7 @@ export interface PodLifecycleEvent {
   readonly pod: PodIdentity;
   /** Undefined for PodSync. */
   readonly container: ContainerIdentity | undefined;
-  /** Of a container that died, where the runtime could still tell. */
+  /** Of a container that died, where the runtime could still report it. */
   readonly exitCode: number | undefined;
   /** The runtime's word for why it died, such as "OOMKilled". */
   readonly reason: string;
@@ -100,7 +100,7 @@ export type PodLifecycleItem =
   | {
       readonly kind: "snapshot";
       readonly cursor: string;
-      /** `begin`: no cursor was given. `fellOff`: events after the cursor are gone; go on from these pods. */
+      /** `begin`: no cursor was given. `fellOff`: events after the cursor have expired; go on from these pods. */
       readonly why: "begin" | "fellOff";
       /** How many events were missed; undefined where the agent can't know. */
       readonly missed: number | undefined;
@@ -122,7 +122,7 @@ const states: Partial<Record<number, ContainerState>> = {
   [State.EXITED]: "exited",
 };
 
-const nobody: PodIdentity = { uid: "", namespace: "", name: "" };
+const noPod: PodIdentity = { uid: "", namespace: "", name: "" };
 
 /** An answer of a watch that is no batch. */
 export function itemOf({ cursor, event, snapshot }: WatchResponse): PodLifecycleItem {
@@ -136,7 +136,7 @@ function eventOf(message: EventMessage): PodLifecycleEvent {
     sequence: Number(message.sequence),
     type: eventTypes[message.type] ?? "Unknown",
     at: Number(message.at),
-    pod: message.pod ?? nobody,
+    pod: message.pod ?? noPod,
     container: message.container && identityOf(message.container),
     exitCode: message.exitCode,
     reason: message.reason,
@@ -151,7 +151,7 @@ function snapshotOf(cursor: string, { why, missed, pods }: SnapshotMessage): Pod
     why: why === Snapshot_Why.BEGIN ? "begin" : "fellOff",
     missed: missed === undefined ? undefined : Number(missed),
     pods: pods.map(({ pod, containers, status }) => ({
-      ...(pod ?? nobody),
+      ...(pod ?? noPod),
       containers: containers.map(({ container, state, attempt }) => ({
         ...identityOf(container),
         state: states[state] ?? "unknown",
@@ -164,7 +164,7 @@ function snapshotOf(cursor: string, { why, missed, pods }: SnapshotMessage): Pod
 
 export function podStatusOf(message: PodStatusMessage): PodStatus {
   return {
-    ...(message.pod ?? nobody),
+    ...(message.pod ?? noPod),
     ips: message.ips,
     sandboxes: message.sandboxes.map(containerStatusOf),
     containers: message.containers.map(containerStatusOf),

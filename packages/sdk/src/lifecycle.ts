@@ -61,7 +61,7 @@ export interface GetPodsOptions {
 const MOST_IN_BATCH = 256;
 const LONGEST_ANSWER = 64 * 1024 * 1024;
 const GET_DEADLINE_MS = 90_000;
-// The agent says something every 10 s.
+// The agent sends something every 10 s.
 const SILENCE_MS = 35_000;
 
 /** What runs on this node, asked of the agent over its socket. */
@@ -167,7 +167,7 @@ export class PodLifecycleClient implements Disposable {
       for await (const answer of withPauses(stream[Symbol.asyncIterator](), this.#clock, SILENCE_MS)) {
         if (answer === pause) {
           ending.abort();
-          throw new NodekeeperError("deadline", `the agent said nothing for ${SILENCE_MS / 1000} s`);
+          throw new NodekeeperError("deadline", `the agent sent nothing for ${SILENCE_MS / 1000} s`);
         }
         yield answer.batch ? answer.batch.answers.map(itemOf) : [itemOf(answer)];
       }

@@ -7,7 +7,7 @@ import {
   retryPolicies,
 } from "@nodekeeper/core/lib";
 
-/** Gives all that the plugin has to say, again each time it changes. Restarted when it throws. */
+/** Yields all that the plugin reports, again each time it changes. Restarted when it throws. */
 export type Report<T> = (signal: AbortSignal) => AsyncIterable<T[]>;
 
 /** Runs the author's report into `latest` until the signal aborts; a throw restarts it after 0.5 to 30 s. */

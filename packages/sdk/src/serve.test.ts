@@ -70,7 +70,7 @@ afterEach(async () => {
 });
 
 describe("registration", () => {
-  it("is registered by the agent over a real socket, is told so, and leaves nothing behind", async () => {
+  it("is registered by the agent over a real socket, is notified, and leaves nothing behind", async () => {
     const { handler, at } = agent();
     let registered = 0;
     const plugin = serve({ onRegistered: () => registered++ });
@@ -187,7 +187,7 @@ describe("content", () => {
     const plugin = serve({
       report: async function* () {
         yield numbered(++runs);
-        if (runs < 2) throw new Error("sensor is away");
+        if (runs < 2) throw new Error("sensor is unplugged");
       },
     });
     await plugin.ready;

@@ -12,7 +12,7 @@ import { type Plugin, type PluginOptions, ServedPlugin } from "./served-plugin.t
 import { reporterService, roundRequestService } from "./services.ts";
 
 export interface ReporterPluginOptions extends PluginOptions {
-  /** Yields everything the plugin has to say, again each time it changes. */
+  /** Yields everything the plugin reports, again each time it changes. */
   report: Report<ReportContent>;
 }
 
@@ -38,7 +38,7 @@ export interface EvictionPluginOptions extends PluginOptions, EvictionAnswers {}
 export interface EvictionPlugin extends Plugin {
   /**
    * Requests a round before its time, because a threshold was crossed: the agent asks all plugins at once instead of at
-   * the end of its period. It starts at most one such round a second, whoever requests it. A request that the agent has
+   * the end of its period. It starts at most one such round a second, whichever plugin requests it. A request that the agent has
    * not taken yet is replaced by the next. @param reason for the agent's log; at most 1,024 characters are kept
    */
   requestRound(reason: string): void;

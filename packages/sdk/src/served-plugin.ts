@@ -21,12 +21,12 @@ export interface PluginOptions {
   socketDir: string;
   /** Default: `<socketDir>/<name>.sock`. At most 107 bytes. */
   socketPath?: string;
-  /** Default: says nothing. */
+  /** Default: logs nothing. */
   log?: Logger;
   /** Stops the plugin when it aborts, as `stop` does. */
   signal?: AbortSignal;
   onRegistered?: () => void;
-  /** The agent refused the plugin; the reason says what it would accept. */
+  /** The agent refused the plugin; the reason names what it would accept. */
   onRefused?: (reason: string) => void;
   /** How often the socket file is looked at without an event, milliseconds. Default 2 s. */
   checkIntervalMs?: number;
@@ -40,7 +40,7 @@ export interface Plugin {
   readonly ready: Promise<void>;
   /** Resolves after `stop`; rejects when the plugin can't go on, as when another process took its socket. */
   readonly closed: Promise<void>;
-  /** What the agent said last. */
+  /** The agent's last answer. */
   readonly registration: RegistrationState;
   /** Stops serving and removes the socket. Takes at most about 2 s. */
   stop(): Promise<void>;
@@ -56,7 +56,7 @@ export interface PluginParts {
 
 /** What makes a plugin one of its type. */
 export interface PluginKind {
-  /** As the registration says it. */
+  /** As in the registration. */
   type: string;
   versions: readonly string[];
   /** The largest request it takes, bytes. Default: gRPC's, 4 MiB. */
@@ -130,7 +130,7 @@ export class ServedPlugin implements Plugin {
       addServices: (server) => {
         server.add(
           RegistrationDefinition,
-          registrationService(name, this.#kind, (state) => this.#told(state)),
+          registrationService(name, this.#kind, (state) => this.#registrationChanged(state)),
         );
         this.#kind.addService(server, this.#parts);
       },
@@ -142,7 +142,7 @@ export class ServedPlugin implements Plugin {
     });
   }
 
-  #told(state: RegistrationState): void {
+  #registrationChanged(state: RegistrationState): void {
     this.registration = state;
     if (state.state === "registered") {
       this.#log.info("registered");

@@ -7,23 +7,23 @@ import type {
 import { codeOf, type LatestValue } from "@nodekeeper/core/lib";
 import { ServerError, Status } from "nice-grpc";
 
-/** What the agent said last. `waiting`: the agent has not answered yet. */
+/** The agent's last answer. `waiting`: the agent has not answered yet. */
 export type RegistrationState =
   | { state: "waiting" }
   | { state: "registered" }
   | { state: "refused"; reason: string };
 
-/** What the agent asks and tells at registration. */
+/** What the agent calls at registration. */
 export function registrationService(
   name: string,
   { type, versions }: { type: string; versions: readonly string[] },
-  told: (state: RegistrationState) => void,
+  onState: (state: RegistrationState) => void,
 ): RegistrationServiceImplementation {
   return {
     // No endpoint: the registration socket serves everything, whatever path the agent sees it under.
     getInfo: async () => ({ type, name, endpoint: "", supportedVersions: [...versions] }),
     async notifyRegistrationStatus({ pluginRegistered, error }) {
-      told(pluginRegistered ? { state: "registered" } : { state: "refused", reason: error });
+      onState(pluginRegistered ? { state: "registered" } : { state: "refused", reason: error });
       return {};
     },
   };

@@ -1,4 +1,4 @@
-const PATIENCE_MS = 180_000;
+const TIMEOUT_MS = 180_000;
 const SHORTEST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 100;
 const LONGEST_EXPLANATION = 4_000;
@@ -37,7 +37,7 @@ export async function until<T>(
   );
   if ("found" in answer) return answer.found as Exclude<T, false | null | undefined>;
   const explained = explain ? `\n${cut(JSON.stringify(await explain(), undefined, 2))}` : "";
-  throw new Error(`waited in vain: ${what}${explained}`, { cause: answer.trouble });
+  throw new Error(`waited without success: ${what}${explained}`, { cause: answer.trouble });
 }
 
 /** Repeats the assertions until they pass, as long as `until` waits, then fails as they do. Returns what they return. */
@@ -47,12 +47,12 @@ export async function eventually<T>(check: () => T | Promise<T>): Promise<T> {
   throw answer.trouble;
 }
 
-// What was found, or the last error where patience ended first.
+// What was found, or the last error where the time ended first.
 async function poll<T>(
   look: () => Promise<{ found: T } | undefined>,
   beforeNext?: () => Promise<void>,
 ): Promise<{ found: T } | { trouble: unknown }> {
-  const end = performance.now() + PATIENCE_MS;
+  const end = performance.now() + TIMEOUT_MS;
   for (let pauseMs = SHORTEST_PAUSE_MS; ; ) {
     let trouble: unknown;
     try {
@@ -69,7 +69,7 @@ async function poll<T>(
   }
 }
 
-// The end of a log says more than its beginning.
+// The end of a log matters more than its start.
 function cut(text = "nothing"): string {
   if (text.length <= LONGEST_EXPLANATION) return text;
   const head = LONGEST_EXPLANATION / 8;

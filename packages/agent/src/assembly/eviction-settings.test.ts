@@ -8,7 +8,7 @@ async function configured(flags: Record<string, string> = {}): Promise<AgentConf
 }
 
 describe("what an operator sets", () => {
-  it("arrives: limits of 0 are none, times in the units of each room", async () => {
+  it("arrives: limits of 0 are none, times in the units of each module", async () => {
     const policy = evictionPolicyOf(
       await configured({
         evictionBurst: "-1",

@@ -88,7 +88,7 @@ it("refuses a wrong policy with its place, and keeps what a file had that change
   expect(problem()).toMatch(/no such file/);
 });
 
-it("tells of two policies of one name, and of a file that is not there, and runs the rest", async () => {
+it("reports two policies of one name, and of a file that is not there, and runs the rest", async () => {
   files = [
     write("a.yaml", policy("one")),
     write("b.yaml", policy("one"), policy("two")),

@@ -1,9 +1,9 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
-// A device that went away between the listing and the read answers ENODEV or ENXIO.
+// A device that was removed between the listing and the read answers ENODEV or ENXIO.
 const absentCodes = new Set(["ENOENT", "ENOTDIR", "ENODEV", "ENXIO"]);
 
-/** Undefined for an error that says that a file is absent; throws what any other means. */
+/** Undefined for an error of an absent file; throws what any other means. */
 export function absentOrThrow(place: string, error: unknown): undefined {
   if (error instanceof NodekeeperError) throw error;
   const code = (error as NodeJS.ErrnoException).code ?? "";

@@ -11,7 +11,7 @@ export interface CgroupLayout {
   memoryNames: MemoryNames;
 }
 
-/** Where cgroups are mounted unless somebody moved them. */
+/** Where cgroups are mounted unless the machine is configured otherwise. */
 export const CGROUP_ROOT = "/sys/fs/cgroup";
 
 /** Looks which hierarchies are mounted at `root`; undefined where none is. */

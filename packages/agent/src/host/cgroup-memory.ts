@@ -1,4 +1,4 @@
-/** Memory of a cgroup and all below it, bytes. What the kernel does not tell is undefined, never 0. */
+/** Memory of a cgroup and all below it, bytes. What the kernel does not report is undefined, never 0. */
 export interface CgroupMemory {
   usageBytes: number | undefined;
   /** Anonymous memory: what can't be dropped without swap. */
@@ -48,7 +48,7 @@ export interface MemoryTexts {
   nodes: string | undefined;
 }
 
-/** Reads a cgroup's memory. @param pageSize bytes; without it, counts of pages are not told */
+/** Reads a cgroup's memory. @param pageSize bytes; without it, counts of pages are undefined */
 export function cgroupMemoryOf(
   texts: MemoryTexts,
   names: MemoryNames,

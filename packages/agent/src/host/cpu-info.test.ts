@@ -18,7 +18,7 @@ describe("code names", () => {
     ["GenuineIntel", 6, 0xfe, 0, undefined],
     ["GenuineIntel", 6, 0x55, 9, undefined],
     ["AuthenticAMD", 0x99, 0x01, 0, undefined],
-    ["SomebodyElse", 6, 0x55, 4, undefined],
+    ["AnotherVendor", 6, 0x55, 4, undefined],
   ])("%s family %i model %i stepping %i is %s", (vendor, family, model, stepping, codeName) => {
     const info = parseCpuInfo(x86(vendor, family, model, stepping, "name", "fpu")());
     expect(info.codeName).toBe(codeName);

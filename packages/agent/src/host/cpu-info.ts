@@ -1,7 +1,7 @@
 import { identifyArm, identifyX86 } from "./cpu-models.ts";
 import type { Probe } from "./probe.ts";
 
-/** What kind of processor this is. Everything the machine does not tell is absent. */
+/** What kind of processor this is. Everything the machine does not report is absent. */
 export interface CpuInfo {
   /** "GenuineIntel", "AuthenticAMD", "ARM", ... */
   vendor?: string;
@@ -20,7 +20,7 @@ export interface CpuInfo {
 }
 
 const CPU_INFO = "/proc/cpuinfo";
-// A CPU's block has some 2 KB. The first blocks say it all, and each block costs the kernel a look at that CPU.
+// A CPU's block has some 2 KB. The first blocks have it all, and each block costs the kernel a look at that CPU.
 const CPU_INFO_CAP = 64 * 1024;
 const FLAG_KEYS = ["flags", "Features"];
 

@@ -40,7 +40,7 @@ export function parseCpuTimes(text: string): CpuTimes {
   if (ticks.length < 4 || cpus === 0) {
     throw new NodekeeperError("invalid", "there are no times of CPUs");
   }
-  // What the hypervisor gave to others was not idle: nobody here could have used it.
+  // What the hypervisor gave to others was not idle: no process here could have used it.
   const busyTicks = user + nice + system + irq + softIrq + steal;
   return { busyTicks, totalTicks: busyTicks + idle + ioWait, cpus };
 }

@@ -4,7 +4,7 @@ import type { Probe } from "./probe.ts";
 /** A logical CPU and where it sits. */
 export interface LogicalCpu {
   id: number;
-  /** The physical package; absent where the machine does not tell. */
+  /** The physical package; absent where the machine does not report it. */
   socket?: number;
   /** Unique within its socket. */
   core?: number;
@@ -17,7 +17,7 @@ export interface CpuTopology {
   present: readonly number[];
   /** One for each online CPU, in the order of `online`. */
   cpus: readonly LogicalCpu[];
-  /** Numbers of sockets and physical cores with an online CPU; absent where the machine does not tell. */
+  /** Numbers of sockets and physical cores with an online CPU; absent where the machine does not report it. */
   sockets?: number;
   cores?: number;
 }
@@ -32,7 +32,7 @@ export async function readOnlineCpus(probe: Probe): Promise<number[] | undefined
   return count === undefined ? undefined : Array.from({ length: count }, (_, id) => id);
 }
 
-/** CPUs with their sockets and cores; undefined where neither sysfs nor /proc/cpuinfo tells of any. */
+/** CPUs with their sockets and cores; undefined where neither sysfs nor /proc/cpuinfo lists any. */
 export async function readCpuTopology(probe: Probe): Promise<CpuTopology | undefined> {
   const online = await readOnlineCpus(probe);
   if (!online) return undefined;
@@ -51,7 +51,7 @@ async function readCpu(probe: Probe, id: number): Promise<LogicalCpu> {
     probe.integer(`${topology}/physical_package_id`),
     probe.integer(`${topology}/core_id`),
   ]);
-  // arm64 virtual machines without a topology table say -1.
+  // arm64 virtual machines without a topology table report -1.
   return {
     id,
     ...(socket !== undefined && socket >= 0 ? { socket } : {}),

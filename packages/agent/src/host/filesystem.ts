@@ -4,9 +4,9 @@ import type { Probe } from "./probe.ts";
 export interface FilesystemState {
   path: string;
   sizeBytes: number;
-  /** For everybody but root, as the kubelet counts it. */
+  /** For all users but root, as the kubelet counts it. */
   availableBytes: number;
-  /** 0 where the file system makes inodes as it needs them (btrfs): then `inodesFree` says nothing. */
+  /** 0 where the file system makes inodes as it needs them (btrfs): then `inodesFree` has no meaning. */
   inodes: number;
   inodesFree: number;
 }

@@ -4,14 +4,14 @@ import { NodekeeperError, Semaphore } from "@nodekeeper/core/lib";
 import { absentOrThrow } from "./absent.ts";
 import { KernelFiles } from "./kernel-files.ts";
 
-/** Largest file read unless the caller says otherwise, bytes. */
+/** Largest file read unless the caller sets another limit, bytes. */
 const DEFAULT_FILE_CAP = 64 * 1024;
 /** Most entries of a directory that are looked at. */
 const MAX_DIRECTORY_ENTRIES = 16_384;
 
-// libuv has four threads for files: two reads that hang in a driver leave two for everybody else.
+// libuv has four threads for files: two reads that hang in a driver leave two for all other files.
 const PARALLEL_READS = 2;
-// A file system whose server is away answers nobody: one thread at most waits for it, apart from the files.
+// A file system whose server is unreachable does not answer: one thread at most waits for it, apart from the files.
 const PARALLEL_FILESYSTEMS = 1;
 const CHUNK_BYTES = 16 * 1024;
 
@@ -96,7 +96,7 @@ export class HostFiles {
   }
 }
 
-// Files in /proc and /sys say their size is 0 or 4096, whatever they hold: read until the end or the cap.
+// Files in /proc and /sys report a size of 0 or 4096, whatever they hold: read until the end or the cap.
 async function readUpTo(handle: FileHandle, place: string, options: ReadOptions): Promise<string> {
   const cap = options.cap ?? DEFAULT_FILE_CAP;
   const chunks: Buffer[] = [];

@@ -15,11 +15,11 @@ export interface HostReadingsOptions {
   host: Host;
   pods: PodReadings;
   clock: Clock;
-  /** How old a reading may be that is handed out again, milliseconds; less than the period of a round. Asked anew each time. */
+  /** How old a reading may be that is handed out again, milliseconds; less than the period of a round. Called each time. */
   maxAgeMs: () => number;
 }
 
-// Paths and cgroups come from configuration: nobody names more of them than this.
+// Paths and cgroups come from configuration: no configuration needs more of them than this.
 const MOST_KEYS = 64;
 
 /**
@@ -156,7 +156,7 @@ export class HostReadings {
     return {
       state: "missing",
       at: reading.at,
-      message: "the use of CPUs is told by two readings, of which there is one",
+      message: "the use of CPUs needs two readings, of which there is one",
     };
   }
 

@@ -21,7 +21,7 @@ it.each(["one-socket-v2", "two-sockets-v1"])("a sample of %s has what the readin
   }
 });
 
-it("a sample of a machine that tells nothing has nothing", () => {
+it("a sample of a machine that reports nothing has nothing", () => {
   const sample = new Host({ root: "/no/such/place", clock: new FakeClock() }).sample();
   expect([sample.memory(), sample.nodeMemory(), sample.pids(), sample.pressure("memory")]).toEqual(
     Array(4).fill(undefined),

@@ -25,7 +25,7 @@ export interface HostSample {
 // What an administrator sets, and hardly ever changes, is read again after so many samples.
 const SETTINGS_SAMPLES = 64;
 
-/** Takes samples. What the kernel's settings say is kept for a few seconds, so that a sample is two or three small files. */
+/** Takes samples. The kernel's settings are kept for a few seconds, so that a sample is two or three small files. */
 export class HostSampler {
   readonly #files: HostFiles;
   readonly #pageSize: PageSize;

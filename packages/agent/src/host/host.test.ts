@@ -29,7 +29,7 @@ async function hostOf(tree: MachineTree): Promise<{ host: Host; root: string }> 
 const empty: MachineTree = { files: {}, links: {} };
 
 describe("a machine of two sockets", () => {
-  it("tells CPUs, sockets and cores, without the offline ones", async () => {
+  it("reads CPUs, sockets and cores, without the offline ones", async () => {
     const { host } = await hostOf(machineTree(twoSockets));
     const topology = readingValue(await host.cpuTopology());
     expect(topology).toMatchObject({ sockets: 2, cores: 8 });
@@ -38,7 +38,7 @@ describe("a machine of two sockets", () => {
     expect(topology?.cpus[5]).toEqual({ id: 5, socket: 1, core: 1 });
   });
 
-  it("tells NUMA nodes, also the one without memory", async () => {
+  it("reads NUMA nodes, also the one without memory", async () => {
     const { host } = await hostOf(machineTree(twoSockets));
     expect(readingValue(await host.numaNodes())).toEqual([
       { id: 0, cpus: [0, 1, 2, 3, 8, 9, 10, 11], memoryBytes: 131_072_000 * 1024 },
@@ -46,7 +46,7 @@ describe("a machine of two sockets", () => {
     ]);
   });
 
-  it("tells cards and bonds, and software interfaces only when asked", async () => {
+  it("reads cards and bonds, and software interfaces only when asked", async () => {
     const { host } = await hostOf(machineTree(twoSockets));
     const found = readingValue(await host.networkInterfaces());
     expect(found?.map((each) => [each.name, each.kind, each.speedMbps, each.numaNode])).toEqual([
@@ -99,12 +99,12 @@ describe("virtual machines", () => {
     ["arm64 firmware", armMachine, undefined, true, "dmi"],
     ["EC2 metal", armMachine, { vendor: "Amazon EC2", product: "m6g.metal" }, false, "dmi"],
     ["arm64 server", armMachine, { vendor: "HPE", product: "ProLiant RL300" }, false, "dmi"],
-  ])("are told by %s", async (_, machine, dmi, expected, evidence) => {
+  ])("are recognized by %s", async (_, machine, dmi, expected, evidence) => {
     const { host } = await hostOf(machineTree({ ...machine, ...(dmi ? { dmi } : {}) }));
     expect(readingValue(await host.virtualization())).toMatchObject({ virtualMachine: expected, evidence });
   });
 
-  it("are not guessed where nothing tells", async () => {
+  it("are not guessed where nothing reports them", async () => {
     const tree = machineTree(armMachine);
     delete tree.files["/sys/class/dmi/id/sys_vendor"];
     delete tree.files["/sys/class/dmi/id/product_name"];
@@ -122,7 +122,7 @@ describe("speeds", () => {
     expect(reading).toMatchObject({ problems: [] });
   });
 
-  it("that can't be read are unknown, and the rest of the card is told", async () => {
+  it("that can't be read are unknown, and the rest of the card is read", async () => {
     const { host, root } = await hostOf(machineTree(virtualMachine));
     const speed = join(root, "/sys/class/net/ens4/speed");
     await rm(speed);

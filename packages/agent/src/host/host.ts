@@ -34,11 +34,11 @@ export interface InterfaceAddresses {
   ipv6: string[];
 }
 
-// More addresses of one interface than this help nobody who reads a report.
+// More addresses of one interface than this are of no use in a report.
 const MAX_ADDRESSES = 64;
 
 /**
- * The machine as /proc and /sys tell it. No reading throws except when its signal aborts: what went wrong is in
+ * The machine as /proc and /sys report it. No reading throws except when its signal aborts: what went wrong is in
  * the Reading. Nothing is kept but the size of a page; a caller that asks often keeps what can't change.
  */
 export class Host {
@@ -116,7 +116,7 @@ export class Host {
     return this.#read("load average", async (probe) => loadAverage(probe), signal);
   }
 
-  /** What the kernel tells now, read on this thread as it is asked for. */
+  /** What the kernel reports now, read on this thread at each call. */
   sample(): HostSample {
     return this.#sampler.sample();
   }

@@ -66,7 +66,7 @@ export class KernelFiles {
     }
   }
 
-  /** How many directories a directory has, where its link count tells; undefined where it does not. */
+  /** How many directories a directory has, where its link count is that number; undefined where it does not. */
   directoryCount(path: string): number | undefined {
     const place = this.#prefix + path;
     try {

@@ -33,7 +33,7 @@ async function changeable(name: string): Promise<string> {
 describe("one socket, cgroup v2, systemd", () => {
   const { host, pods } = machine(join(fixtures, "one-socket-v2"));
 
-  it("tells memory, watermarks, pressure, CPU times and process numbers", async () => {
+  it("reads memory, watermarks, pressure, CPU times and process numbers", async () => {
     expect(readingValue(await host.memory())).toEqual({
       totalBytes: 65_746_560 * 1024,
       freeBytes: 6 * Gi,
@@ -41,7 +41,7 @@ describe("one socket, cgroup v2, systemd", () => {
       inactiveFileBytes: 11 * Gi,
       watermarkScaleFactor: 10,
     });
-    // Where it is not told.
+    // Where it is not reported.
     const bare = machine(join(fixtures, "two-sockets-v1")).host;
     expect(readingValue(await bare.memory())?.inactiveFileBytes).toBeUndefined();
     expect(readingValue(await host.nodeMemory())).toEqual([
@@ -64,7 +64,7 @@ describe("one socket, cgroup v2, systemd", () => {
     expect(readingValue(await host.pids())).toEqual({ max: 513_204, current: 2431 });
   });
 
-  it("tells what pods use, with their pressure", async () => {
+  it("reads what pods use, with their pressure", async () => {
     const reading = await pods.pods();
     expect(reading).toMatchObject({ state: "read", at: 0, problems: [] });
     const state = readingValue(reading)!;
@@ -84,7 +84,7 @@ describe("one socket, cgroup v2, systemd", () => {
     expect(state.groupPressure.get("all")?.some.avg10).toBe(9.5);
   });
 
-  it("tells what containers use, sandboxes too", async () => {
+  it("reads what containers use, sandboxes too", async () => {
     const containers = readingValue(await pods.containers())!;
     expect(containers.size).toBe(7);
     expect(containers.get("b2".repeat(32))).toMatchObject({
@@ -93,7 +93,7 @@ describe("one socket, cgroup v2, systemd", () => {
     });
   });
 
-  it("tells the pressure of any cgroup", async () => {
+  it("reads the pressure of any cgroup", async () => {
     const pressure = await pods.pressure("/kubepods.slice/kubepods-besteffort.slice", "memory");
     expect(readingValue(pressure)?.some.avg10).toBe(0.5);
     expect((await pods.pressure("/nowhere", "memory")).state).toBe("missing");
@@ -103,7 +103,7 @@ describe("one socket, cgroup v2, systemd", () => {
 describe("two sockets, cgroup v1, cgroupfs", () => {
   const { host, pods } = machine(join(fixtures, "two-sockets-v1"));
 
-  it("tells memory by node", async () => {
+  it("reads memory by node", async () => {
     const nodes = readingValue(await host.nodeMemory());
     expect(nodes?.map(({ id, freeBytes, inactiveFileBytes }) => [id, freeBytes, inactiveFileBytes])).toEqual([
       [0, 196_608 * 4096, Gi / 2],
@@ -118,7 +118,7 @@ describe("two sockets, cgroup v1, cgroupfs", () => {
     expect(state.pods.get(onTwoNodes)?.memoryPressure).toBeUndefined();
   });
 
-  it("tells what pods use with all below them, by node too", async () => {
+  it("reads what pods use with all below them, by node too", async () => {
     const state = readingValue(await pods.pods())!;
     expect([...state.pods.keys()]).toContain("1d2c3b4a5f6e7d8c9b0a1f2e3d4c5b6a");
     const { memory } = state.pods.get(onTwoNodes)!;
@@ -138,7 +138,7 @@ describe("what changes under the reader", () => {
   const group = "sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice";
   const pod = `kubepods-burstable-pod${burstable.replaceAll("-", "_")}.slice`;
 
-  it("a pod that ends is gone, a new one is there", async () => {
+  it("a pod that ends is removed, a new one is added", async () => {
     const root = await changeable("one-socket-v2");
     const { pods } = machine(root);
     await pods.pods();
@@ -148,7 +148,7 @@ describe("what changes under the reader", () => {
     expect(state.pods.get("abc-def")?.memory.rssBytes).toBe(15 * Gi);
   });
 
-  it("a container that was replaced by another is gone within two readings", async () => {
+  it("a container that was replaced by another is removed within two readings", async () => {
     const root = await changeable("one-socket-v2");
     const { pods } = machine(root);
     await pods.containers();
@@ -169,7 +169,7 @@ describe("what changes under the reader", () => {
     expect([...state.pods.keys()]).toHaveLength(2);
   });
 
-  it("a file that makes no sense is told as nothing", async () => {
+  it("a file that makes no sense has no value", async () => {
     const root = await changeable("one-socket-v2");
     await writeFile(join(root, group, pod, "memory.stat"), "<html>\n");
     await writeFile(join(root, group, pod, "memory.pressure"), "some junk\n");
@@ -189,7 +189,7 @@ describe("what changes under the reader", () => {
     expect(reading).toMatchObject({ problems: [{ code: "exhausted" }] });
   });
 
-  it("a pipe where a file should be hangs nobody", async () => {
+  it("a pipe where a file should be blocks no other reading", async () => {
     const root = await changeable("one-socket-v2");
     await rm(join(root, group, pod, "memory.stat"));
     await promisify(execFile)("mkfifo", [join(root, group, pod, "memory.stat")]);
@@ -212,7 +212,7 @@ it("finds cgroups where they are mounted", async () => {
   expect(readingValue(await pods.pods())?.pods.size).toBe(3);
 });
 
-it("file systems are told by path", async () => {
+it("file systems are read by path", async () => {
   const root = await changeable("one-socket-v2");
   const { host } = machine(root);
   const state = readingValue(await host.filesystem("/proc"))!;
@@ -222,7 +222,7 @@ it("file systems are told by path", async () => {
 });
 
 describe.runIf(process.platform === "linux")("this machine", () => {
-  it("tells its state", async () => {
+  it("reads its state", async () => {
     const host = new Host();
     const signal = new AbortController().signal;
     const [memory, nodes, times, pids, filesystem] = await Promise.all([
@@ -243,7 +243,7 @@ describe.runIf(process.platform === "linux")("this machine", () => {
     expect(readingValue(times)?.busyTicks).toBeGreaterThan(0);
     expect(readingValue(pids)?.current).toBeGreaterThan(1);
     expect(readingValue(filesystem)?.sizeBytes).toBeGreaterThan(2 ** 20);
-    // A machine without cgroups or without pods says so.
+    // A machine without cgroups or without pods is reported as such.
     expect(["read", "missing"]).toContain((await new PodReadings().pods(signal)).state);
   });
 });

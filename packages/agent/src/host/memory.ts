@@ -1,7 +1,7 @@
 import { memoryLine } from "./parse.ts";
 import type { Probe } from "./probe.ts";
 
-/** The machine's memory, bytes. What an old kernel does not tell is undefined. */
+/** The machine's memory, bytes. What an old kernel does not report is undefined. */
 export interface MemoryState {
   totalBytes: number;
   freeBytes: number;
@@ -13,13 +13,13 @@ export interface MemoryState {
   watermarkScaleFactor: number | undefined;
 }
 
-/** MemTotal of /proc/meminfo, bytes; undefined where it is not told. */
+/** MemTotal of /proc/meminfo, bytes; undefined where it is not reported. */
 export async function readMemoryTotal(probe: Probe): Promise<number | undefined> {
   const text = probe.kernelText("/proc/meminfo");
   return text === undefined ? undefined : memoryLine(text, "MemTotal");
 }
 
-/** vm.watermark_scale_factor; undefined where the kernel does not tell. */
+/** vm.watermark_scale_factor; undefined where the kernel does not report it. */
 export function watermarkScaleFactorOf(probe: Probe): number | undefined {
   return probe.kernelInteger("/proc/sys/vm/watermark_scale_factor");
 }

@@ -15,7 +15,7 @@ export interface NetworkInterface {
   /** Bytes. */
   mtu?: number;
   macAddress?: string;
-  /** The NUMA node the device is attached to; absent where the machine does not tell. */
+  /** The NUMA node the device is attached to; absent where the machine does not report it. */
   numaNode?: number;
   /** "0000:3b:00.0" */
   pciAddress?: string;
@@ -37,9 +37,9 @@ export async function readNetworkInterfaces(
 ): Promise<NetworkInterface[] | undefined> {
   const [names, bonds, virtualNames] = await Promise.all([
     probe.list(NET_ROOT),
-    // This is a file among the links; its presence tells that the bonding driver is loaded.
+    // This is a file among the links; it exists while the bonding driver is loaded.
     probe.text(`${NET_ROOT}/bonding_masters`),
-    // One listing spares a look at each pod's link.
+    // One listing replaces a look at each pod's link.
     options.virtual ? undefined : probe.list(VIRTUAL_ROOT),
   ]);
   if (!names) return undefined;
@@ -66,7 +66,7 @@ async function readInterface(
   const at = `${NET_ROOT}/${name}`;
   const [operationalState, speed, mtu, macAddress, index, numaNode] = await Promise.all([
     probe.text(`${at}/operstate`),
-    // A link that is down or a driver that can't tell answers EINVAL or EOPNOTSUPP.
+    // A link that is down or a driver without the speed answers EINVAL or EOPNOTSUPP.
     probe.optionalText(`${at}/speed`),
     probe.integer(`${at}/mtu`),
     probe.text(`${at}/address`),

@@ -7,9 +7,9 @@ export interface NumaNode {
   id: number;
   /** Online CPUs of the node, sorted; empty for a node of memory alone. */
   cpus: readonly number[];
-  /** Memory of the node, bytes; absent where it is not told, 0 for a node without memory. */
+  /** Memory of the node, bytes; absent where it is not reported, 0 for a node without memory. */
   memoryBytes?: number;
-  /** To each node of the machine in the order of their numbers, 10 to itself; absent where it is not told. */
+  /** To each node of the machine in the order of their numbers, 10 to itself; absent where it is not reported. */
   distances?: readonly number[];
 }
 

@@ -5,8 +5,8 @@ import type { Probe } from "./probe.ts";
 const FIRST_MAPPING_CAP = 2 * 1024;
 
 /**
- * The size of a page of memory, bytes: 4096, on some arm64 kernels 16384 or 65536. The kernel tells it to no file of
- * its own; this process's first mapping says it.
+ * The size of a page of memory, bytes: 4096, on some arm64 kernels 16384 or 65536. The kernel has no file of
+ * its own for it; this process's first mapping in smaps has it.
  */
 export class PageSize {
   #bytes: number | undefined;
@@ -16,7 +16,7 @@ export class PageSize {
     return this.#bytes;
   }
 
-  /** Looked up until it is known, for it can't change; undefined where nothing tells. */
+  /** Looked up until it is known, for it can't change; undefined where it can't be read. */
   async read(probe: Probe): Promise<number | undefined> {
     this.#bytes ??= await readPageSize(probe);
     return this.#bytes;

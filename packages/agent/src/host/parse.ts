@@ -1,6 +1,6 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 
-/** Highest CPU or node number believed; Linux is built for at most 8192 CPUs. */
+/** Highest CPU or node number accepted; Linux is built for at most 8192 CPUs. */
 const HIGHEST_CPU = 65_535;
 
 /** Reads a whole decimal number, as sysfs writes them. Throws `invalid`. */

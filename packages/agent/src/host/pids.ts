@@ -7,14 +7,14 @@ export interface PidState {
   current: number;
 }
 
-/** Undefined where the limits or the number of threads are not told. */
+/** Undefined where the limits or the number of threads are not reported. */
 export function pidState(probe: Probe, max = pidLimitOf(probe)): PidState | undefined {
   const load = probe.kernelText("/proc/loadavg");
   const current = load === undefined ? undefined : threadsOf(load);
   return max === undefined || current === undefined ? undefined : { max, current };
 }
 
-/** The lower of the kernel's limits; undefined where it tells neither. */
+/** The lower of the kernel's limits; undefined where it reports neither. */
 export function pidLimitOf(probe: Probe): number | undefined {
   const limits = ["pid_max", "threads-max"]
     .map((name) => probe.kernelInteger(`/proc/sys/kernel/${name}`))
@@ -23,7 +23,7 @@ export function pidLimitOf(probe: Probe): number | undefined {
   return limits.length === 0 ? undefined : Math.min(...limits);
 }
 
-/** Tasks that ran or waited to run, the mean of the last minute; undefined where the kernel does not tell. */
+/** Tasks that ran or waited to run, the mean of the last minute; undefined where the kernel does not report it. */
 export function loadAverage(probe: Probe): number | undefined {
   const match = /^(\d{1,9}\.\d\d) /.exec(probe.kernelText("/proc/loadavg") ?? "");
   return match ? Number(match[1]) : undefined;

@@ -1,7 +1,7 @@
 import { statValue } from "./cgroup-memory.ts";
 import type { KernelFiles } from "./kernel-files.ts";
 
-/** Counters of a pod's cgroup; what the kernel does not tell is undefined. */
+/** Counters of a pod's cgroup; what the kernel does not report is undefined. */
 export interface PodCounters {
   /** CPU time used since the cgroup was created, seconds. */
   cpuSeconds: number | undefined;

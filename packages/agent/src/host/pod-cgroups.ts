@@ -12,7 +12,7 @@ export interface PodCgroups {
 
 // The kubelet's --cgroup-root may put one group in between; kind does.
 const parents = ["", "/kubelet", "/kubelet.slice"];
-// More directories than this in one group are not believed.
+// More directories than this in one group are not read.
 const MOST_PODS = 4096;
 const MOST_CONTAINERS = 256;
 
@@ -70,7 +70,7 @@ function addPods(files: KernelFiles, root: string, group: string, pods: Map<stri
   return others;
 }
 
-/** Containers' cgroups by pod. A pod's directory is listed anew only when the number of directories in it changed. */
+/** Containers' cgroups by pod. A pod's directory is listed again only when the number of directories in it changed. */
 export class ContainerCgroups {
   readonly #known = new Map<string, { count: number; containers: ReadonlyMap<string, string> }>();
 
@@ -88,7 +88,7 @@ export class ContainerCgroups {
     return containers;
   }
 
-  /** Forgets a pod's containers, of which one is gone: as many may have come. */
+  /** Forgets a pod's containers, of which one was removed: as many may have been added. */
   forget(pod: string): void {
     this.#known.delete(pod);
   }

@@ -29,7 +29,7 @@ export function machinePressure(probe: Probe, resource: PressureResource): Press
   return pressureAt(probe, `/proc/pressure/${resource}`);
 }
 
-/** What a pressure file says; undefined where there is none. */
+/** The content of a pressure file; undefined where there is none. */
 export function pressureAt(probe: Probe, path: string): Pressure | undefined {
   // With psi=0, and with cgroup.pressure 0, the kernel shows the file and refuses to read it.
   return probe.parsed(path, probe.optionalKernelText(path) || undefined, parsePressure);

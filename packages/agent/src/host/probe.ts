@@ -82,7 +82,7 @@ export class Probe {
     }
   }
 
-  /** What the size of a file system says of a path in it. */
+  /** The file system that a path is in, with its size. */
   filesystem(path: string): Promise<StatsFs | undefined> {
     return this.#noted(this.#files.filesystem(path, this.#signal));
   }

@@ -2,7 +2,7 @@ import type { NodekeeperError } from "@nodekeeper/core/lib";
 
 /**
  * One look at the machine. What the machine does not have is an answer of its own (`missing`), never a zero;
- * what could not be read says why (`failed`), and so does what was read too long ago (`stale`).
+ * what could not be read has the reason (`failed`), and so does what was read too long ago (`stale`).
  */
 export type Reading<T> =
   | {

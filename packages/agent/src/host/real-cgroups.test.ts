@@ -90,7 +90,7 @@ describe.runIf(isPossible)("real cgroups", () => {
     await rm(root, { recursive: true });
   });
 
-  it("tell the memory of a pod and its container", async () => {
+  it("report the memory of a pod and its container", async () => {
     const pods = new PodReadings({ root, cgroupRoot: "/cgroup", clock: systemClock });
     const state = readingValue(await pods.pods());
     const use = state?.pods.get(uid);

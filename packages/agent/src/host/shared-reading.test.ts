@@ -28,7 +28,7 @@ it("callers at one time share one read", async () => {
   expect((await both).map(readingValue)).toEqual([7, 7]);
 });
 
-it("a reading is handed out again until it is too old, counted from when it began", async () => {
+it("a reading is handed out again until it is too old, counted from when it started", async () => {
   const { clock, gates, shared, answer } = counting();
   const first = shared.get(never);
   await clock.step(900);

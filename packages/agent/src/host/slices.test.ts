@@ -3,7 +3,7 @@ import { inSlices } from "./slices.ts";
 
 const never = new AbortController().signal;
 
-/** CPU time that only passes when a piece of work says how much it used. */
+/** CPU time that only passes when a piece of work reports how much it used. */
 function cpuTime() {
   let used = 0;
   const use = (ms: number) => {
@@ -38,7 +38,7 @@ describe("work in slices", () => {
     expect(order).toEqual(["a", "others", "b", "c"]);
   });
 
-  it("stops when it has used too much CPU in all, and says how far it got", async () => {
+  it("stops when it has used too much CPU in all, and reports how far it got", async () => {
     const { cpuMs, use } = cpuTime();
     const done: number[] = [];
     const items = Array.from({ length: 100 }, (_, item) => item);

@@ -196,11 +196,11 @@ describe("memory of a cgroup", () => {
   });
 
   it.each(["anon N0=1", "anon N0=1\nfile N0=x", "anon N0=1\nfile junk=1", ""])(
-    "tells no part of a sum: %j",
+    "reports no part of a sum: %j",
     (text) => expect(nodeBytesOf(text, ["anon", "file"], 1)).toBeUndefined(),
   );
 
-  it("is not told where its files are not, rather than being 0", () => {
+  it("is not reported where its files are not, rather than being 0", () => {
     const nothing = { usage: undefined, stat: undefined, nodes: undefined };
     const unknown = {
       usageBytes: undefined,

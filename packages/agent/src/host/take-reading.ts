@@ -32,5 +32,9 @@ export async function takeReading<T>(
   }
   const [problem] = problems;
   if (problem) return { state: "failed", at, error: problem };
-  return { state: "missing", at, message: `${what}: the machine at ${files.place("") || "/"} does not tell` };
+  return {
+    state: "missing",
+    at,
+    message: `${what}: the machine at ${files.place("") || "/"} does not report it`,
+  };
 }

@@ -5,7 +5,7 @@ export interface Virtualization {
   virtualMachine: boolean;
   /** What gave it away: "cpu flag", "dmi", "device tree", "hypervisor directory". */
   evidence: string;
-  /** The hypervisor or cloud, where the machine tells: "KVM", "Amazon EC2". */
+  /** The hypervisor or cloud, where the machine reports it: "KVM", "Amazon EC2". */
   product?: string;
 }
 
@@ -13,7 +13,7 @@ export interface Virtualization {
 const virtualProducts =
   /\b(?:KVM|QEMU|VMware|VirtualBox|Xen|Bochs|BHYVE|Parallels|OpenStack|HVM domU|Google Compute Engine|Virtual Machine|Standard PC|Alibaba Cloud ECS|Firecracker|Apple Virtualization)\b/i;
 
-/** Whether the machine is a virtual one; undefined where nothing tells. */
+/** Whether the machine is a virtual one; undefined where nothing reports it. */
 export async function readVirtualization(probe: Probe): Promise<Virtualization | undefined> {
   const [cpu, vendor, product, deviceTree, hypervisor] = await Promise.all([
     readCpuInfo(probe),

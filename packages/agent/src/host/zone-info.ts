@@ -14,7 +14,7 @@ export interface NodeMemory {
   inactiveFileBytes: number;
 }
 
-/** One zone of /proc/zoneinfo, in pages; what it does not tell is undefined. */
+/** One zone of /proc/zoneinfo, in pages; what it does not report is undefined. */
 export interface Zone {
   node: number;
   name: string;
@@ -29,7 +29,7 @@ export const ZONE_INFO = "/proc/zoneinfo";
 // Each zone has some 2 KB plus 150 bytes for each CPU.
 export const ZONE_INFO_CAP = 8 * 1024 * 1024;
 
-/** The memory of each NUMA node, by number; undefined where the kernel does not tell. */
+/** The memory of each NUMA node, by number; undefined where the kernel does not report it. */
 export async function readNodeMemory(probe: Probe, page: PageSize): Promise<NodeMemory[] | undefined> {
   const text = probe.longKernelText(ZONE_INFO, ZONE_INFO_CAP);
   const pageSize = await page.read(probe);

@@ -61,10 +61,10 @@ describe("memory of pods", () => {
   });
 
   it.each([
-    ["says nothing of the pod", async () => []],
-    ["says it was long ago", async (machine: TestMachine) => [stats(machine, "b", 30_001)]],
+    ["has no figures of the pod", async () => []],
+    ["has old figures", async (machine: TestMachine) => [stats(machine, "b", 30_001)]],
     ["has no figures of it", async (machine: TestMachine) => [{ ...stats(machine, "b"), memory: undefined }]],
-    ["can't tell", async () => Promise.reject(new NodekeeperError("unsupported", "an older runtime"))],
+    ["has no such call", async () => Promise.reject(new NodekeeperError("unsupported", "an older runtime"))],
   ])("leaves a pod out when the runtime %s", async (_, answer) => {
     const reading = await setup(answer).memories.of(pods, never);
     expect(reading.state === "read" && [...reading.value.keys()]).toEqual(["a"]);

@@ -3,7 +3,7 @@ import type { ObservedPod } from "../eviction/index.ts";
 import { freshReading, type HostReadings, type Reading, SharedReading } from "../host/index.ts";
 import type { PodStats, RuntimeStats } from "../runtime/index.ts";
 
-/** What a pod's containers use together, bytes; what is not told is undefined. */
+/** What a pod's containers use together, bytes; what is not reported is undefined. */
 export interface PodMemory {
   usageBytes: number | undefined;
   rssBytes: number | undefined;
@@ -14,12 +14,12 @@ export interface PodMemory {
 
 export interface PodMemoriesOptions {
   readings: Pick<HostReadings, "pods">;
-  /** Asked for running pods that have no cgroup where the kubelet makes them; undefined: nobody is. */
+  /** Asked for running pods that have no cgroup where the kubelet makes them; undefined: the runtime is not asked. */
   runtimeStats: Pick<RuntimeStats, "pods"> | undefined;
   clock: Clock;
 }
 
-// Older figures say nothing about now, milliseconds. Runtimes collect theirs every ten seconds or so.
+// Older figures are not used, milliseconds. Runtimes collect theirs every ten seconds or so.
 export const LONGEST_AGE_MS = 30_000;
 // Runtimes walk all containers for this answer.
 export const RUNTIME_PERIOD_MS = 10_000;

@@ -5,7 +5,7 @@ import type { ObservedPod, PodDetails } from "../eviction/index.ts";
 /** Amounts of resources by name, in billionths of their unit. */
 export type Amounts = ReadonlyMap<string, bigint>;
 
-/** Where plugins read what a pod requests: the pod itself, or what a file says of a pod in a record. */
+/** Where plugins read what a pod requests: the pod itself, or a file, for a pod in a record. */
 export interface WholePods {
   of(pod: ObservedPod): PodDetails;
 }

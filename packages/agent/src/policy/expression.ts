@@ -102,7 +102,7 @@ function expressionErrorOf(error: unknown): ExpressionError {
   return new ExpressionError(summaryOf(error), offset, { cause: error });
 }
 
-// The library's own message draws the place in several lines; the loader tells it as line and column.
+// The library's own message draws the place in several lines; the loader reports it as line and column.
 function summaryOf(error: unknown): string {
   return isCelError(error) ? error.summary : messageOf(error);
 }

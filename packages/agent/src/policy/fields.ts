@@ -50,5 +50,5 @@ export const podFields: FieldTree = {
   ownerKind: "string",
 };
 
-/** Labels and annotation keys of a pod that are looked at; a pod that has more of them is told as a problem. */
+/** Labels and annotation keys of a pod that are looked at; a pod that has more of them is reported as a problem. */
 export const MOST_ENTRIES = 128;

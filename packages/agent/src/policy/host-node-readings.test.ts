@@ -52,7 +52,7 @@ function readingsOn(machine: string, imagefs = "/") {
 }
 
 describe("the node", () => {
-  it("has all parts on a machine that tells them", async () => {
+  it("has all parts on a machine that reports them", async () => {
     const { clock, readings } = readingsOn("one-socket-v2");
     const snapshot = await readings.read(all, never);
     const at = clock.monotonic();
@@ -84,20 +84,20 @@ describe("the node", () => {
   it("lacks what the machine does not have", async () => {
     const { readings } = readingsOn("two-sockets-v1", "/no/such/place");
     const { psi, imagefs } = await readings.read(all, never);
-    expect(psi.memory).toMatchObject({ missing: expect.stringContaining("does not tell") });
+    expect(psi.memory).toMatchObject({ missing: expect.stringContaining("does not report it") });
     expect(imagefs).toMatchObject({ missing: expect.any(String) });
     const { imagefs: unset } = await new HostNodeReadings({
       readings: readingsOfNothing,
       nodefsPath: "/",
       imagefsPath: async () => {
-        throw new Error("the runtime is away");
+        throw new Error("the runtime is unavailable");
       },
       containerfsPath: async () => "/",
     }).read(all, never);
-    expect(unset).toEqual({ missing: "the runtime is away" });
+    expect(unset).toEqual({ missing: "the runtime is unavailable" });
   });
 
-  it("has no working set where the machine does not tell the idle page cache", async () => {
+  it("has no working set where the machine does not report the idle page cache", async () => {
     const value = { totalBytes: 100, freeBytes: 40, availableBytes: undefined, inactiveFileBytes: undefined };
     const memory = async () =>
       ({ state: "read", at: 5, problems: [], value: { ...value, watermarkScaleFactor: undefined } }) as const;

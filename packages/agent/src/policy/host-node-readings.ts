@@ -202,7 +202,7 @@ function cpuPart({ share, cpus }: CpuUse): CpuPart {
   return { usage: share, cores: cpus };
 }
 
-// A file system that makes inodes as it needs them says 0 of them.
+// A file system that makes inodes as it needs them reports 0 of them.
 function filesystemPart(state: FilesystemState): FilesystemPart {
   const space = { capacity: state.sizeBytes, available: state.availableBytes };
   return state.inodes > 0 ? { ...space, inodes: state.inodes, inodesFree: state.inodesFree } : space;

@@ -15,7 +15,7 @@ export interface Verdict {
 
 /**
  * Whether there is pressure. Never throws. Where any field that the policy reads is missing or stale there is none,
- * whatever the others say.
+ * whatever the others return.
  * @param wasMet whether there was pressure before: it holds until the minimum reclaim is reached
  */
 export function judge(policy: Policy, snapshot: NodeSnapshot, now: number, wasMet: boolean): Verdict {

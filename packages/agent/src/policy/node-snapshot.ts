@@ -10,7 +10,7 @@ export type Part<T> =
     }
   | { missing: string };
 
-/** Bytes; undefined where the machine does not tell. */
+/** Bytes; undefined where the machine does not report it. */
 export interface MemoryPart {
   total?: number | undefined;
   /** What could be given out without swapping, as the kernel estimates it. */
@@ -39,7 +39,7 @@ export interface CpuPart {
   cores?: number | undefined;
 }
 
-/** Bytes and inodes; a file system that makes inodes as it needs them tells none. */
+/** Bytes and inodes; a file system that makes inodes as it needs them reports none. */
 export interface FilesystemPart {
   capacity?: number | undefined;
   available?: number | undefined;

@@ -57,7 +57,7 @@ export function podVariable(
     qosLevel: pod.qosLevel,
     priority: pod.priority,
     usage,
-    // Seconds; a clock that was set back makes nobody younger than nothing.
+    // Seconds; a clock that was set back makes no pod younger than 0.
     age: pod.startTime === null ? undefined : Math.max(now - pod.startTime, 0) / 1000,
     ownerKind: pod.owner?.kind ?? "",
   };

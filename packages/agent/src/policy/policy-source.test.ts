@@ -24,7 +24,7 @@ it("each policy is a plugin, and no two have one name", () => {
 });
 
 describe("the threshold", () => {
-  it("is met below it, and tells all that a round wants", async () => {
+  it("is met below it, and returns all that a round needs", async () => {
     const node = new TestNode();
     const source = node.source(policyOf(lowMemory));
     expect(source.name).toBe("policy-low");
@@ -86,7 +86,7 @@ rank: [1]`),
     });
   });
 
-  it("a policy without numbers tells none", async () => {
+  it("a policy without numbers returns none", async () => {
     const source = new TestNode().source(policyOf("name: a\ntype: soft\nwhen: true\nrank: [1]"));
     expect(await source.thresholdMet([], never)).toMatchObject({ observedValue: null, thresholdValue: null });
   });
@@ -107,7 +107,7 @@ describe("the minimum reclaim", () => {
     expect(met).toEqual(["none", "hard", "hard", "hard", "none", "none", "hard", "none"]);
   });
 
-  it("holds over readings that are missing, while nobody goes for it", async () => {
+  it("holds over readings that are missing, while no pod is evicted for it", async () => {
     const node = new TestNode();
     const source = node.source(policyOf(`${lowMemory}\nminimumReclaim: quantity("50Mi")`));
     const met = [];
@@ -149,7 +149,7 @@ describe("a reading that is missing", () => {
     ["a field", { value: {}, at: now }, "the machine does not report it"],
     ["a stale part", { value: calm, at: now - 30_001 }, "read 30001 ms ago, more than 30000 ms"],
     ["no number", { value: noNumber, at: now }, "the machine does not report it"],
-  ])("%s evicts nobody, even where the rest would do, and is told once", async (_what, memory, problem) => {
+  ])("%s evicts no pod, even where the rest would do, and is logged once", async (_what, memory, problem) => {
     const node = new TestNode();
     const source = node.source(policy);
     expect((await source.thresholdMet([], never)).metType).toBe("hard");
@@ -178,13 +178,13 @@ describe("a reading that is missing", () => {
     expect((await node.source(policy).thresholdMet([], never)).metType).toBe("hard");
   });
 
-  it("that no expression reads is nobody's business", async () => {
+  it("that no expression reads has no effect", async () => {
     const node = new TestNode();
     node.snapshot.imagefs = missing;
     expect((await node.source(policy).thresholdMet([], never)).metType).toBe("hard");
   });
 
-  it("an expression that makes no sense evicts nobody either", async () => {
+  it("an expression that makes no sense evicts no pod either", async () => {
     const node = new TestNode();
     const text = `name: a\ntype: hard\nwhen: true\nobserved: 1 / 0\noperator: lessThan\nthreshold: 1\nrank: [1]`;
     expect((await node.source(policyOf(text)).thresholdMet([], never)).metType).toBe("none");
@@ -206,18 +206,18 @@ describe("who goes", () => {
   });
 
   it("without a limit, those whom the ranking puts first, and no others: among them eviction chooses", async () => {
-    const softly = async (rank: string) => {
+    const rankedSoft = async (rank: string) => {
       const policy = policyOf(`name: a\ntype: soft\nwhen: true\nrank: ${rank}`);
       const answer = await new TestNode()
         .source(policy)
         .getTopEvictionPods(pods, topQuestion("policy-a", "a", 0), never);
       return answer.pods.map(({ name }) => name);
     };
-    expect(await softly("[pod.priority]")).toEqual(["c"]);
-    expect(await softly("['pod.priority > 0 ? 1 : 0']")).toEqual(["b", "c"]);
-    expect(await softly("['pod.priority > 0 ? 1 : 0', -pod.priority]")).toEqual(["b"]);
-    expect(await softly("[1]")).toEqual(["a", "b", "c"]);
-    expect(await softly("[pod.usage.rss]")).toEqual([]);
+    expect(await rankedSoft("[pod.priority]")).toEqual(["c"]);
+    expect(await rankedSoft("['pod.priority > 0 ? 1 : 0']")).toEqual(["b", "c"]);
+    expect(await rankedSoft("['pod.priority > 0 ? 1 : 0', -pod.priority]")).toEqual(["b"]);
+    expect(await rankedSoft("[1]")).toEqual(["a", "b", "c"]);
+    expect(await rankedSoft("[pod.usage.rss]")).toEqual([]);
   });
 
   it("nobody that the filter does not take", async () => {
@@ -230,7 +230,7 @@ describe("who goes", () => {
     expect((await ask("terminationGracePeriod: 0s", 1)).gracePeriodSeconds).toBe(0);
   });
 
-  it("what pods use is read where it matters only; who is not known is left out, and told once", async () => {
+  it("what pods use is read where it matters only; who is not known is left out, and logged once", async () => {
     const node = new TestNode();
     node.usages = { b: { rss: 5 } };
     await ask("", 1, node);

@@ -39,7 +39,7 @@ const MOST_NAMED = 5;
 
 /**
  * One policy of an operator as an eviction plugin of its own, with its own threshold, grace period and condition.
- * Whatever can't be read evicts nobody.
+ * What can't be read evicts no pod.
  */
 export class PolicySource implements EvictionSource {
   readonly name: string;
@@ -91,7 +91,7 @@ export class PolicySource implements EvictionSource {
     if (verdict.state !== "unknown") this.#wasMet = verdict.state === "met";
     // A reading may come back when the policy is removed already.
     if (!this.#isClosed) metrics.met.set({ policy: policy.name }, verdict.state === "met" ? 1 : 0);
-    this.#tell(verdict.problems);
+    this.#logProblems(verdict.problems);
     return answerOf(policy, verdict);
   }
 
@@ -110,7 +110,7 @@ export class PolicySource implements EvictionSource {
       cpuMs,
       signal,
     });
-    this.#tellLeftOut(
+    this.#logLeftOut(
       excluded.filter(({ kind }) => kind === "unknown"),
       "missing" in usages ? usages.missing : undefined,
     );
@@ -124,7 +124,7 @@ export class PolicySource implements EvictionSource {
     };
   }
 
-  #tellLeftOut(leftOut: readonly ExcludedPod[], usageProblem: string | undefined): void {
+  #logLeftOut(leftOut: readonly ExcludedPod[], usageProblem: string | undefined): void {
     const { policy, log } = this.#options;
     if (leftOut.length > 0) this.#countProblem("pods");
     const kind = leftOut.map(({ pod, why }) => `${pod.pod.uid} ${why}`).join();
@@ -145,7 +145,7 @@ export class PolicySource implements EvictionSource {
     if (!this.#isClosed) metrics.problems.inc({ policy: policy.name, problem });
   }
 
-  #tell(problems: readonly string[]): void {
+  #logProblems(problems: readonly string[]): void {
     const { policy, log } = this.#options;
     const problem = problems.join("; ");
     if (problem !== "") this.#countProblem("node");
@@ -184,7 +184,7 @@ function answerOf(policy: Policy, { state, observed, threshold }: Verdict): Thre
     thresholdValue: threshold,
     observedValue: observed,
     operator: policy.operator,
-    // The policy's filter has its say when pods are ranked.
+    // The policy's filter is applied when pods are ranked.
     candidateUids: [],
     gracePeriodSeconds: policy.gracePeriodMs / 1000,
     condition: conditionOf(policy, isMet),

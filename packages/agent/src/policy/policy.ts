@@ -16,11 +16,11 @@ export interface Policy {
   operator: "lessThan" | "greaterThan";
   /** Of the node: how far `observed` must be back beyond `threshold` before pressure ends. */
   minimumReclaim: Formula | null;
-  /** How long there must be pressure before anybody goes, milliseconds. */
+  /** How long there must be pressure before a pod is evicted, milliseconds. */
   gracePeriodMs: number;
   scope: string;
   condition: PolicyCondition | null;
-  /** Of a pod: who may go. Null: anybody. */
+  /** Of a pod: whether it may be evicted. Null: any pod. */
   pods: Condition | null;
   /** Of a pod: who goes first has the greatest first number; where these are equal, the greatest second one. */
   rank: Formula[];

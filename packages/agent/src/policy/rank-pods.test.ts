@@ -97,7 +97,7 @@ describe("the ranking", () => {
     expect(names(await ranking(rank, shop))).toEqual(expected);
   });
 
-  it("tells the values", async () => {
+  it("returns the values", async () => {
     const { ranked } = await ranking("[-pod.priority, pod.requests.memory]", shop);
     expect(ranked.map(({ values }) => values)).toEqual([
       [-0, 0],
@@ -106,7 +106,7 @@ describe("the ranking", () => {
     ]);
   });
 
-  it("leaves out who can't be ranked, and says why", async () => {
+  it("leaves out pods that can't be ranked, and reports why", async () => {
     const usages = { web: { rss: 5 }, db: { rss: undefined } };
     const result = await ranking("[pod.usage.rss]", shop, { usages });
     expect(names(result)).toEqual(["web"]);
@@ -217,8 +217,8 @@ describe("cost", () => {
     expect(turns).toBeGreaterThanOrEqual(8);
   });
 
-  it("a ranking that takes too long is given up, and says so", async () => {
-    // Each look at the clock finds that a millisecond has gone by.
+  it("a ranking that takes too long is given up, and reported", async () => {
+    // Each look at the clock finds that a millisecond has passed.
     let elapsed = 0;
     const clock = Object.assign(new FakeClock(now), { monotonic: () => elapsed++ });
     const policy = policyOf(`name: slow\ntype: hard\nwhen: true\npods: ${nested}\nrank: [1]`);
@@ -252,7 +252,7 @@ describe("cost", () => {
     expect(elapsed).toBeGreaterThan(1_000);
   });
 
-  it("stops when it is told to", async () => {
+  it("stops when its signal aborts", async () => {
     let elapsed = 0;
     const clock = Object.assign(new FakeClock(now), { monotonic: () => (elapsed += 3) });
     const reason = new Error("stop");

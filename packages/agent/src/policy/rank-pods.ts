@@ -6,7 +6,7 @@ import { OLDEST_READING_MS, type Part } from "./node-snapshot.ts";
 import { type PodContext, type PodUsage, podVariable } from "./pod-variable.ts";
 import type { Policy } from "./policy.ts";
 
-/** A pod that may go, and the values that say how soon. */
+/** A pod that may be evicted, and the values that rank it. */
 export interface RankedPod {
   pod: ObservedPod;
   values: number[];
@@ -70,9 +70,9 @@ export async function rankPods(
       cpuAtMs = cpuMs();
     }
     const usage = known?.get(pod.pod.uid) ?? {};
-    const fate = fateOf(policy, pod, { usage, wholePods, now });
-    if ("values" in fate) ranking.ranked.push(fate);
-    else ranking.excluded.push(fate);
+    const verdict = verdictOf(policy, pod, { usage, wholePods, now });
+    if ("values" in verdict) ranking.ranked.push(verdict);
+    else ranking.excluded.push(verdict);
   }
   ranking.ranked.sort(compareRanked);
   ranking.excluded.sort((a, b) => compareUids(a.pod, b.pod));
@@ -80,7 +80,7 @@ export async function rankPods(
 }
 
 // What the filter does not take need not be known well enough to be ranked.
-function fateOf(
+function verdictOf(
   { pods: filter, rank }: Policy,
   pod: ObservedPod,
   context: PodContext,

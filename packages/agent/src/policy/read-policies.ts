@@ -84,10 +84,17 @@ function readPolicy(node: unknown, source: SourceText, { node: ofNode, pod: ofPo
     throw fields.error("minimumReclaim", "needs `observed` and `threshold`");
   }
   if (observed !== null && !fields.has("operator")) {
-    throw fields.error("operator", "must say how `observed` lies to `threshold`: lessThan or greaterThan");
+    throw fields.error(
+      "operator",
+      "must be lessThan or greaterThan: how `observed` compares to `threshold` when it is met",
+    );
   }
   const rank = fields.parsedList("rank", MOST_RANKS, (text) => ofPod.formula(text)) ?? [];
-  if (rank.length === 0) throw fields.error("rank", "must say who goes first: a list of numbers of a pod");
+  if (rank.length === 0)
+    throw fields.error(
+      "rank",
+      "must rank the pods: a list of numbers of a pod; the pod with the greatest is evicted first",
+    );
   const pods = fields.parsed("pods", (text) => ofPod.condition(text)) ?? null;
   const steps = [pods, ...rank].reduce((sum, expression) => sum + (expression?.steps ?? 0), 0);
   if (steps > MOST_STEPS) {

@@ -185,7 +185,7 @@ describe("a recorded round", () => {
     );
     expect(requests.excluded[0]).toMatchObject({
       uid: "a-uid",
-      why: "its requests can't be read: no file tells them",
+      why: "its requests can't be read: no file has them",
     });
   });
 

@@ -34,10 +34,10 @@ export class ScenePods {
     this.#requests = requests;
   }
 
-  /** Throws `notFound` for a pod of which nobody said what it asks for. */
+  /** Throws `notFound` for a pod whose requests no file has. */
   of({ pod }: ObservedPod): Pod {
     const requests = this.#requests.get(pod.uid);
-    if (!requests) throw new NodekeeperError("notFound", "no file tells them");
+    if (!requests) throw new NodekeeperError("notFound", "no file has them");
     const amounts = Object.entries(requests)
       .filter(([, amount]) => amount !== undefined)
       .map(([name, amount]) => [

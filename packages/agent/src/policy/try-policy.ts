@@ -5,7 +5,7 @@ import type { Policy } from "./policy.ts";
 import { rankPods } from "./rank-pods.ts";
 import type { Scene } from "./scene.ts";
 
-/** What a policy would say of a scene; plain JSON. */
+/** What a policy would decide in a scene; plain JSON. */
 export interface PolicyTrial {
   policy: string;
   type: Policy["type"];

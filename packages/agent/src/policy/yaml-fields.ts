@@ -51,7 +51,7 @@ export function parseYaml(
   return { fields: new YamlFields(document.contents, source, "", known), source };
 }
 
-/** Reads the fields of one mapping; a wrong one is told with its place. */
+/** Reads the fields of one mapping; a wrong one is reported with its place. */
 export class YamlFields {
   readonly #map: YAMLMap;
   readonly #source: SourceText;
@@ -75,7 +75,7 @@ export class YamlFields {
     return this.#map.has(name);
   }
 
-  /** A text, or what `otherwise` says where the field is absent. */
+  /** A text, or `otherwise` where the field is absent. */
   text(name: string, otherwise?: string): string {
     const scalar = this.#scalar(name);
     if (scalar === undefined && otherwise !== undefined) return otherwise;
@@ -90,7 +90,7 @@ export class YamlFields {
     return word;
   }
 
-  /** What `read` makes of a text; its errors are told with their place. Undefined where the field is absent. */
+  /** What `read` makes of a text; its errors are reported with their place. Undefined where the field is absent. */
   parsed<T>(name: string, read: (text: string) => T): T | undefined {
     const scalar = this.#scalar(name);
     return scalar === undefined ? undefined : this.#parse(name, scalar, read);

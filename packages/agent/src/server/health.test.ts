@@ -32,7 +32,7 @@ const failures = "[+]alive ok\n[-]Fetched failed: last fetch 90 s ago\n[-]torn f
 describe("health", () => {
   it("livez asks live checks alone", () => expect(ask(checks, "livez")).toEqual([200, "ok"]));
 
-  it.each(["readyz", "healthz"] as const)("%s asks all, and says what failed", (endpoint) => {
+  it.each(["readyz", "healthz"] as const)("%s asks all, and reports what failed", (endpoint) => {
     expect(ask(checks, endpoint)).toEqual([503, `${failures}${endpoint} check failed\n`]);
   });
 
@@ -40,7 +40,7 @@ describe("health", () => {
     expect(ask(checks, "livez", "verbose")).toEqual([200, "[+]alive ok\nlivez check passed\n"]);
   });
 
-  it("says only which check failed where callers are not authenticated", () => {
+  it("reports only which check failed where callers are not authenticated", () => {
     const question = { checks, endpoint: "readyz", withholdReasons: true } as const;
     expect(healthReply(question, new URLSearchParams()).body).toBe(
       "[+]alive ok\n[-]Fetched failed: reason withheld\n[-]torn failed: reason withheld\nreadyz check failed\n",
@@ -54,10 +54,10 @@ describe("health", () => {
   });
 
   it("warns of excluded names that no check has", () => {
-    const [status, body] = ask(checks, "livez", "verbose&exclude=alive&exclude=nobody");
+    const [status, body] = ask(checks, "livez", "verbose&exclude=alive&exclude=unknown");
     expect(status).toBe(200);
     expect(body).toBe(
-      '[+]alive excluded: ok\nwarn: no check named "nobody" to exclude\nlivez check passed\n',
+      '[+]alive excluded: ok\nwarn: no check named "unknown" to exclude\nlivez check passed\n',
     );
   });
 
@@ -106,7 +106,7 @@ describe("health", () => {
 
   it("is well without any check", () => expect(ask([], "readyz")).toEqual([200, "ok"]));
 
-  it("bounds what a check says", () => {
+  it("bounds the message of a check", () => {
     const body = ask([check("long", "ready", false, "x".repeat(100_000))], "readyz")[1] as string;
     expect(body.length).toBeLessThan(1_000);
   });
@@ -116,7 +116,7 @@ describe("health", () => {
     ["readyz", "Fetched", 503],
     ["readyz", "torn", 503],
     ["livez", "Fetched", 404],
-    ["readyz", "nobody", 404],
+    ["readyz", "unknown", 404],
   ] as const)("/%s/%s is %i", (endpoint, name, status) => {
     expect(singleHealthReply({ checks, endpoint, withholdReasons: false }, name).status).toBe(status);
   });

@@ -94,8 +94,8 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
     const end = events.position;
     const after = this.#begin(request);
     // The last event that the consumer knows of; -1: not known yet.
-    let told = after?.log === events.id ? after.sequence : -1;
-    if (request.stopAtEnd && told >= end.sequence) return;
+    let sent = after?.log === events.id ? after.sequence : -1;
+    if (request.stopAtEnd && sent >= end.sequence) return;
     // Statuses are known only once the runtime has been read; the log may be of an earlier run.
     if (request.withStatus || !lifecycle.isKnown) await lifecycle.listedSoon(signal);
     const reader = events.read(after ? { after } : {}, signal);
@@ -104,15 +104,15 @@ export class LifecycleService implements ServiceImplementation<typeof lifecycleD
       await this.#turns.pass();
       const items = item === pause ? [] : [item, ...reader.takeReady(most - 1)];
       const last = items.at(-1);
-      if (last) told = last.position.sequence;
-      const isAtEnd = request.stopAtEnd && told >= end.sequence;
+      if (last) sent = last.position.sequence;
+      const isAtEnd = request.stopAtEnd && sent >= end.sequence;
       const answers = items.flatMap((each) => this.#encode(each, request) ?? []);
       hidden = answers.length > 0 ? 0 : hidden + items.length;
       yield* this.#answers.batches(answers);
       const isQuiet = answers.length === 0 && (item === pause || isAtEnd || hidden >= MOST_HIDDEN);
-      if (isQuiet && told >= 0) {
+      if (isQuiet && sent >= 0) {
         hidden = 0;
-        yield this.#answers.bookmark({ log: events.id, sequence: told }).bytes;
+        yield this.#answers.bookmark({ log: events.id, sequence: sent }).bytes;
       }
       if (isAtEnd) return;
     }

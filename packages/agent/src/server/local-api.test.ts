@@ -6,7 +6,7 @@ import { eventually } from "@nodekeeper/testing/until";
 import { expect, it, vi } from "vitest";
 import { LocalApi } from "./local-api.ts";
 
-it("says why it can't be served, from the first try on, and once", async () => {
+it("reports why it can't be served, from the first try on, and once", async () => {
   const folder = mkdtempSync(join(tmpdir(), "nk-api-"));
   writeFileSync(join(folder, "file"), "");
   const lines: Record<string, unknown>[] = [];

@@ -43,7 +43,7 @@ it("shows a reporter that is registered once", () => {
   ]);
 });
 
-it("shows eviction plugins inside the agent, and what the last call of one behind a socket said", () => {
+it("shows eviction plugins inside the agent, and the last call of one behind a socket", () => {
   const plugin = { endpoint: undefined, answeredAt: undefined, problems: [] };
   const rows = listPlugins(
     [registered("EvictionPlugin")],

@@ -94,36 +94,36 @@ describe("the JSON API", () => {
     expect(await response.json()).toMatchObject({ error: { code: "internal" } });
   });
 
-  it("gives a handler ten seconds, and tells it to stop", async () => {
+  it("gives a handler ten seconds, and aborts its signal then", async () => {
     const clock = new FakeClock();
-    let told: AbortSignal | undefined;
+    let given: AbortSignal | undefined;
     const hang = route("hang", (_, signal) => {
-      told = signal;
+      given = signal;
       return new Promise(() => {});
     });
     const { address } = await serve({ routes: [hang], clock });
     const answer = fetch(`http://${address}/api/v1/hang`);
-    await eventually(() => expect(told).toBeDefined());
+    await eventually(() => expect(given).toBeDefined());
     await clock.step(9_999);
-    expect(told?.aborted).toBe(false);
+    expect(given?.aborted).toBe(false);
     await clock.step(1);
     expect((await answer).status).toBe(504);
-    expect(told?.reason).toMatchObject({ code: "deadline" });
+    expect(given?.reason).toMatchObject({ code: "deadline" });
   });
 
-  it("tells a handler when its client has gone", async () => {
-    let told: AbortSignal | undefined;
+  it("aborts a handler's signal when its client has disconnected", async () => {
+    let given: AbortSignal | undefined;
     const hang = route("hang", (_, signal) => {
-      told = signal;
+      given = signal;
       return new Promise(() => {});
     });
     const { address } = await serve({ routes: [hang] });
     const client = new AbortController();
     const answer = fetch(`http://${address}/api/v1/hang`, { signal: client.signal });
-    await eventually(() => expect(told).toBeDefined());
+    await eventually(() => expect(given).toBeDefined());
     client.abort();
     await expect(answer).rejects.toThrow();
-    await eventually(() => expect(told?.reason).toMatchObject({ code: "stopped" }));
+    await eventually(() => expect(given?.reason).toMatchObject({ code: "stopped" }));
   });
 
   it.each([["Upper"], ["/slash"], ["a//b"], ["a b"]])("refuses the route path %j", (path) => {
@@ -315,7 +315,7 @@ describe("stopping", () => {
     expect(server.address).toBeUndefined();
   });
 
-  it("before it began binds nothing", async () => {
+  it("before it started binds nothing", async () => {
     const options = {
       address: "127.0.0.1:0",
       checks: [],

@@ -27,7 +27,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 const open = () => StateDatabase.open({ directory, clock: new FakeClock(), log: silentLogger });
 
 describe("StateDatabase", () => {
-  it("keeps contents and stand-ins over a reopening", () => {
+  it("keeps contents and last known good values over a reopening", () => {
     const first = open();
     const store = new ReporterStore(first);
     store.saveContents(
@@ -70,7 +70,7 @@ describe("StateDatabase", () => {
     });
   });
 
-  it("says when commits may have been lost with the power", () => {
+  it("reports when commits may have been lost with the power", () => {
     const openOn = (folder: string, bootId: string) =>
       StateDatabase.open({ directory: folder, clock: new FakeClock(), log: silentLogger, bootId });
     // A copy of the files of an agent that runs is what one that is killed leaves behind.
@@ -96,7 +96,7 @@ describe("StateDatabase", () => {
   it.each([
     ["garbage", () => Buffer.alloc(8192, "not a database ")],
     ["a damaged page", () => damagedDatabase()],
-  ])("sets %s aside and starts anew", (_, bytes) => {
+  ])("sets %s aside and starts with an empty one", (_, bytes) => {
     writeFileSync(join(directory, "nodekeeper.db"), bytes());
     const database = open();
     expect(new ReporterStore(database).contents()).toEqual([]);
@@ -154,7 +154,7 @@ describe("StateDatabase", () => {
     open().close();
   });
 
-  it("is kept in memory where the directory can't be written, and says so", () => {
+  it("is kept in memory where the directory can't be written, and reports it", () => {
     const log = createLogger("error", { write: (line) => lines.push(JSON.parse(line)) });
     const lines: { msg: string }[] = [];
     // Not even root can make a directory here.
@@ -176,11 +176,11 @@ describe("StateDatabase", () => {
     if (kind === "used") open().close();
     // Every write fails, as on a full disk: creating empty files does not.
     const child = openInChild("sh", "-c", 'ulimit -f 0; exec "$0" "$@"');
-    const [said] = await once(child.stdout, "data");
+    const [output] = await once(child.stdout, "data");
     expect(open).toThrow("in use by another agent");
     child.kill("SIGKILL");
     await once(child, "close");
-    expect(String(said)).toMatch(/kept in memory, .*nodekeeper\.db could not be written/);
+    expect(String(output)).toMatch(/kept in memory, .*nodekeeper\.db could not be written/);
     const afterwards = open();
     expect(afterwards.healthCheck().check().ok).toBe(true);
     afterwards.close();
@@ -221,7 +221,7 @@ describe("StateDatabase", () => {
     database.close();
   });
 
-  it("says so when the directory can't be made", () => {
+  it("reports when the directory can't be made", () => {
     writeFileSync(join(directory, "file"), "");
     const options = {
       directory: join(directory, "file", "state"),

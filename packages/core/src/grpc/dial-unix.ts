@@ -19,7 +19,7 @@ export function dialUnix(path: string, options: DialOptions): Channel {
     // Servers refuse an empty or path-like :authority.
     "grpc.default_authority": "localhost",
     "grpc.enable_http_proxy": 0,
-    // Its traces cost a third of a channel's memory, and nobody asks for them.
+    // Its traces cost a third of a channel's memory, and nothing reads them.
     "grpc.enable_channelz": 0,
     "grpc.service_config_disable_resolution": 1,
     "grpc.initial_reconnect_backoff_ms": 200,

@@ -10,7 +10,7 @@ export interface OwnSocket {
 
 /**
  * Serves at `path` in two moves: bind under a hidden name, then rename into place. A watcher never meets a socket
- * nobody listens on yet, and a stale file is replaced. Throws `conflict` when a live process serves the path.
+ * without a listener, and a stale file is replaced. Throws `conflict` when a live process serves the path.
  * @param listen binds to the path it is given
  * @param mode of the socket file
  */

@@ -56,7 +56,7 @@ function tooLarge(method: string, limit: number): ClientError {
   return new ClientError(method, Status.RESOURCE_EXHAUSTED, `the answer is larger than ${limit} bytes`);
 }
 
-// No server was told that a compressed message would be understood.
+// The client has offered no compression to the server.
 function messageIn(body: Buffer, method: string): Uint8Array {
   const isWhole =
     body.length >= HEADER_BYTES && body[0] === 0 && body.readUInt32BE(1) === body.length - HEADER_BYTES;

@@ -95,7 +95,7 @@ describe("calls", () => {
 describe("a list", () => {
   const named = (...names: string[]) => names.map((name) => ({ metadata: { name } }));
 
-  test("is read page by page, and begun anew when its next page has expired", async () => {
+  test("is read page by page, and from the start when its next page has expired", async () => {
     let expired = false;
     await using server = await startServer(({ response, url }) => {
       const next = url.searchParams.get("continue");
@@ -123,7 +123,7 @@ describe("a list", () => {
   });
 
   test.each([
-    ["expires for ever", () => 410, "gone"],
+    ["expires each time", () => 410, "gone"],
     ["repeats a page", () => 200, "unavailable"],
   ])("that %s ends with %s", async (_, status, code) => {
     await using server = await startServer(({ response }) => {
@@ -203,7 +203,7 @@ describe("discovery", () => {
     expect(await patient).toMatchObject({ plural: "widgets" });
   });
 
-  test("failures are told, not kept; old knowledge serves while the server is away", async () => {
+  test("failures are returned, not kept; earlier knowledge serves while the server is unavailable", async () => {
     const clock = new FakeClock();
     await using server = await startServer(({ response }) => sendStatus(response, 503, "starting"));
     using test = clientOf(server, { clock });

@@ -163,7 +163,7 @@ describe("deadlines", () => {
     expect(server.exchanges[0]!.request.socket.destroyed).toBe(false);
     await clock.step(1);
     await failed;
-    await until("the connection was let go", () => server.exchanges[0]!.request.socket.destroyed);
+    await until("the connection was closed", () => server.exchanges[0]!.request.socket.destroyed);
     expect(clock.timers).toBe(0);
   });
 
@@ -230,7 +230,7 @@ describe("connections", () => {
     expect(server.exchanges.length).toBe(20);
   });
 
-  test("say who we are", async () => {
+  test("carry our user agent", async () => {
     await using server = await startServer(({ response }) => sendJson(response, node));
     using test = clientOf(server, { access: { token: { text: "secret" } } });
     await test.client.get(nodes, "n");

@@ -132,7 +132,7 @@ describe.skipIf(!hasOpenssl)("certificates", () => {
     expect(server.connections).toBe(2);
   });
 
-  test("are checked against the server's name unless told not to", async () => {
+  test("are checked against the server's name unless configured not to", async () => {
     const authority = makeAuthority(folder, "ca");
     const tls = authority.issue("server", "DNS:elsewhere");
     await using server = await startServer(({ response }) => sendJson(response, node), tls);

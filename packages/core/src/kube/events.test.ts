@@ -70,7 +70,7 @@ test("an Event is written whole", async () => {
   });
 });
 
-test("repeats become one Event with a count, made anew when the server forgot it", async () => {
+test("repeats become one Event with a count, recreated when the server removed it", async () => {
   const recorder = start();
   recorder.record(evicted);
   await untilCounted("created", 1);

@@ -96,7 +96,7 @@ export interface FailedAnswer {
 
 /**
  * The error for an answer that is not a success. A Status object gives its message. A page of HTML comes from some
- * proxy on the way, not from the API server, so its status says nothing about the object: it is `unavailable`.
+ * proxy on the way, not from the API server, so its status is not about the object: it is `unavailable`.
  * @param what method and path
  * @param now wall time, milliseconds, for a Retry-After that is a date
  */

@@ -112,7 +112,7 @@ describe("a kubeconfig", () => {
     expect(error.message).not.toContain("abc");
   });
 
-  test("without the context asked for says which there are", async () => {
+  test("without the context asked for names those there are", async () => {
     const path = await write({ server }, user);
     await expect(load(path, "there")).rejects.toThrow(
       /contexts: expected an entry named "there"; there are: here, anon/,
@@ -150,7 +150,7 @@ describe("in a pod", () => {
     await expect(loading).rejects.toThrow(join(folder, "token"));
   });
 
-  test("nothing at all says what was looked for", async () => {
+  test("nothing at all: the error names what was looked for", async () => {
     await expect(loadClusterAccess({ environment: {} })).rejects.toThrow(/KUBECONFIG is not set/);
   });
 });

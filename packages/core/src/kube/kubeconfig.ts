@@ -13,7 +13,7 @@ interface Section {
   fields: Fields;
 }
 
-// What kubectl supports and we don't: refused, because leaving them out would act as somebody else or go elsewhere.
+// What kubectl supports and we don't: refused, because leaving them out would act as another user or reach another server.
 const REFUSED_USER_FIELDS = ["exec", "auth-provider", "username", "password", "as", "as-uid", "as-groups"];
 const SUPPORTED_USERS = "a token, a tokenFile, or a client-certificate and client-key";
 

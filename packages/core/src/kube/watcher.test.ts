@@ -26,7 +26,7 @@ let clock: FakeClock;
 let connection: TestClient;
 let controller: AbortController;
 let running: Promise<void>;
-let told: string[];
+let delivered: string[];
 let listVersion: string;
 
 beforeEach(async () => {
@@ -39,7 +39,7 @@ beforeEach(async () => {
   clock = new FakeClock();
   connection = clientOf(server, { clock, burst: 1_000 });
   controller = new AbortController();
-  told = [];
+  delivered = [];
 });
 
 afterEach(async () => {
@@ -60,9 +60,9 @@ function start(handler: Partial<WatchHandler> = {}): Watcher {
     metrics: connection.metrics,
     random: () => 0.5,
     handler: {
-      onReplace: (objects) => told.push(`replace ${objects.map(({ metadata }) => metadata.name)}`),
-      onUpsert: ({ metadata }) => told.push(`upsert ${metadata.name}`),
-      onDelete: ({ metadata }) => told.push(`delete ${metadata.name}`),
+      onReplace: (objects) => delivered.push(`replace ${objects.map(({ metadata }) => metadata.name)}`),
+      onUpsert: ({ metadata }) => delivered.push(`upsert ${metadata.name}`),
+      onDelete: ({ metadata }) => delivered.push(`delete ${metadata.name}`),
       ...handler,
     },
   });
@@ -87,7 +87,7 @@ const stepWhenWaiting = async (restarts: number, ms: number) => {
 };
 
 describe("a watcher", () => {
-  test("lists from the cache, then watches from there, and tells in order", async () => {
+  test("lists from the cache, then watches from there, and delivers in order", async () => {
     const watcher = start();
     expect(watcher.isSynced).toBe(false);
     await watcher.synced;
@@ -97,8 +97,8 @@ describe("a watcher", () => {
         line("MODIFIED", object("b", "12")) +
         line("DELETED", object("a", "13")),
     );
-    await until("all is told", () => told.length === 4);
-    expect(told).toEqual(["replace a", "upsert b", "upsert b", "delete a"]);
+    await until("all is delivered", () => delivered.length === 4);
+    expect(delivered).toEqual(["replace a", "upsert b", "upsert b", "delete a"]);
     expect(lists()[0]!.url.search).toBe("?fieldSelector=metadata.name%3Da&limit=500&resourceVersion=0");
     expect(watches()[0]!.url.search).toBe(
       "?watch=true&allowWatchBookmarks=true&resourceVersion=10&timeoutSeconds=450&fieldSelector=metadata.name%3Da",
@@ -109,13 +109,13 @@ describe("a watcher", () => {
     start();
     const first = await nthWatch(1);
     first.write(line("ADDED", object("b", "11")) + line("BOOKMARK", { metadata: { resourceVersion: "40" } }));
-    await until("the event is told", () => told.length === 2);
+    await until("the event is delivered", () => delivered.length === 2);
     first.socket!.resetAndDestroy();
     await stepWhenWaiting(1, 1_300);
     await nthWatch(2);
     expect(watches().map(versionOf)).toEqual(["10", "40"]);
     expect(lists()).toHaveLength(1);
-    expect(told).toEqual(["replace a", "upsert b"]);
+    expect(delivered).toEqual(["replace a", "upsert b"]);
   });
 
   test("begins the next watch at once when the server ended one in time", async () => {
@@ -150,7 +150,7 @@ describe("a watcher", () => {
     ["by a line that is no JSON", ({ response }: Exchange) => response.write('{"type":"ADDED","obj\n')],
     ["by an event without object", ({ response }: Exchange) => response.write('{"type":"ADDED"}\n')],
     ["by an unknown type", ({ response }: Exchange) => response.write(line("CHANGED", object("b", "11")))],
-  ])("lists anew when its version is lost %s", async (_, answer) => {
+  ])("lists again when its version is lost %s", async (_, answer) => {
     const serve = server.handler;
     server.handler = (exchange) => {
       if (isWatch(exchange) && watches().length === 1) answer(exchange);
@@ -162,7 +162,7 @@ describe("a watcher", () => {
     await stepWhenWaiting(1, 1_300);
     await nthWatch(2);
     expect(watches().map(versionOf)).toEqual(["10", "50"]);
-    expect(told).toEqual(["replace a", "replace a"]);
+    expect(delivered).toEqual(["replace a", "replace a"]);
   });
 
   test("asks for the newest list after an expired version, since the cache gave it", async () => {
@@ -187,7 +187,7 @@ describe("a watcher", () => {
     );
   });
 
-  test("resumes after other ERROR events, and lists anew when they don't end", async () => {
+  test("resumes after other ERROR events, and lists again when they don't end", async () => {
     start();
     for (const count of [1, 2, 3]) {
       (await nthWatch(count)).write(line("ERROR", { code: 500, message: "etcd" }));
@@ -207,7 +207,7 @@ describe("a watcher", () => {
     await stepWhenWaiting(1, 1_300);
     await nthWatch(2);
     expect(versionOf(watches()[1]!)).toBe("10");
-    await until("the old connection is gone", () => watches()[0]!.request.socket.destroyed);
+    await until("the old connection is closed", () => watches()[0]!.request.socket.destroyed);
   });
 
   test("gives up one that has sent bookmarks sooner: they come every minute, so that silence means it is cut off", async () => {
@@ -225,32 +225,32 @@ describe("a watcher", () => {
     expect(versionOf(watches()[1]!)).toBe("40");
   });
 
-  test("tells the handler each time a watch is open", async () => {
+  test("notifies the handler each time a watch is open", async () => {
     let opened = 0;
     start({ onOpen: () => void opened++ });
     const first = await nthWatch(1);
-    await until("the first watch is told", () => opened === 1);
+    await until("the first watch is open", () => opened === 1);
     first.socket!.resetAndDestroy();
     await stepWhenWaiting(1, 1_300);
     await nthWatch(2);
-    await until("the second watch is told", () => opened === 2);
+    await until("the second watch is open", () => opened === 2);
   });
 
   test("contains a handler that throws, or rejects", async () => {
     const broken = () => {
-      told.push("threw");
+      delivered.push("threw");
       throw new Error("handler broke");
     };
     start({ onReplace: broken, onUpsert: async () => broken() });
     const watch = await nthWatch(1);
     watch.write(line("ADDED", object("b", "11")) + line("DELETED", object("b", "12")));
-    await until("all is told", () => told.length === 3);
-    expect(told).toEqual(["threw", "threw", "delete b"]);
+    await until("all is delivered", () => delivered.length === 3);
+    expect(delivered).toEqual(["threw", "threw", "delete b"]);
     expect(watches()).toHaveLength(1);
     expect(await connection.registry.metrics()).toContain('watch_handler_errors_total{resource="nodes"} 2');
   });
 
-  test("honours Retry-After and backs off while the server is away, then syncs", async () => {
+  test("honours Retry-After and backs off while the server is unavailable, then syncs", async () => {
     const serve = server.handler;
     server.handler = ({ response }) => sendStatus(response, 429, "busy", { "retry-after": "20" });
     const watcher = start();

@@ -5,7 +5,7 @@ import { FakeClock } from "./fake-clock.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
 describe("Backoff", () => {
-  it("grows from base by its factor to the maximum, and begins anew after a reset", () => {
+  it("grows from base by its factor to the maximum, and starts from base after a reset", () => {
     const backoff = new Backoff({ baseMs: 100, maxMs: 1_000, factor: 3, jitter: 0 });
     expect([1, 2, 3, 4, 5].map(() => backoff.next())).toEqual([100, 300, 900, 1_000, 1_000]);
     expect(backoff.failures).toBe(5);

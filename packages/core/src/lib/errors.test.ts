@@ -32,7 +32,7 @@ describe("errors", () => {
       expect(errorIdOf(error)).toBeUndefined();
   });
 
-  it("say themselves and their causes in one line, nothing twice", () => {
+  it("show themselves and their causes in one line, nothing twice", () => {
     const root = new Error("ECONNREFUSED");
     const middle = new Error("dialling /run/x.sock", { cause: root });
     expect(messageOf(new NodekeeperError("unavailable", "plugin gpu", { cause: middle }))).toBe(

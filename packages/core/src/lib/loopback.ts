@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 
 /**
  * Whether a host is this machine and no other.
- * @param host a name or an IP address; an IPv6 address may stand in brackets, as in a URL
+ * @param host a name or an IP address; an IPv6 address may be in brackets, as in a URL
  */
 export function isLoopback(host: string): boolean {
   const name = host

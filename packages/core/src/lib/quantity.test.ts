@@ -125,7 +125,7 @@ describe("properties", () => {
     );
   });
 
-  it("a parsed decimal is what its digits say", () => {
+  it("a parsed decimal has the value of its digits", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: bound }), fc.integer({ min: 0, max: 9 }), (digits, places) => {
         const padded = String(digits).padStart(places + 1, "0");

@@ -20,7 +20,7 @@ it("starts again once the other client has left it alone for five minutes", asyn
   expect(pace.next()).toBe(1_000);
 });
 
-it("says from the fifth repair on that two clients disagree", () => {
+it("reports from the fifth repair on that two clients disagree", () => {
   const pace = new RepairPace(new FakeClock(), policy);
   for (let repair = 0; repair < 4; repair++) pace.next();
   expect(pace.conflicts).toBeUndefined();

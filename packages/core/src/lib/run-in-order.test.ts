@@ -81,7 +81,7 @@ describe("runInOrder", () => {
     expect(trace).toEqual(["start a", "end a"]);
   });
 
-  it("takes an end that nobody asked for as a failure", async () => {
+  it("treats an unexpected end as a failure", async () => {
     const done: Runnable = { name: "done", run: () => Promise.resolve() };
     await expect(runInOrder([done], options(new FakeClock()), new AbortController().signal)).rejects.toThrow(
       "done: ended unasked",

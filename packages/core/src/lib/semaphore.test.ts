@@ -11,21 +11,21 @@ function gate() {
 it("runs no more at once than it has permits, in order of arrival", async () => {
   const semaphore = new Semaphore({ permits: 2 });
   const gates = Array.from({ length: 4 }, gate);
-  const begun: number[] = [];
+  const started: number[] = [];
   const all = gates.map(({ promise }, at) =>
     semaphore.run(never, async () => {
-      begun.push(at);
+      started.push(at);
       await promise;
     }),
   );
   await Promise.resolve();
-  expect(begun).toEqual([0, 1]);
+  expect(started).toEqual([0, 1]);
   gates[1]!.open();
   await all[1];
-  expect(begun).toEqual([0, 1, 2]);
+  expect(started).toEqual([0, 1, 2]);
   for (const { open } of gates) open();
   await Promise.all(all);
-  expect(begun).toEqual([0, 1, 2, 3]);
+  expect(started).toEqual([0, 1, 2, 3]);
 });
 
 it("drops work whose signal aborts while all permits are taken, and passes its turn on", async () => {
@@ -33,7 +33,7 @@ it("drops work whose signal aborts while all permits are taken, and passes its t
   const hung = gate();
   const first = semaphore.run(never, () => hung.promise);
   const stop = new AbortController();
-  const given = semaphore.run(stop.signal, async () => "never begun");
+  const given = semaphore.run(stop.signal, async () => "never started");
   const next = semaphore.run(never, async () => "next");
   stop.abort(new Error("too long"));
   await expect(given).rejects.toThrow("too long");
@@ -51,13 +51,13 @@ it("takes back the permit of work that fails", async () => {
 it("starts waiting work in the order of its rank, and refuses what is too much to wait", async () => {
   const semaphore = new Semaphore({ permits: 1, maxWaiting: 2 });
   const first = gate();
-  const begun: string[] = [];
-  const begin = (name: string, rank: number) => semaphore.run(never, () => void begun.push(name), rank);
+  const started: string[] = [];
+  const begin = (name: string, rank: number) => semaphore.run(never, () => void started.push(name), rank);
   const running = semaphore.run(never, () => first.promise);
   const waiting = [begin("later", 2), begin("sooner", 1)];
   await expect(begin("too much", 0)).rejects.toMatchObject({ code: "throttled" });
   expect(semaphore.waiting).toBe(2);
   first.open();
   await Promise.all([running, ...waiting]);
-  expect(begun).toEqual(["sooner", "later"]);
+  expect(started).toEqual(["sooner", "later"]);
 });

@@ -4,52 +4,52 @@ import { SharedWork } from "./shared-work.ts";
 const never = new AbortController().signal;
 
 function setUp() {
-  const begun: { signal: AbortSignal; end(value: number): void; fail(error: Error): void }[] = [];
+  const started: { signal: AbortSignal; end(value: number): void; fail(error: Error): void }[] = [];
   const work = new SharedWork<number>((signal) => {
     const { promise, resolve, reject } = Promise.withResolvers<number>();
     signal.addEventListener("abort", () => reject(signal.reason));
-    begun.push({ signal, end: resolve, fail: reject });
+    started.push({ signal, end: resolve, fail: reject });
     return promise;
   });
-  return { work, begun };
+  return { work, started };
 }
 
 it("is done once for all who ask meanwhile", async () => {
-  const { work, begun } = setUp();
+  const { work, started } = setUp();
   const both = Promise.all([work.join(never), work.join(never)]);
-  begun[0]!.end(1);
+  started[0]!.end(1);
   expect(await both).toEqual([1, 1]);
   const next = work.join(never);
-  begun[1]!.end(2);
+  started[1]!.end(2);
   expect(await next).toBe(2);
-  expect(begun).toHaveLength(2);
+  expect(started).toHaveLength(2);
 });
 
 it("goes on when one caller leaves, and ends when the last does", async () => {
-  const { work, begun } = setUp();
+  const { work, started } = setUp();
   const [one, other] = [new AbortController(), new AbortController()];
   const first = work.join(one.signal);
   const second = work.join(other.signal);
   one.abort(new Error("first leaves"));
   await expect(first).rejects.toThrow("first leaves");
-  expect(begun[0]!.signal.aborted).toBe(false);
+  expect(started[0]!.signal.aborted).toBe(false);
   other.abort(new Error("second leaves"));
   await expect(second).rejects.toThrow("second leaves");
-  expect(begun[0]!.signal.aborted).toBe(true);
+  expect(started[0]!.signal.aborted).toBe(true);
   const third = work.join(never);
-  begun[1]!.end(3);
+  started[1]!.end(3);
   expect(await third).toBe(3);
 });
 
 it("fresh work begins after the call, also when the one before it fails", async () => {
-  const { work, begun } = setUp();
+  const { work, started } = setUp();
   const first = work.join(never);
   const fresh = work.fresh(never);
-  expect(begun).toHaveLength(1);
-  begun[0]!.fail(new Error("no"));
+  expect(started).toHaveLength(1);
+  started[0]!.fail(new Error("no"));
   await expect(first).rejects.toThrow("no");
   await new Promise((resolve) => setImmediate(resolve));
-  begun[1]!.end(2);
+  started[1]!.end(2);
   expect(await fresh).toBe(2);
 });
 

@@ -6,7 +6,7 @@ export interface WorkQueueMetrics {
   retried(name: string): void;
   refused(name: string): void;
   depth(name: string, keys: number): void;
-  begun(name: string, queuedSeconds: number): void;
+  started(name: string, queuedSeconds: number): void;
   finished(name: string, workedSeconds: number): void;
   /** Asks `running` at each scrape for how long each key in work has been so, seconds. */
   watch(name: string, running: () => number[]): void;
@@ -70,7 +70,7 @@ export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
     retried: (name) => retries.inc({ name }),
     refused: (name) => refusals.inc({ name }),
     depth: (name, keys) => depth.set({ name }, keys),
-    begun: (name, queuedSeconds) => queued.observe({ name }, queuedSeconds),
+    started: (name, queuedSeconds) => queued.observe({ name }, queuedSeconds),
     finished: (name, workedSeconds) => worked.observe({ name }, workedSeconds),
     watch: (name, running) => void watched.set(name, running),
     unwatch: (name) => void watched.delete(name),

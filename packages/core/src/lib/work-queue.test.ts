@@ -150,14 +150,14 @@ describe("bounds", () => {
 });
 
 describe("run", () => {
-  it("retries what throws with backoff, tells so, and forgets after a success", async () => {
+  it("retries what throws with backoff, logs it, and forgets after a success", async () => {
     const warn = vi.fn();
     const { clock, queue } = newQueue({ log: { ...silentLogger, warn } as never });
     const tried: number[] = [];
     const controller = new AbortController();
     const running = queue.run(controller.signal, 2, async (key) => {
       tried.push(clock.monotonic());
-      if (tried.length < 4) throw new NodekeeperError("unavailable", `${key} is away`);
+      if (tried.length < 4) throw new NodekeeperError("unavailable", `${key} is unavailable`);
     });
     queue.add("a");
     await clock.step(1_000);
@@ -186,7 +186,7 @@ describe("run", () => {
     await running;
   });
 
-  it("on abort drops what is queued, waits for work begun, and leaves no timer", async () => {
+  it("on abort drops what is queued, waits for work that has started, and leaves no timer", async () => {
     const { clock, queue } = newQueue();
     const controller = new AbortController();
     const handled: string[] = [];
@@ -289,23 +289,23 @@ describe("random interleavings", () => {
         async (steps, works, workers) => {
           const { clock, queue } = newQueue({ backoff: { baseMs: 5, maxMs: 50 } });
           const inWork = new Set<string>();
-          const lastBegun = new Map<string, number>();
+          const lastStarted = new Map<string, number>();
           const lastAdded = new Map<string, number>();
           let order = 0;
-          let begun = 0;
+          let started = 0;
           const controller = new AbortController();
           const running = queue.run(controller.signal, workers, async (key) => {
             expect(inWork.has(key)).toBe(false);
             expect(inWork.size).toBeLessThan(workers);
             inWork.add(key);
-            lastBegun.set(key, order++);
-            const [ms, isFailing] = works[begun++ % works.length]!;
+            lastStarted.set(key, order++);
+            const [ms, isFailing] = works[started++ % works.length]!;
             try {
               await clock.sleep(ms);
             } finally {
               inWork.delete(key);
             }
-            if (isFailing && begun < 40) throw new Error("fails");
+            if (isFailing && started < 40) throw new Error("fails");
           });
           for (const each of steps) {
             if (each.do === "pass") {
@@ -317,7 +317,7 @@ describe("random interleavings", () => {
             lastAdded.set(each.key, order++);
           }
           await clock.step(20_000);
-          for (const [key, added] of lastAdded) expect(lastBegun.get(key)).toBeGreaterThan(added);
+          for (const [key, added] of lastAdded) expect(lastStarted.get(key)).toBeGreaterThan(added);
           expect([queue.length, clock.timers, inWork.size]).toEqual([0, 0, 0]);
           controller.abort();
           await running;
@@ -358,7 +358,7 @@ describe("random interleavings", () => {
 });
 
 describe("metrics", () => {
-  it("tells depth, adds, retries, refusals and times, for each queue by name", async () => {
+  it("exposes depth, adds, retries, refusals and times, for each queue by name", async () => {
     const registry = new Registry();
     const metrics = createWorkQueueMetrics(registry);
     const { clock, queue } = newQueue({ metrics, maxKeys: 2 });

@@ -145,10 +145,10 @@ export class WorkQueue {
 
   /** Ends the work on a key got from `get`. */
   done(key: string): void {
-    const begun = this.#working.get(key);
-    if (begun === undefined) return;
+    const startedAt = this.#working.get(key);
+    if (startedAt === undefined) return;
     this.#working.delete(key);
-    this.#metrics?.finished(this.name, (this.#clock.monotonic() - begun) / 1000);
+    this.#metrics?.finished(this.name, (this.#clock.monotonic() - startedAt) / 1000);
     if (this.#needed.has(key)) this.#enqueue(key);
     this.#settleDrain();
   }
@@ -261,7 +261,7 @@ export class WorkQueue {
 
   #begin(key: string): void {
     const now = this.#clock.monotonic();
-    this.#metrics?.begun(this.name, (now - (this.#needed.get(key) ?? now)) / 1000);
+    this.#metrics?.started(this.name, (now - (this.#needed.get(key) ?? now)) / 1000);
     this.#metrics?.depth(this.name, this.#queue.length);
     this.#needed.delete(key);
     this.#working.set(key, now);
@@ -275,6 +275,6 @@ export class WorkQueue {
 
   #runningSeconds(): number[] {
     const now = this.#clock.monotonic();
-    return [...this.#working.values()].map((begun) => (now - begun) / 1000);
+    return [...this.#working.values()].map((startedAt) => (now - startedAt) / 1000);
   }
 }

@@ -24,7 +24,7 @@ export type Fault =
   /** Never answer. */
   | "hang";
 
-/** A request that was received, with its body; told just before it is handled. */
+/** A request that was received, with its body, just before it is handled. */
 export interface ReceivedRequest extends RequestInfo {
   body: unknown;
 }
@@ -49,7 +49,7 @@ export interface DevApiServerOptions {
   /** Where objects are kept in SQLite; in memory only without it. */
   dataDir?: string;
   /**
-   * The bearer token that clients must send. Without it everybody on this machine may do everything. Not for
+   * The bearer token that clients must send. Without it all users of this machine may do everything. Not for
    * kubectl: it never sends a token over plain HTTP.
    */
   token?: string;

@@ -24,7 +24,7 @@ const configMap = (name: string, value = "1", labels = {}) => ({
 });
 
 describe("watch", () => {
-  test("begins with what is there, then tells changes in order, with a DELETED of a revision of its own", async () => {
+  test("begins with what is there, then sends changes in order, with a DELETED of a revision of its own", async () => {
     const api = await start();
     await api.call("POST", CONFIG_MAPS, configMap("a"));
     const watch = await api.watch(`${CONFIG_MAPS}?watch=true`);
@@ -136,7 +136,7 @@ describe("lists", () => {
     );
     expect(names).toEqual(["a", "b", "c", "d", "e"]);
     expect(third.body.metadata).toEqual({ resourceVersion: first.body.metadata.resourceVersion });
-    const lost = Buffer.from("gone/2").toString("base64url");
+    const lost = Buffer.from("deleted/2").toString("base64url");
     expect((await api.call("GET", `${CONFIG_MAPS}?limit=2&continue=${lost}`)).status).toBe(410);
   });
 
@@ -267,7 +267,7 @@ describe("the server", () => {
     expect([await ask("get"), await ask("delete")]).toEqual([true, false]);
   });
 
-  test("discovery: aggregated and one by one say the same kinds", async () => {
+  test("discovery: aggregated and one by one list the same kinds", async () => {
     const api = await start();
     const whole = await api.call("GET", "/apis", undefined, {
       accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
@@ -294,7 +294,7 @@ describe("the data directory", () => {
         "alice",
       );
       await before.call("POST", CONFIG_MAPS, configMap("gone"));
-      await before.call("DELETE", `${CONFIG_MAPS}/gone`);
+      await before.call("DELETE", `${CONFIG_MAPS}/deleted`);
       const { body } = await before.call("GET", CONFIG_MAPS);
       await before.server.stop();
       const after = await start({ dataDir });

@@ -14,7 +14,7 @@ export interface StatusDetails {
   retryAfterSeconds?: number;
 }
 
-/** The `Status` object of the Kubernetes API, with which every failure is told. */
+/** The `Status` object of the Kubernetes API, with which every failure is answered. */
 export interface Status {
   kind: "Status";
   apiVersion: "v1";

@@ -90,7 +90,7 @@ const remove = (name: string, more: { gracePeriodSeconds?: number } = {}) =>
   client.delete(PODS, name, { namespace: "default", ...more });
 
 describe("a pod of the node", () => {
-  it("runs, and the API server is told how it is", async () => {
+  it("runs, and its status is written to the API server", async () => {
     const uid = await addPod("web");
     await until("ready", () => isReady("web"));
     expect(runningOf(uid).map(({ name, memoryBytes }) => [name, memoryBytes])).toEqual([
@@ -134,11 +134,11 @@ describe("a pod of the node", () => {
     expect(writes).toHaveLength(1);
   });
 
-  it("whose container ends has it started again, and told so", async () => {
+  it("whose container ends has it started again, and its status written", async () => {
     const uid = await addPod("web");
     await until("ready", () => isReady("web"));
     runtime.exit(runningOf(uid)[0]!.id, 3);
-    await until("told", () => !isReady("web"));
+    await until("its status is written", () => !isReady("web"));
     const [{ state } = { state: {} }] = podNamed("web")!.status!.containerStatuses!;
     expect(state).toMatchObject({ terminated: { exitCode: 3, reason: "Error" } });
     await until("running again", () => isReady("web"));
@@ -163,13 +163,13 @@ describe("a pod of the node", () => {
 });
 
 describe("a pod that is deleted", () => {
-  it("is stopped within its grace period, told, forgotten, and removed from the runtime", async () => {
+  it("is stopped within its grace period, reported, forgotten, and removed from the runtime", async () => {
     const uid = await addPod("web");
     await until("ready", () => isReady("web"));
     await remove("web");
     await until("its containers have ended", () => runningOf(uid).length === 0);
     expect(containersOf(uid).map(({ exitCode }) => exitCode)).toEqual([143, 143]);
-    await until("told", () => podNamed("web")!.status!.phase === "Failed");
+    await until("its status is written", () => podNamed("web")!.status!.phase === "Failed");
     expect(podNamed("web")!.status!.containerStatuses).toMatchObject([
       { state: { terminated: { exitCode: 143 } } },
       { state: { terminated: { exitCode: 143 } } },
@@ -202,7 +202,7 @@ describe("a pod that is deleted", () => {
   });
 
   it("before it ever ran is forgotten at once", async () => {
-    stop.abort(stopped("the kubelet is away"));
+    stop.abort(stopped("the kubelet is stopped"));
     await running;
     await addPod("web");
     await remove("web");
@@ -221,7 +221,7 @@ describe("a pod that is deleted", () => {
     fault = ({ method }) => {
       if (method !== "DELETE" || successor !== "") return undefined;
       if (podNamed("db-0")?.metadata.deletionTimestamp === undefined) return undefined;
-      // Just before the kubelet's word is heard, the pod is made anew.
+      // Just before the kubelet's write arrives, the pod is recreated.
       const old = podNamed("db-0")!;
       server.store.delete("pods", "db-0", "default");
       const { uid: _uid, deletionTimestamp: _time, ...metadata } = old.metadata;
@@ -235,7 +235,7 @@ describe("a pod that is deleted", () => {
     await remove("db-0");
     await until("the successor is ready", () => successor !== "" && isReady("db-0"));
     expect(podNamed("db-0")!.metadata.uid).toBe("successor");
-    await until("the first is gone", () => containersOf(uid).length === 0);
+    await until("the first is removed", () => containersOf(uid).length === 0);
     expect(runningOf("successor")).toHaveLength(2);
   });
 });
@@ -256,7 +256,7 @@ describe("an API server that fails", () => {
     expect(failures).toBe(3);
     await remove("unlucky");
     failures = 1;
-    await until("gone at last", () => podNamed("unlucky") === undefined);
+    await until("deleted at last", () => podNamed("unlucky") === undefined);
     await until("nothing is left", () => containersOf(uid).length === 0);
   });
 
@@ -275,7 +275,7 @@ it("ends with nothing left at work while a pod is being stopped", async () => {
   await until("ready", () => isReady("slow"));
   for (const container of runningOf(uid)) container.stopAfterMs = 60_000;
   await remove("slow", { gracePeriodSeconds: 30 });
-  await until("told", () => podNamed("slow")!.metadata.deletionTimestamp);
+  await until("its status is written", () => podNamed("slow")!.metadata.deletionTimestamp);
   stop.abort(stopped("enough"));
   await running;
 });

@@ -26,7 +26,7 @@ const RESTART_DELAY_MS = 1_000;
 const CONFIRM_DELAY_MS = 500;
 
 /**
- * Runs the pods of one node in a simulated runtime, as the kubelet does in a real one: starts their containers, tells
+ * Runs the pods of one node in a simulated runtime, as the kubelet does in a real one: starts their containers, reports
  * the API server how they are, stops those that are deleted within their grace period, and then has the API server
  * forget them. Other pods on the runtime are left alone.
  */
@@ -37,7 +37,7 @@ export class DevKubelet implements Runnable {
   readonly #watcher: Watcher;
   readonly #queue: WorkQueue;
   readonly #pods = new Map<string, JsonPod>();
-  /** Pods that are being stopped, by UID, and the grace period they were told. */
+  /** Pods that are being stopped, by UID, and their grace period. */
   readonly #stopping = new Map<string, number>();
   readonly #stops = new Set<Promise<void>>();
 
@@ -62,7 +62,7 @@ export class DevKubelet implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    // What is started is started by a sync, which tells of it; what ends does so at any time.
+    // What is started is started by a sync, which reports it; what ends does so at any time.
     const unsubscribe = this.#options.runtime.subscribe(({ type, pod }) => {
       const isEnd = type === ContainerEventType.CONTAINER_STOPPED_EVENT;
       if (isEnd && this.#pods.has(pod.uid)) this.#queue.add(pod.uid);
@@ -163,7 +163,7 @@ export class DevKubelet implements Runnable {
         signal,
       });
     } catch (error) {
-      // Gone, or another pod has its name by now: the watch tells.
+      // Deleted, or another pod has its name by now: the watch reports it.
       if (codeOf(error) !== "notFound" && codeOf(error) !== "conflict") throw error;
     }
   }
@@ -182,7 +182,7 @@ export class DevKubelet implements Runnable {
         { namespace, subresource: "status", signal },
       );
     } catch (error) {
-      // Changed or gone meanwhile: the watch brings it, and it is worked on again.
+      // Changed or deleted meanwhile: the watch brings it, and it is worked on again.
       if (codeOf(error) !== "notFound" && codeOf(error) !== "conflict") throw error;
     }
   }

@@ -11,7 +11,7 @@ import type {
 
 const NANOSECONDS = 1_000_000n;
 
-/** A pod's status as its containers are now. What it says of the past, such as the start, is kept. */
+/** A pod's status as its containers are now. What it has of the past, such as the start, is kept. */
 export function podStatus(
   pod: JsonPod,
   sandbox: SimulatedSandbox | undefined,

@@ -96,14 +96,14 @@ describe("a workload's pods", () => {
 describe("a pod that goes has a successor of another name", () => {
   it.each([
     [
-      "when it is on its way out",
+      "when it is terminating",
       (pod: JsonPod) => ({
         ...pod,
         metadata: { ...pod.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
       }),
     ],
     ["when it has ended", (pod: JsonPod) => ({ ...pod, status: { phase: "Failed" } })],
-    ["when it is gone", () => undefined],
+    ["when it is deleted", () => undefined],
   ])("%s", async (_when, change) => {
     keep(web);
     await until("all are there", () => pods().length === 2);
@@ -118,7 +118,7 @@ describe("a pod that goes has a successor of another name", () => {
 });
 
 describe("a pod that goes before the answer to its making is read", () => {
-  // Each at the time the pod is stored: the watch tells of it before the answer is there.
+  // Each at the time the pod is stored: the watch reports it before the answer is there.
   it.each([
     ["ended", (pod: JsonPod) => void server.store.put({ ...pod, status: { phase: "Failed" } })],
     [

@@ -30,7 +30,7 @@ const WORKLOAD_LABEL = "dev.nodekeeper.dev/workload";
 const RETRY = { baseMs: 500, maxMs: 10_000 };
 
 /**
- * Keeps the pods of some workloads on one node: whatever went, or is on its way out, has a successor made at once, of
+ * Keeps the pods of some workloads on one node: a pod that was deleted or is terminating has a successor created at once, of
  * a new name, as a ReplicaSet's controller does it. Surplus pods are left alone.
  */
 export class WorkloadKeeper implements Runnable {
@@ -41,8 +41,8 @@ export class WorkloadKeeper implements Runnable {
   readonly #queue: WorkQueue;
   /** By UID. */
   readonly #pods = new Map<string, JsonPod>();
-  /** UIDs of which the watch told since the last create began. */
-  readonly #told = new Set<string>();
+  /** UIDs of pods that the watch reported since the last create started. */
+  readonly #reported = new Set<string>();
 
   constructor(options: WorkloadKeeperOptions) {
     const { client, clock, log, kubeMetrics, workloads } = options;
@@ -78,13 +78,13 @@ export class WorkloadKeeper implements Runnable {
   }
 
   #upsert(pod: KubeObject): void {
-    this.#told.add(pod.metadata.uid!);
+    this.#reported.add(pod.metadata.uid!);
     this.#pods.set(pod.metadata.uid!, pod);
     this.#changed(pod);
   }
 
   #delete(pod: KubeObject): void {
-    this.#told.add(pod.metadata.uid!);
+    this.#reported.add(pod.metadata.uid!);
     this.#pods.delete(pod.metadata.uid!);
     this.#changed(pod);
   }
@@ -98,10 +98,10 @@ export class WorkloadKeeper implements Runnable {
     const workload = this.#workloads.get(name)!;
     const { client, nodeName } = this.#options;
     while (this.#alive(name) < workload.replicas) {
-      this.#told.clear();
+      this.#reported.clear();
       const made = await client.create(PODS, podOf(workload, nodeName), { signal });
-      // Known before the watch tells, so that nobody makes it twice; what the watch has told already is newer.
-      if (!this.#told.has(made.metadata.uid!)) this.#pods.set(made.metadata.uid!, made);
+      // Known before the watch reports it, so that it is not created twice; what the watch has reported already is newer.
+      if (!this.#reported.has(made.metadata.uid!)) this.#pods.set(made.metadata.uid!, made);
     }
   }
 

@@ -102,7 +102,7 @@ export function unaryAnswers({ runtime, clock, version }: AnswersOptions, lists:
   };
 }
 
-// Labels are made only where somebody asks for some: a plain list is to cost little.
+// Labels are made only where a caller selects by some: a plain list is to cost little.
 function hasLabels(
   labels: () => Record<string, string>,
   selector: Record<string, string> | undefined,

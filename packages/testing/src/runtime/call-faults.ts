@@ -26,7 +26,7 @@ export function unimplemented(method: string): Error {
   return refusal(status.UNIMPLEMENTED, `unknown method ${method} for service runtime.v1.RuntimeService`);
 }
 
-/** What a caller is told of what was thrown. */
+/** The caller's answer for an error that was thrown. */
 export function serverError(error: unknown): { code: status; details: string } {
   if (error instanceof Error && "details" in error) return error as never;
   const code = codeOf(error);

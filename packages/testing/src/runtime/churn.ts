@@ -6,7 +6,7 @@ interface ChangingPod {
   containers: string[];
 }
 
-/** Pods that change when they are told to: for benchmarks, which must know how much happens and when. */
+/** Pods that change on command: for benchmarks, which must know how much happens and when. */
 export class Churn {
   readonly #runtime: SimulatedRuntime;
   readonly #clock: Clock;
@@ -38,9 +38,9 @@ export class Churn {
 
   /** Restarts so many containers a second, evenly, pod after pod. Rejects with the signal's reason. */
   async play(perSecond: number, seconds: number, signal: AbortSignal): Promise<void> {
-    const begun = this.#clock.monotonic();
+    const startedAt = this.#clock.monotonic();
     for (let done = 0; done < perSecond * seconds; done++) {
-      const wait = begun + (done * 1_000) / perSecond - this.#clock.monotonic();
+      const wait = startedAt + (done * 1_000) / perSecond - this.#clock.monotonic();
       if (wait > 0) await this.#clock.sleep(wait, signal);
       this.#restartNext();
     }

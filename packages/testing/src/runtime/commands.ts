@@ -5,7 +5,7 @@ import type { EventFaults, EventMode } from "./event-stream.ts";
 import { type FaultRule, faultsOf } from "./fault-rules.ts";
 import type { AdmittedPod, ScenarioPlayer } from "./scenario-player.ts";
 
-/** What the program of its own is told, one a line. */
+/** Commands of the standalone program, one a line. */
 export type Command =
   /** Replaces the faults of calls; none: all is well. */
   | { op: "faults"; faults: readonly FaultRule[] }
@@ -17,7 +17,7 @@ export type Command =
   | { op: "play"; perSecond: number; seconds: number }
   /** How fast the scenario goes. */
   | { op: "pace"; pace: number }
-  /** The runtime goes away for so long, and comes back with the same containers. */
+  /** The runtime stops for so long, and starts again with the same containers. */
   | { op: "restart"; awayMs?: number }
   | { op: "admit"; pod: AdmittedPod }
   | { op: "remove"; uid: string; gracePeriodSeconds: number };
@@ -32,7 +32,7 @@ export interface CommandsOptions {
 const eventModes: readonly string[] = ["on", "unimplemented", "disabled"] satisfies EventMode[];
 
 /**
- * Does what a line of JSON says. Resolves when it is done; throws `invalid` for a line that is no command.
+ * Runs the command of a line of JSON. Resolves when it is done; throws `invalid` for a line that is no command.
  * Commands do not wait for each other.
  */
 export async function runCommand(line: string, options: CommandsOptions, signal: AbortSignal): Promise<void> {

@@ -57,7 +57,7 @@ async function leaveSocketBehind(path: string): Promise<void> {
 }
 
 describe("stop", () => {
-  it("waits for no open stream, hung or delayed call, and tells their callers", async () => {
+  it("waits for no open stream, hung or delayed call, and fails them", async () => {
     const { cri, bare, runtime } = await serve({
       faults: ({ method }) => {
         if (method === "Version") return { hang: true };
@@ -93,12 +93,12 @@ describe("faults", () => {
     ],
   ])("%s hits the calls of one pod, and no other", async (_name, fault, expected) => {
     const { cri, bare, runtime } = await serve();
-    const [hit, spared] = ["hit", "spared"].map((uid) =>
+    const [hit, other] = ["hit", "other"].map((uid) =>
       runtime.runSandbox({ uid, name: uid, namespace: "default" }),
     );
     cri.faults = ({ podUid }) => (podUid === "hit" ? fault : undefined);
     await expect(bare.podSandboxStatus({ podSandboxId: hit! })).rejects.toMatchObject(expected);
-    expect((await bare.podSandboxStatus({ podSandboxId: spared! })).status?.id).toBe(spared);
+    expect((await bare.podSandboxStatus({ podSandboxId: other! })).status?.id).toBe(other);
     cri.faults = () => undefined;
     expect((await bare.podSandboxStatus({ podSandboxId: hit! })).status?.id).toBe(hit);
   });

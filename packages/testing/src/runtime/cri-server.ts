@@ -109,7 +109,7 @@ export class SimulatedCri {
     if (place) await removeSocket(place, this.#clock);
   }
 
-  /** Away and back, with the same containers. `between` runs while it is away. */
+  /** Stops and starts again, with the same containers. `between` runs in between. */
   async restart(between: () => Promise<void> | void = () => {}): Promise<void> {
     await this.stop();
     await between();

@@ -102,7 +102,7 @@ describe("EventStream", () => {
 });
 
 describe("GetContainerEvents", () => {
-  it("tells every listener all of it, in order, with the sandbox as it was", async () => {
+  it("sends every listener all of it, in order, with the sandbox as it was", async () => {
     const { runtime, cri, bare } = await serve();
     const listeners = [0, 1, 2].map(() => {
       const seen: string[] = [];

@@ -68,7 +68,7 @@ export class EventStream {
     this.#release();
   }
 
-  /** @param failure what the listener is told; without it the stream just ends */
+  /** @param failure the error that the listener receives; without it the stream just ends */
   end(failure?: unknown): void {
     this.#ended = true;
     this.#failure ??= failure;

@@ -11,7 +11,7 @@ export interface FaultRule {
   id?: string;
   /** How many calls it hits. Default: all. */
   times?: number;
-  /** One of these five says what goes wrong. */
+  /** One of these five is what goes wrong. */
   delayMs?: number;
   hang?: true;
   /** A name of gRPC's: "UNAVAILABLE". */
@@ -62,5 +62,5 @@ function faultOf({ delayMs, hang, code, bytes, garbage }: FaultRule, at: number)
   if (typeof number !== "number") {
     throw new NodekeeperError("invalid", `faults[${at}].code: ${quote(code)} is no status of gRPC`);
   }
-  return { code: number, message: `the simulation was told to answer ${code}` };
+  return { code: number, message: `the simulation is configured to answer ${code}` };
 }

@@ -36,7 +36,7 @@ describe("filters", () => {
     ["none", () => ({}), ["running", "created", "exited"]],
     ["an ID", ({ containers }) => ({ id: containers.created }), ["created"]],
     ["the beginning of an ID", ({ containers }) => ({ id: containers.created.slice(0, 12) }), ["created"]],
-    ["an ID of nobody", () => ({ id: "nobody" }), []],
+    ["an ID of no container", () => ({ id: "unknown" }), []],
     ["a state", () => ({ state: { state: CONTAINER_RUNNING } }), ["running"]],
     ["the state that is 0", () => ({ state: {} }), ["created"]],
     ["a state that none is in", () => ({ state: { state: CONTAINER_UNKNOWN } }), []],
@@ -84,7 +84,7 @@ describe("filters", () => {
     ["ready", () => ({ state: { state: PodSandboxState.SANDBOX_READY } }), ["web"]],
     ["not ready", () => ({ state: { state: PodSandboxState.SANDBOX_NOTREADY } }), ["job"]],
     ["a label", () => ({ labelSelector: { "io.kubernetes.pod.name": "web-1" } }), ["web"]],
-    ["a label of nobody", () => ({ labelSelector: { app: "nobody" } }), []],
+    ["a label of no container", () => ({ labelSelector: { app: "unknown" } }), []],
   ])("sandboxes by %s", async (_name, filterOf, expected) => {
     const sets = await twoPods();
     const { items } = await sets.bare.listPodSandbox({ filter: filterOf(sets) as object });
@@ -110,7 +110,7 @@ describe("answers", () => {
     expect(bytes.containers(containers)).not.toEqual(first);
   });
 
-  it("say NOT_FOUND of what is not there", async () => {
+  it("answer NOT_FOUND of what is not there", async () => {
     const { bare } = await serve();
     const missing = { code: status.NOT_FOUND };
     await expect(bare.containerStatus({ containerId: "x" })).rejects.toMatchObject(missing);
@@ -119,7 +119,7 @@ describe("answers", () => {
     await expect(bare.podSandboxStats({ podSandboxId: "x" })).rejects.toMatchObject(missing);
   });
 
-  it("say UNIMPLEMENTED of streamed lists that are switched off", async () => {
+  it("answer UNIMPLEMENTED of streamed lists that are switched off", async () => {
     const { bare } = await serve({ streamsLists: false });
     const read = async () => {
       for await (const _ of bare.streamPodSandboxes({}));
@@ -148,7 +148,7 @@ describe("answers", () => {
     expect(ended!.labels).toMatchObject({ "io.kubernetes.pod.uid": "u-web" });
   });
 
-  it("tell plausible figures: of what ran, for as long as it ran", async () => {
+  it("have plausible figures: of what ran, for as long as it ran", async () => {
     const { bare, containers, sandboxes } = await twoPods();
     const cpuOf = async (containerId: string) => (await bare.containerStats({ containerId })).stats!.cpu!;
     // Two seconds at a tenth of a core, less the nanoseconds by which the start was later.
@@ -165,7 +165,7 @@ describe("answers", () => {
     expect(stats[0]!.linux!.cpu!.usageNanoCores!.value).toBe(100_000_000n);
   });
 
-  it("tell figures of containers that have started in this very millisecond", async () => {
+  it("have figures of containers that have started in this very millisecond", async () => {
     const clock = new FakeClock();
     const runtime = new SimulatedRuntime({ clock });
     const sandbox = runtime.runSandbox(web);

@@ -45,7 +45,7 @@ function program(...flags: string[]) {
     }
   };
   let asked = 0;
-  const tell = async (command: object | string) => {
+  const send = async (command: object | string) => {
     child.stdin!.write(`${typeof command === "string" ? command : JSON.stringify(command)}\n`);
     const number = ++asked;
     return await until(({ line }) => line === number);
@@ -55,18 +55,18 @@ function program(...flags: string[]) {
     ends.push(() => channel.close());
     return createClient(RuntimeServiceDefinition, channel);
   };
-  return { child, socket, exit, until, tell, dial };
+  return { child, socket, exit, until, send, dial };
 }
 
 describe("the program", () => {
-  it("serves, changes what it is told and says when, and ends with its input", async () => {
-    const { until, tell, dial, child, exit, socket } = program("--pods", "3", "--containers", "2");
+  it("serves, runs commands and reports when, and ends with its input", async () => {
+    const { until, send, dial, child, exit, socket } = program("--pods", "3", "--containers", "2");
     expect(await until(() => true)).toMatchObject([{ ready: true, pods: 3, containers: 6 }]);
     const client = dial();
     expect((await client.listContainers({})).containers).toHaveLength(6);
 
     const before = { at: Date.now() - 1, monotonic: Number(process.hrtime.bigint()) / 1e6 };
-    const changed = await tell({ op: "change", pods: 2 });
+    const changed = await send({ op: "change", pods: 2 });
     expect(changed.map(({ event }) => event)).toEqual([
       ...["stopped", "deleted", "created", "started"],
       ...["stopped", "deleted", "created", "started"],
@@ -82,18 +82,18 @@ describe("the program", () => {
       expect(monotonic).toBeLessThan(after.monotonic);
     }
 
-    await tell({ op: "faults", faults: [{ method: "Version", code: "UNAVAILABLE", times: 1 }] });
+    await send({ op: "faults", faults: [{ method: "Version", code: "UNAVAILABLE", times: 1 }] });
     await expect(client.version({})).rejects.toMatchObject({ code: status.UNAVAILABLE });
     expect(await client.version({})).toMatchObject({ runtimeName: "simulated" });
 
-    await tell({
+    await send({
       op: "admit",
       pod: { uid: "u9", name: "p9", namespace: "default", containers: [{ name: "a" }] },
     });
     expect((await client.listContainers({})).containers).toHaveLength(7);
-    await tell({ op: "remove", uid: "u9", gracePeriodSeconds: 0 });
+    await send({ op: "remove", uid: "u9", gracePeriodSeconds: 0 });
     expect((await client.listContainers({})).containers).toHaveLength(6);
-    const played = await tell({ op: "play", perSecond: 100, seconds: 0.05 });
+    const played = await send({ op: "play", perSecond: 100, seconds: 0.05 });
     expect(played.filter(({ event }) => event === "started")).toHaveLength(5);
 
     child.stdin!.end();
@@ -102,7 +102,7 @@ describe("the program", () => {
   });
 
   it("refuses what is no command, and goes on", async () => {
-    const { until, tell } = program("--no-print-events", "--scenario", "everyday", "--pace", "1000");
+    const { until, send } = program("--no-print-events", "--scenario", "everyday", "--pace", "1000");
     await until(() => true);
     const refusals: [string | object, RegExp][] = [
       ["{", /not a line of JSON/],
@@ -114,20 +114,20 @@ describe("the program", () => {
       [{ op: "faults", faults: [{ hang: true }, { code: "SAD" }] }, /faults\[1\]\.code: "SAD"/],
     ];
     for (const [command, message] of refusals) {
-      const [answer] = await tell(command);
+      const [answer] = await send(command);
       expect(answer!.error).toMatch(message);
     }
-    expect(await tell({ op: "restart", awayMs: 10 })).toMatchObject([{ line: refusals.length + 1 }]);
+    expect(await send({ op: "restart", awayMs: 10 })).toMatchObject([{ line: refusals.length + 1 }]);
   });
 
-  it("says how it is used", async () => {
+  it("prints how it is used", async () => {
     const { child, exit } = program("--events", "loud");
-    let told = "";
+    let printed = "";
     child.stderr!.on("data", (data) => {
-      told += data;
+      printed += data;
     });
     expect(await exit).toBe(2);
-    expect(told).toMatch(/^usage: /);
+    expect(printed).toMatch(/^usage: /);
   });
 });
 

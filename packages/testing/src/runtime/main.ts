@@ -1,7 +1,7 @@
 // A simulated container runtime as a process of its own, for benchmarks and for trying things out:
 //   node packages/testing/src/runtime/main.ts --socket /tmp/cri.sock --pods 100 --containers 3
-// Told what to do by lines of JSON on stdin (commands.ts has them), it answers each with a line that has its number;
-// it ends with stdin, SIGINT or SIGTERM. Every event is told by a line with two times, both in milliseconds: `at`,
+// Commands are lines of JSON on stdin (commands.ts has them); it answers each with a line that has its number;
+// it ends with stdin, SIGINT or SIGTERM. Every event is printed as a line with two times, both in milliseconds: `at`,
 // since the epoch, and `monotonic`, of the machine's monotonic clock, which all processes share.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -26,8 +26,8 @@ const usage = `usage: main.ts --socket PATH
   --scenario NAME     everyday, quiet or a file with a JSON array of scenarios (default: none)
   --pace N            how much faster the scenario goes (default 1)
   --seed N            of the scenario (default 1)
-  --rate N            restarts of containers a second, for ever (default 0)
-  --no-print-events   tell no events`;
+  --rate N            restarts of containers a second, forever (default 0)
+  --no-print-events   print no events`;
 
 const statusCalls = ["ContainerStatus", "PodSandboxStatus"];
 const eventNames = ["created", "started", "stopped", "deleted"];
@@ -77,10 +77,10 @@ async function main(): Promise<number> {
   const runtime = new SimulatedRuntime({ clock, isDualStack: values["dual-stack"] });
   const churn = new Churn(runtime, clock);
   churn.deploy(Number(values.pods), Number(values.containers));
-  // Before the server listens to the runtime: an event's time is to be from before anybody is told of it.
+  // Before the server listens to the runtime: an event's time is taken before it is sent.
   if (values["print-events"]) {
     runtime.subscribe(({ id, type, pod }) =>
-      say({ event: eventNames[type], id, podUid: pod.uid, ...times() }),
+      print({ event: eventNames[type], id, podUid: pod.uid, ...times() }),
     );
   }
   const delayMs = Number(values["status-delay"]);
@@ -106,7 +106,12 @@ async function main(): Promise<number> {
   process.once("SIGINT", stop).once("SIGTERM", stop);
   const { signal } = stopping;
   await cri.start();
-  say({ ready: true, socket: cri.socket, pods: runtime.sandboxes.size, containers: runtime.containers.size });
+  print({
+    ready: true,
+    socket: cri.socket,
+    pods: runtime.sandboxes.size,
+    containers: runtime.containers.size,
+  });
 
   const input = createInterface({ input: process.stdin });
   input.once("close", stop);
@@ -115,8 +120,8 @@ async function main(): Promise<number> {
   input.on("line", (text) => {
     const number = ++line;
     runCommand(text, { cri, churn, player, clock }, signal).then(
-      () => say({ line: number, ...times() }),
-      (error) => say({ line: number, error: messageOf(error) }),
+      () => print({ line: number, ...times() }),
+      (error) => print({ line: number, error: messageOf(error) }),
     );
   });
   const rate = Number(values.rate);
@@ -145,6 +150,6 @@ function times(): { at: number; monotonic: number } {
   return { at, monotonic: Number(process.hrtime.bigint()) / 1e6 };
 }
 
-function say(value: unknown): void {
+function print(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value)}\n`);
 }

@@ -37,7 +37,7 @@ export interface SimulatedSandbox {
   isReady: boolean;
 }
 
-/** What happened, as GetContainerEvents tells it. */
+/** What happened, as GetContainerEvents sends it. */
 export interface SimulatedEvent {
   /** Of the container or sandbox. */
   readonly id: string;

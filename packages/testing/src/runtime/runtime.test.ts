@@ -12,19 +12,19 @@ const { serve, end } = simulations();
 afterEach(end);
 
 describe("SimulatedRuntime", () => {
-  it("tells what happens to a pod in the order of a real runtime", () => {
-    const told: string[] = [];
+  it("emits what happens to a pod in the order of a real runtime", () => {
+    const emitted: string[] = [];
     const names = ["created", "started", "stopped", "deleted"];
     const runtime = new SimulatedRuntime({
       clock: new FakeClock(),
-      onEvent: ({ id, type }) => told.push(`${names[type]} ${id === sandbox() ? "sandbox" : "container"}`),
+      onEvent: ({ id, type }) => emitted.push(`${names[type]} ${id === sandbox() ? "sandbox" : "container"}`),
     });
     const sandbox = () => first || [...runtime.sandboxes.keys()][0];
     let first = "";
     first = runtime.runSandbox(pod);
     runtime.runContainer(first, { name: "app" });
     runtime.removeSandbox(first);
-    expect(told).toEqual([
+    expect(emitted).toEqual([
       "created sandbox",
       "started sandbox",
       "created container",
@@ -88,7 +88,7 @@ describe("SimulatedCri", () => {
     await client.stopContainer("nobody", 0, never);
   });
 
-  it("streams lists where it is told to", async () => {
+  it("streams lists where it is configured to", async () => {
     const { runtime, client } = await serve({ streamsLists: true });
     for (let at = 0; at < 250; at++)
       runtime.runContainer(runtime.runSandbox({ ...pod, uid: `u${at}` }), { name: "app" });
@@ -113,7 +113,7 @@ describe("SimulatedCri", () => {
     await eventually(() => expect(cri.listeners).toBe(0));
   });
 
-  it("loses, doubles, reorders and replays events as it is told", async () => {
+  it("loses, doubles, reorders and replays events as configured", async () => {
     const types = async (eventFaults: SimulatedCriOptions["eventFaults"], before = 0) => {
       const { runtime, bare, cri } = await serve({ eventFaults: eventFaults ?? {} });
       for (let at = 0; at < before; at++) runtime.runSandbox(pod);
@@ -153,9 +153,9 @@ describe("SimulatedCri", () => {
     const [listed] = await client.listPods(never);
     cri.faults = ({ method, id, podUid }) =>
       method === "PodSandboxStatus" && id === sandbox && podUid === "u1"
-        ? { code: status.INTERNAL, message: "shim is gone" }
+        ? { code: status.INTERNAL, message: "shim has exited" }
         : undefined;
-    await expect(client.podStatus(listed!, never)).rejects.toThrow(/PodSandboxStatus.*shim is gone/);
+    await expect(client.podStatus(listed!, never)).rejects.toThrow(/PodSandboxStatus.*shim has exited/);
     cri.faults = ({ method }) => (method === "ListContainers" ? { hang: true } : undefined);
     const stop = new AbortController();
     const hung = client.listPods(stop.signal);

@@ -15,10 +15,10 @@ describe("ScenarioPlayer", () => {
 
   async function history(seed: number, minutes: number) {
     const clock = new FakeClock();
-    const told: string[] = [];
+    const emitted: string[] = [];
     const runtime = new SimulatedRuntime({
       clock,
-      onEvent: ({ id, type, pod: { name } }) => told.push(`${type} ${name} ${id.slice(0, 8)}`),
+      onEvent: ({ id, type, pod: { name } }) => emitted.push(`${type} ${name} ${id.slice(0, 8)}`),
     });
     const player = new ScenarioPlayer({ runtime, scenarios: all, clock, seed });
     const controller = new AbortController();
@@ -26,14 +26,14 @@ describe("ScenarioPlayer", () => {
     for (let step = 0; step < minutes * 60; step++) await clock.step(1_000);
     controller.abort(stopped("enough"));
     await running;
-    return { told, runtime, player };
+    return { emitted, runtime, player };
   }
 
   it("plays the same history from the same seed, another from another", async () => {
     const first = await history(7, 3);
-    expect((await history(7, 3)).told).toEqual(first.told);
-    expect((await history(8, 3)).told).not.toEqual(first.told);
-    expect(first.told.length).toBeGreaterThan(100);
+    expect((await history(7, 3)).emitted).toEqual(first.emitted);
+    expect((await history(8, 3)).emitted).not.toEqual(first.emitted);
+    expect(first.emitted.length).toBeGreaterThan(100);
   });
 
   it("leaves as many pods as are deployed, and nothing that piles up", async () => {
@@ -44,23 +44,23 @@ describe("ScenarioPlayer", () => {
     expect(runtime.containers.size).toBeLessThan(30);
   });
 
-  it("goes as fast as it is told", async () => {
+  it("goes at the configured pace", async () => {
     const seen = async (pace: number) => {
       const clock = new FakeClock();
-      let told = 0;
-      const runtime = new SimulatedRuntime({ clock, onEvent: () => told++ });
+      let emitted = 0;
+      const runtime = new SimulatedRuntime({ clock, onEvent: () => emitted++ });
       const controller = new AbortController();
       const running = new ScenarioPlayer({ runtime, scenarios: all, clock, pace }).run(controller.signal);
       for (let step = 0; step < 120; step++) await clock.step(1_000 / pace);
       controller.abort(stopped("enough"));
       await running;
       expect(clock.timers).toBe(0);
-      return told;
+      return emitted;
     };
     expect(await seen(10)).toBe(await seen(1));
   });
 
-  it("starts a container that crashes after delays that double, and anew after a long run", async () => {
+  it("starts a container that crashes after delays that double, and at once after a long run", async () => {
     const starts = async (runsMs: number) => {
       const clock = new FakeClock(0);
       const at: number[] = [];
@@ -87,7 +87,7 @@ describe("ScenarioPlayer", () => {
     expect(await starts(71)).toEqual([10, 10, 10, 10]);
   });
 
-  it("plays on when somebody else removes its pods", async () => {
+  it("plays on when its pods are removed by another caller", async () => {
     const clock = new FakeClock();
     const runtime = new SimulatedRuntime({ clock });
     const controller = new AbortController();
@@ -102,7 +102,7 @@ describe("ScenarioPlayer", () => {
     await running;
   });
 
-  it("ends the other scenarios when one fails, and says why", async () => {
+  it("ends the other scenarios when one fails, with its error", async () => {
     const clock = new FakeClock();
     const runtime = new SimulatedRuntime({ clock });
     const running = new ScenarioPlayer({ runtime, scenarios: all, clock }).run(never);
@@ -116,7 +116,7 @@ describe("ScenarioPlayer", () => {
     expect(clock.timers).toBe(0);
   });
 
-  it("removes a pod of which a container goes away by itself, and gives the shortest grace period", async () => {
+  it("removes a pod of which a container exits by itself, and gives the shortest grace period", async () => {
     const clock = new FakeClock();
     const runtime = new SimulatedRuntime({ clock });
     const player = new ScenarioPlayer({ runtime, scenarios: [], clock });

@@ -29,7 +29,7 @@ const FIRST_CRASH_DELAY_MS = 1_000;
 const RESTART_DELAY_MS = 300;
 const ROLLOUT_STEP_MS = 1_500;
 
-/** Plays scenarios on a simulated runtime, for ever, as a kubelet and its pods would. */
+/** Plays scenarios on a simulated runtime, until it is stopped, as a kubelet and its pods would. */
 export class ScenarioPlayer implements Runnable {
   readonly name = "scenarios";
   /** How much faster than written; holds from the next wait on. */
@@ -220,7 +220,7 @@ export class ScenarioPlayer implements Runnable {
     pod.sandboxId = sandboxId;
   }
 
-  // Somebody else may have removed it: scenarios are not alone on a runtime.
+  // Another caller may have removed it: scenarios are not alone on a runtime.
   #exit(id: string, exitCode: number): void {
     if (this.#runtime.containers.has(id)) this.#runtime.exit(id, exitCode);
   }

@@ -5,7 +5,7 @@ export type Scenario =
   /**
    * A container that exits again and again, and is started again with a delay that doubles from `firstDelayMs`
    * (default: 1 s; the kubelet's is 10 s) up to `maxDelayMs` (the kubelet's: 5 min). One that ran for longer than
-   * twice the longest delay begins anew, as the kubelet's backoff.
+   * twice the longest delay starts again, as the kubelet's backoff.
    */
   | {
       kind: "crashLoop";

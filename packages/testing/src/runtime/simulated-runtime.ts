@@ -15,7 +15,7 @@ const SIGTERMED = 143;
 
 export interface SimulatedRuntimeOptions {
   clock: Clock;
-  /** Told of everything that happens, in order. */
+  /** Called for everything that happens, in order. */
   onEvent?: (event: SimulatedEvent) => void;
   /** Whether pods get an IPv6 address besides the IPv4 one. Default: no. */
   isDualStack?: boolean;
@@ -38,7 +38,7 @@ export class SimulatedRuntime {
     if (onEvent) this.#listeners.add(onEvent);
   }
 
-  /** Has a function told of everything from now on; gives the way to stop that. */
+  /** Calls a function for everything from now on; returns the function that stops that. */
   subscribe(listener: (event: SimulatedEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -55,8 +55,8 @@ export class SimulatedRuntime {
       isReady: true,
     };
     this.sandboxes.set(sandbox.id, sandbox);
-    this.#tell(sandbox.id, ContainerEventType.CONTAINER_CREATED_EVENT, sandbox);
-    this.#tell(sandbox.id, ContainerEventType.CONTAINER_STARTED_EVENT, sandbox);
+    this.#emit(sandbox.id, ContainerEventType.CONTAINER_CREATED_EVENT, sandbox);
+    this.#emit(sandbox.id, ContainerEventType.CONTAINER_STARTED_EVENT, sandbox);
     return sandbox.id;
   }
 
@@ -80,7 +80,7 @@ export class SimulatedRuntime {
       stopAfterMs: request.stopAfterMs ?? 0,
     };
     this.containers.set(container.id, container);
-    this.#tell(container.id, ContainerEventType.CONTAINER_CREATED_EVENT, sandbox);
+    this.#emit(container.id, ContainerEventType.CONTAINER_CREATED_EVENT, sandbox);
     return container.id;
   }
 
@@ -92,7 +92,7 @@ export class SimulatedRuntime {
     }
     container.state = ContainerState.CONTAINER_RUNNING;
     container.startedAt = this.#now();
-    this.#tell(id, ContainerEventType.CONTAINER_STARTED_EVENT, this.sandboxes.get(container.sandboxId));
+    this.#emit(id, ContainerEventType.CONTAINER_STARTED_EVENT, this.sandboxes.get(container.sandboxId));
   }
 
   /** Makes and starts a container; gives its ID. */
@@ -110,7 +110,7 @@ export class SimulatedRuntime {
     container.finishedAt = this.#now();
     container.exitCode = exitCode;
     container.reason = reason;
-    this.#tell(id, ContainerEventType.CONTAINER_STOPPED_EVENT, this.sandboxes.get(container.sandboxId));
+    this.#emit(id, ContainerEventType.CONTAINER_STOPPED_EVENT, this.sandboxes.get(container.sandboxId));
   }
 
   /** Asks a container to end, and kills it after the grace period. Resolves when it has ended. */
@@ -124,13 +124,13 @@ export class SimulatedRuntime {
     this.exit(id, container.stopAfterMs < graceMs ? SIGTERMED : SIGKILLED, "Error");
   }
 
-  /** Removes a container, one that runs as well, which is killed first. One that is gone is no error. */
+  /** Removes a container, one that runs as well, which is killed first. One that is already removed is no error. */
   removeContainer(id: string): void {
     const container = this.containers.get(id);
     if (!container) return;
     this.exit(id, SIGKILLED);
     this.containers.delete(id);
-    this.#tell(
+    this.#emit(
       id,
       ContainerEventType.CONTAINER_DELETED_EVENT,
       this.sandboxes.get(container.sandboxId),
@@ -144,17 +144,17 @@ export class SimulatedRuntime {
     if (!sandbox.isReady) return;
     for (const container of this.containersOf(id)) this.exit(container.id, SIGKILLED);
     sandbox.isReady = false;
-    this.#tell(id, ContainerEventType.CONTAINER_STOPPED_EVENT, sandbox);
+    this.#emit(id, ContainerEventType.CONTAINER_STOPPED_EVENT, sandbox);
   }
 
-  /** Removes a sandbox with its containers. One that is gone is no error. */
+  /** Removes a sandbox with its containers. One that is already removed is no error. */
   removeSandbox(id: string): void {
     const sandbox = this.sandboxes.get(id);
     if (!sandbox) return;
     this.stopSandbox(id);
     for (const container of this.containersOf(id)) this.removeContainer(container.id);
     this.sandboxes.delete(id);
-    this.#tell(id, ContainerEventType.CONTAINER_DELETED_EVENT, undefined, sandbox.pod);
+    this.#emit(id, ContainerEventType.CONTAINER_DELETED_EVENT, undefined, sandbox.pod);
   }
 
   containersOf(sandboxId: string): SimulatedContainer[] {
@@ -166,7 +166,7 @@ export class SimulatedRuntime {
     return [...this.sandboxes.values()].filter(({ pod }) => pod.uid === podUid).reverse();
   }
 
-  #tell(
+  #emit(
     id: string,
     type: ContainerEventType,
     sandbox: SimulatedSandbox | undefined,

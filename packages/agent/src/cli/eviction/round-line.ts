@@ -7,7 +7,7 @@ import { outcomeText, refusalWord, timeOf } from "./wording.ts";
 export function roundLine(round: RoundSummary, output: Output): string {
   const { at, id, candidates, pods, victims, dryRunVictims, met, failures, outcomes, withdrawals } = round;
   const refusals = Object.entries(round.refusals).map(
-    ([reason, count]) => `${count} (${refusalWord(reason)})`,
+    ([reason, count]) => `${count} (${reason === "paused" ? pausedText(round) : refusalWord(reason)})`,
   );
   const parts = [
     met.length > 0 ? paint(output, "yellow", plainText(`met: ${met.join(", ")}`, 600)) : "",
@@ -20,6 +20,16 @@ export function roundLine(round: RoundSummary, output: Output): string {
   ].filter((part) => part !== "");
   const head = `${timeOf(at)}  round ${id}  ${candidates} of ${pods} pods are candidates`;
   return `${[head, ...parts].join("; ")}\n`;
+}
+
+/** "retry in 45 s: PodDisruptionBudget default/thumb"; of several pods the first that is retried, and all budgets. */
+function pausedText({ at, paused = [] }: RoundSummary): string {
+  if (paused.length === 0) return refusalWord("paused");
+  const seconds = Math.max(0, Math.ceil((Math.min(...paused.map(({ retryAt }) => retryAt)) - at) / 1000));
+  const retry = `${paused.length > 1 ? "first retry" : "retry"} in ${seconds} s`;
+  const budgets = [...new Set(paused.map(({ budget }) => budget).filter((name) => name !== null))].sort();
+  if (budgets.length === 0) return `${retry}, after a failed attempt`;
+  return `${retry}: PodDisruptionBudget${budgets.length > 1 ? "s" : ""} ${budgets.join(", ")}`;
 }
 
 type Named = RoundSummary["victims"][number];

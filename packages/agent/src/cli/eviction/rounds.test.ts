@@ -6,9 +6,10 @@ import type { Output } from "../output.ts";
 import { roundLine } from "./round-line.ts";
 import { roundsCommand } from "./rounds.ts";
 
+const NOON = Date.parse("2026-03-01T12:00:00Z");
 const summary = (id: number, changes: Partial<RoundSummary> = {}): RoundSummary => ({
   id,
-  at: Date.parse("2026-03-01T12:00:00Z") + id * 5_000,
+  at: NOON + id * 5_000,
   pods: 30,
   candidates: 28,
   plugins: 2,
@@ -38,6 +39,26 @@ describe("a round in a line", () => {
     [
       { refusals: { critical: 2, dryRun: 1 }, withdrawals: 3 },
       "; not evicted: 2 (critical priority), 1 (plugin in dry run); withdrawn: 3",
+    ],
+    [{ refusals: { paused: 1 } }, "; not evicted: 1 (retry pending after a failed attempt)"],
+    [
+      { refusals: { paused: 1 }, paused: [{ retryAt: NOON + 50_000, budget: "default/thumb" }] },
+      "; not evicted: 1 (retry in 45 s: PodDisruptionBudget default/thumb)",
+    ],
+    [
+      { refusals: { paused: 1 }, paused: [{ retryAt: NOON + 50_000, budget: null }] },
+      "; not evicted: 1 (retry in 45 s, after a failed attempt)",
+    ],
+    [
+      {
+        refusals: { paused: 3, critical: 1 },
+        paused: [
+          { retryAt: NOON + 65_000, budget: "shop/web" },
+          { retryAt: NOON + 35_000, budget: "shop/db" },
+          { retryAt: NOON + 45_000, budget: null },
+        ],
+      },
+      "; not evicted: 3 (first retry in 30 s: PodDisruptionBudgets shop/db, shop/web), 1 (critical priority)",
     ],
     [
       {

@@ -6,6 +6,14 @@ import { thresholdText } from "../decide/threshold-text.ts";
 import { heldText } from "./held-text.ts";
 import type { RoundRecord } from "./round-record.ts";
 
+/** A requested pod whose last eviction failed. */
+export interface PausedSummary {
+  /** Wall milliseconds; it is not evicted earlier. */
+  retryAt: number;
+  /** "default/web", the PodDisruptionBudget that refused the eviction; null where it is not known. */
+  budget: string | null;
+}
+
 /** One round in a line of `nodekeeper rounds`. */
 export interface RoundSummary {
   id: number;
@@ -22,6 +30,8 @@ export interface RoundSummary {
   victims: PodReference[];
   dryRunVictims: PodReference[];
   refusals: Partial<Record<RefusalReason, number>>;
+  /** The pods of the refusals with the reason "paused"; absent in answers of earlier versions. */
+  paused?: PausedSummary[];
   withdrawals: number;
   /** Outcomes of evictions of earlier rounds; the names are empty where they are not recorded. */
   outcomes: (PodReference & Pick<EvictionOutcome, "result" | "message">)[];
@@ -41,6 +51,7 @@ export function summaryOf({ id, input, decision }: RoundRecord): RoundSummary {
     victims: decision.victims.map(referenceOf),
     dryRunVictims: decision.dryRunVictims.map(referenceOf),
     refusals: decision.refusalCounts,
+    paused: pausedOf(decision),
     withdrawals: decision.withdrawals.length,
     outcomes: input.outcomes.map(({ uid, namespace, name, result, message }) => ({
       ...nameOf(uid),
@@ -52,6 +63,13 @@ export function summaryOf({ id, input, decision }: RoundRecord): RoundSummary {
       ({ plugin, call, failure }) => `${methodOf(call)} of ${plugin}: ${failure}`,
     ),
   };
+}
+
+function pausedOf({ refusals, state }: RoundRecord["decision"]): PausedSummary[] {
+  const refused = new Set(refusals.filter(({ reason }) => reason === "paused").map(({ uid }) => uid));
+  return state.paused
+    .filter(({ uid }) => refused.has(uid))
+    .map(({ until, budget }) => ({ retryAt: until, budget: budget?.name ?? null }));
 }
 
 function metText(threshold: MetThreshold, now: number): string {

@@ -40,7 +40,7 @@ export function snapshotAt(at: number): NodeSnapshot {
   };
 }
 
-/** A node of which a test says what is read, and the policies on it. */
+/** A node whose readings a test sets, and the policies on it. */
 export class TestNode implements NodeReadings {
   readonly clock = new FakeClock();
   readonly registry = new Registry();

@@ -167,5 +167,5 @@ export const customResourceDefinitionColumns: Column[] = [
   { name: "Created At", type: "date", cell: (definition) => definition.metadata.creationTimestamp },
 ];
 
-/** The columns of a kind that says nothing else. */
+/** The columns of a kind that declares none. */
 export const defaultColumns: Column[] = [nameColumn, ageColumn];

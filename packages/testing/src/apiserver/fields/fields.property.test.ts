@@ -77,7 +77,7 @@ describe("server-side apply", () => {
     );
   });
 
-  test("with force the configuration is what the object says, and every field has an owner", () => {
+  test("with force the configuration is in the object, and every field has an owner", () => {
     fc.assert(
       fc.property(configuration("p"), configuration("p"), (p, q) => {
         const forced = apply(apply(bare, p, "p"), q, "q", true);
@@ -91,7 +91,7 @@ describe("server-side apply", () => {
     );
   });
 
-  test("a plain write owns what it changed, and nobody else does", () => {
+  test("a plain write owns what it changed, and no other manager does", () => {
     fc.assert(
       fc.property(configuration("p"), configuration("p"), (p, q) => {
         const live = apply(bare, p, "p");
@@ -109,7 +109,7 @@ describe("server-side apply", () => {
   });
 });
 
-/** Paths and values of an object's leaves; a map or list that is merely empty says nothing. */
+/** Paths and values of an object's leaves; a map or list that is merely empty does not count. */
 function leaves(object: KubeObject): string[] {
   const found: string[] = [];
   const visit = (value: unknown, path: string) => {

@@ -8,7 +8,7 @@ import type { FieldSchema } from "./schema.ts";
 const ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration";
 
 /**
- * The fields that `kubectl apply` on the client set and nobody changed since. The API server lets `kubectl` take
+ * The fields that `kubectl apply` on the client set and no manager changed since. The API server lets `kubectl` take
  * them over with server-side apply without a conflict, so that people can move from one to the other.
  */
 export function fieldsLastAppliedByKubectl(

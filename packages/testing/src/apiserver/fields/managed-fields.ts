@@ -9,7 +9,7 @@ import { mergeObjects } from "./merge.ts";
 import { prune } from "./prune.ts";
 import type { FieldSchema } from "./schema.ts";
 
-/** Who writes, how and when: what a managedFields entry says besides its fields. */
+/** Who writes, how and when: what a managedFields entry has besides its fields. */
 export interface Writer {
   manager: string;
   operation: "Apply" | "Update";
@@ -20,7 +20,7 @@ export interface Writer {
   time: string;
 }
 
-// Fields of every object that the server sets itself and nobody owns.
+// Fields of every object that the server sets itself and no manager owns.
 const SERVER_FIELDS = [
   "name",
   "namespace",
@@ -60,7 +60,7 @@ export function recordUpdate(
 
 /**
  * Server-side apply: lays the configuration over the live object, removes what this manager no longer applies and
- * nobody else owns, and records ownership. Without `force`, changing a field of another manager is a 409.
+ * no other manager owns, and records ownership. Without `force`, changing a field of another manager is a 409.
  */
 export function applyConfiguration(
   live: KubeObject,

@@ -3,7 +3,7 @@ import type { ResourceDefinition } from "../catalogue/definition.ts";
 
 const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-/** The media type of the document that tells all groups at once. */
+/** The media type of the document that has all groups at once. */
 export const AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 interface GroupVersions {

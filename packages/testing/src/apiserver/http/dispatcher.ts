@@ -9,7 +9,7 @@ import { answerDocument } from "./documents.ts";
 import { parseResourcePath, type ResourcePath } from "./path.ts";
 import { checkTarget, handleResource, type ResourceServices } from "./resource-handler.ts";
 
-// These tell nothing about the cluster; the API server gives them to everybody too.
+// These reveal nothing about the cluster; the API server serves them to all clients too.
 const OPEN_PATHS = new Set(["/healthz", "/livez", "/readyz", "/version"]);
 
 /** Takes a request through faults, authentication and body to what answers it; every failure becomes a Status. */

@@ -22,7 +22,7 @@ export function openapiIndex(catalogue: Catalogue): unknown {
 }
 
 /**
- * The document of one group version: it says that PATCH takes `fieldValidation`, which is how kubectl finds out that
+ * The document of one group version: it declares that PATCH takes `fieldValidation`, which is how kubectl finds out that
  * the server validates, and describes no fields. Unknown fields are accepted and kept.
  */
 export function openapiDocument(catalogue: Catalogue, path: string): unknown {

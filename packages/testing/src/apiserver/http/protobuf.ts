@@ -96,7 +96,7 @@ const MAGIC = "k8s\0";
 
 /**
  * Reads a body in the API's protobuf encoding, as `kubectl create namespace` and others send it. Only the kinds
- * above; for the rest a 415, on which clients can be told to use JSON. Throws on malformed bytes.
+ * above; for the rest a 415, on which clients can be configured to use JSON. Throws on malformed bytes.
  */
 export function readProtobuf(body: Buffer): unknown {
   if (body.subarray(0, MAGIC.length).toString("latin1") !== MAGIC)
@@ -131,7 +131,7 @@ function readMessage(bytes: Uint8Array, message: Message): MutableTree {
   return result;
 }
 
-// Written defaults say nothing: the encoding writes empty strings where JSON leaves the field out.
+// Written defaults have no meaning: the encoding writes empty strings where JSON leaves the field out.
 function addField(result: MutableTree, field: Field, reader: BinaryReader): void {
   const { name, type, many } = field;
   if (many === "list") {

@@ -14,7 +14,7 @@ export interface WatchRequest {
   matches: Predicate | undefined;
   /** Changes after this revision; undefined or 0: everything as it is now, then its changes. */
   since: number | undefined;
-  /** Begin with all objects and a bookmark that says so (the watch-list protocol). */
+  /** Begin with all objects and a bookmark that marks their end (the watch-list protocol). */
   sendInitialEvents: boolean;
   bookmarks: boolean;
   timeoutMs: number;
@@ -113,7 +113,7 @@ export class WatchStream {
     const type = this.#typeFor(change);
     if (!type) return;
     const { form, definition, version } = this.#request.view;
-    // Rows hold ages, so they are made anew for each watcher.
+    // Rows hold ages, so they are made for each watcher.
     if (form.as === "table") {
       this.#write(type, change.object);
       return;

@@ -74,7 +74,7 @@ export class ObjectStore {
     return [...(this.#dependents.get(uid)?.values() ?? [])];
   }
 
-  /** Stores an object under a new revision and tells the watchers. Returns it with its resourceVersion. */
+  /** Stores an object under a new revision and notifies the watchers. Returns it with its resourceVersion. */
   put(storage: string, object: KubeObject): KubeObject {
     const location = { storage, key: keyOf(object) };
     const previous = this.get(storage, location.key);

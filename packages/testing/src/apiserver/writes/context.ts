@@ -14,7 +14,7 @@ export interface WriteContext {
   clock: Clock;
 }
 
-/** What a client says with a write. */
+/** The options that a client sends with a write. */
 export interface WriteOptions {
   /** Who is recorded in managedFields. */
   manager: string;

@@ -12,7 +12,7 @@ export interface DeleteRequest {
   dryRun?: boolean;
 }
 
-/** The object as it was, and whether it is gone now or waits for its grace period or finalizers. */
+/** The object as it was, and whether it was deleted or waits for its grace period or finalizers. */
 export interface DeleteResult {
   object: KubeObject;
   removed: boolean;

@@ -25,7 +25,7 @@ export function evictPod(context: WriteContext, target: Target, eviction: unknow
   deleteObject(context, target, { ...request, preconditions: uid === undefined ? {} : { uid } });
 }
 
-// A pod that has ended, not started or is going already costs nobody anything.
+// A pod that has ended, not started or is terminating does not count against a budget.
 function isDisrupted(pod: KubeObject): boolean {
   const phase = at(pod, "status", "phase");
   return (
