@@ -79,4 +79,18 @@ describe("a round in a line", () => {
       { uid: "stranger", namespace: "", name: "", result: "gone", message: "gone" },
     ]);
   });
+
+  it("names when an eviction that a budget refused is retried, and the budget, of requested pods only", () => {
+    const rounds = new TestRounds([testPod("web"), testPod("db")]);
+    const budget = { name: "default/web", currentHealthy: 1, desiredHealthy: 1 };
+    const retryAt = rounds.now + 45_000;
+    rounds.state.paused = [
+      { uid: "db", until: rounds.now + 10_000, reason: "429", budget: null },
+      { uid: "web", until: retryAt, reason: "429", budget },
+    ];
+    expect(summaryOf(recorded(rounds, { soft: { pods: [evictPod("web")] } }))).toMatchObject({
+      refusals: { paused: 1 },
+      paused: [{ retryAt, budget: "default/web" }],
+    });
+  });
 });
