@@ -90,6 +90,19 @@ it("one that is back keeps its slices and its taint while pods can't be bound to
   await drivers.stop();
 });
 
+it("one that did not register is tainted until the startup is over, and not known any more then", async () => {
+  const { drivers } = setUp(5_000);
+  drivers.adopt(name, []);
+  expect(drivers.get(name)).toMatchObject({ isTainted: true, isWithdrawn: false });
+  drivers.startupOver();
+  expect(drivers.get(name)).toMatchObject({ isWithdrawn: true });
+  expect(drivers.withdrawn(name)).toBe(true);
+  // What was read of the API server before comes too late.
+  drivers.adopt(name, []);
+  expect(drivers.get(name)).toBeUndefined();
+  await drivers.stop();
+});
+
 it("none is tainted where the agent prepares no claims", async () => {
   const { clock, drivers, connect, disconnect, isTainted } = setUp(Number.POSITIVE_INFINITY);
   await connect();

@@ -66,6 +66,8 @@ export class Drivers implements PluginHandler {
   readonly #wipes = new Map<string, Timer>();
   readonly #taints = new Map<string, Timer>();
 
+  #isStartupOver = false;
+
   constructor(options: DriversOptions) {
     this.#options = options;
   }
@@ -192,10 +194,10 @@ export class Drivers implements PluginHandler {
 
   /**
    * Takes what was published earlier of a driver that has not registered since the agent's start: its devices are tainted
-   * until it does, or `startupOver`.
+   * until it does, or `startupOver`. Nothing is done after that, or where it has registered.
    */
   adopt(name: string, pools: readonly DevicePool[]): void {
-    if (this.#drivers.has(name)) return;
+    if (this.#isStartupOver || this.#drivers.has(name)) return;
     const driver = new Driver(name, this.#options.nodeName);
     this.#drivers.set(name, driver);
     driver.take({ protocol: "published", pools });
@@ -205,6 +207,7 @@ export class Drivers implements PluginHandler {
 
   /** What was adopted of drivers that have not registered is withdrawn. */
   startupOver(): void {
+    this.#isStartupOver = true;
     for (const driver of this.#drivers.values()) if (driver.generation === 0) this.#withdraw(driver);
   }
 
