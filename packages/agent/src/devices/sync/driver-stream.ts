@@ -3,7 +3,7 @@ import {
   DeviceDriverDefinition,
   ListAndWatchDevicesRequest,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
-import { fromGrpcError, streamMessages } from "@nodekeeper/core/grpc";
+import { fromGrpcError, MessageBuffers, streamMessages } from "@nodekeeper/core/grpc";
 import {
   Backoff,
   type Clock,
@@ -26,7 +26,12 @@ export type StreamProtocol = "devices" | "namedResources" | "none";
 
 /** A message with everything that a driver has. */
 export type WholeMessage =
-  | { protocol: "devices"; message: DeviceMessage }
+  | {
+      protocol: "devices";
+      message: DeviceMessage;
+      /** Is called when nothing reads the message's bytes any more: they are overwritten by a later message. */
+      release: () => void;
+    }
   | { protocol: "namedResources"; models: NamedResources[] }
   /** What the agent itself published earlier. */
   | { protocol: "published"; pools: readonly DevicePool[] };
@@ -123,9 +128,14 @@ async function followOnce(options: DriverStreamOptions, signal: AbortSignal): Pr
     : ListAndWatchDevicesRequest.encode({ nodeName, acceptsDeltas: true }).finish();
   let before: Uint8Array | undefined;
   let revision = 0n;
-  for await (const bytes of streamMessages(endpoint, method, request, { maxReceiveBytes }, signal)) {
+  const buffers = new MessageBuffers();
+  const stream = streamMessages(endpoint, method, request, { maxReceiveBytes, buffers }, signal);
+  for await (const bytes of stream) {
     onState("streaming");
-    if (before && Buffer.compare(before, bytes) === 0) continue;
+    if (before && Buffer.compare(before, bytes) === 0) {
+      buffers.give(bytes);
+      continue;
+    }
     before = bytes;
     if (isOld) {
       onMessage({ protocol, models: decodeNamedResources(NodeListAndWatchResourcesResponse.decode(bytes)) });
@@ -144,6 +154,6 @@ async function followOnce(options: DriverStreamOptions, signal: AbortSignal): Pr
     }
     revision = message.revision;
     if (message.delta) await onDelta(message.delta);
-    else onMessage({ protocol: "devices", message });
+    else onMessage({ protocol: "devices", message, release: () => buffers.give(bytes) });
   }
 }

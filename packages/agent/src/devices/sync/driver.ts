@@ -41,6 +41,8 @@ export class Driver {
   #reader: PoolReader;
   #message: WholeMessage | undefined;
   #isRead = true;
+  // Of the message that the reader compares the next one with.
+  #releaseLast: (() => void) | undefined;
   #reading: Promise<void> | undefined;
   #checked: CheckedPools | undefined;
   #made: { source: unknown; key: string; desired: Desired } | undefined;
@@ -79,6 +81,9 @@ export class Driver {
 
   /** Takes a message with everything that it has; it is read by the next `read`, unless another comes before. */
   take(message: WholeMessage): void {
+    const before = this.#message;
+    // The one before was superseded before it was read.
+    if (!this.#isRead && before?.protocol === "devices") before.release();
     this.#message = message;
     this.#isRead = false;
   }
@@ -89,8 +94,7 @@ export class Driver {
    */
   async apply(delta: DeviceDelta, turns: LoopTurns): Promise<void> {
     await this.read(turns);
-    const reader = this.#reader;
-    await this.#inSteps(reader, reader.applySteps(delta), turns);
+    await this.#inSteps((reader) => reader.applySteps(delta), turns);
   }
 
   /** Reads its last message, where that is still to be done. A large one takes many turns of the event loop. */
@@ -110,6 +114,8 @@ export class Driver {
     this.#checked = undefined;
     this.#isRead = true;
     this.#made = undefined;
+    // A message that is being read stays in use.
+    this.#releaseLast = undefined;
     this.#reader = new PoolReader({ driver: this.name, nodeName: this.#nodeName });
   }
 
@@ -185,8 +191,11 @@ export class Driver {
     this.#isRead = true;
     if (!message) return;
     if (message.protocol === "devices") {
-      const reader = this.#reader;
-      return await this.#inSteps(reader, reader.steps(message.message), turns);
+      if (!(await this.#inSteps((reader) => reader.steps(message.message), turns))) return;
+      // The reader has the bytes of this message now, to compare the next one with.
+      this.#releaseLast?.();
+      this.#releaseLast = message.release;
+      return;
     }
     if (message.protocol === "published") {
       this.#checked = checkPools(this.name, message.pools);
@@ -201,10 +210,13 @@ export class Driver {
     };
   }
 
-  // Takes the result, unless all was forgotten meanwhile.
-  async #inSteps(reader: PoolReader, steps: Steps<CheckedPools>, turns: LoopTurns): Promise<void> {
-    const checked = await inTurns(steps, turns);
-    if (reader === this.#reader) this.#checked = checked;
+  // Takes the result, unless all was forgotten meanwhile; answers whether it did.
+  async #inSteps(work: (reader: PoolReader) => Steps<CheckedPools>, turns: LoopTurns): Promise<boolean> {
+    const reader = this.#reader;
+    const checked = await inTurns(work(reader), turns);
+    if (reader !== this.#reader) return false;
+    this.#checked = checked;
+    return true;
   }
 
   #asModels(reported: CheckedPools): Desired {
