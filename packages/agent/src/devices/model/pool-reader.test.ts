@@ -165,3 +165,33 @@ test("a delta of a pool that is not there is refused", () => {
   const delta = { baseRevision: 1n, pools: [{ name: "other", upserts: [], removals: [] }] };
   expect(() => newReader().apply(delta)).toThrow(/pool "other", which is not there/);
 });
+
+test("a delta that is refused changes nothing, also of the pools before the one that is not there", () => {
+  const reader = newReader();
+  const named = (value: number) =>
+    wire.Device.fromPartial({ name: "a", attributes: { x: { int: BigInt(value) } } });
+  read(reader, { pools: [{ devices: [named(1)] }] });
+  const change = (device: wire.Device) => ({
+    name: "",
+    upserts: [wire.Device.encode(device).finish()],
+    removals: [],
+  });
+  const other = { name: "other", upserts: [], removals: [] };
+  expect(() => reader.apply({ baseRevision: 1n, pools: [change(named(2)), other] })).toThrow("not there");
+  const answer = reader.apply({ baseRevision: 1n, pools: [change({ ...named(3), name: "b" })] });
+  const whole = readAfresh({ pools: [{ devices: [named(1), { ...named(3), name: "b" }] }] });
+  expect({ ...answer, pools: answer.pools.map(plain) }).toEqual(whole);
+});
+
+test("bytes that are no message any more, where only some differ from those before, are refused as alone", () => {
+  const devices = Array.from({ length: 20 }, (_, at) => ({ name: `gpu-${at}` }));
+  const bytes = bytesOf({ pools: [{ name: "pool", devices }] });
+  const broken = Buffer.from(bytes);
+  // The length of the device's field, beyond the end of the message.
+  broken[broken.indexOf("gpu-18") - 3] = 0x7f;
+  const reader = newReader();
+  reader.read(readMessage(bytes));
+  const alone = newReader().read(readMessage(broken));
+  expect(alone.problems).toMatchObject([{ field: "pools" }]);
+  expect(reader.read(readMessage(broken))).toEqual(alone);
+});

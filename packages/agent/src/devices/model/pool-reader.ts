@@ -114,7 +114,7 @@ export class PoolReader {
           id: "NK1502",
         });
       }
-      states[at] = yield* this.#changed(state, change);
+      states[at] = yield* this.#changed(state, change, delta.pools.length === 1);
       if (countOf(states) > most)
         throw new NodekeeperError("invalid", `with the delta the driver has more than ${most} devices`, {
           id: "NK1502",
@@ -145,7 +145,7 @@ export class PoolReader {
   // Where at most some devices differ from before, and all of them are well.
   #again(state: PoolState, bytes: Uint8Array, names: Set<string>, room: number): PoolState | undefined {
     if (!state.bytes || names.has(state.name) || state.pool.devices.length > room) return undefined;
-    const next = state.bytes.next(bytes);
+    const next = nextOf(state.bytes, bytes);
     if (!next) return undefined;
     const examined = [];
     const reader = new BinaryReader(bytes);
@@ -153,7 +153,7 @@ export class PoolReader {
       const { from, to } = next.pool.range(at);
       examined.push(this.#examineField(reader, from, to, state.context));
     }
-    const changed = this.#replaced(state, examined, (_, at) => next.from + at);
+    const changed = this.#replaced(state, examined, (_, at) => next.from + at, true);
     return changed && { ...changed, bytes: next.pool };
   }
 
@@ -242,7 +242,8 @@ export class PoolReader {
     };
   }
 
-  *#changed(state: PoolState, { upserts, removals }: PoolDelta): Steps<PoolState> {
+  // @param isLast nothing after it can fail, and make the state before hold again
+  *#changed(state: PoolState, { upserts, removals }: PoolDelta, isLast: boolean): Steps<PoolState> {
     const places = state.places ?? new Map(state.examined.map(({ name }, at) => [name, at]));
     const examined: ExaminedDevice[] = [];
     const meter = stepMeter();
@@ -251,7 +252,7 @@ export class PoolReader {
       examined.push(this.#examine(new BinaryReader(bytes), bytes.length, state.context));
     }
     if (removals.length === 0 && examined.every(({ name }) => places.has(name))) {
-      const changed = this.#replaced(state, examined, ({ name }) => places.get(name)!);
+      const changed = this.#replaced(state, examined, ({ name }) => places.get(name)!, isLast);
       if (changed) return { ...changed, bytes: undefined, places };
     }
     const all = [...state.examined];
@@ -279,21 +280,26 @@ export class PoolReader {
   }
 
   // The state with other devices in the places of some, where all are well and have the names of those before.
+  // @param usesUp the state before is not read any more: its list of all devices, large and long-lived, is used again
   #replaced(
     state: PoolState,
     examined: readonly ExaminedDevice[],
     placeOf: (device: ExaminedDevice, at: number) => number,
+    usesUp: boolean,
   ): PoolState | undefined {
     if (examined.length === 0) return state;
     // Otherwise the places among checked devices are others than among all.
     if (state.quarantined > 0 || state.problems.length > 0) return undefined;
-    const all = [...state.examined];
+    for (const [at, { device, name, problems }] of examined.entries()) {
+      const before = state.examined[placeOf(examined[at]!, at)]!;
+      if (!device || problems.length > 0 || name !== before.name) return undefined;
+    }
+    const all = usesUp ? state.examined : [...state.examined];
     const devices = [...state.pool.devices];
     for (const [at, device] of examined.entries()) {
       const place = placeOf(device, at);
-      if (!device.device || device.problems.length > 0 || device.name !== all[place]!.name) return undefined;
       all[place] = device;
-      devices[place] = device.device;
+      devices[place] = device.device!;
     }
     return { ...state, examined: all, pool: { ...state.pool, devices } };
   }
@@ -319,6 +325,15 @@ export class PoolReader {
     } catch (error) {
       return { name: "", problems: [{ field: "", message: `not a device: ${messageOf(error)}` }] };
     }
+  }
+}
+
+// Undefined also where the bytes are no message any more: reading them whole finds out why.
+function nextOf(before: PoolBytes, bytes: Uint8Array): ReturnType<PoolBytes["next"]> {
+  try {
+    return before.next(bytes);
+  } catch {
+    return undefined;
   }
 }
 

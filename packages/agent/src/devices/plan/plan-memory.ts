@@ -50,14 +50,19 @@ export class PlanMemory {
       if (!slice) return undefined;
       const size = target.devices?.length;
       if (slice.devices.length !== (size ?? 0)) return undefined;
+      let isSame = true;
       // Not `entries()`: until this is compiled, which is late in a small process, each device costs 200 bytes of garbage.
-      for (let offset = 0; offset < slice.devices.length; offset++)
-        if (slice.devices[offset]!.name !== pool.devices[at + offset]!.name) return undefined;
+      for (let offset = 0; offset < slice.devices.length; offset++) {
+        const device = pool.devices[at + offset]!;
+        if (slice.devices[offset]!.name !== device.name) return undefined;
+        if (target.devices![offset] !== device) isSame = false;
+      }
       targets.push({
         stored: slice,
         name: target.name,
         ...(target.counters && { counters: target.counters }),
-        ...(size !== undefined && { devices: pool.devices.slice(at, at + size) }),
+        // The same list where it is the same: lists of all devices, new with each change, are what collections take up.
+        ...(size !== undefined && { devices: isSame ? target.devices! : pool.devices.slice(at, at + size) }),
       });
       at += size ?? 0;
     }
