@@ -58,7 +58,7 @@ it("a deleted file of a prepared claim is noticed", async () => {
     devices: [],
     cdi: textOf("uid-1"),
   });
-  await folder.write(DRIVER, "uid-1", textOf("uid-1"));
+  folder.write(DRIVER, "uid-1", textOf("uid-1"));
   await check.start();
   expect(differing).toEqual([]);
   await folder.remove(DRIVER, "uid-1");

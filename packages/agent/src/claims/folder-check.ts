@@ -23,6 +23,8 @@ export interface FolderCheckOptions {
 }
 
 const INTERVAL_MS = 5_000;
+// One look for the changes of many claims at once; most of these changes are the agent's own.
+const BURST_MS = 100;
 
 /**
  * Compares the agent's CDI files with the records, at the start and whenever the folder changes: a reboot empties it, and
@@ -56,6 +58,7 @@ export class FolderCheck {
       using watching = childScope(signal);
       folder.watch(() => this.#sleep.wake(), watching.signal);
       await this.#sleep.wait(clock, intervalMs, signal).catch(() => {});
+      await clock.sleep(BURST_MS, signal).catch(() => {});
       this.#sleep.clear();
       if (!signal.aborted) await this.#compare(new Map());
       watching.abort();

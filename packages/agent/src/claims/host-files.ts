@@ -79,10 +79,7 @@ export class HostFiles {
 
   async #stat(path: string, field: string): Promise<Stats | undefined> {
     const { root } = this.#options;
-    if (!this.#isVisible(path)) {
-      if (root === "/") throw refusal(field, `${quote(path)} is not there on the node`);
-      return undefined;
-    }
+    if (root !== "/" && !this.#isVisible(path)) return undefined;
     try {
       return await stat(join(root, root === "/" ? path : await this.#resolved(path, field)));
     } catch (error) {

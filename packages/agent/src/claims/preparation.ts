@@ -207,7 +207,7 @@ export class Preparation {
     const owner = { driver, namespace, name, uid, boot: records.boot };
     const prepared = await preparedOf(owner, allocation.devices, answer, host);
     if (prepared.cdi === "") await folder.remove(driver, uid);
-    else await folder.write(driver, uid, prepared.cdi);
+    else folder.write(driver, uid, prepared.cdi);
     records.save(driver, claim, "prepared", prepared);
     log.info({ driver, claim: { namespace, name }, devices: identities.length }, "claim prepared");
     return prepared.devices;
@@ -242,7 +242,7 @@ export class Preparation {
     if (cdi === "") return;
     const { folder, log } = this.#options;
     if ((await folder.read(driver, uid)) === cdi) return;
-    await folder.write(driver, uid, cdi);
+    folder.write(driver, uid, cdi);
     log.warn(
       { errorId: "NK1510", driver, claim: { namespace, name } },
       "CDI file was gone or changed: written again",
