@@ -1,6 +1,8 @@
 import { join } from "node:path";
+import { DeviceHealthReportDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
 import { childScope, silentLogger, systemClock, untilAborted } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
+import { createServer } from "nice-grpc";
 import { expect, it } from "vitest";
 import { DriverHealth } from "./driver-health.ts";
 import { ClaimWorld, DRIVER, NODE, serveDriver } from "./testing/claim-world.ts";
@@ -81,4 +83,33 @@ it("one watch of the kubelet sees the reports of all connections", async () => {
   await second();
   watching.abort();
   await watch.catch(() => {});
+});
+
+it("a message with hundreds of thousands of empty devices is refused before it is decoded", async () => {
+  const { world, health } = setUp();
+  using _world = world;
+  const bytes = Buffer.concat(Array.from({ length: 500_000 }, () => Buffer.from([0x0a, 0])));
+  const { watchDeviceHealth } = DeviceHealthReportDefinition.methods;
+  const responseType = { ...watchDeviceHealth.responseType, encode: () => ({ finish: () => bytes }) };
+  const server = createServer();
+  server.add(
+    {
+      ...DeviceHealthReportDefinition,
+      methods: { watchDeviceHealth: { ...watchDeviceHealth, responseType } },
+    } as unknown as typeof DeviceHealthReportDefinition,
+    {
+      async *watchDeviceHealth() {
+        yield {};
+      },
+    },
+  );
+  const path = join(world.folder, "driver.sock");
+  await server.listen(`unix:${path}`);
+  const scope = childScope();
+  const following = health.follow(path, scope.signal);
+  await until("refused", () => health.problem?.includes("more than 50000 devices"));
+  expect(health.isKnown).toBe(false);
+  scope.abort();
+  await following;
+  server.forceShutdown();
 });
