@@ -75,7 +75,9 @@ export function readChunks(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let received = 0;
+    let isOver = false;
     const fail = (error: unknown) => {
+      isOver = true;
       reject(signal.aborted ? signal.reason : error);
       response.destroy();
     };
@@ -87,9 +89,14 @@ export function readChunks(
         fail(error);
       }
     });
-    response.once("end", resolve);
+    response.once("end", () => {
+      isOver = true;
+      resolve();
+    });
     response.on("error", (cause) => fail(cutShort(received, cause)));
-    response.once("close", () => fail(cutShort(received)));
+    response.once("close", () => {
+      if (!isOver) fail(cutShort(received));
+    });
   });
 }
 
@@ -103,14 +110,14 @@ export async function readText(
 ): Promise<{ text: string; bytes: number }> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const full = new NodekeeperError("exhausted", `the answer is longer than ${longest} bytes`, {
-    id: "NK1211",
-  });
+  let full: NodekeeperError | undefined;
   try {
     await readChunks(response, signal, (chunk) => {
       chunks.push(chunk);
       bytes += chunk.length;
-      if (bytes > longest) throw full;
+      if (bytes <= longest) return;
+      full = new NodekeeperError("exhausted", `the answer is longer than ${longest} bytes`, { id: "NK1211" });
+      throw full;
     });
   } catch (error) {
     if (error !== full || !cut) throw error;
