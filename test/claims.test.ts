@@ -259,6 +259,7 @@ describe("prepare", () => {
       });
       const wanted = claim("wrong");
       const answer = await kubelet.prepare(DRIVER, wanted);
+      expect(answer[wanted.uid]!.error).toMatch(/^NK1507: /);
       expect(answer[wanted.uid]!.error).toContain(message);
       expect(cdiFiles()).toEqual([]);
     },
@@ -271,8 +272,8 @@ describe("prepare", () => {
     const other = { ...wanted, uid: "00000000-0000-0000-0000-000000000002" };
     const escaping = { ...wanted, uid: "../../etc/passwd" };
     const answer = await kubelet.prepare(DRIVER, absent, other, escaping);
-    expect(answer[absent.uid]!.error).toContain("absent");
-    expect(answer[other.uid]!.error).toContain("is another one");
+    expect(answer[absent.uid]!.error).toMatch(/^NK1506: .*absent/);
+    expect(answer[other.uid]!.error).toMatch(/^NK1506: .*is another one/);
     expect(answer[escaping.uid]!.error).toContain("is not the UID of a ResourceClaim");
     expect(driver.prepared).toEqual([]);
   });
@@ -282,7 +283,9 @@ describe("prepare", () => {
     const wanted = claim("secret");
     cluster.fault = ({ path }) => (path.includes("resourceclaims") ? { status: 403 } : undefined);
     const answer = await kubelet.prepare(DRIVER, wanted);
-    expect(answer[wanted.uid]!.error).toContain("may not get resourceclaims (deploy/rbac-optional.yaml)");
+    expect(answer[wanted.uid]!.error).toMatch(
+      /^NK1506: .*may not get resourceclaims \(deploy\/rbac-optional\.yaml\)/,
+    );
   });
 
   it("different claims at once, the same one in turn", async () => {
@@ -455,7 +458,7 @@ describe("what happens in between", () => {
     expect((await kubelet.unprepare(DRIVER, wanted))[wanted.uid]).toEqual({ error: "" });
     expect(cdiFiles()).toEqual([]);
     const next = claim("next");
-    expect((await kubelet.prepare(DRIVER, next))[next.uid]!.error).toContain("is not connected");
+    expect((await kubelet.prepare(DRIVER, next))[next.uid]!.error).toMatch(/^NK1508: .*is not connected/);
 
     const second = await serve();
     await until("undone", () => second.unprepared.length === 1);

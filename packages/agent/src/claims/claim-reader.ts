@@ -40,6 +40,8 @@ export class ClaimReader {
     try {
       return await this.#client.get(resource, name, { namespace, signal });
     } catch (error) {
+      if (codeOf(error) === "notFound")
+        throw new NodekeeperError("notFound", messageOf(error), { id: "NK1506", cause: error });
       if (codeOf(error) !== "forbidden") throw error;
       throw new NodekeeperError(
         "forbidden",

@@ -7,6 +7,7 @@ import {
   type HealthCheck,
   type Logger,
   messageOf,
+  NodekeeperError,
   type Registry,
   type Runnable,
   retryPolicies,
@@ -268,9 +269,11 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
       return await work();
     } catch (error) {
       result = codeOf(error);
-      const errorId = errorIdOf(error) ?? "NK1510";
-      log.warn({ driver, operation, err: error, errorId }, "a claim failed, the kubelet will ask again");
-      throw error;
+      const failure = errorIdOf(error)
+        ? error
+        : new NodekeeperError(codeOf(error), messageOf(error), { id: "NK1510", cause: error });
+      log.warn({ driver, operation, err: failure }, "a claim failed, the kubelet will ask again");
+      throw failure;
     } finally {
       this.#metrics.operations.inc({ driver, operation, result });
       this.#metrics.seconds.observe({ driver, operation }, (clock.monotonic() - startedAt) / 1_000);

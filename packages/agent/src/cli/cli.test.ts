@@ -84,6 +84,8 @@ describe("nodekeeper", () => {
     expect(err).toMatch(/config\.yaml:4.*reporting\.colectInterval.*collectInterval/);
     expect(err).toMatch(/reporting\.callTimeout.*never/);
     expect(err).toMatch(/--kube-api-qps/);
+    expect(err).toMatch(/^nodekeeper: NK1001: /);
+    expect(err).toMatch(/^ {2}Remedy: .*docs\/configuration\.md/m);
   });
 
   it("preflight reports passed and failed checks", async () => {
@@ -112,9 +114,9 @@ describe("nodekeeper", () => {
     expect(out).toMatch(
       /^ok +kind node\.katalyst\.kubewharf\.io\/v1alpha1\/CustomNodeResource +customnoderesources/m,
     );
-    expect(out).toMatch(/^failed +permission patch customnoderesources\/status +denied/m);
+    expect(out).toMatch(/^failed +permission patch customnoderesources\/status +denied.* \[NK1207\]$/m);
     expect(out).toMatch(/^ok +kernel/m);
-    expect(out).toMatch(/^failed +container runtime +.*runtime\.sock/m);
+    expect(out).toMatch(/^failed +container runtime +.*runtime\.sock.* \[NK1403\]$/m);
     const json = JSON.parse((await cli("preflight", "-o", "json", "--node-name", "n1", ...flags)).out);
     expect(json).toContainEqual(expect.objectContaining({ check: "permission patch nodes", verdict: "ok" }));
     expect(json).toContainEqual(
@@ -143,7 +145,7 @@ describe("nodekeeper", () => {
   it("lists plugins of a running agent", async () => {
     const rows: PluginRow[] = [
       row({ name: "good", state: "registered", contentBytes: 12, contentAt: Date.now() - 3_000 }),
-      row({ name: "bad", state: "refused", error: "name is taken" }),
+      row({ name: "bad", state: "refused", error: "name is taken", errorId: "NK1303" }),
       row({ name: "sloppy", state: "registered", problems: ["field x", "field y"] }),
     ];
     const address = await serve(rows);
@@ -152,7 +154,7 @@ describe("nodekeeper", () => {
     const lines = out.trimEnd().split("\n");
     expect(lines[0]).toMatch(/^NAME +TYPE +STATE +SINCE +CONTENT +CHANGED +MESSAGE$/);
     expect(lines[1]).toMatch(/^good +ReporterPlugin +registered .* 12 B +3s +-$/);
-    expect(lines[2]).toMatch(/^bad .*refused .*name is taken$/);
+    expect(lines[2]).toMatch(/^bad .*refused .*NK1303: name is taken$/);
     expect(lines[3]).toMatch(/field x \(and 1 more\)$/);
     expect(JSON.parse((await cli("plugins", "list", "-o", "json", "--server", address)).out)).toHaveLength(3);
   });
@@ -160,7 +162,9 @@ describe("nodekeeper", () => {
   it("names the address when no agent responds", async () => {
     const { status, err } = await cli("plugins", "list", "--server", "127.0.0.1:1");
     expect(status).toBe(1);
-    expect(err).toMatch(/no agent responds at 127\.0\.0\.1:1 .*--server/);
+    expect(err).toMatch(
+      /^nodekeeper: NK1710: no agent responds at 127\.0\.0\.1:1 .*--server.*\n {2}Cause: .+\n {2}Remedy: .+\n$/,
+    );
   });
 });
 

@@ -77,7 +77,7 @@ describe("reload", () => {
     await eventually(() => expect(onRejected).toHaveBeenCalled());
     expect(onRejected.mock.calls[0]![0].message).toContain(`${file}:3: log.level: got "loud"`);
     expect(watcher.configuration.log.level).toBe("warn");
-    expect(watcher.state).toMatchObject({ outcome: "rejected", error: { code: "invalid" } });
+    expect(watcher.state).toMatchObject({ outcome: "rejected", error: { code: "invalid", id: "NK1001" } });
     expect(onChange).not.toHaveBeenCalled();
     expect(await registry.metrics()).toContain('nodekeeper_config_reloads_total{outcome="rejected"} 1');
 

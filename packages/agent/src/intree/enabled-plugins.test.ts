@@ -20,6 +20,9 @@ it.each([
 
 it.each(["sytem", "-sytem", "", "-", "--system", "-*"])("refuses %j and names the known ones", (pattern) => {
   expect(() => enabledPlugins(known, ["*", pattern])).toThrow(
-    /unknown in-tree plugin.*kubelet, system, trial/,
+    expect.objectContaining({
+      id: "NK1002",
+      message: expect.stringMatching(/unknown in-tree plugin.*kubelet, system, trial/),
+    }),
   );
 });

@@ -157,24 +157,34 @@ describe("the end of a plugin", () => {
 describe("refusals", () => {
   const long = "x".repeat(10_000);
   it.each([
-    ["unknown type", { type: "Toaster" }, 'unknown plugin type "Toaster"; accepted types: ReporterPlugin'],
-    ["versions", { supportedVersions: ["v9"] }, "accepted: v1alpha1"],
-    ["empty name", { name: "" }, 'plugin name "" is refused: a name has 1 to 253'],
-    ["slashes", { name: "a/b" }, 'plugin name "a/b" is refused'],
-    ["dot at the end", { name: "a." }, 'plugin name "a." is refused'],
-    ["10,000 characters", { name: long }, `${"x".repeat(100)}"... (10000 characters)`],
-    ["relative endpoint", { endpoint: "plugin.sock" }, "must be absolute"],
-    ["endpoint too long", { endpoint: `/${long}` }, "the kernel takes at most 107"],
-    ["1,000 versions", { supportedVersions: Array(1_000).fill("v1") }, "at most 64"],
-    ["reserved", { name: "system-reporter-plugin" }, "reserved for an in-tree plugin"],
-  ])("the plugin is notified of: %s", async (_, info, reason) => {
+    [
+      "NK1301",
+      "unknown type",
+      { type: "Toaster" },
+      'unknown plugin type "Toaster"; accepted types: ReporterPlugin',
+    ],
+    [undefined, "versions", { supportedVersions: ["v9"] }, "accepted: v1alpha1"],
+    ["NK1302", "empty name", { name: "" }, 'plugin name "" is refused: a name has 1 to 253'],
+    ["NK1302", "slashes", { name: "a/b" }, 'plugin name "a/b" is refused'],
+    ["NK1302", "dot at the end", { name: "a." }, 'plugin name "a." is refused'],
+    ["NK1302", "10,000 characters", { name: long }, `${"x".repeat(100)}"... (10000 characters)`],
+    ["NK1308", "relative endpoint", { endpoint: "plugin.sock" }, "must be absolute"],
+    ["NK1308", "endpoint too long", { endpoint: `/${long}` }, "the kernel takes at most 107"],
+    ["NK1307", "1,000 versions", { supportedVersions: Array(1_000).fill("v1") }, "at most 64"],
+    ["NK1304", "reserved", { name: "system-reporter-plugin" }, "reserved for an in-tree plugin"],
+  ])("the plugin is notified of %s: %s", async (errorId, _, info, reason) => {
     const { handler, at: statusAt } = start({ reservedNames: () => new Set(["system-reporter-plugin"]) });
     const plugin = await serve(at("a.sock"), info);
     const notice = await until("notice", () => plugin.notices[0]);
     expect(notice.pluginRegistered).toBe(false);
     expect(notice.error).toContain(reason);
+    if (errorId) expect(notice.error.startsWith(`${errorId}: `)).toBe(true);
     expect(notice.error.length).toBeLessThan(400);
-    expect(statusAt(at("a.sock"))).toMatchObject({ state: "refused", attempts: 1 });
+    expect(statusAt(at("a.sock"))).toMatchObject({
+      state: "refused",
+      attempts: 1,
+      ...(errorId ? { errorId } : {}),
+    });
     expect(handler.calls).toEqual([]);
   });
 

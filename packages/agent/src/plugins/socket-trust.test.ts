@@ -83,7 +83,11 @@ describe.runIf(isRoot)("a registration socket", () => {
     chownSync(at("plugins"), 0, gid);
     chmodSync(at("plugins"), mode);
     const checked = trust().checkRegistration(path);
-    if (refusal) await expect(checked).rejects.toThrow(refusal);
+    if (refusal)
+      await expect(checked).rejects.toMatchObject({
+        id: "NK1313",
+        message: expect.stringMatching(refusal),
+      });
     else await checked;
   });
 
@@ -104,6 +108,7 @@ describe("an endpoint", () => {
     await trust({ endpointDirectories: [at("elsewhere")] }).checkEndpoint(path);
     await expect(trust().checkEndpoint(path)).rejects.toMatchObject({
       code: "forbidden",
+      id: "NK1310",
       message: expect.stringContaining(`is outside of ${at("plugins")}; serve it there`),
     });
   });
@@ -119,14 +124,16 @@ describe("an endpoint", () => {
 
   it("is never the container runtime's socket or the agent's own", async () => {
     const own = await listen(at("plugins/nodekeeper.sock"));
-    await expect(trust({ foreignSockets: [own] }).checkEndpoint(own)).rejects.toThrow(
-      /is a socket of the agent or the container runtime/,
-    );
+    await expect(trust({ foreignSockets: [own] }).checkEndpoint(own)).rejects.toMatchObject({
+      id: "NK1311",
+      message: expect.stringContaining("is a socket of the agent or the container runtime"),
+    });
   });
 
   it("that is missing is tried again", async () => {
     await expect(trust().checkEndpoint(at("plugins/none.sock"))).rejects.toMatchObject({
       code: "unavailable",
+      id: "NK1309",
     });
   });
 });
@@ -144,6 +151,7 @@ describe.runIf(isRoot)("a plugin that is not trusted", () => {
     expect(running.at(plugin.path)).toMatchObject({
       state: "refused",
       reason: expect.stringMatching(reason),
+      errorId: "NK1312",
     });
     expect(plugin.infoCalls).toBe(0);
     expect(running.handler.calls).toEqual([]);

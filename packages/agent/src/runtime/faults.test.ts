@@ -23,6 +23,7 @@ describe("a runtime", () => {
     await using test = await connected({ version: () => ({ ...version(), runtimeApiVersion: "v1alpha2" }) });
     expect(await failure(test.runtime.version(test.signal))).toMatchObject({
       code: "unsupported",
+      id: "NK1405",
       message: 'Version: runtime "test" "1.0" has CRI version "v1alpha2"; required: v1',
     });
   });
@@ -41,6 +42,7 @@ describe("a runtime", () => {
     await clock.step(1);
     expect(await list).toMatchObject({
       code: "deadline",
+      id: "NK1404",
       message: "ListContainers: no answer within 120000 ms",
     });
     expect(clock.timers).toBe(0);
@@ -90,6 +92,7 @@ describe("a runtime", () => {
     });
     expect(await failure(test.runtime.listPods(test.signal))).toMatchObject({
       code: "exhausted",
+      id: "NK1406",
       message: expect.stringMatching(
         /^ListContainers: a message of \d{8} bytes exceeds the size limit \(runtime\.maxMessageSize is 16777216 bytes\)/,
       ),

@@ -17,7 +17,7 @@ describe("a runtime without a configured endpoint", () => {
     using runtime = runtimeAmong(["/nonexistent.sock", first.path, second.path]);
     expect(await runtime.version(signal)).toMatchObject({ runtimeName: "x" });
     first.kill();
-    await expect(runtime.version(signal)).rejects.toMatchObject({ code: "unavailable" });
+    await expect(runtime.version(signal)).rejects.toMatchObject({ code: "unavailable", id: "NK1403" });
   });
 
   it("is looked for again while there is none, with the probe results", async () => {

@@ -36,7 +36,10 @@ describe("a request from another machine", () => {
     ["with another verb", "of-prometheus", "/metrics", "post", "forbidden"],
   ])("%s is refused", async (_, token, path, verb, code) => {
     const { get } = setUp({ prometheus: ["/metrics"] });
-    await expect(get(token, path, verb)).rejects.toMatchObject({ code });
+    await expect(get(token, path, verb)).rejects.toMatchObject({
+      code,
+      id: code === "unauthenticated" ? "NK1708" : "NK1709",
+    });
   });
 
   it("for the API needs a right of its own: Kubernetes lets every account get /api/*", async () => {
@@ -49,7 +52,10 @@ describe("a request from another machine", () => {
 
   it("names the account and the path that it may not get", async () => {
     const { get } = setUp({});
-    await expect(get("of-prometheus")).rejects.toThrow("prometheus may not get /metrics");
+    await expect(get("of-prometheus")).rejects.toMatchObject({
+      id: "NK1709",
+      message: expect.stringContaining("prometheus may not get /metrics"),
+    });
   });
 
   it("is reviewed once a minute, however many come", async () => {

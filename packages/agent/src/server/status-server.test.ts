@@ -337,7 +337,11 @@ it("names the address that another process listens on", async () => {
   const address = `127.0.0.1:${port}`;
   const options = { address, checks: [], routes: [], clock: systemClock, log: silentLogger };
   const run = createStatusServer({ ...options, registry: new Registry() }).run(new AbortController().signal);
-  await expect(run).rejects.toMatchObject({ code: "conflict", message: expect.stringContaining(address) });
+  await expect(run).rejects.toMatchObject({
+    code: "conflict",
+    id: "NK1701",
+    message: expect.stringContaining(address),
+  });
 });
 
 describe("metrics", () => {

@@ -69,6 +69,7 @@ describe("a copy of a state directory", () => {
     const before = contents();
     await expect(StateCopy.of(directory, systemClock)).rejects.toMatchObject({
       code,
+      id: code === "unsupported" ? "NK1104" : "NK1107",
       message: expect.stringMatching(message),
     });
     expect(contents()).toEqual(before);

@@ -177,7 +177,9 @@ describe("StateDatabase", () => {
     // Every write fails, as on a full disk: creating empty files does not.
     const child = openInChild("sh", "-c", 'ulimit -f 0; exec "$0" "$@"');
     const [output] = await once(child.stdout, "data");
-    expect(open).toThrow("in use by another agent");
+    expect(open).toThrow(
+      expect.objectContaining({ id: "NK1102", message: expect.stringContaining("in use by another agent") }),
+    );
     child.kill("SIGKILL");
     await once(child, "close");
     expect(String(output)).toMatch(/kept in memory, .*nodekeeper\.db could not be written/);
@@ -228,7 +230,12 @@ describe("StateDatabase", () => {
       clock: new FakeClock(),
       log: silentLogger,
     };
-    expect(() => StateDatabase.open(options)).toThrow(/state directory .* can't be made/);
+    expect(() => StateDatabase.open(options)).toThrow(
+      expect.objectContaining({
+        id: "NK1101",
+        message: expect.stringMatching(/state directory .* can't be made/),
+      }),
+    );
   });
 
   it("keeps the old contents when the disk is full", () => {

@@ -8,26 +8,27 @@ const node = { kind: "Node", metadata: { name: "n" } };
 
 describe("statuses", () => {
   test.each([
-    [400, "invalid"],
-    [401, "unauthenticated"],
-    [403, "forbidden"],
-    [404, "notFound"],
-    [405, "unsupported"],
-    [406, "unsupported"],
-    [409, "conflict"],
-    [410, "gone"],
-    [415, "unsupported"],
-    [422, "invalid"],
-    [429, "throttled"],
-    [500, "unavailable"],
-    [503, "unavailable"],
-    [504, "unavailable"],
-  ])("%i is %s, with method, path, status and message", async (status, code) => {
+    [400, "invalid", "NK1210"],
+    [401, "unauthenticated", "NK1206"],
+    [403, "forbidden", "NK1207"],
+    [404, "notFound", undefined],
+    [405, "unsupported", undefined],
+    [406, "unsupported", undefined],
+    [409, "conflict", "NK1214"],
+    [410, "gone", undefined],
+    [415, "unsupported", undefined],
+    [422, "invalid", "NK1210"],
+    [429, "throttled", "NK1209"],
+    [500, "unavailable", "NK1204"],
+    [503, "unavailable", "NK1204"],
+    [504, "unavailable", "NK1204"],
+  ])("%i is %s, with method, path, status and message", async (status, code, id) => {
     await using server = await startServer(({ response }) => sendStatus(response, status, "because of that"));
     using test = clientOf(server);
     const call = test.client.get(nodes, "n");
     await expect(call).rejects.toMatchObject({
       code,
+      id,
       message: `GET /api/v1/nodes/n: ${status}: because of that`,
     });
     expect(await test.registry.metrics()).toContain(
@@ -95,7 +96,7 @@ describe("answers that are no answers", () => {
     });
     using test = clientOf(server);
     const error = await test.client.get(nodes, "n").catch((error) => error);
-    expect(error.code).toBe("unavailable");
+    expect(error).toMatchObject({ code: "unavailable", id: "NK1213" });
     expect(error.message).toMatch(new RegExp(`${status}.*text/html: "<html>login login`));
     expect(error.message.length).toBeLessThan(320);
   });
@@ -116,6 +117,7 @@ describe("answers that are no answers", () => {
     using test = clientOf(server);
     await expect(test.client.get(nodes, "n")).rejects.toMatchObject({
       code: "unavailable",
+      id: "NK1204",
       message: /GET \/api\/v1\/nodes\/n: the connection was cut after 8 bytes/,
     });
   });
@@ -124,6 +126,7 @@ describe("answers that are no answers", () => {
     using test = clientOf({ url: new URL("http://127.0.0.1:1") });
     await expect(test.client.get(nodes, "n")).rejects.toMatchObject({
       code: "unavailable",
+      id: "NK1204",
       message: /127\.0\.0\.1:1/,
     });
   });
@@ -140,6 +143,7 @@ describe("answers that are no answers", () => {
     using test = clientOf(server, { maxResponseBytes: 100_000 });
     await expect(test.client.get(nodes, "n")).rejects.toMatchObject({
       code: "exhausted",
+      id: "NK1211",
       message: /100000 bytes/,
     });
     await expect(test.client.get(nodes, "error")).rejects.toMatchObject({ code: "unavailable" });
@@ -156,6 +160,7 @@ describe("deadlines", () => {
     const call = test.client.get(nodes, "n", { deadlineMs: 3_000 });
     const failed = expect(call).rejects.toMatchObject({
       code: "deadline",
+      id: "NK1204",
       message: /GET \/api\/v1\/nodes\/n.*3000 ms/,
     });
     await until("the request came", () => server.exchanges.length === 1);

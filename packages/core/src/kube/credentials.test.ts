@@ -42,7 +42,10 @@ describe("a token in a file", () => {
     accepted = "other";
     await using server = await serve();
     using test = clientOf(server, { access: { token: { file } } });
-    await expect(test.client.get(nodes, "n")).rejects.toMatchObject({ code: "unauthenticated" });
+    await expect(test.client.get(nodes, "n")).rejects.toMatchObject({
+      code: "unauthenticated",
+      id: "NK1206",
+    });
     expect(server.exchanges).toHaveLength(1);
   });
 
@@ -68,7 +71,7 @@ describe("a token in a file", () => {
     await using server = await serve();
     const file = join(folder, "token");
     using missing = clientOf(server, { access: { token: { file } } });
-    await expect(missing.client.get(nodes, "n")).rejects.toMatchObject({ code: "invalid" });
+    await expect(missing.client.get(nodes, "n")).rejects.toMatchObject({ code: "invalid", id: "NK1203" });
     await writeFile(file, "sec ret");
     const error = await missing.client.get(nodes, "n").catch((error) => error);
     expect(error.code).toBe("invalid");
@@ -88,6 +91,7 @@ describe.skipIf(!hasOpenssl)("certificates", () => {
     using test = clientOf(server, { clock: new FakeClock(), access: { certificateAuthority: { file } } });
     await expect(test.client.get(nodes, "n")).rejects.toMatchObject({
       code: "unavailable",
+      id: "NK1205",
       message: /authorities of test/,
     });
     await writeFile(file, "-----BEGIN CERTIFICATE-----\nhalf written");

@@ -106,7 +106,7 @@ describe("a kubeconfig", () => {
   ])("with %s is refused, naming file and field", async (_, cluster, wrongUser, message) => {
     const path = await write(cluster, wrongUser);
     const error = await load(path).catch((error) => error);
-    expect(error).toMatchObject({ code: "invalid" });
+    expect(error).toMatchObject({ code: "invalid", id: "NK1202" });
     expect(error.message).toMatch(message);
     expect(error.message).toContain(path);
     expect(error.message).not.toContain("abc");
@@ -122,6 +122,7 @@ describe("a kubeconfig", () => {
   test("that is missing, no YAML, no mapping, or a list of files is refused by name", async () => {
     await expect(load("/nowhere/config")).rejects.toMatchObject({
       code: "invalid",
+      id: "NK1202",
       message: /\/nowhere\/config/,
     });
     await writeFile(join(folder, "bad"), "a: [");
