@@ -37,7 +37,7 @@ export class AgentProcess {
   }
 
   /**
-   * Starts it; answers the milliseconds until /readyz said ok.
+   * Starts it; answers the milliseconds until /readyz answers ok.
    * @param more flags of the agent
    * @param process arguments of Node, and additions to the environment
    */
@@ -49,7 +49,7 @@ export class AgentProcess {
     }: { nodeArgs?: readonly string[]; env?: Readonly<Record<string, string>> } = {},
   ): Promise<number> {
     this.#port = await freePort();
-    const begun = performance.now();
+    const startedAt = performance.now();
     const flags = {
       "node-name": "bench",
       kubeconfig: this.kubeconfig,
@@ -68,11 +68,11 @@ export class AgentProcess {
       env: { ...process.env, ...env },
     });
     while (!(await this.#isReady())) {
-      if (performance.now() - begun > 30_000)
+      if (performance.now() - startedAt > 30_000)
         throw new Error(`agent not ready: ${readFileSync(join(this.folder, "agent.log"))}`);
       await systemClock.sleep(5);
     }
-    return performance.now() - begun;
+    return performance.now() - startedAt;
   }
 
   signal(name: NodeJS.Signals): void {

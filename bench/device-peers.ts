@@ -20,7 +20,7 @@ import { RawDriver } from "./raw-driver.ts";
 
 const module = join(import.meta.dirname, "peers/resourceslices");
 
-/** Publishes the devices of one driver, whoever does it. */
+/** Publishes the devices of one driver, whichever does it. */
 interface Publisher {
   /** Publishes all devices; the one in the middle has the tick. Answers when it was handed over. */
   publish(tick: number): number;

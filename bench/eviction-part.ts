@@ -59,7 +59,7 @@ export class EvictionPart {
       policy: () => policy,
       metrics,
       ...common,
-      // A round begins when the benchmark says so, not when time passes.
+      // A round begins when the benchmark starts it, not when time passes.
       clock: {
         ...systemClock,
         sleep: (_, signal) =>

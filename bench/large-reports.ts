@@ -55,7 +55,7 @@ function messagesOf(shape: string): Uint8Array[] {
 }
 
 /**
- * What a plugin that sends reports of 3.9 MB costs everybody else: the CPU time of the longest turn of the agent's event
+ * What a plugin that sends reports of 3.9 MB costs all others: the CPU time of the longest turn of the agent's event
  * loop, for nothing else is done in it, and in a second run the slowest /livez.
  */
 export async function benchLargeReports(quick: boolean): Promise<Figure[]> {

@@ -10,7 +10,7 @@ import { startLifecycle } from "./lifecycle-part.ts";
 
 const NANOSECONDS = 1_000_000;
 
-/** From the exit of a container in real containerd, as it says itself, to our event. Needs root and the end-to-end parts. */
+/** From the exit of a container in real containerd, by its own clock, to our event. Needs root and the end-to-end parts. */
 export async function benchContainerd(quick: boolean): Promise<Figure[]> {
   if (process.getuid?.() !== 0 || missingParts("containerd", "runc", "busybox")) {
     console.error("no real containerd: run npm run test:e2e as root once, it prepares one");

@@ -27,8 +27,8 @@ export function startLifecycle(socket: string, settings: Partial<LifecycleSettin
       if (item.kind === "event") lastEventAt = performance.now();
     }
   })();
-  const until = async (check: () => boolean, patienceMs = 60_000): Promise<void> => {
-    for (const endsAt = performance.now() + patienceMs; !check(); await systemClock.sleep(5)) {
+  const until = async (check: () => boolean, timeoutMs = 60_000): Promise<void> => {
+    for (const endsAt = performance.now() + timeoutMs; !check(); await systemClock.sleep(5)) {
       if (performance.now() > endsAt) throw new Error("the benchmark waited without success");
     }
   };

@@ -58,7 +58,7 @@ async function benchChanges(): Promise<Figure[]> {
     for (let round = 0; round < 5; round++) {
       const before = part.lifecycle.events.last;
       await runtime.ask({ op: "restart", pods: 100 });
-      // Each of them dies, is removed and started anew.
+      // Each of them dies, is removed and started again.
       await part.until(() => part.lifecycle.events.last >= before + 300);
       times.push(part.lastEventAt() - part.listedAt());
     }
@@ -101,12 +101,12 @@ async function benchHints(quick: boolean): Promise<Figure[]> {
       seconds: quick ? 5 : 20,
     });
     await systemClock.sleep(500);
-    const told = emitted.filter(
+    const reported = emitted.filter(
       ({ type }) =>
         type === ContainerEventType.CONTAINER_STARTED_EVENT ||
         type === ContainerEventType.CONTAINER_STOPPED_EVENT,
     );
-    const delays = told.flatMap(({ id, type, at }) => {
+    const delays = reported.flatMap(({ id, type, at }) => {
       const ours = seen.get(
         `${type === ContainerEventType.CONTAINER_STARTED_EVENT ? "ContainerStarted" : "ContainerDied"} ${id}`,
       );
@@ -120,7 +120,12 @@ async function benchHints(quick: boolean): Promise<Figure[]> {
         budget: 5,
       },
       { name: "the same, p99", value: percentile(delays, 0.99), unit: "ms", budget: 25 },
-      { name: `events not told, of ${told.length}`, value: told.length - delays.length, unit: "", budget: 0 },
+      {
+        name: `events not emitted, of ${reported.length}`,
+        value: reported.length - delays.length,
+        unit: "",
+        budget: 0,
+      },
     ];
   } finally {
     reading.abort(stopped("done"));

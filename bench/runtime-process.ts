@@ -14,7 +14,7 @@ export type RuntimeCommand =
   /** So many containers a second exit or start; answers when each did, by id and type. */
   | { op: "rate"; perSecond: number; seconds: number };
 
-/** What the runtime told, and when, milliseconds since the epoch with fractions. */
+/** What the runtime emitted, and when, milliseconds since the epoch with fractions. */
 export interface Emitted {
   id: string;
   type: ContainerEventType;
@@ -50,10 +50,10 @@ const cri = new SimulatedCri({
       : undefined,
 });
 await cri.start();
-say({ ready: true });
+print({ ready: true });
 
 for await (const line of createInterface({ input: process.stdin }))
-  say(await run(JSON.parse(line) as RuntimeCommand));
+  print(await run(JSON.parse(line) as RuntimeCommand));
 await cri.stop();
 process.exit(0);
 
@@ -83,9 +83,9 @@ function restart(pod: number): void {
 async function atRate(perSecond: number, seconds: number): Promise<unknown> {
   emitted = [];
   const dead = new Map<number, string>();
-  const begun = performance.now();
+  const startedAt = performance.now();
   for (let done = 0; done < perSecond * seconds; done++) {
-    const due = begun + (done * 1000) / perSecond;
+    const due = startedAt + (done * 1000) / perSecond;
     if (due > performance.now()) await systemClock.sleep(due - performance.now());
     const pod = done % running.length;
     const id = dead.get(pod);
@@ -100,11 +100,11 @@ async function atRate(perSecond: number, seconds: number): Promise<unknown> {
       runtime.removeContainer(id);
     }
   }
-  const told = emitted;
+  const taken = emitted;
   emitted = undefined;
-  return { emitted: told };
+  return { emitted: taken };
 }
 
-function say(value: unknown): void {
+function print(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value)}\n`);
 }

@@ -88,7 +88,7 @@ describe.concurrent("an API server", () => {
     for (const { at } of later) expect(at - first!.at).toBeGreaterThanOrEqual(1_950);
   });
 
-  it("that is away for a while gets the newest content when it is back", async () => {
+  it("that is unavailable for a while gets the newest content when it is back", async () => {
     await using setup = await setUp();
     const { cluster, plugin, agent } = setup;
     await cluster.server.stop();
@@ -112,7 +112,7 @@ describe.concurrent("an API server", () => {
     await untilWidgets(cluster, "steady", 2);
   });
 
-  it("that goes away with a write under way gets it again", async () => {
+  it("that fails with a write in progress gets it again", async () => {
     await using setup = await setUp();
     const { cluster, plugin } = setup;
     cluster.admit = ({ method }) => (method === "PATCH" ? { delayMs: 200 } : undefined);

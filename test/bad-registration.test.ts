@@ -78,7 +78,7 @@ it.each(refused)("%s is refused, told to the plugin and shown", async (what, inf
   }
 });
 
-it("sockets that accept and say nothing are named, and a later plugin is registered meanwhile", async () => {
+it("sockets that accept and send nothing are named, and a later plugin is registered meanwhile", async () => {
   await using own = await setUp({ pluginInfoTimeout: "500ms" });
   const { cluster: server, agent: host } = own;
   const rowAt = async (socket: string) =>
@@ -98,7 +98,7 @@ it("sockets that accept and say nothing are named, and a later plugin is registe
   await later.stop();
 });
 
-it("5,000 files that are no sockets hide nobody", async () => {
+it("5,000 files that are no sockets hide no plugin", async () => {
   for (let n = 0; n < 5_000; n++) writeFileSync(join(agent.pluginDir, `file-${n}`), "");
   const later = await startNeighbour(cluster, agent.pluginDir, "among-files");
   await later.update();

@@ -79,6 +79,20 @@ describe("in a repository", () => {
     ]);
   });
 
+  it("are found in tests by their names alone", async () => {
+    const titles = 'it("has one fate", () => {\n  fate();\n});\n])("%s has a fate", () => {});\n';
+    const problems = await problemsOf({
+      "test/a.test.ts": titles,
+      "bench/b.ts": "fate",
+      "test/support/c.ts": "fate",
+    });
+    expect(problems.map((problem) => problem.split('"')[0])).toEqual([
+      "bench/b.ts:1: ",
+      "test/a.test.ts:1: ",
+      "test/a.test.ts:4: ",
+    ]);
+  });
+
   it("passes where it is not checked yet", async () => {
     const files = { "packages/a/b.ts": "fate", "packages/ab/c.ts": "fate", "docs/d.md": "fate" };
     const problems = await problemsOf(files, ["packages/a", "docs/d.md"]);

@@ -204,7 +204,7 @@ describe("prepare", () => {
     },
   );
 
-  it("one claim that fails fails alone, with what the driver says", async () => {
+  it("one claim that fails fails alone, with the driver's message", async () => {
     await serve({
       prepare(claim) {
         if (claim.name === "bad") throw new Error("firmware does not answer");
@@ -278,7 +278,7 @@ describe("prepare", () => {
     expect(driver.prepared).toEqual([]);
   });
 
-  it("without the right to get claims the message says what is missing", async () => {
+  it("without the right to get claims the message names what is missing", async () => {
     await serve();
     const wanted = claim("secret");
     cluster.fault = ({ path }) => (path.includes("resourceclaims") ? { status: 403 } : undefined);
@@ -438,7 +438,7 @@ describe("what happens in between", () => {
     expect(driver.prepared).toHaveLength(1);
   });
 
-  it("files are there again after the agent was away", async () => {
+  it("files are there again after the agent was stopped", async () => {
     await serve();
     const wanted = claim("lasting");
     await kubelet.prepare(DRIVER, wanted);
@@ -449,7 +449,7 @@ describe("what happens in between", () => {
     await eventually(() => expect(cdiFiles()).toEqual(before));
   });
 
-  it("a claim that ends while its driver is away ends; the driver undoes it when it is back", async () => {
+  it("a claim that ends while its driver is disconnected ends; the driver undoes it when it is back", async () => {
     const first = await serve();
     const wanted = claim("orphan");
     await kubelet.prepare(DRIVER, wanted);
@@ -489,7 +489,7 @@ describe("devices that no pod could use", () => {
       // biome-ignore lint/suspicious/noExplicitAny: the shape of a slice
       .flatMap(({ spec }: any) => spec.devices.map(({ taints = [] }: any) => taints));
 
-  it("a driver that is away for a while has its devices tainted until it is back", async () => {
+  it("a driver that is disconnected for a while has its devices tainted until it is back", async () => {
     await agent.stop();
     agent = await start({ devicesTaintDelay: "100ms" });
     const first = await serve();

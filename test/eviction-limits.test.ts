@@ -104,7 +104,7 @@ describe("with the defaults, a threshold that never clears", () => {
   });
 });
 
-it("an eviction that was sent counts until its window has passed, though its pod hangs; its Event says so", async () => {
+it("an eviction that was sent counts until its window has passed, though its pod hangs; its Event reports it", async () => {
   await cluster.stop();
   cluster = await startCluster({ removePodsAfterGrace: false });
   addReplicas(["web-1", "web-2"]);

@@ -74,7 +74,7 @@ function setTaints(taints: object[]): void {
   cluster.server.store.put({ ...node, spec: { ...node.spec, taints } });
 }
 
-it("a condition becomes a taint of the Node, is put back when somebody takes it, and goes with the condition", async () => {
+it("a condition becomes a taint of the Node, is restored when another client removes it, and is removed with the condition", async () => {
   const foreign = { key: "example.com/maintenance", effect: "NoSchedule", timeAdded: "2026-01-01T00:00:00Z" };
   setTaints([foreign]);
   plugin.threshold = nodePressure;
@@ -114,7 +114,7 @@ it("a condition becomes a taint of the Node, is put back when somebody takes it,
   expect(writes.filter(({ body }) => JSON.stringify(body).includes("taints"))).toEqual([]);
 });
 
-it("a condition of the CustomNodeResource becomes a taint there, beside what reporters say", async () => {
+it("a condition of the CustomNodeResource becomes a taint there, beside what reporters report", async () => {
   const reported = { key: "nodekeeper.dev/hot", effect: "NoSchedule", qosLevel: "shared_cores" };
   const reporter = await startGoodPlugin(
     agent.pluginDir,

@@ -46,7 +46,7 @@ const metric = async (name: string) => {
 };
 
 describe("a plugin under pressure", () => {
-  it("sees one pod go at a time until the pressure is gone, and the pods have Events", async () => {
+  it("evicts one pod at a time until the pressure ends, and the pods have Events", async () => {
     for (const name of ["web", "db", "cache"]) cluster.addPod(name);
     agent = await startAgent(cluster);
     const plugin = await addPlugin("pressure");
@@ -123,7 +123,7 @@ describe("a plugin under pressure", () => {
   });
 });
 
-describe("the API server is away", () => {
+describe("the API server is unavailable", () => {
   it("while evicting: the eviction is sent once it is back, once", async () => {
     cluster.addPod("web", { spec: { terminationGracePeriodSeconds: 20 } });
     agent = await startAgent(cluster);
@@ -142,7 +142,7 @@ describe("the API server is away", () => {
     expect(cluster.evictions()).toEqual(["web"]);
   });
 
-  it("a pressure that is gone meanwhile withdraws it", async () => {
+  it("a pressure that ends meanwhile withdraws it", async () => {
     cluster.addPod("web");
     agent = await startAgent(cluster);
     const plugin = await addPlugin("pressure");

@@ -75,7 +75,7 @@ const untilLeft = (name: string) =>
   });
 
 describe("explain pod", () => {
-  it("of a pod that another client deleted says when, that it was not Nodekeeper, and how its containers exited", async () => {
+  it("of a pod that another client deleted shows when, that it was not Nodekeeper, and how its containers exited", async () => {
     cluster.addPod("web");
     agent = await startAgent(cluster);
     await untilSeen("web");

@@ -96,7 +96,7 @@ function follow(client: PodLifecycleClient, options: WatchPodsOptions = {}) {
 }
 
 describe("PodLifecycle over a socket", () => {
-  it("begins with a snapshot, then tells what happens, with exit codes", async () => {
+  it("starts with a snapshot, then emits what happens, with exit codes", async () => {
     const { runtime, client, socket } = await setUp();
     expect(statSync(socket).mode & 0o777).toBe(0o660);
     runtime.addPod("a");
@@ -131,7 +131,7 @@ describe("PodLifecycle over a socket", () => {
     });
   });
 
-  it("tells the pods asked for alone, and what was there already with an end", async () => {
+  it("emits the pods asked for alone, and what was there already with an end", async () => {
     const { runtime, client, lifecycle } = await setUp();
     await eventually(() => expect(lifecycle.healthCheck().check().ok).toBe(true));
     for (const uid of ["a", "b"]) runtime.addPod(uid);
@@ -145,7 +145,7 @@ describe("PodLifecycle over a socket", () => {
     expect(await client.getPods({ selector: { uid: "nobody" } })).toEqual([]);
   });
 
-  it("goes on after the agent was away, without a loss and without a repetition", async () => {
+  it("goes on after the agent was stopped, without a loss and without a repetition", async () => {
     const { runtime, client, lifecycle, stopApi, serve } = await setUp();
     runtime.addPod("a");
     const { told, items } = follow(client, { since: 0 });
@@ -160,7 +160,7 @@ describe("PodLifecycle over a socket", () => {
     expect(items.filter(({ kind }) => kind === "snapshot")).toEqual([]);
   });
 
-  it("tells a consumer that fell off the log's end, with what is there now", async () => {
+  it("notifies a consumer that fell off the log's end, with what is there now", async () => {
     const { runtime, client, lifecycle } = await setUp({ logCapacity: 2 });
     const first = follow(client);
     await eventually(() => expect(first.items).toHaveLength(1));
@@ -177,7 +177,7 @@ describe("PodLifecycle over a socket", () => {
     expect(other.items[0]).toMatchObject({ why: "fellOff", missed: undefined });
   });
 
-  it("refuses what is no cursor, and a fresh reading of nobody", async () => {
+  it("refuses what is no cursor, and a fresh reading of no pod", async () => {
     const { client } = await setUp();
     const watching = client.watch({ cursor: "what is this" });
     await expect(watching.next()).rejects.toMatchObject({ code: "invalid", message: /not a cursor/ });
@@ -193,7 +193,7 @@ describe("PodLifecycle over a socket", () => {
     expect(pod?.containers).toMatchObject([{ id: "a-1" }]);
   });
 
-  it("a consumer that never reads holds up nobody", async () => {
+  it("a consumer that never reads delays no other", async () => {
     const { runtime, client, lifecycle } = await setUp({ logCapacity: 500 });
     const lazy = client.watch({ since: 0 })[Symbol.asyncIterator]();
     runtime.addPod("a");
@@ -218,7 +218,7 @@ describe("PodLifecycle over a socket", () => {
     for (const { told } of watches) expect(told()).toEqual(expected);
   });
 
-  it("refuses a watch beyond the limit with an error that says so, and serves it when another has ended", async () => {
+  it("refuses a watch beyond the limit with an error, and serves it when another has ended", async () => {
     const { client, lifecycle, refused } = await setUp({}, 2);
     const [first] = [follow(client), follow(client)];
     await eventually(() => expect(lifecycle.events.consumers).toBe(2));
@@ -292,7 +292,7 @@ describe("PodLifecycle over a socket", () => {
     await eventually(() => expect(items).toMatchObject([{ kind: "snapshot", pods: [{ uid: "a" }] }]));
   });
 
-  it("says where it looked when no agent is there", async () => {
+  it("names where it looked when no agent is there", async () => {
     using client = new PodLifecycleClient({ socket: "/nonexistent/agent.sock" });
     await expect(client.getPods()).rejects.toThrow(/no agent responds at \/nonexistent\/agent.sock/);
     const error = await client

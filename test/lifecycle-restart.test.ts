@@ -157,7 +157,7 @@ describe("an early consumer", () => {
 });
 
 describe("a runtime that can't be reached", () => {
-  it("leaves the agent unready until it has listed once, and no command says that there are no pods", async () => {
+  it("leaves the agent unready until it has listed once, and no command reports that there are no pods", async () => {
     await start();
     expect(await agent.ready()).toMatchObject({
       status: 503,

@@ -110,7 +110,7 @@ describe("a plugin that reports more than the object has room for", () => {
     await plugin.stop();
   });
 
-  it("as one of many: the largest is held back, whatever its name, and comes back when others report less", async () => {
+  it("as one of many: the largest is quarantined, whatever its name, and comes back when others report less", async () => {
     const bulk = (name: string, bytes: number) => customNodeResource(status(name, "x".repeat(bytes)));
     const small = await startGoodPlugin(
       agent.pluginDir,

@@ -29,7 +29,7 @@ const plugin = (name: string, ...contents: ReportContent[]) =>
   startGoodPlugin(agent.pluginDir, name, ...contents);
 
 describe("content arrives", () => {
-  it("in the CNR and the Node, changes there, and is removed when the plugin says less", async () => {
+  it("in the CNR and the Node, changes there, and is removed when the plugin reports less", async () => {
     await using gpu = disposable(
       await plugin(
         "gpu",
@@ -126,7 +126,7 @@ describe("others meddle", () => {
     await untilWidgets(cluster, "deleted", 2);
   });
 
-  it("a field that somebody overwrites is repaired, also after the watches broke", async () => {
+  it("a field that another client overwrites is repaired, also after the watches broke", async () => {
     await using meddled = disposable(await plugin("repaired", widgets("repaired", 1)));
     expect(meddled.it.socketPath).toContain("repaired");
     await untilWidgets(cluster, "repaired", 1);
@@ -144,7 +144,7 @@ describe("others meddle", () => {
   });
 });
 
-describe("what plugins may not say", () => {
+describe("what plugins may not report", () => {
   it("is refused and named, and the rest of the same plugin is published", async () => {
     await using bold = disposable(
       await plugin(

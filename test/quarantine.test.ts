@@ -84,7 +84,7 @@ it.each(cases)(
   },
 );
 
-it("refused from its first word, a plugin publishes nothing and holds up nobody", async () => {
+it("refused from its first report, a plugin publishes nothing and delays no other", async () => {
   const plugin = await startGoodPlugin(agent.pluginDir, "bad", widgets("bad", 1), poisonedStatus);
   await untilQuarantined("bad");
   await before.update();
@@ -109,7 +109,7 @@ it("tries are few while nothing changes", async () => {
   await plugin.stop();
 });
 
-it("two bad plugins are told apart from the good ones", async () => {
+it("two bad plugins are distinguished from the good ones", async () => {
   const one = await startGoodPlugin(agent.pluginDir, "bad-one", widgets("bad-one", 1), poisonedStatus);
   const two = await startGoodPlugin(agent.pluginDir, "bad-two", widgets("bad-two", 1), poisonedStatus);
   await untilQuarantined("bad-one");

@@ -54,7 +54,7 @@ it("a changed file applies to the log's level and the write interval", async () 
   expect(third!.at - second!.at).toBeGreaterThanOrEqual(950);
 });
 
-it("a bad file keeps the old configuration and says what is wrong; a good one after it applies", async () => {
+it("a bad file keeps the old configuration and reports what is wrong; a good one after it applies", async () => {
   write({ level: "loud", minWriteInterval: "50ms" });
   const refusal = await until("it is refused", () =>
     agent.logLines.find(({ msg }) => msg?.startsWith("new configuration rejected")),

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { startLifecycle } from "./support/lifecycle.ts";
 
 describe("a runtime that", () => {
-  it("hangs in the status of one pod: that pod is stale, the others are told, and it is when it answers", async () => {
+  it("hangs in the status of one pod: that pod is stale, the others are emitted, and it is when it answers", async () => {
     await using setup = await startLifecycle({
       client: { requestTimeoutMs: 1_000 },
       lifecycle: { inspectionPatienceMs: 150 },
@@ -25,7 +25,7 @@ describe("a runtime that", () => {
     await eventually(() => expect(lifecycle.statuses.get("stuck").error).toBeUndefined());
   });
 
-  it("hangs in a list: health says which call and for how long, and recovers", async () => {
+  it("hangs in a list: health names which call and for how long, and recovers", async () => {
     await using setup = await startLifecycle({
       client: { requestTimeoutMs: 1_000 },
       lifecycle: { unhealthyAfterMs: 500 },
@@ -45,7 +45,7 @@ describe("a runtime that", () => {
     ["garbage", Buffer.from([0x0a, 0xff, 0xff, 0xff, 0x01, 0x00]), /ListContainers/],
     ["20 MiB", Buffer.alloc(20 * 2 ** 20), /ListContainers.*limit/],
     ["nothing at all, as one that has just come up", undefined, undefined],
-  ])("answers a list with %s: nothing is believed that is not so", async (_name, bytes, message) => {
+  ])("answers a list with %s: nothing wrong is taken over", async (_name, bytes, message) => {
     await using setup = await startLifecycle({ lifecycle: { unhealthyAfterMs: 300 } });
     const { runtime, cri, start, pod, told, health } = setup;
     const { id } = pod("a");

@@ -13,7 +13,7 @@ import { argumentsOf, startScript } from "./support/processes.ts";
 import { setUp } from "./support/setup.ts";
 
 describe.concurrent("the state database", () => {
-  it("on a full disk: the agent goes on publishing, health says so, and it recovers", async () => {
+  it("on a full disk: the agent goes on publishing, health reports it, and it recovers", async () => {
     const opened = vi.spyOn(StateDatabase, "open");
     await using setup = await setUp();
     const { cluster, plugin, agent } = setup;
@@ -26,7 +26,7 @@ describe.concurrent("the state database", () => {
     const bulk = customNodeResource(status("bulk", "x".repeat(100_000)));
     plugin.say(widgets("steady", 2), bulk);
     await untilBulk(2);
-    const failing = await until("health says so", async () => {
+    const failing = await until("health reports it", async () => {
       const answer = await agent.ready();
       return (
         answer.status === 503 && /\[-\]ReporterFetcherReady.*checkpoint.*full/.test(answer.text) && answer
@@ -95,7 +95,7 @@ describe.concurrent("the state database", () => {
     slow.stop();
   });
 
-  it("that was lost: nothing of live plugins is withdrawn, what one says no more is removed", async () => {
+  it("that was lost: nothing of live plugins is withdrawn, what one no longer reports is removed", async () => {
     await using setup = await setUp({ reportingPluginGracePeriod: "0s" });
     const { cluster, plugin } = setup;
     plugin.say(widgets("steady", 2), customNodeResource(status("extra", 1)));
@@ -113,7 +113,7 @@ describe.concurrent("the state database", () => {
     await until("the field no plugin reports is removed", () => !("extra" in cluster.cnr().status));
   });
 
-  it("keeps the good value of a field in which a plugin slipped, also when the agent starts anew", async () => {
+  it("keeps the good value of a field in which a plugin slipped, also when the agent starts again", async () => {
     await using setup = await setUp();
     const { cluster, plugin } = setup;
     const policy = () => cluster.cnr().status.topologyPolicy;
@@ -127,7 +127,7 @@ describe.concurrent("the state database", () => {
     expect(policy()).toBe("numeric");
   });
 
-  it("that can't be written at the start: the agent publishes, is not ready, and says why", async () => {
+  it("that can't be written at the start: the agent publishes, is not ready, and reports why", async () => {
     // Not even root can make a directory here.
     await using setup = await setUp({ stateDir: "/sys/nodekeeper" });
     const { cluster, plugin, agent } = setup;

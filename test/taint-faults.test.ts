@@ -140,7 +140,7 @@ describe("taints of the CustomNodeResource", () => {
     });
   });
 
-  it("that can't be published because the CustomResourceDefinition is missing fail a check that says so", async () => {
+  it("that can't be published because the CustomResourceDefinition is missing fail a check that reports it", async () => {
     const message = "the server could not find the requested resource";
     cluster.fault = ({ path }) =>
       path.startsWith("/apis/node.katalyst.kubewharf.io")

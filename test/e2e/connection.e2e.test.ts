@@ -81,7 +81,7 @@ describe.skipIf(missing)("the agent's connection to a real API server", () => {
     await agent.child.stop();
   });
 
-  it("lists anew after its version was compacted away (410), and takes back what changed meanwhile", async () => {
+  it("lists again after its version was compacted away (410), and takes back what changed meanwhile", async () => {
     const { agent, shows, disturb, asked } = await startAgent("worker-gone", { port: proxy.port });
     await eventually(() => expect(asked("watch", 0)).toHaveLength(1));
     proxy.refuse();

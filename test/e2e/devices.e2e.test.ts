@@ -200,7 +200,7 @@ describe.skipIf(missing).each(servers)(
       await agent.ready();
     });
 
-    it("a driver that is gone for good loses its slices after the delay, the other keeps its own", async () => {
+    it("a driver that stays disconnected loses its slices after the delay, the other keeps its own", async () => {
       await goDriver.stop();
       await eventually(async () => expect(await slices(GO_DRIVER)).toEqual([]));
       expect(await devices(SAMPLE)).toHaveLength(300);

@@ -219,7 +219,7 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
     await eventually(async () => expect(await namesThere()).toEqual([]));
   });
 
-  it("a budget that is not observed yet is waited for as the server says, and no other pod is taken meanwhile", async () => {
+  it("a budget that is not observed yet is waited for as the server asks, and no other pod is taken meanwhile", async () => {
     // Generation 1, never observed.
     await addBudget("fresh", { ...allowing(1), observedGeneration: 0 });
     await addPod("fresh", "64Mi", { metadata: { labels: { app: "fresh" } } });
@@ -233,7 +233,7 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
     expect(evictionsOf("fresh").map(({ responseStatus }) => responseStatus?.code)).toEqual([429, 201]);
   });
 
-  it("a pod made anew under its name at the wrong moment is left alone", async () => {
+  it("a pod recreated under its name at the wrong moment is left alone", async () => {
     const first = await addPod("web-0", "64Mi");
     // The kubelet hangs, so that the pod stays terminating for as long as the test wants.
     kubelet.ignored.add("web-0");
@@ -254,7 +254,7 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
     expect(evictionsOf("web-0")).toHaveLength(1);
   });
 
-  it("replay tells whom another policy would have chosen instead", async () => {
+  it("replay shows which pods another policy would have chosen instead", async () => {
     await addPod("first", "16Mi", { metadata: { labels: { "example.com/keep": "" } } });
     await addPod("second", "16Mi");
     say({ forced: ["default/first", "default/second"] });
@@ -281,7 +281,7 @@ eviction:
     expect(page).toMatch(/\+ evicted +default\/second/);
   });
 
-  it("containers are stopped past the API server where the configuration says so", async () => {
+  it("containers are stopped past the API server where it is configured", async () => {
     await addPod("stopped", "64Mi", {
       metadata: { annotations: { "katalyst.kubewharf.io/qos_level": "reclaimed_cores" } },
     });

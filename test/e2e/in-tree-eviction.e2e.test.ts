@@ -142,13 +142,13 @@ describe.skipIf(missing)("in-tree eviction plugins on real cgroups of containers
     expect(page).toContain("policy-largest");
   });
 
-  it("the file system of images is where the runtime says", async () => {
+  it("the file system of images is where the runtime reports it", async () => {
     await addPod("full", "1M", "256Mi", "images");
     await eventually(async () => expect(await namesThere()).toEqual([]));
     expect(await agent.command("explain", "pod", "default/full")).toContain("policy-images");
   });
 
-  it("pressure stall information is read where the kernel has it, and evicts nobody where it has not", async () => {
+  it("pressure stall information is read where the kernel has it, and evicts no pod where it has not", async () => {
     await addPod("stalled", "16M", "256Mi", "pressure");
     const isMet = () => agent.metric("nodekeeper_intree_policy_met", '{policy="stalled"}');
     if (hasPressure) {

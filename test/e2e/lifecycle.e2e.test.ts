@@ -219,7 +219,7 @@ function reports(part: ContainerdPart, mode: string, period: number): void {
     expect(listed).toMatchObject({ uid: pod.uid, containers: [{ name: "app", exitCode: 9 }] });
   });
 
-  it("after a restart of the agent: what happened meanwhile, after what was told before", async () => {
+  it("after a restart of the agent: what happened meanwhile, after what was emitted before", async () => {
     const pod = newPod();
     const sandbox = await cri.runPodSandbox(pod);
     const id = await cri.runContainer(sandbox, { name: "app", command: lasting });

@@ -42,7 +42,7 @@ describe.skipIf(missing)("an API server of Kubernetes 1.30", () => {
     cluster.admin.get(`/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/${NODE}`);
   const liveNode = () => cluster.admin.get(`/api/v1/nodes/${NODE}`);
 
-  it("is what it says, and serves the old model of devices", async () => {
+  it("is of the version it reports, and serves the old model of devices", async () => {
     expect((await cluster.admin.get("/version")).gitVersion).toMatch(/^v1\.30\./);
     const { resources } = await cluster.admin.get("/apis/resource.k8s.io/v1alpha2");
     expect(resources.map(({ name }: ApiObject) => name)).toContain("resourceslices");

@@ -97,7 +97,7 @@ it("the agent's package has its command, and needs no other package", async () =
   expect(stdout).toMatch(new RegExp(`^nodekeeper ${version()} \\(node v24`));
 });
 
-it("the command says which Node it needs where it is run by an older one", async () => {
+it("the command names which Node it needs where it is run by an older one", async () => {
   const older = "Object.defineProperty(process.versions, 'node', { value: '20.11.1' })";
   const command = join(project, "node_modules/.bin/nodekeeper");
   const args = ["--import", `data:text/javascript,${encodeURIComponent(older)}`, command, "version"];

@@ -93,14 +93,14 @@ describe.skipIf(missing)("the reporting pipeline on a real API server", () => {
     await eventually(async () => expect(await keys()).toEqual(["example.com/slow"]));
   });
 
-  it("takes back a field that somebody else changed", async () => {
+  it("takes back a field that another client changed", async () => {
     await cluster.admin.patch(`${cnrPath}/status`, {
       status: { resources: { allocatable: { [gpus]: "99" } } },
     });
     await eventually(async () => expect((await cnr()).status.resources.allocatable[gpus]).toBe("6"));
   });
 
-  it("makes a deleted CustomNodeResource anew", async () => {
+  it("recreates a deleted CustomNodeResource", async () => {
     const { metadata } = await cnr();
     await cluster.admin.delete(cnrPath);
     await eventually(async () => {
@@ -130,7 +130,7 @@ describe.skipIf(missing)("the reporting pipeline on a real API server", () => {
     });
   });
 
-  it("waits for a Node that is gone, and publishes to its successor", async () => {
+  it("waits for a Node that is deleted, and publishes to its successor", async () => {
     await cluster.admin.delete(nodePath);
     await eventually(() => expect(agent.child.log).toContain(`Node ${NODE} does not exist`));
     await cluster.addNode(NODE);
@@ -157,7 +157,7 @@ describe.skipIf(missing)("the reporting pipeline on a real API server", () => {
     await bad.stop();
   });
 
-  it("removes the fields of a plugin that is gone, after its grace", async () => {
+  it("removes the fields of a plugin that is disconnected, after its grace", async () => {
     await Promise.all(plugins.map((each) => each.stop()));
     await eventually(async () => {
       const { metadata, status } = await liveNode();

@@ -97,7 +97,7 @@ it("SIGKILL of the agent at any moment withdraws nothing and loses no last value
   expect(writes.flatMap(withdrawn)).toEqual([]);
 });
 
-it("what a plugin said last before both it and the agent died is still published by the next agent", async () => {
+it("what a plugin reported last before both it and the agent died is still published by the next agent", async () => {
   const said = 1_000;
   const [one] = plugins;
   one!.say(...contents("one", said));

@@ -31,7 +31,7 @@ async function metric(name: string, plugin: string): Promise<number> {
   return [...(await agent.metrics()).matchAll(line)].reduce((sum, [, value]) => sum + Number(value), 0);
 }
 
-it("a plugin that sends 10,000 messages a second is held back, and its last value arrives", async () => {
+it("a plugin that sends 10,000 messages a second is throttled, and its last value arrives", async () => {
   let sent = 0;
   const flooding = new AbortController();
   const flood = await startBarePlugin(agent.pluginDir, "flood", {
