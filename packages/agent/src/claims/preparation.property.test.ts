@@ -113,8 +113,10 @@ class World {
       }
     }
     class Folder extends CdiFolder {
-      override write(driver: string, uid: string, text: string): Promise<void> {
-        return life.around(() => super.write(driver, uid, text));
+      override write(driver: string, uid: string, text: string): void {
+        life.step();
+        super.write(driver, uid, text);
+        life.step();
       }
       override remove(driver: string, uid: string): Promise<void> {
         return life.around(() => super.remove(driver, uid));
