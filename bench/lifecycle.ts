@@ -121,7 +121,7 @@ async function benchHints(quick: boolean): Promise<Figure[]> {
       },
       { name: "the same, p99", value: percentile(delays, 0.99), unit: "ms", budget: 25 },
       {
-        name: `events not emitted, of ${reported.length}`,
+        name: `events not reported, of ${reported.length}`,
         value: reported.length - delays.length,
         unit: "",
         budget: 0,
