@@ -78,7 +78,7 @@ export class CdiFolder {
 
   /**
    * Calls back when a file without a dot in front came, went or was replaced, until the signal aborts; makes the folder. Where it can't be made or
-   * watched, nobody is called.
+   * watched, no callback is called.
    */
   watch(onChange: () => void, signal: AbortSignal): void {
     try {

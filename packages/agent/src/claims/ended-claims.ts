@@ -5,7 +5,7 @@ import type { Preparation } from "./preparation.ts";
 export interface EndedClaimsOptions {
   records: ClaimRecords;
   preparation: Pick<Preparation, "hasEnded" | "unprepareEnded">;
-  /** The devices of claims that running pods use, as `<driver>/<pool>/<device>`. Rejects where the kubelet can't say. */
+  /** The devices of claims that running pods use, as `<driver>/<pool>/<device>`. Rejects where the kubelet does not answer. */
   devicesInUse: (signal: AbortSignal) => Promise<ReadonlySet<string>>;
   clock: Clock;
   log: Logger;

@@ -29,7 +29,7 @@ it("a file that can't be read or removed is a problem of its own: the others are
   using world = new ClaimWorld();
   const path = join(world.folder, "cdi");
   const { records, folder, check, differing } = checkOf(world, path);
-  // A folder can neither be read nor removed as a file, by nobody.
+  // A folder can neither be read nor removed as a file, by any user.
   mkdirSync(join(path, "nodekeeper-broken.yaml"), { recursive: true });
   mkdirSync(join(path, ".nodekeeper-left.tmp"));
   writeFileSync(join(path, "nodekeeper-foreign.yaml"), "{}");

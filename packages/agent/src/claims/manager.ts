@@ -56,7 +56,7 @@ export interface ClaimManagerOptions {
   /** What drivers' edits may name on the host lies in one of these folders. */
   hostPaths: readonly string[];
   settings: () => ClaimSettings;
-  /** The devices of claims that running pods use, as `<driver>/<pool>/<device>`. Rejects where the kubelet can't say. */
+  /** The devices of claims that running pods use, as `<driver>/<pool>/<device>`. Rejects where the kubelet does not answer. */
   devicesInUse: (signal: AbortSignal) => Promise<ReadonlySet<string>>;
   /** Taints of a driver's devices may have changed. */
   onTaints: (driver: string) => void;

@@ -143,7 +143,7 @@ class World {
       unprepare: async (_claim: ClaimReference, devices: readonly DeviceIdentity[]) =>
         await life.around(() => {
           if (this.isFailing) throw new NodekeeperError("unavailable", "out of order");
-          // As hardware is reset, whoever uses it.
+          // As hardware is reset, whichever pod uses it.
           for (const { device } of devices) this.setUp.delete(device);
         }),
     };
@@ -284,7 +284,7 @@ function deviceOf({ status }: KubeObject): string {
     .results[0]!.device;
 }
 
-it("killed at any step, with folders emptied, reboots and drivers that fail or are away: nothing is lost, nothing stays", async () => {
+it("killed at any step, with folders emptied, reboots and drivers that fail or are disconnected: nothing is lost, nothing stays", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyStep, { minLength: 3, maxLength: 25 }), async (steps) => {
       const world = new World();

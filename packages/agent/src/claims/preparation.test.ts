@@ -66,7 +66,7 @@ it("a device is unprepared for the claim that had it before it is prepared for t
   isFailing = false;
   await preparation.prepare(DRIVER, second, never);
   expect(calls).toEqual(["prepare first: gpu-0", "unprepare first: gpu-0", "prepare second: gpu-0"]);
-  // The kubelet's late call has nothing to say of the device.
+  // The kubelet's late call does not count for the device.
   await preparation.unprepare(DRIVER, first, never);
   expect(calls.at(-1)).toBe("unprepare first: ");
 });

@@ -31,7 +31,7 @@ const nothing = { devices: [], cdi: "" };
 /**
  * Prepares claims by one driver each, and undoes it. Killed between any two steps and started again, it goes on:
  *
- * 1. A record says that a driver is asked before it is asked, and what was prepared before the kubelet is answered.
+ * 1. A record states that a driver is called before it is called, and what was prepared before the kubelet is answered.
  * 2. What the kubelet was answered has its CDI file: the file is written before the record, and removed before it.
  * 3. Steps for one claim never overlap; those for different claims do.
  * 4. A device that an ended claim had is unprepared before it is prepared for the next one.
@@ -65,7 +65,7 @@ export class Preparation {
         await this.#restoreFile(known);
         return known.devices;
       }
-      return await this.#prepareAnew(driver, claim, allocation, known, signal);
+      return await this.#prepareAgain(driver, claim, allocation, known, signal);
     });
   }
 
@@ -79,7 +79,7 @@ export class Preparation {
   }
 
   /**
-   * Brings one record in line with the driver and the files: goes on with what was left, prepares anew what the machine's
+   * Brings one record in line with the driver and the files: goes on with what was left, prepares again what the machine's
    * restart has undone, and writes a lost file again.
    */
   async reconcile(driver: string, uid: string, signal: AbortSignal): Promise<void> {
@@ -111,7 +111,7 @@ export class Preparation {
     return record !== undefined && (await this.#currentAllocation(record, signal)) === undefined;
   }
 
-  /** Unprepares a claim that has ended, as `hasEnded` says. Answers whether it has. */
+  /** Unprepares a claim that has ended, by `hasEnded`. Answers whether it has. */
   async unprepareEnded(driver: string, uid: string, signal: AbortSignal): Promise<boolean> {
     return await this.#locks.run(`${driver}/${uid}`, async () => {
       const record = this.#options.records.get(driver, uid);
@@ -176,11 +176,11 @@ export class Preparation {
       return;
     }
     if (record.state === "preparing") return;
-    await this.#prepareAnew(driver, record, allocation, record, signal);
+    await this.#prepareAgain(driver, record, allocation, record, signal);
     log.info({ driver, claim: { namespace, name } }, "claim prepared again after the machine's restart");
   }
 
-  async #prepareAnew(
+  async #prepareAgain(
     driver: string,
     claim: ClaimReference,
     allocation: Allocation,
@@ -200,7 +200,7 @@ export class Preparation {
     const isOfOldBoot = known?.state === "prepared" && records.isOfOldBoot(known);
     // Deallocated and allocated again without a word of the kubelet, or not undone yet.
     if (known && known.state !== "preparing" && !isOfOldBoot) await this.#unprepare(driver, known, signal);
-    // The kubelet was answered in the earlier boot and does not ask again: the record goes on to say so.
+    // The kubelet was answered in the earlier boot and does not ask again: the record keeps that.
     if (!isOfOldBoot) records.save(driver, claim, "preparing", { devices: identities, cdi: "" });
     const answer = await connection.client.prepare(claim, allocation, signal);
     const { namespace, name, uid } = claim;
@@ -245,7 +245,7 @@ export class Preparation {
     folder.write(driver, uid, cdi);
     log.warn(
       { errorId: "NK1510", driver, claim: { namespace, name } },
-      "CDI file was gone or changed: written again",
+      "CDI file was removed or changed: written again",
     );
   }
 }
