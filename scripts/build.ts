@@ -1,11 +1,12 @@
-// Makes dist/, one folder for each package as it is published and put into images: npm run build
+// Makes dist/, one folder for each package as it is published and put into images: npm run build [-- FOLDER]
 import { chmod, cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import { writeDeclarations } from "./declarations.ts";
 import { root } from "./run-command.ts";
 
-const dist = join(root, "dist");
+const [folder = join(root, "dist")] = process.argv.slice(2);
+const dist = resolve(folder);
 
 interface Manifest {
   name: string;
@@ -211,5 +212,5 @@ async function writeManifest(folder: string, { devDependencies: _, ...manifest }
 
 async function report(path: string): Promise<void> {
   const { size } = await stat(path);
-  console.log(`${path.slice(root.length + 1)} ${Math.ceil(size / 1024)} KiB`);
+  console.log(`${relative(root, path)} ${Math.ceil(size / 1024)} KiB`);
 }

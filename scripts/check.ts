@@ -1,4 +1,5 @@
 // Every check of the code that does not run it: npm run check
+import { findChartDrift } from "./chart-templates.ts";
 import { findErrorProblems } from "./errors-page.ts";
 import { findDrift } from "./generated-code.ts";
 import { findNameProblems } from "./names.ts";
@@ -19,7 +20,10 @@ const steps: Step[] = [
   { name: "words", run: async () => fromProblems(await findWordProblems(root)) },
   { name: "errors", run: async () => fromProblems(await findErrorProblems(root)) },
   { name: "unused code", run: () => runCommand("knip", ["--no-progress"]) },
-  { name: "generated code", run: async () => fromProblems(await findDrift()) },
+  {
+    name: "generated code",
+    run: async () => fromProblems([...(await findDrift()), ...(await findChartDrift())]),
+  },
 ];
 
 let failures = 0;

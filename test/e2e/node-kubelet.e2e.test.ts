@@ -9,6 +9,7 @@ import { FollowedLog } from "./support/followed-log.ts";
 import { untilSameView } from "./support/node/same-view.ts";
 import { container, pod, podsPath, untilDeleted, untilPodReady } from "./support/node/workloads.ts";
 import { type ClusterNode, missingForNode, startNode } from "./support/node.ts";
+import { sample } from "./support/sample.ts";
 import { SteeredPlugin } from "./support/steered-plugin.ts";
 
 const WIDGETS = "example.com/widgets";
@@ -153,24 +154,3 @@ describe.skipIf(missingForNode("newContainerd"))("a real kubelet that restarts",
     expect(log.snapshots).toBe(1);
   });
 });
-
-/** Reads something again and again until it is stopped; gives all that was read. */
-function sample<T>(read: () => Promise<T>): { stop(): Promise<T[]> } {
-  const found: T[] = [];
-  let isOver = false;
-  const done = (async () => {
-    while (!isOver) {
-      found.push(await read());
-      await sleep(100);
-    }
-  })();
-  // Told by stop(); a case that fails before it must not fail the whole run.
-  done.catch(() => {});
-  return {
-    async stop() {
-      isOver = true;
-      await done;
-      return found;
-    },
-  };
-}

@@ -1,13 +1,13 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { printProgress } from "../../scripts/programs.ts";
 import { fromDebian, fromPackage } from "./prepare/debian.ts";
 import { buildGo, buildGoPrograms, downloadModule } from "./prepare/go-build.ts";
 import { preparePython } from "./prepare/python-program.ts";
-import { say } from "./prepare/run.ts";
 import { cacheFolder, type Part, type Parts, partNames, partsFile } from "./support/parts.ts";
 
 // Puts the real parts of the end-to-end suite in place: what is missing is fetched or built once, and kept outside the
-// repository. A part that can't be had is skipped with its reason; the cases that need it say so.
+// repository. A part that can't be had is skipped with its reason; the cases that need it printProgress so.
 
 const CNR_MODULE = "github.com/kubewharf/katalyst-api";
 const CNR_FILE = "config/crd/bases/node.katalyst.kubewharf.io_customnoderesources.yaml";
@@ -27,6 +27,7 @@ const tools = join(import.meta.dirname, "tools");
 const oldTools = join(import.meta.dirname, "tools-1.30");
 const plugins = join(import.meta.dirname, "goplugins");
 const driver = join(plugins, "dra-driver");
+const helm = join(import.meta.dirname, "helm");
 const podResources = join(plugins, "podresources");
 const examples = join(import.meta.dirname, "../../examples");
 const goSample = join(examples, "driver-go");
@@ -83,20 +84,26 @@ const parts: Parts = {
   newContainerd: await fromPackage({ packageName: "containerd", file: CONTAINERD, release: "sid" }),
   runc: await fromPackage({ packageName: "runc", file: "usr/sbin/runc" }),
   cniPlugins: await fromPackage({ packageName: "containernetworking-plugins", file: "usr/lib/cni/ptp" }),
+  helm: await buildGo({
+    name: "helm",
+    module: helm,
+    package: "helm.sh/helm/v4/cmd/helm",
+    version: requiredVersion(helm, "helm.sh/helm/v4"),
+  }),
   busybox: await fromPackage({ packageName: "busybox-static", file: BUSYBOX }),
 };
 writeFileSync(partsFile, `${JSON.stringify(parts, null, 2)}\n`);
 for (const name of partNames) tell(name, parts[name]);
-say("prepared");
+printProgress("prepared");
 const isComplete = partNames.every((name) => !("missing" in parts[name]));
 if (process.env.E2E_REQUIRED && !isComplete) {
-  say("E2E_REQUIRED is set, and not every part is there");
+  printProgress("E2E_REQUIRED is set, and not every part is there");
   process.exitCode = 1;
 }
 
 function tell(name: string, part: Part): void {
-  if ("missing" in part) say(`SKIPPED ${name}: ${part.missing}`);
-  else say(`${name} (${part.version}): ${part.path}`);
+  if ("missing" in part) printProgress(`SKIPPED ${name}: ${part.missing}`);
+  else printProgress(`${name} (${part.version}): ${part.path}`);
 }
 
 function buildKubernetes<Name extends string>(

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
+import { findProgram, printProgress, run } from "../../../scripts/programs.ts";
 import { cacheFolder, type Part } from "../support/parts.ts";
-import { findProgram, run, say } from "./run.ts";
 
 interface GoBuild {
   /** The folder with go.mod. */
@@ -65,7 +65,9 @@ async function buildOnce(wanted: OneBuild): Promise<Part> {
   const path = join(cacheFolder, `${name}-${version}`, digestOf(wanted, goVersion));
   const part = { path, version: `${version}, ${goVersion}` };
   if (files.every((file) => existsSync(join(path, file)))) return part;
-  say(`building ${name} ${version} with ${goVersion} (once; minutes where Go's own cache is empty)`);
+  printProgress(
+    `building ${name} ${version} with ${goVersion} (once; minutes where Go's own cache is empty)`,
+  );
   const startedAt = process.uptime();
   const unfinished = `${path}.${process.pid}`;
   mkdirSync(unfinished, { recursive: true });
@@ -78,7 +80,7 @@ async function buildOnce(wanted: OneBuild): Promise<Part> {
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
   }
-  say(`built ${name} in ${Math.round(process.uptime() - startedAt)} s`);
+  printProgress(`built ${name} in ${Math.round(process.uptime() - startedAt)} s`);
   return part;
 }
 

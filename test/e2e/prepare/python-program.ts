@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { findProgram, printProgress, run } from "../../../scripts/programs.ts";
 import { cacheFolder, type Part } from "../support/parts.ts";
-import { findProgram, run, say } from "./run.ts";
 
 export interface PythonProgram {
   /** The name in the cache. */
@@ -29,7 +29,7 @@ export async function preparePython(program: PythonProgram): Promise<Part> {
   const path = join(cacheFolder, name, hash.digest("hex").slice(0, 12));
   const part = { path, version: python };
   if (existsSync(path)) return part;
-  say(`installing the packages of ${name} for ${python}`);
+  printProgress(`installing the packages of ${name} for ${python}`);
   const unfinished = `${path}.${process.pid}`;
   mkdirSync(unfinished, { recursive: true });
   try {

@@ -29,6 +29,8 @@ export interface ControlPlaneOptions {
   apiServer?: "kubeApiServer" | "oldKubeApiServer";
   /** Flags of the API server beside the usual ones. */
   flags?: readonly string[];
+  /** Whether pods get the token of their account, for which a controller manager has to run. Default false. */
+  accounts?: boolean;
 }
 
 export interface ControlPlane {
@@ -98,7 +100,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         `--service-account-key-file=${tokens.keyFile}`,
         `--service-account-signing-key-file=${tokens.keyFile}`,
         // Without a controller manager nobody makes the default accounts that it waits for.
-        "--disable-admission-plugins=ServiceAccount",
+        ...(options.accounts ? [] : ["--disable-admission-plugins=ServiceAccount"]),
         `--audit-log-path=${audit.path}`,
         `--audit-policy-file=${policyFile}`,
         "--profiling=false",

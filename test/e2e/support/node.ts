@@ -173,6 +173,8 @@ async function controllers(cluster: ControlPlane): Promise<Child> {
       "--leader-elect=false",
       "--secure-port=0",
       "--use-service-account-credentials=true",
+      // What pods trust the API server by.
+      `--root-ca-file=${cluster.trustFile}`,
       "--allocate-node-cidrs=false",
       "--node-monitor-period=1s",
       "--kube-api-qps=100",

@@ -28,6 +28,7 @@ export const partNames = [
   "runc",
   "cniPlugins",
   "busybox",
+  "helm",
 ] as const;
 export type PartName = (typeof partNames)[number];
 export type Parts = Readonly<Record<PartName, Part>>;

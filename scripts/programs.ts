@@ -2,15 +2,15 @@ import { spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** Prints one line of progress, with the seconds since the start. */
-export function say(text: string): void {
+/** Prints one line of progress with the seconds since the start. */
+export function printProgress(text: string): void {
   process.stdout.write(`[${process.uptime().toFixed(0).padStart(4)} s] ${text}\n`);
 }
 
 export interface RunOptions {
   cwd?: string;
   env?: Readonly<Record<string, string>>;
-  /** Says every so often that the command still runs, since some take many minutes. */
+  /** Printed every 30 s that the command still runs, since some take many minutes. */
   progress?: (lines: number) => string;
 }
 
@@ -38,7 +38,7 @@ export function run(command: string, args: readonly string[], options: RunOption
       count(chunk);
     });
     child.stderr.on("data", count);
-    const timer = progress && setInterval(() => say(progress(lines)), PROGRESS_MS);
+    const timer = progress && setInterval(() => printProgress(progress(lines)), PROGRESS_MS);
     child.once("error", reject);
     child.once("close", (code, signal) => {
       clearInterval(timer);

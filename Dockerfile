@@ -1,0 +1,19 @@
+# The image for those who build with a container engine. `npm run image` makes the same contents without one.
+FROM node:24-trixie-slim AS build
+WORKDIR /src
+COPY . .
+RUN npm ci --no-audit --no-fund && npm run build
+# The image has no env(1) in the place of this one's, and needs none.
+RUN sed -i '1s|.*|#!/usr/bin/node|' dist/nodekeeper/nodekeeper.js
+
+FROM debian:trixie-slim
+COPY --from=build /usr/local/bin/node /usr/bin/node
+COPY --from=build /src/dist/nodekeeper/main.js /src/dist/nodekeeper/cli.js /src/dist/nodekeeper/nodekeeper.js \
+  /src/dist/nodekeeper/package.json /src/dist/nodekeeper/LICENSE /nodekeeper/
+RUN ln -s /nodekeeper/nodekeeper.js /usr/bin/nodekeeper
+# As in packages/agent/src/launch.ts: set here, the agent does not have to start over.
+ENV MALLOC_TRIM_THRESHOLD_=131072 MALLOC_ARENA_MAX=1
+# Root only where the pod sets it: the container runtime's socket is root's.
+USER 65532:65532
+ENTRYPOINT ["/usr/bin/nodekeeper"]
+CMD ["run"]

@@ -1,0 +1,100 @@
+// Makes the container image without a container engine: npm run image -- --help
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { agentEnvironment } from "../packages/agent/src/launch.ts";
+import { ImageLayout, type PlatformImage } from "./image/archive.ts";
+import { architectures, writeAgent, writeBase } from "./image/root-filesystem.ts";
+import { printProgress } from "./programs.ts";
+import { root } from "./run-command.ts";
+
+const help = `usage: npm run image -- [options]
+
+Makes the agent's image as an archive in the OCI layout. It needs tar, apt-get and dpkg-deb, no container engine and not
+root; the same sources and packages give the same bytes.
+
+  --arch A[,A]   amd64, arm64 (default both)
+  --name NAME    the image's name with its tag (default nodekeeper:VERSION)
+  --dist FOLDER  what \`npm run build\` made (default dist)
+  --output FILE  (default dist/nodekeeper-image.tar)
+  --help
+
+SOURCE_DATE_EPOCH, in seconds, is the time that its files have (default 0).
+
+  ctr -n k8s.io image import dist/nodekeeper-image.tar
+  skopeo copy --all oci-archive:dist/nodekeeper-image.tar docker://…`;
+
+const { chosen, dist, name: givenName, output } = readArguments();
+const { version, description, license } = JSON.parse(
+  readFileSync(join(dist, "nodekeeper/package.json"), "utf8"),
+);
+const name = givenName ?? `nodekeeper:${version}`;
+const runtime = runtimeOf();
+const work = mkdtempSync(join(tmpdir(), "nodekeeper-image-"));
+try {
+  const layout = new ImageLayout(join(work, "layout"), Number(process.env.SOURCE_DATE_EPOCH ?? 0));
+  const agent = join(work, "agent");
+  writeAgent(agent, join(dist, "nodekeeper"));
+  const agentLayer = await layout.addLayer(agent, `nodekeeper ${version}`);
+  const images: PlatformImage[] = [];
+  for (const architecture of chosen) {
+    const base = join(work, `base-${architecture.name}`);
+    const contents = await writeBase(base, work, architecture);
+    const layers = [await layout.addLayer(base, contents.join(", ")), agentLayer];
+    images.push({ architecture: architecture.name, layers, runtime });
+    const bytes = layers.reduce((sum, { descriptor }) => sum + descriptor.size, 0);
+    printProgress(`${architecture.name}: ${(bytes / 1e6).toFixed(1)} MB compressed: ${contents.join(", ")}`);
+  }
+  layout.finish(name, images);
+  mkdirSync(dirname(output), { recursive: true });
+  await layout.writeArchive(output);
+  printProgress(`${name}: ${output}, ${(statSync(output).size / 1e6).toFixed(1)} MB`);
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}
+
+/** What the container runs with. Root only where the pod sets it: the runtime's socket is root's. */
+function runtimeOf(): object {
+  return {
+    User: "65532:65532",
+    Env: [
+      "PATH=/usr/bin",
+      // Set here, the agent does not have to start over.
+      ...Object.entries(agentEnvironment).map(([key, value]) => `${key}=${value}`),
+    ],
+    Entrypoint: ["/usr/bin/nodekeeper"],
+    Cmd: ["run"],
+    Labels: {
+      "org.opencontainers.image.title": "nodekeeper",
+      "org.opencontainers.image.description": description,
+      "org.opencontainers.image.version": version,
+      "org.opencontainers.image.licenses": license,
+    },
+  };
+}
+
+function readArguments() {
+  const { values } = parseArgs({
+    options: {
+      arch: { type: "string", default: architectures.map((each) => each.name).join(",") },
+      name: { type: "string" },
+      dist: { type: "string", default: join(root, "dist") },
+      output: { type: "string", default: join(root, "dist/nodekeeper-image.tar") },
+      help: { type: "boolean" },
+    },
+  });
+  if (values.help) {
+    console.log(help);
+    process.exit(0);
+  }
+  const names = values.arch.split(",");
+  const chosen = architectures.filter((each) => names.includes(each.name));
+  if (chosen.length !== new Set(names).size) {
+    console.error(
+      `--arch must be of ${architectures.map((each) => each.name).join(", ")}; got "${values.arch}"`,
+    );
+    process.exit(2);
+  }
+  return { chosen, dist: resolve(values.dist), name: values.name, output: resolve(values.output) };
+}

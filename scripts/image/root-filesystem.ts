@@ -1,0 +1,124 @@
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { type DebianPackage, downloadPackages } from "../debian-packages.ts";
+import { run } from "../programs.ts";
+import { root } from "../run-command.ts";
+
+/** An architecture that images are made for, in the words of those who have a part in one. */
+export interface Architecture {
+  /** Go's and Debian's, which are the same for these. */
+  name: "amd64" | "arm64";
+  /** Node's `process.arch`. */
+  node: "x64" | "arm64";
+}
+
+export const architectures: readonly Architecture[] = [
+  { name: "amd64", node: "x64" },
+  { name: "arm64", node: "arm64" },
+];
+
+/** The release of Debian whose libraries Node is linked to at run time. */
+const RELEASE = "trixie";
+// gcc-14-base has the licence of two of them.
+const LIBRARIES = ["gcc-14-base", "libc6", "libgcc-s1", "libstdc++6"];
+// Of a package's files those that a program needs to run, and the licence.
+const KEPT = /^usr\/(?:lib|lib64|share\/doc)(?:\/|$)/;
+const DROPPED = /\/(?:gconv|audit)\/|\.conf$|\/libc-gconv|^usr\/share\/doc\/[^/]+\/(?!copyright$)/;
+/** Where the agent lies in the image. */
+const HOME = "nodekeeper";
+
+/** What was put into a layer, for people: "libc6 2.41-12". */
+export type Contents = string[];
+
+/** Node and the libraries it needs: the layer that stays the same from one version of the agent to the next. */
+export async function writeBase(folder: string, work: string, architecture: Architecture): Promise<Contents> {
+  const contents = await writeLibraries(folder, work, architecture);
+  for (const name of ["lib", "lib64"]) {
+    mkdirSync(join(folder, "usr", name), { recursive: true });
+    symlinkSync(`usr/${name}`, join(folder, name));
+  }
+  write(
+    join(folder, "etc/passwd"),
+    "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n",
+  );
+  write(join(folder, "etc/group"), "root:x:0:\nnonroot:x:65532:\n");
+  write(join(folder, "etc/nsswitch.conf"), "passwd: files\ngroup: files\nhosts: files dns\n");
+  const version = nodeVersion();
+  mkdirSync(join(folder, "usr/bin"), { recursive: true });
+  copyFileSync(await nodeProgram(work, architecture, version), join(folder, "usr/bin/node"));
+  chmodSync(join(folder, "usr/bin/node"), 0o755);
+  return [`node ${version}`, ...contents];
+}
+
+/** The agent as `npm run build` made it in the folder `built`, without its examples and source maps, and the command `nodekeeper`. */
+export function writeAgent(folder: string, built: string): void {
+  for (const file of ["main.js", "cli.js", "package.json", "LICENSE"])
+    write(join(folder, HOME, file), readFileSync(join(built, file)));
+  // The image has no env(1) that would look for Node.
+  const start = readFileSync(join(built, "nodekeeper.js"), "utf8").replace(/^#!.*/, "#!/usr/bin/node");
+  write(join(folder, HOME, "nodekeeper.js"), start, 0o755);
+  mkdirSync(join(folder, "usr/bin"), { recursive: true });
+  symlinkSync(`/${HOME}/nodekeeper.js`, join(folder, "usr/bin/nodekeeper"));
+}
+
+async function writeLibraries(folder: string, work: string, { name }: Architecture): Promise<Contents> {
+  const downloads = join(work, `packages-${name}`);
+  mkdirSync(downloads);
+  const wanted = LIBRARIES.map(
+    (each): DebianPackage => ({ name: each, release: RELEASE, architecture: name }),
+  );
+  const contents: Contents = [];
+  for (const file of await downloadPackages(wanted, downloads)) {
+    const unpacked = join(work, "unpacked");
+    await run("dpkg-deb", ["-x", file, unpacked]);
+    mkdirSync(folder, { recursive: true });
+    for (const path of filesUnder(unpacked)) {
+      if (!KEPT.test(path) || DROPPED.test(path)) continue;
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      renameSync(join(unpacked, path), join(folder, path));
+    }
+    rmSync(unpacked, { recursive: true });
+    // Where scanners look in an image that has no package manager.
+    const control = await run("dpkg-deb", ["-f", file]);
+    const field = (key: string) => new RegExp(`^${key}: (.*)$`, "m").exec(control)?.[1] ?? "";
+    write(join(folder, "var/lib/dpkg/status.d", field("Package")), control);
+    contents.push(`${field("Package")} ${field("Version")}`);
+  }
+  return contents;
+}
+
+/** Files and links, as paths from the folder. */
+function filesUnder(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((each) => !each.isDirectory())
+    .map((each) => relative(folder, join(each.parentPath, each.name)));
+}
+
+/** The version of Node that the project is tested with: its devDependency. */
+function nodeVersion(): string {
+  return JSON.parse(readFileSync(join(root, "package.json"), "utf8")).devDependencies.node;
+}
+
+async function nodeProgram(work: string, { node }: Architecture, version: string): Promise<string> {
+  if (node === process.arch) return join(root, "node_modules/node/bin/node");
+  const name = `node-linux-${node}`;
+  await run("npm", ["pack", "--silent", `${name}@${version}`, "--pack-destination", work]);
+  await run("tar", ["-xzf", join(work, `${name}-${version}.tgz`), "-C", work, "package/bin/node"]);
+  return join(work, "package/bin/node");
+}
+
+function write(path: string, content: string | Buffer, mode = 0o644): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, content);
+  chmodSync(path, mode);
+}

@@ -1,0 +1,157 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { eventually } from "@nodekeeper/testing/until";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ApiObject } from "./support/admin-client.ts";
+import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
+import { freePort } from "./support/free-port.ts";
+import { type ClusterNode, missingForNode, startNode } from "./support/node.ts";
+import { missingParts, pathOf } from "./support/parts.ts";
+import { sample } from "./support/sample.ts";
+
+const execute = promisify(execFile);
+const root = join(import.meta.dirname, "../..");
+const chart = join(root, "deploy/helm/nodekeeper");
+const IMAGE = "nodekeeper.invalid/nodekeeper";
+const NAMESPACE = "nodekeeper";
+const cnrPath = "/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources";
+const missing = missingForNode() ?? missingParts("helm");
+
+// What an operator does: the image from this checkout, the chart, a real Helm, and a real kubelet that runs the pod.
+describe.skipIf(missing)("the chart on a real node", () => {
+  let folder: string;
+  let cluster: ControlPlane;
+  let node: ClusterNode;
+  let values: string[];
+  let server: string;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "nk-helm-"));
+    const image = join(folder, "image.tar");
+    const node24 = join(root, "node_modules/.bin/node");
+    const architecture = process.arch === "x64" ? "amd64" : process.arch;
+    const dist = join(folder, "dist");
+    await execute(node24, ["scripts/build.ts", dist], { cwd: root });
+    const args = ["--arch", architecture, "--name", `${IMAGE}:e2e`, "--dist", dist, "--output", image];
+    await execute(node24, ["scripts/image.ts", ...args], { cwd: root });
+    cluster = await startControlPlane({ accounts: true });
+    node = await startNode(cluster);
+    await node.containerd.ctr("image", "import", "--snapshotter", "native", image);
+    const port = await freePort();
+    server = `http://127.0.0.1:${port}`;
+    values = [
+      ...[`image.repository=${IMAGE}`, "image.tag=e2e", "image.pullPolicy=Never"],
+      ...["kubernetesService.host=127.0.0.1", `kubernetesService.port=${cluster.port}`],
+      ...[`hostPaths.runtime=${dirname(node.containerd.socket)}`, `statusServer.port=${port}`],
+      `lifecycle.runtimeEndpoint=unix://${node.containerd.socket}`,
+    ].flatMap((value) => ["--set", value]);
+  });
+
+  afterAll(async () => {
+    await node?.stop();
+    await cluster?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function helm(...args: readonly string[]): Promise<string> {
+    const env = {
+      HOME: folder,
+      KUBECONFIG: join(cluster.folder, "admin.kubeconfig"),
+      PATH: process.env.PATH,
+    };
+    const words = [...args, "--namespace", NAMESPACE];
+    const { stdout } = await execute(pathOf("helm"), words, { env, timeout: 300_000 });
+    return stdout;
+  }
+
+  const status = async (path: string) => (await fetch(server + path)).text();
+  const podOf = async () => {
+    const { items } = await cluster.admin.get(`/api/v1/namespaces/${NAMESPACE}/pods`);
+    return (items as ApiObject[]).filter(({ metadata }) => !metadata.deletionTimestamp);
+  };
+  const zones = async () => (await cluster.admin.get(`${cnrPath}/${node.name}`)).status.topologyZone?.length;
+
+  it("installs with one command: the agent is ready, sees the node, and evicts nothing", async () => {
+    await helm("install", "nodekeeper", chart, "--create-namespace", ...values, "--wait", "--timeout", "4m");
+    const [pod] = await podOf();
+    expect(pod?.spec.containers[0].securityContext).toMatchObject({
+      readOnlyRootFilesystem: true,
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ["ALL"] },
+    });
+    await eventually(async () => expect(await status("/readyz?verbose")).toMatch(/readyz check passed/));
+    await eventually(async () => expect(await zones()).toBeGreaterThan(0));
+    expect(JSON.parse(await status("/api/v1/configuration"))).toMatchObject({
+      eviction: { enabled: true, dryRunPlugins: ["*"] },
+    });
+  });
+
+  it("is upgraded and rolled back without withdrawing anything", async () => {
+    const { uid } = (await cluster.admin.get(`${cnrPath}/${node.name}`)).metadata;
+    const seen = sample(zones);
+    const before = await zones();
+    await helm(
+      "upgrade",
+      "nodekeeper",
+      chart,
+      ...values,
+      "--set",
+      "eviction.dryRun=false",
+      "--wait",
+      "--timeout",
+      "4m",
+    );
+    await eventually(async () =>
+      expect(JSON.parse(await status("/api/v1/configuration"))).toMatchObject({
+        eviction: { dryRunPlugins: [] },
+      }),
+    );
+    await helm("rollback", "nodekeeper", "1", "--wait", "--timeout", "4m");
+    await eventually(async () =>
+      expect(JSON.parse(await status("/api/v1/configuration"))).toMatchObject({
+        eviction: { dryRunPlugins: ["*"] },
+      }),
+    );
+    for (const each of await seen.stop()) expect(each).toBe(before);
+    expect((await cluster.admin.get(`${cnrPath}/${node.name}`)).metadata.uid).toBe(uid);
+  });
+
+  it("is what deploy/manifests has for those without Helm", async () => {
+    const rendered = await helm("template", "nodekeeper", chart);
+    // Before it stand a comment and the namespace.
+    const file = readFileSync(join(root, "deploy/manifests/nodekeeper.yaml"), "utf8");
+    expect(file.slice(file.indexOf("---"))).toBe(rendered);
+  });
+
+  it("refuses values that the schema does not know", async () => {
+    await expect(helm("template", "nodekeeper", chart, "--set", "evictions.dryRun=false")).rejects.toThrow(
+      /evictions/,
+    );
+  });
+
+  it("leaves nothing of it in the cluster when it is uninstalled", async () => {
+    await helm("uninstall", "nodekeeper", "--wait", "--timeout", "4m");
+    const selector = "app.kubernetes.io/instance=nodekeeper";
+    const kinds =
+      "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings";
+    await eventually(async () => {
+      const left = await cluster.kubectl.run("get", kinds, "-l", selector, "-o", "name");
+      const more = await cluster.kubectl.run(
+        "get",
+        "all,configmaps,serviceaccounts",
+        "-n",
+        NAMESPACE,
+        "-l",
+        selector,
+        "-o",
+        "name",
+      );
+      expect(left + more).toBe("");
+    });
+    const definitions = await cluster.kubectl.run("get", "customresourcedefinitions", "-o", "name");
+    expect(definitions).not.toContain("customnoderesources");
+  });
+});

@@ -1,0 +1,22 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Reads something again and again until it is stopped; gives all that was read. */
+export function sample<T>(read: () => Promise<T>): { stop(): Promise<T[]> } {
+  const found: T[] = [];
+  let isOver = false;
+  const done = (async () => {
+    while (!isOver) {
+      found.push(await read());
+      await sleep(100);
+    }
+  })();
+  // Told by stop(); a case that fails before it must not fail the whole run.
+  done.catch(() => {});
+  return {
+    async stop() {
+      isOver = true;
+      await done;
+      return found;
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { ImageLayout } from "../scripts/image/archive.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "nk-image-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** The archive of an image whose one layer has a program, a link to it and a text. */
+async function archiveOf(name: string, text: string, time: Date, mode: number): Promise<Buffer> {
+  const content = join(folder, `${name}-content`);
+  mkdirSync(join(content, "bin"), { recursive: true });
+  writeFileSync(join(content, "text"), text, { mode });
+  writeFileSync(join(content, "bin/program"), "#!/bin/true\n", { mode: 0o755 });
+  symlinkSync("/bin/program", join(content, "program"));
+  for (const path of ["text", "bin/program", "bin"]) utimesSync(join(content, path), time, time);
+  const layout = new ImageLayout(join(folder, name), 0);
+  const layers = [await layout.addLayer(content, "a test")];
+  layout.finish("example/agent:1", [{ architecture: "amd64", layers, runtime: { Cmd: ["/program"] } }]);
+  const file = join(folder, `${name}.tar`);
+  await layout.writeArchive(file);
+  return readFileSync(file);
+}
+
+it("has the same bytes whenever, and with whatever rights for others, its files were written", async () => {
+  const once = await archiveOf("once", "text", new Date(0), 0o644);
+  const again = await archiveOf("again", "text", new Date(), 0o664);
+  expect(again.equals(once)).toBe(true);
+  expect((await archiveOf("other", "Text", new Date(0), 0o644)).equals(once)).toBe(false);
+});
+
+it("leads from its index to each blob by digest and size", async () => {
+  await archiveOf("image", "text", new Date(0), 0o644);
+  const layout = join(folder, "image");
+  const read = ({ digest, size }: { digest: string; size: number }) => {
+    const bytes = readFileSync(join(layout, "blobs", ...digest.split(":")));
+    expect(bytes.length).toBe(size);
+    return bytes;
+  };
+  const { manifests } = JSON.parse(readFileSync(join(layout, "index.json"), "utf8"));
+  expect(manifests[0].annotations).toEqual({
+    "io.containerd.image.name": "example/agent:1",
+    "org.opencontainers.image.ref.name": "1",
+  });
+  const index = JSON.parse(read(manifests[0]).toString());
+  expect(index.manifests[0].platform).toEqual({ architecture: "amd64", os: "linux" });
+  const manifest = JSON.parse(read(index.manifests[0]).toString());
+  const configuration = JSON.parse(read(manifest.config).toString());
+  expect(configuration).toMatchObject({ created: "1970-01-01T00:00:00Z", config: { Cmd: ["/program"] } });
+  expect(configuration.rootfs.diff_ids).toHaveLength(manifest.layers.length);
+  for (const layer of manifest.layers) read(layer);
+});
