@@ -24,7 +24,7 @@ const settings: readonly Setting[] = [
     name: "nothing to do",
     flags: () => ({
       lifecycle: "false",
-      "eviction-enabled": "false",
+      eviction: "false",
       "reporting-in-tree-plugins": "-system-reporter-plugin",
     }),
     budgets: { start: 300, rss: 82, cpu: 0.4 },
