@@ -4,12 +4,11 @@ WORKDIR /src
 COPY . .
 RUN npm ci --no-audit --no-fund && npm run build
 # The image has no env(1) in the place of this one's, and needs none.
-RUN sed -i '1s|.*|#!/usr/bin/node|' dist/nodekeeper/nodekeeper.js
+RUN sed -i '1s|.*|#!/usr/bin/node|' dist/nodekeeper/nodekeeper.js && rm dist/nodekeeper/example-*.js
 
 FROM debian:trixie-slim
 COPY --from=build /usr/local/bin/node /usr/bin/node
-COPY --from=build /src/dist/nodekeeper/main.js /src/dist/nodekeeper/cli.js /src/dist/nodekeeper/nodekeeper.js \
-  /src/dist/nodekeeper/package.json /src/dist/nodekeeper/LICENSE /nodekeeper/
+COPY --from=build /src/dist/nodekeeper/*.js /src/dist/nodekeeper/package.json /src/dist/nodekeeper/LICENSE /nodekeeper/
 RUN ln -s /nodekeeper/nodekeeper.js /usr/bin/nodekeeper
 # As in packages/agent/src/launch.ts: set here, the agent does not have to start over.
 ENV MALLOC_TRIM_THRESHOLD_=131072 MALLOC_ARENA_MAX=1

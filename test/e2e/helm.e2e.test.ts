@@ -126,6 +126,24 @@ describe.skipIf(missing)("the chart on a real node", () => {
     expect(file.slice(file.indexOf("---"))).toBe(rendered);
   });
 
+  it("has what its commands need: errors with their remedies", async () => {
+    const command = [
+      "run",
+      "--rm",
+      "--snapshotter",
+      "native",
+      `${IMAGE}:e2e`,
+      "once",
+      "nodekeeper",
+      "plugins",
+      "list",
+      "--server",
+      "127.0.0.1:1",
+    ];
+    const failure = await node.containerd.ctr(...command).catch((error) => error);
+    expect(`${failure.stdout}${failure.stderr}`).toMatch(/: NK\d{4}: [\s\S]*Remedy: /);
+  });
+
   it("refuses values that the schema does not know", async () => {
     await expect(helm("template", "nodekeeper", chart, "--set", "evictions.dryRun=false")).rejects.toThrow(
       /evictions/,
