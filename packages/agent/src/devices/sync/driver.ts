@@ -43,6 +43,7 @@ export class Driver {
   #isRead = true;
   // Of the message that the reader compares the next one with.
   #releaseLast: (() => void) | undefined;
+  // Of a message or a delta: both change the reader's state, in steps over many turns.
   #reading: Promise<void> | undefined;
   #checked: CheckedPools | undefined;
   #made: { source: unknown; key: string; desired: Desired } | undefined;
@@ -93,13 +94,23 @@ export class Driver {
    * Throws `invalid` where it does not fit what was reported before.
    */
   async apply(delta: DeviceDelta, turns: LoopTurns): Promise<void> {
-    await this.read(turns);
-    await this.#inSteps((reader) => reader.applySteps(delta), turns);
+    // Again where other work has started before this continues.
+    while (!this.#isRead || this.#reading) await this.read(turns);
+    const applying = this.#inSteps((reader) => reader.applySteps(delta), turns);
+    const settle = () => {
+      this.#reading = undefined;
+    };
+    // A delta that does not fit is no failure of a message that waits for it.
+    this.#reading = applying.then(settle, settle);
+    await applying;
   }
 
-  /** Reads its last message, where that is still to be done. A large one takes many turns of the event loop. */
+  /**
+   * Reads its last message, where that is still to be done, and waits for what is being read. A large message takes many
+   * turns of the event loop.
+   */
   async read(turns: LoopTurns): Promise<void> {
-    while (!this.#isRead) {
+    while (!this.#isRead || this.#reading) {
       // One at a time; what came meanwhile is read after it.
       this.#reading ??= this.#readMessage(turns).finally(() => {
         this.#reading = undefined;
