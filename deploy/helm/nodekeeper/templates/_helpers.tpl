@@ -58,8 +58,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   "kind" "AgentConfiguration"
   "hostRoot" "/host"
   "server" (dict "address" (printf "127.0.0.1:%v" .Values.statusServer.port))
+  "plugins" (dict
+    "directories" (list .Values.hostPaths.plugins)
+    "endpointDirectories" (list (printf "%s/plugins" .Values.hostPaths.kubelet)))
   "lifecycle" (dict "enabled" .Values.lifecycle.enabled)
-  "reporting" (dict "inTreePlugins" .Values.reporting.inTreePlugins)
+  "reporting" (dict
+    "inTreePlugins" .Values.reporting.inTreePlugins
+    "kubelet" (dict "configFile" (ternary "" "/etc/nodekeeper-kubelet/config" (eq .Values.hostPaths.kubeletConfig ""))))
   "devices" (dict "kubeletPlugin" (dict "enabled" .Values.devices.kubeletPlugin.enabled))
   "eviction" (dict "enabled" .Values.eviction.enabled "dryRunPlugins" (ternary (list "*") (list) .Values.eviction.dryRun))
 -}}

@@ -38,14 +38,14 @@ describe("a kubeconfig", () => {
   test("gives the server, the authority and a token", async () => {
     const path = await write(
       { server, "certificate-authority-data": base64(PEM), "tls-server-name": "kubernetes" },
-      { token: "abc" },
+      { token: "the-token" },
     );
     expect(await load(path)).toEqual({
       source: `${path} (context here)`,
       server: new URL(server),
       serverName: "kubernetes",
       certificateAuthority: { text: PEM },
-      token: { text: "abc" },
+      token: { text: "the-token" },
     });
   });
 
@@ -63,13 +63,13 @@ describe("a kubeconfig", () => {
   });
 
   test("is found by KUBECONFIG, and its context by name", async () => {
-    const KUBECONFIG = await write({ server, "insecure-skip-tls-verify": true }, { token: "abc" });
+    const KUBECONFIG = await write({ server, "insecure-skip-tls-verify": true }, { token: "the-token" });
     const access = await loadClusterAccess({ environment: { KUBECONFIG }, context: "anonymous" });
     expect(access).toMatchObject({ insecureSkipTlsVerify: true });
     expect(access.token).toBeUndefined();
   });
 
-  const user = { token: "abc" };
+  const user = { token: "the-token" };
   test.each([
     [
       "exec",
@@ -109,7 +109,7 @@ describe("a kubeconfig", () => {
     expect(error).toMatchObject({ code: "invalid", id: "NK1202" });
     expect(error.message).toMatch(message);
     expect(error.message).toContain(path);
-    expect(error.message).not.toContain("abc");
+    expect(error.message).not.toContain("the-token");
   });
 
   test("without the context asked for names those there are", async () => {

@@ -96,6 +96,8 @@ export class Machine {
       `mount --move '${own}' /sys/fs/cgroup`,
       ...Object.keys(kernelSettings).map((name) => bind(`${folder}/kernel/${name}`, `/proc/sys/${name}`)),
       ...["/var/lib", "/var/log", "/run"].map((path) => bind(`${folder}${path}`, path)),
+      // As systemd makes them on a real machine, but within this namespace: containers may ask for propagation.
+      "mount --make-rshared /",
       `touch '${folder}/is-set-up'`,
       "exec sleep 2147483647",
     ].join("\n");

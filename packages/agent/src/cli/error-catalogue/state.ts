@@ -19,7 +19,7 @@ export const stateErrors: CatalogueEntries = {
   NK1103: {
     title: "The state database is damaged",
     cause:
-      "SQLite found the file damaged, as after a disk error. The agent renamed it to the name in the log and started a new one.",
+      "SQLite found the file damaged, as after a disk error: the agent renamed it to the name in the log and started a new one. Or single rows can't be decoded: the log line names them, and the file stays.",
     remedy:
       "Nothing has to be done for the agent to work: it reads back what it published from the API server. Explanations of earlier evictions are in the renamed file (`nodekeeper rounds --from`) as far as it can be read. Check the disk.",
   },
