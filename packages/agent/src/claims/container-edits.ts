@@ -75,6 +75,12 @@ async function deviceNode(node: DeviceNode, field: string, host: HostFiles): Pro
   const [major, minor] = [node.major, node.minor].map(Number) as [number, number];
   if (!isDeviceNumber(major) || !isDeviceNumber(minor))
     throw refusal(field, `${node.major}:${node.minor} is no device number`);
+  // Runtimes would take the type from the node's file, and these numbers with it: any device could be named.
+  if (host.isRestricted && type === "" && (major !== 0 || minor !== 0))
+    throw refusal(
+      `${field}.type`,
+      `is empty, and the numbers ${major}:${minor} are given (devices.kubeletPlugin.hostPaths)`,
+    );
   if (!/^([rwm]{0,3}|none)$/.test(permissions))
     throw refusal(`${field}.permissions`, `${quote(permissions)} is not made of r, w and m`);
   const onNode = hostPath || path;

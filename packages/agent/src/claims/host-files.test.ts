@@ -74,6 +74,19 @@ it("an allowed folder may be a link, and numbers those of a file in it", async (
   await expect(cdiEdits(nodeOf("/dev/null", "c", 1, 5), devices)).rejects.toThrow("1:5 is not the device");
 });
 
+it("numbers without a type are refused where paths are restricted: runtimes would keep them", async () => {
+  const restricted = new HostFiles({ root: "/", allowed: ["/dev"] });
+  await cdiEdits(nodeOf("/dev/null"), restricted);
+  for (const [major, minor] of [
+    [8, 0],
+    [0, 1],
+  ])
+    await expect(cdiEdits(nodeOf("/dev/null", "", major, minor), restricted)).rejects.toThrow(
+      `edits.deviceNodes[0].type: is empty, and the numbers ${major}:${minor} are given`,
+    );
+  await cdiEdits(nodeOf("/dev/null", "", 8, 0), new HostFiles({ root: "/", allowed: ["/"] }));
+});
+
 it("CDI devices of other vendors are refused where paths are restricted", async () => {
   const identity = { request: "req", pool: "p", device: "gpu-0", shareId: "" };
   const allocated = { ...identity, consumedCapacity: {}, adminAccess: false, configuration: [] };
