@@ -7,7 +7,8 @@ async function setUp(world: ClaimWorld) {
   const clock = new FakeClock();
   const records = world.records();
   const ended = new Set<string>();
-  const inUse = new Set<string>();
+  // Of an unrelated pod: without any, nothing is unprepared.
+  const inUse = new Set([`${DRIVER}/${NODE}/other`]);
   const asked: string[] = [];
   const unprepared: string[] = [];
   const record = (name: string, device: string) =>
@@ -67,5 +68,29 @@ it("one that a pod uses at the second look, or that is there again, stays", asyn
   ended.delete("back");
   await clock.step(1_200_000);
   expect(unprepared).toEqual([]);
+  await end();
+});
+
+it("where no device is in use, which kubelets that report no claims answer too, none is unprepared", async () => {
+  using world = new ClaimWorld();
+  const { clock, record, ended, inUse, asked, unprepared, end } = await setUp(world);
+  record("ended", "gpu-0");
+  ended.add("ended");
+  inUse.clear();
+  await clock.step(60_000);
+  await clock.step(600_000);
+  expect(asked).toEqual([]);
+  inUse.add(`${DRIVER}/${NODE}/other`);
+  await clock.step(600_000);
+  inUse.clear();
+  await clock.step(60_000);
+  expect(asked).toEqual(["ended"]);
+  expect(unprepared).toEqual([]);
+  // It was no suspect any more.
+  inUse.add(`${DRIVER}/${NODE}/other`);
+  await clock.step(600_000);
+  expect(unprepared).toEqual([]);
+  await clock.step(60_000);
+  expect(unprepared).toEqual(["ended"]);
   await end();
 });

@@ -17,7 +17,9 @@ const PERIOD_MS = 600_000;
 /**
  * Finds claims that the kubelet never unprepares, for it has lost its own record of them: no running pod uses their
  * devices, and twice within a minute the API server does not have them, or not with these devices. They are unprepared.
- * Claims in use are not read from the API server.
+ * Claims in use are not read from the API server. Where no device is in use, none is unprepared: kubelets before
+ * Kubernetes 1.34 do not report the claims of running pods by default. Such claims are unprepared when their devices are
+ * allocated again.
  */
 export class EndedClaims {
   readonly #options: EndedClaimsOptions;
@@ -55,6 +57,11 @@ export class EndedClaims {
       .filter(({ state }) => state !== "unpreparing");
     const inUse = candidates.length > 0 ? await devicesInUse(signal) : new Set<string>();
     const suspects = new Set<string>();
+    // Perhaps the kubelet reports no claims at all.
+    if (inUse.size === 0) {
+      this.#suspects = suspects;
+      return;
+    }
     for (const record of candidates) {
       if (isUsed(record, inUse)) continue;
       const key = `${record.driver}/${record.uid}`;
