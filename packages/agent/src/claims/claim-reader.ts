@@ -1,4 +1,4 @@
-import type { ApiResource, KubeApiClient, KubeObject } from "@nodekeeper/core/kube";
+import { type ApiResource, ApiStatusError, type KubeApiClient, type KubeObject } from "@nodekeeper/core/kube";
 import { codeOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
 
 /** A ResourceClaim as the kubelet names it. */
@@ -22,7 +22,7 @@ export class ClaimReader {
 
   /**
    * Throws `notFound` where there is no such claim or another one has taken its name, `forbidden` with the right that is
-   * missing, and as the client's `get` does.
+   * missing, `unavailable` for any other 404, and as the client's `get` does.
    */
   async read({ namespace, name, uid }: ClaimReference, signal: AbortSignal): Promise<KubeObject> {
     const resource = await this.#resource(signal);
@@ -41,7 +41,9 @@ export class ClaimReader {
       return await this.#client.get(resource, name, { namespace, signal });
     } catch (error) {
       if (codeOf(error) === "notFound")
-        throw new NodekeeperError("notFound", messageOf(error), { id: "NK1506", cause: error });
+        throw namesClaim(error, resource, name)
+          ? new NodekeeperError("notFound", messageOf(error), { id: "NK1506", cause: error })
+          : new NodekeeperError("unavailable", messageOf(error), { id: "NK1501", cause: error });
       if (codeOf(error) !== "forbidden") throw error;
       throw new NodekeeperError(
         "forbidden",
@@ -62,4 +64,11 @@ export class ClaimReader {
       { id: "NK1501" },
     );
   }
+}
+
+// The API server answers 404 also where it does not serve this version any more: then the claim may well exist.
+function namesClaim(error: unknown, { plural }: ApiResource, name: string): boolean {
+  if (!(error instanceof ApiStatusError)) return false;
+  const { summary } = error;
+  return summary.reason === "NotFound" && summary.kind === plural && summary.name === name;
 }

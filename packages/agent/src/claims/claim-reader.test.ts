@@ -1,0 +1,44 @@
+import { ApiStatusError } from "@nodekeeper/core/kube";
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import { expect, it } from "vitest";
+import { ClaimReader } from "./claim-reader.ts";
+
+const claim = { namespace: "default", name: "claim", uid: "uid-1" };
+const resource = {
+  group: "resource.k8s.io",
+  version: "v1beta1",
+  kind: "ResourceClaim",
+  plural: "resourceclaims",
+  namespaced: true,
+  verbs: ["get"],
+  subresources: [],
+};
+
+const statusOf = (reason: string, kind: string, name: string) =>
+  new ApiStatusError(
+    "notFound",
+    "GET claim: 404",
+    { httpStatus: 404, summary: { reason, kind, name, causes: [] } },
+    undefined,
+  );
+
+it.each([
+  ["a Status that names the claim", statusOf("NotFound", "resourceclaims", "claim"), "notFound", "NK1506"],
+  [
+    "a path that is not served",
+    new NodekeeperError("notFound", "404 page not found"),
+    "unavailable",
+    "NK1501",
+  ],
+  ["a resource that is not served", statusOf("NotFound", "", ""), "unavailable", "NK1501"],
+  ["JSON of a proxy", statusOf("", "", ""), "unavailable", "NK1501"],
+  ["another object", statusOf("NotFound", "namespaces", "claim"), "unavailable", "NK1501"],
+])("404 with %s", async (_, error, code, id) => {
+  const reader = new ClaimReader({
+    resolve: async () => resource,
+    get: async () => {
+      throw error;
+    },
+  });
+  await expect(reader.read(claim, new AbortController().signal)).rejects.toMatchObject({ code, id });
+});
