@@ -7,7 +7,7 @@ import { CdiFolder } from "./cdi-folder.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 import { HostFiles } from "./host-files.ts";
 import { Preparation } from "./preparation.ts";
-import { ClaimWorld, DRIVER } from "./testing/claim-world.ts";
+import { ClaimWorld, DRIVER, NODE } from "./testing/claim-world.ts";
 
 const never = new AbortController().signal;
 
@@ -97,6 +97,18 @@ it("two claims that swapped their devices are prepared at once", async () => {
   expect(calls).toContain("prepare a: gpu-1");
   expect(calls).toContain("prepare b: gpu-0");
   expect(files()).toHaveLength(2);
+});
+
+it.each([
+  ["other devices: the recorded ones are unprepared first", "boot-1", "gpu-1", ["unprepare claim: gpu-0"]],
+  ["the same devices: tried again", "boot-1", "gpu-0", []],
+  ["other devices after a reboot: nothing is left of the recorded ones", "boot-0", "gpu-1", []],
+])("a preparation that was not completed, and now %s", async (_, boot, device, before) => {
+  const claim = world.claim("claim", device);
+  const recorded = [{ request: "req", pool: NODE, device: "gpu-0", shareId: "", cdiDeviceIds: [] }];
+  world.records(boot).save(DRIVER, claim, "preparing", { devices: recorded, cdi: "" });
+  await preparationIn("boot-1").preparation.prepare(DRIVER, claim, never);
+  expect(calls).toEqual([...before, `prepare claim: ${device}`]);
 });
 
 it.each([

@@ -198,8 +198,11 @@ export class Preparation {
     const identities = unprepared(allocation.devices);
     if (!connection.client) return identities;
     const isOfOldBoot = known?.state === "prepared" && records.isOfOldBoot(known);
+    // The driver may have prepared the recorded devices: others are no retry.
+    const isRetry =
+      known?.state === "preparing" && (records.isOfOldBoot(known) || records.isOf(known, allocation.devices));
     // Deallocated and allocated again without a word of the kubelet, or not undone yet.
-    if (known && known.state !== "preparing" && !isOfOldBoot) await this.#unprepare(driver, known, signal);
+    if (known && !isRetry && !isOfOldBoot) await this.#unprepare(driver, known, signal);
     // The kubelet was answered in the earlier boot and does not ask again: the record keeps that.
     if (!isOfOldBoot) records.save(driver, claim, "preparing", { devices: identities, cdi: "" });
     const answer = await connection.client.prepare(claim, allocation, signal);
