@@ -44,12 +44,9 @@ export const bannedWords: readonly BannedWord[] = [
     pattern: /\b(somebody|anybody|everybody|whoever)\b/i,
     instead: "the actor: another client, a plugin, any pod",
   },
-  {
-    // A made-up name of a pod in tests and examples.
-    except: /[/"]nobody\b/gi,
-    pattern: /\bnobody\b/i,
-    instead: "the actor: no plugin, no pod, no client",
-  },
+  { pattern: /\bnobody\b/i, instead: "the actor: no plugin, no pod, no client" },
+  { pattern: /\b(go(es)?|going|went) on\b/i, instead: "continue, resume" },
+  { pattern: /\b(go(es)?|going|went|gone) wrong\b/i, instead: "fail; failure, error" },
   {
     pattern: /\b(has|have|had) to go\b|\blet go\b|\bon (its|their) way out\b/i,
     instead: "is evicted, is removed; terminating",

@@ -40,7 +40,7 @@ const refused: [string, Partial<PluginInfo>, RegExp][] = [
     /unknown plugin type "TeapotPlugin"; accepted types: DRAPlugin, EvictionPlugin, ReporterPlugin/,
   ],
   [
-    "versions nobody knows",
+    "unknown versions",
     { supportedVersions: ["v9"] },
     /supported versions of ReporterPlugin: v1alpha1.*offers v9/,
   ],

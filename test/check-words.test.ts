@@ -12,6 +12,8 @@ describe("a banned word", () => {
     ["first\n  // It is made anew.", '2: "anew": write again'],
     ["state.isHopeless = true;", '1: "Hopeless": write non-retryable'],
     ["// Nobody asks for it.", '1: "Nobody": write the actor'],
+    ["the round goes on without it", '1: "goes on": write continue'],
+    ["// What went wrong last.", '1: "went wrong": write fail'],
     ["// The pod that has to go.", '1: "has to go": write is evicted'],
     ["// until the pod is gone", '1: "gone": write deleted'],
     ["while the server is away", '1: "is away": write is unavailable'],
@@ -36,7 +38,6 @@ describe("another sense of a word", () => {
     ["| `gone` | the socket file exists |"],
     ["drawn at random from the seed"],
     ["settleTime: 30s"],
-    ['explain pod "default/nobody"'],
     ["foretell, essays, spare parts, ailments, commendable, gateway"],
   ])("passes: %s", (text) => expect(findWords(text)).toEqual([]));
 });

@@ -142,10 +142,10 @@ describe("PodLifecycle over a socket", () => {
     expect(items.filter(({ kind }) => kind === "event")).toHaveLength(1);
     expect(items[0]).toMatchObject({ event: { pod: { uid: "b" } } });
     expect(await client.getPods({ selector })).toMatchObject([{ uid: "b" }]);
-    expect(await client.getPods({ selector: { uid: "nobody" } })).toEqual([]);
+    expect(await client.getPods({ selector: { uid: "absent" } })).toEqual([]);
   });
 
-  it("goes on after the agent was stopped, without a loss and without a repetition", async () => {
+  it("continues after the agent was stopped, without a loss and without a repetition", async () => {
     const { runtime, client, lifecycle, stopApi, serve } = await setUp();
     runtime.addPod("a");
     const { told, items } = follow(client, { since: 0 });

@@ -65,38 +65,44 @@ async function rowOf(name: string): Promise<string> {
 }
 
 describe("a plugin that reports more than the object has room for", () => {
-  it.each(cases)("%s: it is named, its last good content stays, others go on", async (_, large, object) => {
-    const plugin = await startGoodPlugin(
-      agent.pluginDir,
-      "large",
-      widgets("large", 1),
-      node(status("capacity", { "example.com/small": "1" })),
-    );
-    await untilWidgets(cluster, "large", 1);
-    await until("its Node resource", () => cluster.node().status.capacity["example.com/small"] === "1");
-    plugin.say(widgets("large", 2), large);
-    await until(
-      "its row names the object and the size",
-      async () =>
-        new RegExp(
-          `${object} is not published: its \\d+ KiB would make the object larger than the limit of 1024 KiB`,
-        ).test(await rowOf("large")),
-      { explain: () => rowOf("large") },
-    );
-    await before.update();
-    await after.update();
-    if (object === "CustomNodeResource") expect(cluster.widgets("large")).toBe("1");
-    else expect(cluster.node().status.capacity["example.com/small"]).toBe("1");
-    expect((await agent.ready()).text).toContain("[+]ReporterPublished ok");
-    expect(agent.logLines).toContainEqual(
-      expect.objectContaining({ plugin: "large", msg: expect.stringContaining("too large for the object") }),
-    );
-    plugin.say(widgets("large", 3));
-    await untilWidgets(cluster, "large", 3);
-    await until("nothing is held back any more", async () => (await rowOf("large")) === "");
-    await plugin.stop();
-    await until("its content is withdrawn", () => cluster.widgets("large") === undefined);
-  });
+  it.each(cases)(
+    "%s: it is named, its last good content stays, others continue",
+    async (_, large, object) => {
+      const plugin = await startGoodPlugin(
+        agent.pluginDir,
+        "large",
+        widgets("large", 1),
+        node(status("capacity", { "example.com/small": "1" })),
+      );
+      await untilWidgets(cluster, "large", 1);
+      await until("its Node resource", () => cluster.node().status.capacity["example.com/small"] === "1");
+      plugin.say(widgets("large", 2), large);
+      await until(
+        "its row names the object and the size",
+        async () =>
+          new RegExp(
+            `${object} is not published: its \\d+ KiB would make the object larger than the limit of 1024 KiB`,
+          ).test(await rowOf("large")),
+        { explain: () => rowOf("large") },
+      );
+      await before.update();
+      await after.update();
+      if (object === "CustomNodeResource") expect(cluster.widgets("large")).toBe("1");
+      else expect(cluster.node().status.capacity["example.com/small"]).toBe("1");
+      expect((await agent.ready()).text).toContain("[+]ReporterPublished ok");
+      expect(agent.logLines).toContainEqual(
+        expect.objectContaining({
+          plugin: "large",
+          msg: expect.stringContaining("too large for the object"),
+        }),
+      );
+      plugin.say(widgets("large", 3));
+      await untilWidgets(cluster, "large", 3);
+      await until("nothing is held back any more", async () => (await rowOf("large")) === "");
+      await plugin.stop();
+      await until("its content is withdrawn", () => cluster.widgets("large") === undefined);
+    },
+  );
 
   it("in one field: the field is named, and not even read", async () => {
     const plugin = await startGoodPlugin(agent.pluginDir, "large", widgets("large", 1));

@@ -54,7 +54,7 @@ const cases: [string, ReportContent[], { status: boolean; label: string }][] = [
 ];
 
 it.each(cases)(
-  "a refusal %s: the plugin is named, its last good content stays, others go on",
+  "a refusal %s: the plugin is named, its last good content stays, others continue",
   async (_, bad) => {
     const plugin = await startGoodPlugin(agent.pluginDir, "bad", widgets("bad", 1), goodLabel("old"));
     try {

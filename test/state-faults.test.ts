@@ -13,7 +13,7 @@ import { argumentsOf, startScript } from "./support/processes.ts";
 import { setUp } from "./support/setup.ts";
 
 describe.concurrent("the state database", () => {
-  it("on a full disk: the agent goes on publishing, health reports it, and it recovers", async () => {
+  it("on a full disk: the agent continues to publish, health reports it, and it recovers", async () => {
     const opened = vi.spyOn(StateDatabase, "open");
     await using setup = await setUp();
     const { cluster, plugin, agent } = setup;

@@ -59,7 +59,7 @@ describe.skipIf(missing)("the agent's connection to a real API server", () => {
     return { agent, plugin, shows, disturb, asked };
   }
 
-  it("goes on watching from where it was when connections are cut in mid-stream", async () => {
+  it("continues watching from where it was when connections are cut in mid-stream", async () => {
     const { shows, disturb, asked, agent } = await startAgent("worker-cut", { port: proxy.port });
     // Lists follow the first writes.
     await eventually(() => expect(asked("watch", 0)).toHaveLength(1));
@@ -113,7 +113,7 @@ describe.skipIf(missing)("the agent's connection to a real API server", () => {
     await shows(2);
     expect(refusals()).toEqual([]);
 
-    // Nobody renews this one in time.
+    // No client renews this one in time.
     await sleep(Math.max(0, startedAt + lifetime * 2_000 + TOKEN_CACHE_MS + 2_000 - Date.now()));
     plugin.say(report(3));
     await eventually(async () => {

@@ -77,7 +77,7 @@ describe.skipIf(missing)("a Go plugin on katalyst-api's skeleton", () => {
     await shows(7);
   });
 
-  it("keeps its report, and goes on, over the agent's restart", async () => {
+  it("keeps its report, and continues, over the agent's restart", async () => {
     await agent.child.kill();
     say(6);
     agent.child.start();

@@ -64,7 +64,7 @@ describe.skipIf(missing)("in-tree eviction plugins on real cgroups of containers
     await cluster.addNode(NODE);
     containerd = await Containerd.start(join(cluster.folder, "containerd"), "containerd");
     cri = new CriClient(containerd.socket);
-    // dd reads its block whole before it writes, and holds it while nobody takes it.
+    // dd reads its block whole before it writes, and holds it while no reader takes it.
     kubelet = new TestKubelet(cluster, cri, NODE, ({ metadata }) => [
       "/bin/sh",
       "-c",

@@ -59,7 +59,7 @@ describe.each(["containerd", "newContainerd"] as const)("a node with its kubelet
       await cluster.admin.delete(`${podsPath}/single`);
       await untilDeleted(cluster, "single");
 
-      // The Deployment's pods still run: nobody has told the kubelet to end them.
+      // The Deployment's pods still run: nothing has told the kubelet to end them.
       await agent.child.stop();
       await node.stop();
       await cluster.stop();

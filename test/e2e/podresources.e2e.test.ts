@@ -246,7 +246,7 @@ describe.skipIf(missing)("the kubelet's PodResources on a real kube-apiserver", 
 
   it("no longer show a pod that has ended, also when the kubelet still lists it", async () => {
     await cri.stopPodSandbox(sandbox);
-    // containerd 1.7 gives the first event after a consumer's end to nobody: then it is the next relist that tells.
+    // containerd 1.7 sends the first event after a consumer's end to no consumer: then the next relist reports it.
     await eventually(async () => expect(await consumers()).toEqual([]));
     expect(await agent.metric("nodekeeper_intree_kubelet_unknown_pods")).toBe(2);
   });

@@ -110,7 +110,7 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
     return { agent, plugin };
   }
 
-  /** A pod that wants to be evicted; nobody ends it, as where the kubelet is away. */
+  /** A pod that wants to be evicted; nothing ends it, as where the kubelet is away. */
   async function addPod(nodeName: string): Promise<void> {
     await cluster.admin.create(pods, {
       apiVersion: "v1",

@@ -48,7 +48,7 @@ describe.skipIf(missing)("an agent for whom nothing changes", () => {
     );
     await sleep(5_000);
     const since = Date.now();
-    // Else the figure below would be of nobody.
+    // Without this, the figure below would be of no traffic.
     expect(cluster.audit.requests({ user: agent.user }).length).toBeGreaterThan(5);
     for (const endsAt = since + WINDOW_S * 1_000; Date.now() < endsAt; await sleep(1_000)) {
       // The same again and again is no change.

@@ -37,7 +37,7 @@ const reporters = ({ peers }: Place) => peers.speakers.filter(({ kind }) => kind
 const drivers = ({ peers }: Place) => peers.speakers.filter(({ kind }) => kind === "driver");
 const everyone = ({ peers }: Place) => [...peers.speakers, peers.eviction];
 
-/** All faults. One is over before the next begins; what plugins report meanwhile goes on. */
+/** All faults. One is over before the next begins; plugins continue to report meanwhile. */
 export const faultKinds: readonly FaultKind[] = [
   {
     name: "agent killed",

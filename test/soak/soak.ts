@@ -76,7 +76,7 @@ export async function soak({ minutes, seed, say, signal }: SoakOptions): Promise
     lifecycle: "true",
     runtimeEndpoint: socket,
     evictionSkipLabels: KEEP_LABEL,
-    // A call to a plugin that is stopped ends before the plugin goes on.
+    // A call to a plugin that is stopped ends before the plugin continues.
     reportingCallTimeout: "5s",
     evictionCallTimeout: "5s",
     kubeApiRequestTimeout: "5s",

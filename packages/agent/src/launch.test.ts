@@ -28,14 +28,14 @@ describe("an agent's process", () => {
     ]);
   });
 
-  it("goes on where they are set already: it starts over once, and an operator's values stay", () => {
+  it("continues where they are set already: it starts over once, and an operator's values stay", () => {
     const env = Object.fromEntries(Object.keys(agentEnvironment).map((name) => [name, "42"]));
     const { given, execve } = launched({ env });
     startOver(given);
     expect(execve).not.toHaveBeenCalled();
   });
 
-  it("goes on where glibc removed the settings, as it does for a program with capabilities of its own", () => {
+  it("continues where glibc removed the settings, as it does for a program with capabilities of its own", () => {
     const { given, execve } = launched({ env: { NODEKEEPER_STARTED_OVER: "1" } });
     startOver(given);
     expect(execve).not.toHaveBeenCalled();
@@ -45,7 +45,7 @@ describe("an agent's process", () => {
     ["on another system than Linux", { platform: "darwin" }],
     ["where Node can't replace a process", { execve: undefined }],
     ["where Node's executable was removed", { execPath: "/nonexistent/node" }],
-  ])("goes on %s", (_, changes) => {
+  ])("continues %s", (_, changes) => {
     const { given, execve } = launched(changes);
     startOver(given);
     expect(execve).not.toHaveBeenCalled();

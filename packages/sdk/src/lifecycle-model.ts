@@ -63,7 +63,7 @@ export interface PodStatus extends PodIdentity {
 /** The pods of the node, and how far they can be relied on. */
 export interface PodList {
   readonly pods: readonly PodStatus[];
-  /** Every event up to this cursor is in what the pods show: watch({ cursor }) goes on from here. */
+  /** Every event up to this cursor is in what the pods show: watch({ cursor }) continues from here. */
   readonly cursor: string;
   /** When the last list of the runtime that succeeded started, milliseconds since the epoch. */
   readonly listedAt: number;
@@ -94,13 +94,13 @@ export interface ListedPod extends PodIdentity {
   readonly status: PodStatus | undefined;
 }
 
-/** What a watch yields. Keep `cursor` to go on after an item later. */
+/** What a watch yields. Keep `cursor` to continue after an item later. */
 export type PodLifecycleItem =
   | { readonly kind: "event"; readonly cursor: string; readonly event: PodLifecycleEvent }
   | {
       readonly kind: "snapshot";
       readonly cursor: string;
-      /** `begin`: no cursor was given. `fellOff`: events after the cursor have expired; go on from these pods. */
+      /** `begin`: no cursor was given. `fellOff`: events after the cursor have expired; continue from these pods. */
       readonly why: "begin" | "fellOff";
       /** How many events were missed; undefined where the agent can't know. */
       readonly missed: number | undefined;

@@ -39,7 +39,7 @@ export interface PodLifecycleClientOptions {
 export type PodSelector = Partial<PodIdentity>;
 
 export interface WatchPodsOptions {
-  /** Go on after this cursor of an earlier item. Without it and `since`, a snapshot comes first. */
+  /** Continue after this cursor of an earlier item. Without it and `since`, a snapshot comes first. */
   cursor?: string;
   /** Without a cursor: begin with the events from this time on, milliseconds since the epoch. */
   since?: number;
@@ -48,7 +48,7 @@ export interface WatchPodsOptions {
   stopAtEnd?: boolean;
   /** Give the pod's status with each event. Default: false. */
   withStatus?: boolean;
-  /** Called when the agent can't be reached; the watch tries again and goes on where it was. */
+  /** Called when the agent can't be reached; the watch tries again and continues where it was. */
   onRetry?: (error: Error, delayMs: number) => void;
 }
 
@@ -81,7 +81,7 @@ export class PodLifecycleClient implements Disposable {
 
   /**
    * Events in order, from a snapshot, a cursor or a time on, until the signal aborts, which ends it quietly.
-   * Goes on after a restart of the agent without losing or repeating an event that the agent still knows.
+   * Continues after a restart of the agent without losing or repeating an event that the agent still knows.
    * Throws `invalid` for a bad cursor; with `stopAtEnd` also `unavailable`.
    */
   async *watch(options: WatchPodsOptions = {}, signal?: AbortSignal): AsyncGenerator<PodLifecycleItem> {

@@ -112,7 +112,7 @@ describe("the socket", () => {
     await expect(serve({ name }).ready).rejects.toThrow(message);
   });
 
-  it("a second instance is an error, and the first goes on", async () => {
+  it("a second instance is an error, and the first continues", async () => {
     const first = serve();
     await first.ready;
     await expect(serve().ready).rejects.toMatchObject({ code: "conflict" });

@@ -38,7 +38,7 @@ export interface Plugin {
   readonly socketPath: string;
   /** Resolves when the socket is served; rejects when it can't be: `invalid`, `conflict` (a second instance). */
   readonly ready: Promise<void>;
-  /** Resolves after `stop`; rejects when the plugin can't go on, as when another process took its socket. */
+  /** Resolves after `stop`; rejects when the plugin can't continue, as when another process took its socket. */
   readonly closed: Promise<void>;
   /** The agent's last answer. */
   readonly registration: RegistrationState;

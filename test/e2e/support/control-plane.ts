@@ -48,7 +48,7 @@ export interface ControlPlane {
   readonly tokens: TokenSigner;
   /** Resolves when the API server, started or started again, is ready. */
   ready(): Promise<void>;
-  /** Makes a Node as a kubelet registers its own: in one request, with a status that nobody is recorded to own. */
+  /** Makes a Node as a kubelet registers its own: in one request, with a status that has no recorded owner. */
   addNode(name: string): Promise<ApiObject>;
   /** Replaces the API server's certificate with one of another authority, as it runs; everybody but the agent trusts both. */
   swapServingCertificate(): Promise<Authority>;
@@ -99,7 +99,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         `--service-account-issuer=${TokenSigner.issuer}`,
         `--service-account-key-file=${tokens.keyFile}`,
         `--service-account-signing-key-file=${tokens.keyFile}`,
-        // Without a controller manager nobody makes the default accounts that it waits for.
+        // Without a controller manager nothing makes the default accounts that it waits for.
         ...(options.accounts ? [] : ["--disable-admission-plugins=ServiceAccount"]),
         `--audit-log-path=${audit.path}`,
         `--audit-policy-file=${policyFile}`,

@@ -1,6 +1,6 @@
 import type { PodLifecycleClient, PodLifecycleEvent, PodLifecycleItem } from "@nodekeeper/sdk";
 
-/** A consumer of an agent's event log that goes on over the agent's restarts. */
+/** A consumer of an agent's event log that continues over the agent's restarts. */
 export class FollowedLog {
   readonly events: PodLifecycleEvent[] = [];
   /** Events by the container or sandbox that they are about. PodSync is about none. */

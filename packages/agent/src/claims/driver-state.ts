@@ -32,7 +32,7 @@ export interface DriverState {
   /** Its registration has no preparation: the agent answers the kubelet without it. */
   needsNoPreparation: boolean;
   plugin: KubeletPlugin | undefined;
-  /** What went wrong last. */
+  /** The last error. */
   problem: string | undefined;
 }
 

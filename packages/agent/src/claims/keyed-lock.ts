@@ -1,4 +1,4 @@
-/** Runs work on one key at a time, in the order of the calls; work on other keys goes on meanwhile. */
+/** Runs work on one key at a time, in the order of the calls; work on other keys continues meanwhile. */
 export class KeyedLock {
   readonly #last = new Map<string, Promise<unknown>>();
 

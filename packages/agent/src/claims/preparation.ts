@@ -29,7 +29,7 @@ const uidPattern = /^[A-Za-z0-9-]{1,64}$/;
 const nothing = { devices: [], cdi: "" };
 
 /**
- * Prepares claims by one driver each, and undoes it. Killed between any two steps and started again, it goes on:
+ * Prepares claims by one driver each, and undoes it. Killed between any two steps and started again, it continues:
  *
  * 1. A record states that a driver is called before it is called, and what was prepared before the kubelet is answered.
  * 2. What the kubelet was answered has its CDI file: the file is written before the record, and removed before it.
@@ -79,7 +79,7 @@ export class Preparation {
   }
 
   /**
-   * Brings one record in line with the driver and the files: goes on with what was left, prepares again what the machine's
+   * Brings one record in line with the driver and the files: continues with what was left, prepares again what the machine's
    * restart has undone, and writes a lost file again.
    */
   async reconcile(driver: string, uid: string, signal: AbortSignal): Promise<void> {

@@ -23,7 +23,7 @@ export interface DriverClaims {
   reason: string | undefined;
   /** Whether the driver is connected, and prepares devices. */
   isPreparing: boolean;
-  /** What goes wrong with what was left from before, or with the report of health. */
+  /** Errors about what was left from before, or about the report of health. */
   problem: string | undefined;
   unhealthy: DeviceHealth[];
   claims: ClaimStatus[];

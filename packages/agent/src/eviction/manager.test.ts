@@ -194,7 +194,7 @@ describe("a round", () => {
     expect(most).toBe(1);
   });
 
-  it("goes on when the state can't be written, and turns its health check", async () => {
+  it("continues when the state can't be written, and turns its health check", async () => {
     using agent = new TestAgent(directory, new FakePods("a"), [forcing("a")]);
     agent.database.connection.exec("DROP TABLE eviction_state");
     await agent.round();

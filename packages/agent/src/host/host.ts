@@ -38,7 +38,7 @@ export interface InterfaceAddresses {
 const MAX_ADDRESSES = 64;
 
 /**
- * The machine as /proc and /sys report it. No reading throws except when its signal aborts: what went wrong is in
+ * The machine as /proc and /sys report it. No reading throws except when its signal aborts: failures are in
  * the Reading. Nothing is kept but the size of a page; a caller that asks often keeps what can't change.
  */
 export class Host {

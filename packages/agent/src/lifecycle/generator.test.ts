@@ -337,7 +337,7 @@ describe("relist", () => {
     await harness.stop();
   });
 
-  it("leaves a pod behind with which the runtime hangs, and goes on with the others", async () => {
+  it("leaves a pod behind with which the runtime hangs, and continues with the others", async () => {
     const harness = createHarness();
     const { runtime, clock, generator } = harness;
     runtime.addPod("a");

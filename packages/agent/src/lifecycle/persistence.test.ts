@@ -136,7 +136,7 @@ describe("an agent that is started again", () => {
     expect([again.generator.events.last, again.generator.events.length]).toEqual([1_200, 50]);
   });
 
-  it("goes on in memory while the disk is full, and saves all of it after", async () => {
+  it("continues in memory while the disk is full, and saves all of it after", async () => {
     const runtime = new MemoryRuntime();
     const harness = createHarness({ runtime, store: new LifecycleStore(database) });
     await harness.start();

@@ -69,7 +69,7 @@ describe("finding sockets", () => {
     elsewhere.remove();
   });
 
-  it("makes its directory, and goes on when the directory is removed and made again", async () => {
+  it("makes its directory, and continues when the directory is removed and made again", async () => {
     rmSync(folder.path, { recursive: true });
     const { handler, manager } = start({ rescanIntervalMs: 100 });
     await until("ready", () => manager.healthCheck().check().ok);

@@ -159,7 +159,7 @@ describe("wrong expressions are refused, with the place", () => {
   });
 });
 
-describe("what goes wrong when it runs is reported", () => {
+describe("a failure when it runs is reported", () => {
   it.each([
     ["1 / 0", "division by zero"],
     ["pod.priority / 0", "is Infinity"],

@@ -219,7 +219,7 @@ describe("what pods use", () => {
 });
 
 it.each([
-  ["counters that went on", { cpuSeconds: 5, pids: 1 }, { cpuSeconds: 7.5, pids: 1 }, 5_000, 0.5],
+  ["counters that advanced", { cpuSeconds: 5, pids: 1 }, { cpuSeconds: 7.5, pids: 1 }, 5_000, 0.5],
   ["a counter that went back", { cpuSeconds: 5, pids: 1 }, { cpuSeconds: 1, pids: 1 }, 5_000, undefined],
   ["no counter before", undefined, { cpuSeconds: 1, pids: 1 }, 5_000, undefined],
   ["no time between", { cpuSeconds: 5, pids: 1 }, { cpuSeconds: 7, pids: 1 }, 0, undefined],

@@ -7,7 +7,7 @@ import { TestAgent } from "../eviction/testing/manager-setup.ts";
 import { FakePods, jsonPod } from "../eviction/testing/round-parts.ts";
 import { Mi, policyOf, TestNode } from "./testing/policies.ts";
 
-// Policies in whole rounds: what they return goes through the same rules as all plugins' answers.
+// Policies in whole rounds: what they return is subject to the same rules as all plugins' answers.
 let directory: string;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "nkp-"));

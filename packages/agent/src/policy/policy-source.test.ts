@@ -220,7 +220,7 @@ describe("who goes", () => {
     expect(await rankedSoft("[pod.usage.rss]")).toEqual([]);
   });
 
-  it("nobody that the filter does not take", async () => {
+  it("no pod that the filter does not take", async () => {
     expect((await ask("pods: pod.priority > 1", 5)).pods.map(({ name }) => name)).toEqual(["c"]);
     expect((await ask("pods: pod.priority > 2", 5)).pods).toEqual([]);
   });

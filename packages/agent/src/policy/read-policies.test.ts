@@ -142,7 +142,7 @@ describe("an expression's place in the file", () => {
 });
 
 describe("a file", () => {
-  it("goes on with the policies that are right", () => {
+  it("continues with the policies that are right", () => {
     const text = `policies:
   - {name: first, type: hard, when: "true", rank: [1]}
   - {name: wrong, type: hard, when: "tru", rank: [1]}

@@ -32,7 +32,7 @@ const policyKeys = [
 
 /**
  * Compiles the policies of a text. Never throws: a policy that is wrong is among the problems, with its place, and the
- * others go on. @param file for messages
+ * others continue. @param file for messages
  */
 export function readPolicies(file: string, text: string): LoadedPolicies {
   const problems: PolicyProblem[] = [];

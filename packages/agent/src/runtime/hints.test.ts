@@ -123,7 +123,7 @@ describe("hints", () => {
     expect(await inFlight(test)).toBe(0);
   });
 
-  it("wait at the runtime while the consumer is slow, and calls go on beside them", async () => {
+  it("wait at the runtime while the consumer is slow, and calls continue beside them", async () => {
     let written = 0;
     let stream: Stream | undefined;
     await using test = await connected({

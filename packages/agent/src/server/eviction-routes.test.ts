@@ -85,7 +85,7 @@ describe("eviction routes", () => {
   });
 
   it("answer 404 for a pod that nothing is known of", async () => {
-    expect(await get("explain?pod=default/nobody")).toMatchObject({
+    expect(await get("explain?pod=default/absent")).toMatchObject({
       status: 404,
       body: {
         error: { code: "notFound", message: expect.stringContaining("the records go back to 2023-11-14T") },

@@ -106,7 +106,7 @@ describe("StateDatabase", () => {
     expect(open().setAside).toBeUndefined();
   });
 
-  it("of a newer agent is set aside whole, and the newer agent can go on with either file", () => {
+  it("of a newer agent is set aside whole, and the newer agent can continue with either file", () => {
     const content = { plugin: "a", content: new Uint8Array([1]), updatedAt: 5, stoppedAt: undefined };
     const path = join(directory, "nodekeeper.db");
     const newer = open();

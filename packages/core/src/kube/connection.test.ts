@@ -122,7 +122,7 @@ describe("answers that are no answers", () => {
     });
   });
 
-  test("nobody listening is unavailable, with the address", async () => {
+  test("a port without a listener is unavailable, with the address", async () => {
     using test = clientOf({ url: new URL("http://127.0.0.1:1") });
     await expect(test.client.get(nodes, "n")).rejects.toMatchObject({
       code: "unavailable",

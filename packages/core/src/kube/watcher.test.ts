@@ -105,7 +105,7 @@ describe("a watcher", () => {
     );
   });
 
-  test("goes on from the last bookmark after a reset, without a list", async () => {
+  test("continues from the last bookmark after a reset, without a list", async () => {
     start();
     const first = await nthWatch(1);
     first.write(line("ADDED", object("b", "11")) + line("BOOKMARK", { metadata: { resourceVersion: "40" } }));

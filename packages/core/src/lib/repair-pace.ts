@@ -38,7 +38,7 @@ export class RepairPace {
     return delayMs;
   }
 
-  /** How often it was put back while another client goes on changing it; undefined where none does. */
+  /** How often it was put back while another client continues to change it; undefined where none does. */
   get conflicts(): number | undefined {
     return this.#isOver || this.#repairs < MANY ? undefined : this.#repairs;
   }

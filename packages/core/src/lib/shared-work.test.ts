@@ -25,7 +25,7 @@ it("is done once for all who ask meanwhile", async () => {
   expect(started).toHaveLength(2);
 });
 
-it("goes on when one caller leaves, and ends when the last does", async () => {
+it("continues when one caller leaves, and ends when the last does", async () => {
   const { work, started } = setUp();
   const [one, other] = [new AbortController(), new AbortController()];
   const first = work.join(one.signal);
@@ -53,7 +53,7 @@ it("fresh work begins after the call, also when the one before it fails", async 
   expect(await fresh).toBe(2);
 });
 
-it("that outlives its callers goes on when none waits, and serves the next", async () => {
+it("that outlives its callers continues when none waits, and serves the next", async () => {
   const started: ((value: number) => void)[] = [];
   const work = new SharedWork<number>(() => new Promise((resolve) => started.push(resolve)), {
     outlivesCallers: true,

@@ -2,7 +2,7 @@ import { abortable, childScope, type ScopedSignal } from "./abort.ts";
 
 export interface SharedWorkOptions {
   /**
-   * Whether work goes on, and serves the next caller, when no caller waits for it any more: for work that has a deadline
+   * Whether work continues, and serves the next caller, when no caller waits for it any more: for work that has a deadline
    * of its own, so that a source that hangs is not asked again by each. Default: its signal aborts then.
    */
   outlivesCallers?: boolean;

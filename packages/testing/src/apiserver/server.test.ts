@@ -40,7 +40,7 @@ describe("watch", () => {
     );
   });
 
-  test("goes on from a list without a gap", async () => {
+  test("continues from a list without a gap", async () => {
     const api = await start();
     const { body } = await api.call("GET", CONFIG_MAPS);
     for (const name of ["a", "b", "c"]) await api.call("POST", CONFIG_MAPS, configMap(name));
@@ -93,7 +93,7 @@ describe("watch", () => {
     expect(api.server.watches).toBe(0);
   });
 
-  test("a watcher that does not read is cut, and the others go on", async () => {
+  test("a watcher that does not read is cut, and the others continue", async () => {
     const api = await start({ maxWatchBufferBytes: 1024 * 1024 });
     await new Promise<void>((resolve) => {
       const slow = request(`${api.url}${CONFIG_MAPS}?watch=true`, (response) => {

@@ -186,7 +186,7 @@ describe("a pod that is deleted", () => {
     for (const container of runningOf(uid)) container.stopAfterMs = 86_400_000;
     await remove("slow", { gracePeriodSeconds: 86_400 });
     await addPod("web");
-    await until("others go on", () => isReady("web"));
+    await until("others continue", () => isReady("web"));
     expect(runningOf(uid)).toHaveLength(2);
     await remove("slow", { gracePeriodSeconds: 1 });
     await until("gone", () => podNamed("slow") === undefined);
@@ -241,7 +241,7 @@ describe("a pod that is deleted", () => {
 });
 
 describe("an API server that fails", () => {
-  it("is asked again, for one pod's writes and deletions, while others go on", async () => {
+  it("is asked again, for one pod's writes and deletions, while others continue", async () => {
     let failures = 0;
     fault = ({ method, path }) => {
       const isWrite = method === "PATCH" || method === "DELETE";

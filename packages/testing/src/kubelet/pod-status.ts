@@ -53,10 +53,10 @@ export function millisecondsOf(time: bigint): number {
 function phaseOf(pod: JsonPod, containers: readonly SimulatedContainer[]): string {
   if (containers.length === 0) return pod.status?.phase ?? "Pending";
   const isTerminating = pod.metadata.deletionTimestamp !== undefined;
-  const goesOn = containers.some(
+  const isRunning = containers.some(
     (container) => !hasEnded(container) || (!isTerminating && restarts(pod, container)),
   );
-  if (goesOn) return "Running";
+  if (isRunning) return "Running";
   return containers.every(({ exitCode }) => exitCode === 0) ? "Succeeded" : "Failed";
 }
 

@@ -10,7 +10,7 @@ export interface RuntimeCall {
   podUid: string | undefined;
 }
 
-/** What goes wrong with a call. `bytes` are sent as the answer, whatever they are. */
+/** The fault of a call. `bytes` are sent as the answer, whatever they are. */
 export type CallFault =
   | { delayMs: number }
   | { hang: true }

@@ -9,7 +9,7 @@ import type { AdmittedPod, ScenarioPlayer } from "./scenario-player.ts";
 export type Command =
   /** Replaces the faults of calls; none: all is well. */
   | { op: "faults"; faults: readonly FaultRule[] }
-  /** What GetContainerEvents does from the next subscription on, and what goes wrong with events from now on. */
+  /** What GetContainerEvents does from the next subscription on, and the faults of events from now on. */
   | { op: "events"; mode?: EventMode; faults?: EventFaults }
   /** One container in each of so many pods is restarted, all at once. */
   | { op: "change"; pods: number }

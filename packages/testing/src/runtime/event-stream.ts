@@ -9,7 +9,7 @@ import { containerStatus, sandboxStatus } from "./statuses.ts";
  */
 export type EventMode = "on" | "unimplemented" | "disabled";
 
-/** What goes wrong between the runtime and those who listen. Shares of events, 0 to 1. */
+/** Faults between the runtime and its listeners. Shares of events, 0 to 1. */
 export interface EventFaults {
   lost?: number;
   doubled?: number;

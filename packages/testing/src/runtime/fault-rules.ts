@@ -11,7 +11,7 @@ export interface FaultRule {
   id?: string;
   /** How many calls it hits. Default: all. */
   times?: number;
-  /** One of these five is what goes wrong. */
+  /** Exactly one of these five is set: the fault. */
   delayMs?: number;
   hang?: true;
   /** A name of gRPC's: "UNAVAILABLE". */

@@ -101,7 +101,7 @@ describe("the program", () => {
     expect(existsSync(socket)).toBe(false);
   });
 
-  it("refuses what is no command, and goes on", async () => {
+  it("refuses what is no command, and continues", async () => {
     const { until, send } = program("--no-print-events", "--scenario", "everyday", "--pace", "1000");
     await until(() => true);
     const refusals: [string | object, RegExp][] = [

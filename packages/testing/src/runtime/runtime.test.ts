@@ -62,8 +62,8 @@ describe("SimulatedRuntime", () => {
     const runtime = new SimulatedRuntime({ clock: new FakeClock() });
     const id = runtime.runContainer(runtime.runSandbox(pod), { name: "app" });
     expect(() => runtime.startContainer(id)).toThrow(/started before/);
-    expect(() => runtime.startContainer("nobody")).toThrow(/not there/);
-    expect(() => runtime.createContainer("nobody", { name: "app" })).toThrow(/not there/);
+    expect(() => runtime.startContainer("absent")).toThrow(/not there/);
+    expect(() => runtime.createContainer("absent", { name: "app" })).toThrow(/not there/);
   });
 });
 
@@ -83,9 +83,9 @@ describe("SimulatedCri", () => {
       ips: ["10.244.0.2"],
       containers: [{ exitCode: 137, reason: "OOMKilled" }],
     });
-    expect(await client.listPod("nobody", never)).toBeUndefined();
+    expect(await client.listPod("absent", never)).toBeUndefined();
     expect(await client.listPod("u1", never)).toEqual(listed);
-    await client.stopContainer("nobody", 0, never);
+    await client.stopContainer("absent", 0, never);
   });
 
   it("streams lists where it is configured to", async () => {

@@ -19,7 +19,7 @@ export const evictionErrors: CatalogueEntries = {
   NK1603: {
     title: "An eviction plugin's call failed",
     cause:
-      "The plugin had no answer within `eviction.callTimeout`, disconnected, or answered with an error. The round goes on without it.",
+      "The plugin had no answer within `eviction.callTimeout`, disconnected, or answered with an error. The round continues without it.",
     remedy:
       "Look at the plugin's log. `nodekeeper plugins list` shows since when; metrics count its failures.",
   },

@@ -82,7 +82,7 @@ export const kubeErrors: CatalogueEntries = {
     cause:
       "The kubelet has not registered the node yet, the Node was deleted, or `nodeName` is not the name of this node.",
     remedy:
-      "Set `nodeName` (`NODE_NAME` from `spec.nodeName` in a DaemonSet). The agent goes on as soon as the Node is there.",
+      "Set `nodeName` (`NODE_NAME` from `spec.nodeName` in a DaemonSet). The agent continues as soon as the Node is there.",
   },
   NK1213: {
     title: "The answer is not from a Kubernetes API server",

@@ -165,17 +165,17 @@ describe("explain pod", () => {
   });
 
   it("reports that there is no record", async () => {
-    expect(await ask("explain", "pod", "default/nobody")).toMatchObject({
+    expect(await ask("explain", "pod", "default/absent")).toMatchObject({
       status: 1,
       err: expect.stringMatching(
-        /^nodekeeper: NK1606: no record of the pod default\/nobody on this node; there are no records: no round has decided anything yet, or they have expired\n {2}Cause: .+\n {2}Remedy: .+\n$/,
+        /^nodekeeper: NK1606: no record of the pod default\/absent on this node; there are no records: no round has decided anything yet, or they have expired\n {2}Cause: .+\n {2}Remedy: .+\n$/,
       ),
     });
     playEviction();
-    expect((await ask("explain", "pod", "default/nobody")).err).toMatch(
+    expect((await ask("explain", "pod", "default/absent")).err).toMatch(
       /^nodekeeper: NK1606: no record of the pod .*; the records go back to 20.*Z\n/,
     );
-    expect((await ask("explain", "pod", "nobody")).err).toContain(
+    expect((await ask("explain", "pod", "absent")).err).toContain(
       "read as a UID; to look up a name write namespace/name",
     );
     expect(await ask("explain", "pod", "x".repeat(700))).toMatchObject({ status: 2 });

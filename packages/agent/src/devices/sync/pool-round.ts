@@ -154,7 +154,7 @@ export class PoolRound {
     return false;
   }
 
-  // Not even an empty slice is accepted. With others of the pool already there, the pool goes on without its devices.
+  // Not even an empty slice is accepted. With others of the pool already there, the pool continues without its devices.
   #giveUp(write: SliceWrite, error: unknown): boolean {
     this.#result.failures.set(write.name, error);
     if (this.#written === 0) return false;

@@ -162,8 +162,8 @@ describe("an eviction", () => {
   });
 });
 
-describe("what goes wrong on the way", () => {
-  it("a budget's refusal ends it, with an Event, and others go on", async () => {
+describe("failures on the way", () => {
+  it("a budget's refusal ends it, with an Event, and others continue", async () => {
     const test = setup("web", "db");
     test.onKill = async ({ pod }) =>
       pod.name === "web"
@@ -423,7 +423,7 @@ describe("withdrawal", () => {
     expect(test.killed()).toHaveLength(1);
   });
 
-  it("lets what was sent go on", async () => {
+  it("lets what was sent continue", async () => {
     const test = setup("web");
     await test.evict(victim("web"));
     test.evictor.withdraw([withdrawal]);

@@ -31,7 +31,7 @@ function setUp(sampleMs = 0) {
     plugins,
     onCrossed: (request) => requests.push(request),
     settings: () => state,
-    // Time goes on while a sample is taken.
+    // Time passes while a sample is taken.
     clock: {
       ...clock,
       now: () => clock.now(),

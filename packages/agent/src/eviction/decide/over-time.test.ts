@@ -49,7 +49,7 @@ describe("grace timers", () => {
       ],
     ],
     [
-      "go on from hard to soft, for hard was soft too",
+      "continue from hard to soft, for hard was soft too",
       [
         [0, hard(grace), false],
         [10, soft(grace), true],
@@ -330,7 +330,7 @@ describe("terminating victims", () => {
     expect(namesOf(rounds.play({ p: next }).victims)).toEqual(["b"]);
   });
 
-  it("are remembered with all it takes to go on after a restart", () => {
+  it("are remembered with all it takes to continue after a restart", () => {
     const rounds = someRounds();
     const plugin = { pods: [evictPod("a", { force: true, gracePeriodSeconds: 5 })] };
     rounds.play({ p: plugin });

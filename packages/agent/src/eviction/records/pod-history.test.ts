@@ -32,7 +32,7 @@ class Life {
   readonly #items: LogItem[] = [];
   #wake = () => {};
   readonly #running: Promise<void>;
-  /** Where it was asked to go on. */
+  /** Where it was asked to continue. */
   after: unknown;
 
   constructor() {
@@ -141,7 +141,7 @@ describe("the history of a node's pods", () => {
     await second.stop();
   });
 
-  it("goes on in the lifecycle log where an earlier agent was", async () => {
+  it("continues in the lifecycle log where an earlier agent was", async () => {
     const first = new Life();
     first.see("web");
     await first.event("web", { container: app, type: "ContainerStarted" });

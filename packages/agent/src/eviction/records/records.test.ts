@@ -248,8 +248,8 @@ describe("queries", () => {
       "low",
     );
     await expect(
-      new RecordQueries(records, new HistoryStore(database)).explainPod("default/nobody", signal),
-    ).rejects.toThrow(/default\/nobody on this node; the records go back to 20/);
+      new RecordQueries(records, new HistoryStore(database)).explainPod("default/absent", signal),
+    ).rejects.toThrow(/default\/absent on this node; the records go back to 20/);
   });
 
   it("explain why a pod stays, once for many rounds of the same", async () => {
@@ -308,7 +308,7 @@ describe("queries", () => {
     expect(await queries.explainPod("web-1-old", signal)).toMatchObject({ uid: "web-1-old", otherUids: [] });
   });
 
-  it("go on with what is left where rounds are written and trimmed meanwhile", async () => {
+  it("continue with what is left where rounds are written and trimmed meanwhile", async () => {
     const rounds = new TestRounds(manyPods(30));
     for (let count = 0; count < 10; count++) play(rounds, forcing(`pod-${count}`));
     const read: number[] = [];

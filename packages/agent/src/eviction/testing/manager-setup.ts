@@ -87,7 +87,7 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
     this.#running = this.manager.run(this.#stop.signal);
   }
 
-  /** Starts, or goes on by one period. */
+  /** Starts, or continues by one period. */
   async round(): Promise<void> {
     const { clock } = this;
     if (!(clock instanceof FakeClock)) throw new Error("rounds are played on a fake clock");
