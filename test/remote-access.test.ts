@@ -12,6 +12,8 @@ describe.skipIf(!hasOpenssl)("a status server that other machines reach", () => 
   let cluster: TestCluster;
   let agent: RunningAgent;
   let authority: Authority;
+  /** Of the server for other machines. */
+  let port: number;
   let files: { serverTlsCertFile: string; serverTlsPrivateKeyFile: string };
 
   beforeAll(async () => {
@@ -37,7 +39,9 @@ describe.skipIf(!hasOpenssl)("a status server that other machines reach", () => 
     const { cert, key } = authority.issue("worker-1", "IP:127.0.0.1");
     writeFileSync(files.serverTlsPrivateKeyFile, key);
     writeFileSync(files.serverTlsCertFile, cert);
-    agent = await startAgent(cluster, { serverAddress: "0.0.0.0:0", ...files });
+    agent = await startAgent(cluster, { serverRemoteAddress: "0.0.0.0:0", ...files });
+    const listening = agent.logLines.find(({ msg, tls }) => msg === "Status server listens" && tls);
+    port = Number(listening.address.split(":")[1]);
   });
 
   afterAll(async () => {
@@ -52,7 +56,6 @@ describe.skipIf(!hasOpenssl)("a status server that other machines reach", () => 
   }
 
   function get(path: string, token?: string): Promise<Answer> {
-    const [, port] = agent.address.split(":");
     const headers = token ? { authorization: `Bearer ${token}` } : {};
     return new Promise((resolve, reject) => {
       const options = { host: "127.0.0.1", port, path, headers, ca: authority.ca, agent: false };
@@ -94,8 +97,17 @@ describe.skipIf(!hasOpenssl)("a status server that other machines reach", () => 
   });
 
   it("speaks TLS only", async () => {
-    const [, port] = agent.address.split(":");
     await expect(fetch(`http://127.0.0.1:${port}/livez`)).rejects.toThrow();
+  });
+
+  it("leaves the one on loopback as it is: no TLS, no token", async () => {
+    expect((await fetch(`http://${agent.address}/livez`)).status).toBe(200);
+    expect((await agent.ready()).text).toMatch(/ReporterPublished/);
+    // One registry for both: what the other server answered is counted here.
+    await get("/metrics", "token-of-prometheus");
+    const metrics = await agent.metrics();
+    expect(metrics).toMatch(/^nodekeeper_server_requests_total\{handler="refused",code="401"\} /m);
+    expect(metrics).toMatch(/^nodekeeper_server_health_check\{check="ReporterPublished"\} [01]$/m);
   });
 });
 
@@ -109,7 +121,7 @@ it("is refused without a certificate, before anything is served", async () => {
       serverTlsCertFile: "/nonexistent/tls.crt",
       serverTlsPrivateKeyFile: "/nonexistent/tls.key",
     };
-    await expect(startAgent(cluster, { serverAddress: "0.0.0.0:0", ...missing })).rejects.toThrow(
+    await expect(startAgent(cluster, { serverRemoteAddress: "0.0.0.0:0", ...missing })).rejects.toThrow(
       /server\.tlsCertFile \/nonexistent\/tls\.crt .* can't be used: .*ENOENT/,
     );
   } finally {

@@ -10,7 +10,7 @@ import {
   lifecyclePart,
   pluginsPart,
   reportingPart,
-  statusServerOf,
+  statusServersOf,
   summaryOf,
 } from "./assembly/index.ts";
 
@@ -26,7 +26,7 @@ export interface AgentOptions extends ContextOptions {
 
 /** The running agent. */
 export interface Agent extends Runnable {
-  /** Resolves with the address of the status server once it listens. */
+  /** Resolves with `server.address` once the status server listens there, and on `server.remoteAddress` where it is set. */
   listening(): Promise<string>;
   /** The agent's current figures, for a live line. */
   summary(): AgentSummary;
@@ -50,11 +50,14 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   // In the order in which they start: plugins register when those who take them run.
   const parts = [context.part, reporting, devices, lifecycle, eviction, plugins, configuration];
   const present = parts.filter((part) => part !== undefined);
-  const server = statusServerOf(context, present);
+  const servers = statusServersOf(context, present);
 
   return {
     name: "agent",
-    listening: () => server.whenListening(),
+    async listening() {
+      const [address] = await Promise.all([servers.main.whenListening(), servers.remote?.whenListening()]);
+      return address;
+    },
     summary: () => summaryOf(reporting, lifecycle, eviction),
     async run(signal) {
       using _informationalAnswers = limitInformationalAnswers();
@@ -63,7 +66,8 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       try {
         reporting.manager.restore();
         lifecycle?.generator.restore();
-        const runnables = [server, ...present.flatMap((part) => part.runnables)];
+        const { main, remote } = servers;
+        const runnables = [main, ...(remote ? [remote] : []), ...present.flatMap((part) => part.runnables)];
         await runInOrder(runnables, { clock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);
       } finally {
         lifecycle?.runtime[Symbol.dispose]();

@@ -6,5 +6,5 @@ export { evictionPolicyOf } from "./eviction-settings.ts";
 export { lifecyclePart } from "./lifecycle.ts";
 export { pluginsPart } from "./plugins.ts";
 export { reportingPart } from "./reporting.ts";
-export { statusServerOf } from "./server.ts";
+export { statusServersOf } from "./server.ts";
 export { type AgentSummary, summaryOf } from "./summary.ts";

@@ -44,7 +44,7 @@ describe("sources", () => {
       hostRoot: "/",
       log: { level: "info" },
       kube: { kubeconfig: "", context: "", qps: 20, burst: 40, requestTimeout: 10_000 },
-      server: { address: "127.0.0.1:10290", tlsCertFile: "", tlsPrivateKeyFile: "" },
+      server: { address: "127.0.0.1:10290", remoteAddress: "", tlsCertFile: "", tlsPrivateKeyFile: "" },
       api: { socket: "/run/nodekeeper/nodekeeper.sock" },
       runtime: { endpoint: "", requestTimeout: 120_000, maxMessageSize: 16 * 1024 * 1024 },
       lifecycle: {
@@ -268,6 +268,18 @@ describe("sources", () => {
       ]);
     },
   );
+
+  it("takes a second address for other machines beside one on loopback, with a certificate", async () => {
+    const files = { serverTlsCertFile: "/tls/tls.crt", serverTlsPrivateKeyFile: "/tls/tls.key" };
+    const flags = { serverRemoteAddress: "0.0.0.0:10291" };
+    expect((await load({ flags: { ...flags, ...files } })).warnings).toEqual([]);
+    await expect(load({ flags })).rejects.toThrow(
+      /server\.remoteAddress.*0\.0\.0\.0:10291 is reachable from other machines: expected server\.tlsCertFile/,
+    );
+    await expect(load({ flags: { serverRemoteAddress: "127.0.0.1:1", ...files } })).rejects.toThrow(
+      /server\.remoteAddress.*127\.0\.0\.1:1 is on loopback/,
+    );
+  });
 
   it("warns about a taint prefix that reporting does not manage", async () => {
     const flags = { evictionTaintPrefix: "pressure.example.org" };

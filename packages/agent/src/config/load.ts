@@ -102,16 +102,23 @@ function problemsBetween(configuration: AgentConfiguration, origins: ReadonlyMap
 type ProblemOf = (path: string, message: string) => Problem[];
 
 function serverProblems({ server }: AgentConfiguration, problem: ProblemOf): Problem[] {
-  const { tlsCertFile, tlsPrivateKeyFile, address } = server;
+  const { tlsCertFile, tlsPrivateKeyFile, address, remoteAddress } = server;
   if (!tlsCertFile !== !tlsPrivateKeyFile) {
     const missing = tlsCertFile ? "server.tlsPrivateKeyFile" : "server.tlsCertFile";
     return problem(missing, "missing: tlsCertFile and tlsPrivateKeyFile must be set together");
   }
-  if (isLoopback(hostOf(address)) || tlsCertFile) return [];
-  return problem(
-    "server.address",
-    `${address} is reachable from other machines: expected a loopback address, or server.tlsCertFile and server.tlsPrivateKeyFile`,
-  );
+  if (remoteAddress && isLoopback(hostOf(remoteAddress)))
+    return problem(
+      "server.remoteAddress",
+      `${remoteAddress} is on loopback: expected an address that other machines reach, or empty`,
+    );
+  if (tlsCertFile) return [];
+  const files = "server.tlsCertFile and server.tlsPrivateKeyFile";
+  const reachable = (at: string) => `${at} is reachable from other machines`;
+  if (!isLoopback(hostOf(address)))
+    return problem("server.address", `${reachable(address)}: expected a loopback address, or ${files}`);
+  if (remoteAddress) return problem("server.remoteAddress", `${reachable(remoteAddress)}: expected ${files}`);
+  return [];
 }
 
 // In a shared folder the agent would find its own sockets, and the kubelet those of the agent's plugins.
@@ -134,7 +141,7 @@ function contains(directory: string, path: string): boolean {
 
 function warningsAbout({ server, eviction, reporting }: AgentConfiguration): string[] {
   const warnings: string[] = [];
-  if (server.tlsCertFile !== "" && isLoopback(hostOf(server.address)))
+  if (server.tlsCertFile !== "" && server.remoteAddress === "" && isLoopback(hostOf(server.address)))
     warnings.push(`server.tlsCertFile is not used: server.address ${server.address} is on loopback.`);
   const { managedTaintPrefixes } = reporting;
   const prefix = `${eviction.taintPrefix}/`;

@@ -4,3 +4,7 @@ const label = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
 
 /** Names of Kubernetes nodes: RFC 1123 subdomains. */
 export const nodeNamePattern = new RegExp(`^(?=.{1,253}$)${label}(\\.${label})*$`);
+
+/** "host:port", an IPv6 address in brackets. */
+export const listenAddress =
+  /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?):(0|[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/;

@@ -12,7 +12,7 @@ import {
   text,
   textList,
 } from "./leaf.ts";
-import { absolutePath, nodeNamePattern } from "./patterns.ts";
+import { absolutePath, listenAddress, nodeNamePattern } from "./patterns.ts";
 import { section } from "./section.ts";
 
 export const apiVersion = "nodekeeper.dev/v1alpha1";
@@ -80,8 +80,7 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
     address: text(
       "127.0.0.1:10290",
       {
-        pattern:
-          /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?):(0|[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/,
+        pattern: listenAddress,
         expected: 'host:port, such as "127.0.0.1:10290" or "[::1]:10290"',
         placeholder: "<host:port>",
         maxLength: 262,
@@ -89,6 +88,19 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       {
         about:
           "Address to listen on. Port 0: any free port. An address other than loopback requires tlsCertFile and tlsPrivateKeyFile, and clients need a token that is authorized to get the path.",
+      },
+    ),
+    remoteAddress: text(
+      "",
+      {
+        pattern: new RegExp(`^$|${listenAddress.source}`),
+        expected: 'host:port, such as "0.0.0.0:10291", or empty',
+        placeholder: "<host:port>",
+        maxLength: 262,
+      },
+      {
+        about:
+          "A second address, for other machines: the same over TLS, and clients need a token, while address stays on loopback. Requires tlsCertFile and tlsPrivateKeyFile. Empty: none.",
       },
     ),
     tlsCertFile: text(

@@ -65,7 +65,8 @@ function resultOf(check: HealthCheck, { withholdReasons }: HealthQuestion): Heal
   return { ok, message: shown(message), ...(warning ? { warning: shown(warning) } : {}) };
 }
 
-function runCheck(check: HealthCheck): HealthResult {
+/** The result of a check; one that throws has failed. */
+export function runCheck(check: HealthCheck): HealthResult {
   try {
     return check.check();
   } catch (error) {

@@ -5,6 +5,7 @@ export { evictionRoutes, type HistoryPage, type RecordPage } from "./eviction-ro
 export { LifecycleService, type LifecycleServiceOptions } from "./lifecycle-service.ts";
 export { LocalApi, type LocalApiOptions } from "./local-api.ts";
 export { createLocalApiMetrics } from "./local-api-metrics.ts";
+export { createHealthMetrics, createServerMetrics } from "./metrics.ts";
 export { listPlugins, type PluginRow } from "./plugin-list.ts";
 export { ServingCertificate } from "./serving-certificate.ts";
 export {

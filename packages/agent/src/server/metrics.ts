@@ -1,4 +1,5 @@
-import { Counter, Histogram, type Registry } from "@nodekeeper/core/lib";
+import { Counter, Gauge, type HealthCheck, Histogram, type Registry } from "@nodekeeper/core/lib";
+import { runCheck } from "./health.ts";
 
 export interface ServerMetrics {
   /** Labels: handler (a known path or "other"), code (HTTP status). */
@@ -29,4 +30,17 @@ export function createServerMetrics(registry: Registry): ServerMetrics {
       registers,
     }),
   };
+}
+
+/** Registers a gauge for alerts: each check as /readyz has it, read when it is scraped. */
+export function createHealthMetrics(registry: Registry, checks: readonly HealthCheck[]): void {
+  new Gauge({
+    name: "nodekeeper_server_health_check",
+    help: "Whether a check of /readyz passes: 1 or 0.",
+    labelNames: ["check"],
+    registers: [registry],
+    collect() {
+      for (const check of checks) this.set({ check: check.name }, runCheck(check).ok ? 1 : 0);
+    },
+  });
 }

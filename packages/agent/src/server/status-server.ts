@@ -31,6 +31,10 @@ export interface RemoteAccess {
 }
 
 export interface StatusServerOptions extends Omit<RouterOptions, "withholdReasons"> {
+  /** Default: "status-server". Of two servers of one agent each has its own. */
+  name?: string;
+  /** Shared by the servers of one registry. Default: registered on `registry`. */
+  metrics?: ServerMetrics;
   /** "127.0.0.1:10290"; port 0 lets the system choose. */
   address: string;
   /** Required for an address beyond loopback, and used there only: on loopback it is HTTP, open to the machine's users. */
@@ -62,7 +66,7 @@ export function createStatusServer(options: StatusServerOptions): StatusServer {
 
 /** Health, metrics and the JSON API over HTTP, for reading only. */
 export class StatusServer implements Runnable {
-  readonly name = "status-server";
+  readonly name: string;
   readonly #options: StatusServerOptions;
   readonly #configured: ListenAddress;
   /** Undefined on loopback. */
@@ -76,10 +80,11 @@ export class StatusServer implements Runnable {
 
   constructor(options: StatusServerOptions) {
     this.#options = options;
+    this.name = options.name ?? "status-server";
     this.#configured = parseListenAddress(options.address);
     this.#remote = remoteOf(options, this.#configured);
     this.#router = new Router({ ...options, withholdReasons: this.#remote !== undefined });
-    this.#metrics = createServerMetrics(options.registry);
+    this.#metrics = options.metrics ?? createServerMetrics(options.registry);
     this.#connections = new ConnectionLimit(MAX_CONNECTIONS, () => this.#metrics.refusedConnections.inc());
     // `run` throws the same error, where no caller waits for this promise.
     this.#listening.promise.catch(() => {});
@@ -114,7 +119,8 @@ export class StatusServer implements Runnable {
       throw error;
     }
     this.#bound = server.address() as AddressInfo;
-    this.#options.log.info({ address: this.address }, "Status server listens");
+    const isRemote = this.#remote !== undefined;
+    this.#options.log.info({ address: this.address, tls: isRemote }, "Status server listens");
     this.#listening.resolve(this.address!);
     try {
       await failureOrAbort(server, signal);

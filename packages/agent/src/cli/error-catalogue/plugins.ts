@@ -73,7 +73,7 @@ export const pluginErrors: CatalogueEntries = {
     cause:
       "Sockets of plugins belong to root, to the agent's own user, or to a user of `plugins.allowedUids`.",
     remedy:
-      "Run the plugin as one of these users, or add its user id to `plugins.allowedUids`. A trusted plugin decides what the node publishes and which pods are evicted.",
+      "Run the plugin as one of these users, or add its user id to `plugins.allowedUids`. A trusted plugin decides what the node publishes and which pods are evicted. An agent without CAP_DAC_OVERRIDE, as in the chart's container, also needs the file's permission to connect although it is root: a socket of another user has mode 0660 with group 0, or 0666 in a folder of mode 0750.",
   },
   NK1313: {
     title: "Other users can change the socket's folder",

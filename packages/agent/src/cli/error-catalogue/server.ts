@@ -5,7 +5,8 @@ export const serverErrors: CatalogueEntries = {
   NK1701: {
     title: "Another process listens on the status server's address",
     cause: "Two agents on one node, or another service on the port; with `hostNetwork` ports are the node's.",
-    remedy: "Find it with `ss -ltnp`, and stop it or choose another `server.address`.",
+    remedy:
+      "Find it with `ss -ltnp`, and stop it or choose another `server.address` or `server.remoteAddress`.",
   },
   NK1702: {
     title: "The agent may not listen on the status server's address",
@@ -15,7 +16,8 @@ export const serverErrors: CatalogueEntries = {
   NK1703: {
     title: "The status server's address is not one of this machine",
     cause: "`server.address` names an address that no interface has, or a name that can't be resolved.",
-    remedy: "Use `127.0.0.1:10290`, or `0.0.0.0:10290` with a certificate.",
+    remedy:
+      "Use `127.0.0.1:10290`; for other machines `server.remoteAddress: 0.0.0.0:10291` with a certificate.",
   },
   NK1704: {
     title: "The status server can't listen beyond loopback without TLS",
