@@ -1,5 +1,6 @@
 // Every check of the code that does not run it: npm run check
 import { findChartDrift } from "./chart-templates.ts";
+import { findDocsProblems } from "./docs/problems.ts";
 import { findErrorProblems } from "./errors-page.ts";
 import { findDrift } from "./generated-code.ts";
 import { findNameProblems } from "./names.ts";
@@ -19,6 +20,7 @@ const steps: Step[] = [
   { name: "names", run: async () => fromProblems(await findNameProblems(root)) },
   { name: "words", run: async () => fromProblems(await findWordProblems(root)) },
   { name: "errors", run: async () => fromProblems(await findErrorProblems(root)) },
+  { name: "docs", run: async () => fromProblems(await findDocsProblems(root)) },
   { name: "unused code", run: () => runCommand("knip", ["--no-progress"]) },
   {
     name: "generated code",

@@ -1,0 +1,100 @@
+// What the checks and the site need of a Markdown page, by the parser that also renders it.
+import { lexer, type Token, type Tokens } from "marked";
+
+export interface Link {
+  target: string;
+  /** From 1. */
+  line: number;
+}
+
+/** A fenced block of code. */
+export interface CodeBlock {
+  /** First word of the info string: "sh". */
+  language: string;
+  /** The rest of it: `run=dev`. */
+  info: string;
+  text: string;
+  /** Of the opening fence, from 1. */
+  line: number;
+}
+
+export interface MarkdownPage {
+  /** The first heading's text. */
+  title: string;
+  /** Ids of headings, as GitHub makes them, in order. */
+  anchors: string[];
+  links: Link[];
+  blocks: CodeBlock[];
+}
+
+/** Parses a page. */
+export function readMarkdown(text: string): MarkdownPage {
+  const page: MarkdownPage = { title: "", anchors: [], links: [], blocks: [] };
+  const anchorOf = anchors();
+  let line = 1;
+  for (const top of lexer(text)) {
+    // By the first line alone: within a list the others are indented.
+    const lineOf = ({ raw }: Token) => {
+      const at = top.raw.indexOf(raw.split("\n", 1)[0]!);
+      return line + newlines(top.raw.slice(0, Math.max(0, at)));
+    };
+    for (const token of withChildren(top)) {
+      if (token.type === "heading") {
+        page.title ||= plainText(token);
+        page.anchors.push(anchorOf(plainText(token)));
+      }
+      if (token.type === "link" || token.type === "image") {
+        page.links.push({ target: token.href, line: lineOf(token) });
+      }
+      if (token.type === "code" && token.codeBlockStyle !== "indented") {
+        const [, language, info] = /^(\S*)\s*(.*)$/.exec(token.lang ?? "")!;
+        page.blocks.push({ language: language!, info: info!, text: token.text, line: lineOf(token) });
+      }
+    }
+    line += newlines(top.raw);
+  }
+  return page;
+}
+
+/** Makes the ids of one page's headings from their texts by GitHub's rule: a repeated one gets a number. */
+export function anchors(): (heading: string) => string {
+  const seen = new Map<string, number>();
+  return (heading) => {
+    const id = heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replace(/\s/g, "-");
+    const before = seen.get(id) ?? 0;
+    seen.set(id, before + 1);
+    return before === 0 ? id : `${id}-${before}`;
+  };
+}
+
+/** A heading's text without its marks. */
+export function plainText(token: Token): string {
+  const children = (token as Tokens.Generic).tokens;
+  if (children?.length) return children.map(plainText).join("");
+  return "text" in token ? unescaped(token.text) : "";
+}
+
+function unescaped(text: string): string {
+  const entities: Record<string, string> = {
+    "&lt;": "<",
+    "&gt;": ">",
+    "&amp;": "&",
+    "&quot;": '"',
+    "&#39;": "'",
+  };
+  return text.replace(/&(lt|gt|amp|quot|#39);/g, (entity) => entities[entity]!);
+}
+
+function* withChildren(token: Token): Generator<Token> {
+  yield token;
+  const { tokens, items, header, rows } = token as Tokens.Generic;
+  const cells = [...(header ?? []), ...(rows ?? []).flat()].map((cell: Tokens.TableCell) => cell.tokens);
+  for (const child of [...(tokens ?? []), ...(items ?? []), ...cells.flat()]) yield* withChildren(child);
+}
+
+function newlines(text: string): number {
+  return text.split("\n").length - 1;
+}

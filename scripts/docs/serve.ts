@@ -1,0 +1,34 @@
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { extname, join } from "node:path";
+
+/** A server that ends when it is disposed of. */
+export interface FolderServer extends Disposable {
+  /** Ends with "/". */
+  url: string;
+}
+
+/** Serves `folder` on the loopback; `port` 0 takes a free one. Resolves once it listens. */
+export async function serveFolder(folder: string, port: number): Promise<FolderServer> {
+  const types: Record<string, string> = { ".html": "text/html; charset=utf-8", ".css": "text/css" };
+  const server = createServer(async (request, response) => {
+    const path = decodeURIComponent(new URL(request.url ?? "/", "http://localhost").pathname);
+    const file = join(folder, path.endsWith("/") ? `${path}index.html` : path);
+    const content = path.split("/").includes("..") ? undefined : await readFile(file).catch(() => undefined);
+    if (!content) return response.writeHead(404).end("not found\n");
+    response
+      .writeHead(200, { "content-type": types[extname(file)] ?? "application/octet-stream" })
+      .end(content);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject).listen(port, "127.0.0.1", resolve);
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    [Symbol.dispose]() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

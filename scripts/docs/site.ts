@@ -1,0 +1,120 @@
+// The documentation as a folder of HTML.
+import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join, normalize, relative } from "node:path";
+import { Marked, type Token, type Tokens } from "marked";
+import { diagramSvg } from "./diagrams.ts";
+import { escapeHtml, pageHtml } from "./layout.ts";
+import { anchors, plainText, readMarkdown } from "./markdown.ts";
+import { groupsOf, INDEX, type PageGroup } from "./pages.ts";
+
+// More of a file is nothing to read in a browser.
+const LARGEST_FILE = 256 * 1024;
+
+/**
+ * Writes the pages that docs/index.md lists to `out`, which is replaced, and with them each file of the repository at
+ * `root` that a page links to. Returns the pages' addresses in the site. Throws where a diagram can't be drawn.
+ */
+export async function buildSite(root: string, out: string): Promise<string[]> {
+  const groups = groupsOf(await readFile(join(root, INDEX), "utf8"));
+  await rm(out, { recursive: true, force: true });
+  await mkdir(out, { recursive: true });
+  await cp(join(import.meta.dirname, "style.css"), join(out, "style.css"));
+  // Pages, then what they link to.
+  const queue = [INDEX, ...groups.flatMap(({ pages }) => pages.map(({ path }) => path))];
+  const done = new Map<string, string>();
+  const want = async (path: string) => {
+    const address = addressOf(path, (await stat(join(root, path))).isDirectory());
+    if (!done.has(path) && !queue.includes(path)) queue.push(path);
+    return address;
+  };
+  for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
+    const { address, html } = await render(root, path, groups, want);
+    done.set(path, address);
+    await mkdir(dirname(join(out, address)), { recursive: true });
+    await writeFile(join(out, address), html);
+  }
+  return [...done.values()];
+}
+
+/** Where the site has a file or folder of the repository. */
+export function addressOf(path: string, isFolder = false): string {
+  const place = path.startsWith("docs/") ? path.slice("docs/".length) : join("repository", path);
+  if (isFolder) return join(place, "index.html");
+  return place.endsWith(".md") ? place.replace(/\.md$/, ".html") : `${place}.html`;
+}
+
+type Want = (path: string) => Promise<string>;
+
+async function render(root: string, path: string, groups: readonly PageGroup[], want: Want) {
+  const isFolder = (await stat(join(root, path))).isDirectory();
+  const at = addressOf(path, isFolder);
+  const layout = { at, groups, addressOf: (listed: string) => addressOf(listed) };
+  if (isFolder) {
+    const body = await folderHtml(root, path, at, want);
+    return { address: at, html: pageHtml({ title: path, body, ...layout }) };
+  }
+  const text = await readFile(join(root, path), "utf8");
+  if (path.endsWith(".md")) {
+    const { title } = readMarkdown(text);
+    return {
+      address: at,
+      html: pageHtml({ title, body: await markdownHtml(text, path, at, want), ...layout }),
+    };
+  }
+  const shown = text.length > LARGEST_FILE ? `${text.slice(0, LARGEST_FILE)}\n…` : text;
+  const body = `<h1>${escapeHtml(path)}</h1>\n<pre><code>${escapeHtml(shown)}</code></pre>`;
+  return { address: at, html: pageHtml({ title: path, body, ...layout }) };
+}
+
+async function folderHtml(root: string, path: string, at: string, want: Want): Promise<string> {
+  const entries = await readdir(join(root, path), { withFileTypes: true });
+  const shown = entries.filter(({ name }) => !/^(node_modules|dist|\..*)$/.test(name));
+  const rows: string[] = [];
+  for (const entry of shown.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const address = await want(join(path, entry.name));
+    const name = entry.isDirectory() ? `${entry.name}/` : entry.name;
+    rows.push(`<li><a href="${escapeHtml(relative(dirname(at), address))}">${escapeHtml(name)}</a></li>`);
+  }
+  return `<h1>${escapeHtml(path)}</h1>\n<ul>\n${rows.join("\n")}\n</ul>`;
+}
+
+async function markdownHtml(text: string, path: string, at: string, want: Want): Promise<string> {
+  const anchorOf = anchors();
+  const marked = new Marked({
+    async: true,
+    async walkTokens(token: Token) {
+      if (token.type === "link") token.href = await addressFrom(token.href, path, at, want);
+    },
+    renderer: {
+      heading({ tokens, depth, ...token }: Tokens.Heading) {
+        const id = anchorOf(plainText({ tokens, depth, ...token }));
+        const link = `<a class="anchor" href="#${id}" aria-label="Link to this heading">#</a>`;
+        return `<h${depth} id="${id}">${this.parser.parseInline(tokens)}${link}</h${depth}>\n`;
+      },
+      code: ({ text, lang }) => codeHtml(text, lang ?? ""),
+      table(token) {
+        const cells = (row: Tokens.TableCell[], tag: string) =>
+          row.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("");
+        const rows = token.rows.map((row) => `<tr>${cells(row, "td")}</tr>`).join("\n");
+        const head = `<thead><tr>${cells(token.header, "th")}</tr></thead>`;
+        return `<div class="table"><table>\n${head}\n<tbody>\n${rows}\n</tbody>\n</table></div>\n`;
+      },
+    },
+  });
+  return marked.parse(text);
+}
+
+async function addressFrom(href: string, path: string, at: string, want: Want): Promise<string> {
+  if (/^([a-z][a-z+.-]*:|#)/i.test(href)) return href;
+  const [file, anchor] = href.split("#", 2) as [string, string?];
+  const address = await want(normalize(join(dirname(path), decodeURI(file))).replace(/\/$/, ""));
+  return relative(dirname(at), address) + (anchor ? `#${anchor}` : "");
+}
+
+function codeHtml(text: string, lang: string): string {
+  const [, language, info] = /^(\S*)\s*(.*)$/.exec(lang)!;
+  if (language === "mermaid") return `<figure class="diagram">${diagramSvg(text)}</figure>\n`;
+  const reason = /^not-run="(.*)"$/.exec(info!)?.[1];
+  const note = reason ? `<p class="note">Not run by the project's tests: ${escapeHtml(reason)}.</p>\n` : "";
+  return `<pre><code class="language-${escapeHtml(language || "text")}">${escapeHtml(text)}\n</code></pre>\n${note}`;
+}

@@ -1,0 +1,143 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { foreignAddresses } from "../scripts/docs/foreign.ts";
+import { readMarkdown } from "../scripts/docs/markdown.ts";
+import { groupsOf } from "../scripts/docs/pages.ts";
+import { findDocsProblems } from "../scripts/docs/problems.ts";
+import { serveFolder } from "../scripts/docs/serve.ts";
+import { buildSite } from "../scripts/docs/site.ts";
+
+let root: string;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), "nodekeeper-docs-"));
+});
+afterEach(() => rm(root, { recursive: true }));
+
+async function write(files: Record<string, string>): Promise<void> {
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text);
+  }
+}
+
+describe("a page", () => {
+  it("is read with its title, anchors as on GitHub, links and blocks with their lines", () => {
+    const text = [
+      "# The `agent`'s page",
+      "See [one](one.md#a) and",
+      "[two](two.md).",
+      "",
+      "## Q & A: what_now?",
+      "## Twice",
+      "## Twice",
+      "| a | b |",
+      "|---|---|",
+      "| x | [three](#twice-1) |",
+      "",
+      "- in a list:",
+      "  ```sh run=dev",
+      "  true",
+      "  ```",
+    ].join("\n");
+    expect(readMarkdown(text)).toEqual({
+      title: "The agent's page",
+      anchors: ["the-agents-page", "q--a-what_now", "twice", "twice-1"],
+      links: [
+        { target: "one.md#a", line: 2 },
+        { target: "two.md", line: 3 },
+        { target: "#twice-1", line: 10 },
+      ],
+      blocks: [{ language: "sh", info: "run=dev", text: "true", line: 13 }],
+    });
+  });
+});
+
+describe("npm run check finds", () => {
+  it("pages that the index does not list, dead links, and dead mentions in code", async () => {
+    await write({
+      "docs/index.md": "# Index\n## Start\n- [A](a.md): first\n- [Code](../packages/x.ts)\n",
+      "docs/a.md": "# A\n[b](b.md#no), [c](c.md)\n[self](#a) [far](https://example.com) [out](../../etc)\n",
+      "docs/b.md": "# B\n",
+      "packages/x.ts": "// docs/b.md\n// docs/b.md#b, docs/b.md#c, other-docs/z.md\n// docs/z.md\n",
+    });
+    expect(await findDocsProblems(root)).toEqual([
+      "docs/b.md: not listed in docs/index.md",
+      "docs/a.md:2: b.md#no: docs/b.md has no heading #no",
+      "docs/a.md:2: c.md: there is no docs/c.md",
+      "docs/a.md:3: ../../etc leads out of the repository",
+      "packages/x.ts:2: docs/b.md#c: docs/b.md has no heading #c",
+      "packages/x.ts:3: docs/z.md: there is no docs/z.md",
+    ]);
+  });
+});
+
+describe("addresses that a page loads", () => {
+  it.each([
+    ['<script src="https://cdn.example.com/a.js"></script>', "https://cdn.example.com/a.js"],
+    ["<img alt=x src=//example.com/a.png>", "//example.com/a.png"],
+    ['<link rel="stylesheet" href="https://example.com/a.css">', "https://example.com/a.css"],
+    ["@import url('https://example.com/font');", "https://example.com/font"],
+    ["a { background: url(//example.com/a.png) }", "//example.com/a.png"],
+    ['fetch("https://example.com/beacon")', "https://example.com/beacon"],
+  ])("%s", (text, address) => expect(foreignAddresses(text)).toEqual([address]));
+
+  it.each([
+    ['<a href="https://example.com">read on</a>'],
+    ['<link rel="stylesheet" href="../style.css">'],
+    ['<svg xmlns="http://www.w3.org/2000/svg">'],
+    ['<link rel="icon" href="data:,">'],
+  ])("are none in %s", (text) => expect(foreignAddresses(text)).toEqual([]));
+});
+
+describe("the site", () => {
+  const pages = {
+    "docs/index.md": "# Index\n## Start\n- [A <page>](a.md): first\n## More\n- [B](deep/b.md)\n",
+    "docs/a.md":
+      '# A\n## Part one\n[b](deep/b.md#b) [code](../examples)\n```sh not-run="needs a registry"\npush <x>\n```\n',
+    "docs/deep/b.md": "# B\n```mermaid\nflowchart TD\n  one --> two\n```\n",
+    "examples/x.ts": "a < b\n",
+  };
+
+  it("has the pages, what they link to, a sidebar, and diagrams that are drawn", async () => {
+    await write(pages);
+    const out = join(root, "dist");
+    expect((await buildSite(root, out)).sort()).toEqual([
+      ...["a.html", "deep/b.html", "index.html"],
+      ...["repository/examples/index.html", "repository/examples/x.ts.html"],
+    ]);
+    const a = await readFile(join(out, "a.html"), "utf8");
+    expect(a).toContain('<a href="a.html" aria-current="page">A &lt;page&gt;</a>');
+    expect(a).toContain('<h2 id="part-one">');
+    expect(a).toContain('<a href="deep/b.html#b">b</a> <a href="repository/examples/index.html">code</a>');
+    expect(a).toContain(
+      'push &lt;x&gt;\n</code></pre>\n<p class="note">Not run by the project\'s tests: needs a registry.</p>',
+    );
+    const b = await readFile(join(out, "deep/b.html"), "utf8");
+    expect(b).toContain('<a href="../a.html">A &lt;page&gt;</a>');
+    expect(b).toMatch(/<svg [\s\S]*>one<[\s\S]*>two<[\s\S]*<\/svg>/);
+    expect(foreignAddresses(b)).toEqual([]);
+    expect(await readFile(join(out, "repository/examples/x.ts.html"), "utf8")).toContain("a &lt; b");
+  });
+
+  it("is served on the loopback, and no file outside of it", async () => {
+    await write({ ...pages, "secret.html": "secret" });
+    await buildSite(root, join(root, "dist"));
+    using server = await serveFolder(join(root, "dist"), 0);
+    const read = async (path: string) => {
+      const response = await fetch(server.url + path);
+      return `${response.status} ${response.headers.get("content-type")}`;
+    };
+    expect(await read("")).toBe("200 text/html; charset=utf-8");
+    expect(await read("style.css")).toBe("200 text/css");
+    expect(await read("%2e%2e%2fsecret.html")).toBe("404 null");
+  });
+
+  it("takes its groups from the index", () => {
+    expect(groupsOf(pages["docs/index.md"])).toEqual([
+      { title: "Start", pages: [{ title: "A <page>", path: "docs/a.md" }] },
+      { title: "More", pages: [{ title: "B", path: "docs/deep/b.md" }] },
+    ]);
+  });
+});
