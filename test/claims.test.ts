@@ -390,6 +390,20 @@ describe("the kubelet's registration", () => {
     await kubelet.untilRegistered(DRIVER);
   });
 
+  it("ends for a driver that was removed when the kubelet has unprepared its last claim", async () => {
+    await agent.stop();
+    agent = await start({ devicesWipeDelay: "100ms" });
+    const driver = await serve();
+    const wanted = claim("last");
+    await kubelet.prepare(DRIVER, wanted);
+    await driver.stop();
+    // The agent may notice a moment later that the driver is disconnected: the kubelet asks again.
+    await eventually(async () =>
+      expect((await kubelet.unprepare(DRIVER, wanted))[wanted.uid]).toEqual({ error: "" }),
+    );
+    await eventually(() => expect(kubelet.sockets()).toEqual([]));
+  });
+
   it("is left to a driver that keeps its own plugin", async () => {
     const driver = serveDeviceDriver({
       name: DRIVER,

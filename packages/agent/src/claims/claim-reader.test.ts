@@ -36,9 +36,35 @@ it.each([
 ])("404 with %s", async (_, error, code, id) => {
   const reader = new ClaimReader({
     resolve: async () => resource,
+    forgetDiscovery: () => {},
     get: async () => {
       throw error;
     },
   });
   await expect(reader.read(claim, new AbortController().signal)).rejects.toMatchObject({ code, id });
+});
+
+it("a version that the server dropped is discovered once again for all claims, which are read in the next one", async () => {
+  const served = { ...resource, version: "v1" };
+  // What the client keeps of its last discovery, as an upgrade of the server left it.
+  let discovered = new Map([["v1beta1", resource]]);
+  let discoveries = 0;
+  const versionsAsked: string[] = [];
+  const reader = new ClaimReader({
+    resolve: async ({ version }) => discovered.get(version),
+    forgetDiscovery: () => {
+      discoveries++;
+      discovered = new Map([["v1", served]]);
+    },
+    get: async ({ version }, name) => {
+      versionsAsked.push(version);
+      if (version !== "v1") throw new NodekeeperError("notFound", "404 page not found");
+      return { metadata: { namespace: "default", name, uid: "uid-1" } };
+    },
+  });
+  const { signal } = new AbortController();
+  const found = await Promise.all([reader.read(claim, signal), reader.read(claim, signal)]);
+  expect(found.map(({ metadata }) => metadata.uid)).toEqual(["uid-1", "uid-1"]);
+  expect(discoveries).toBe(1);
+  expect(versionsAsked).toEqual(["v1beta1", "v1beta1", "v1", "v1"]);
 });

@@ -1,5 +1,5 @@
 import { type ApiResource, ApiStatusError, type KubeApiClient, type KubeObject } from "@nodekeeper/core/kube";
-import { codeOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
+import { codeOf, errorIdOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
 
 /** A ResourceClaim as the kubelet names it. */
 export interface ClaimReference {
@@ -12,21 +12,24 @@ const group = "resource.k8s.io";
 // What kubelets that speak the agent's versions of DRAPlugin use.
 const versions = ["v1", "v1beta2", "v1beta1"] as const;
 
+export type ClaimReaderClient = Pick<KubeApiClient, "resolve" | "get" | "forgetDiscovery">;
+
 /** Reads ResourceClaims, in the best version that the server has. */
 export class ClaimReader {
-  readonly #client: Pick<KubeApiClient, "resolve" | "get">;
+  readonly #client: ClaimReaderClient;
+  #dropped: ApiResource | undefined;
 
-  constructor(client: Pick<KubeApiClient, "resolve" | "get">) {
+  constructor(client: ClaimReaderClient) {
     this.#client = client;
   }
 
   /**
    * Throws `notFound` where there is no such claim or another one has taken its name, `forbidden` with the right that is
-   * missing, `unavailable` for any other 404, and as the client's `get` does.
+   * missing, `unavailable` for any other 404, and as the client's `get` does. Where the server has dropped the version that
+   * was discovered, the versions are discovered again, and the claim is read in the best one left.
    */
   async read({ namespace, name, uid }: ClaimReference, signal: AbortSignal): Promise<KubeObject> {
-    const resource = await this.#resource(signal);
-    const claim = await this.#get(resource, namespace, name, signal);
+    const claim = await this.#getInServedVersion(namespace, name, signal);
     if (claim.metadata.uid !== uid) {
       const found = `its UID is ${claim.metadata.uid}, the one asked for had ${uid}`;
       throw new NodekeeperError("notFound", `ResourceClaim ${namespace}/${name} is another one: ${found}`, {
@@ -34,6 +37,21 @@ export class ClaimReader {
       });
     }
     return claim;
+  }
+
+  async #getInServedVersion(namespace: string, name: string, signal: AbortSignal): Promise<KubeObject> {
+    const resource = await this.#resource(signal);
+    try {
+      return await this.#get(resource, namespace, name, signal);
+    } catch (error) {
+      if (errorIdOf(error) !== "NK1501") throw error;
+      // Once for all claims that met what was discovered then.
+      if (this.#dropped !== resource) this.#client.forgetDiscovery();
+      this.#dropped = resource;
+      const served = await this.#resource(signal);
+      if (served.version === resource.version) throw error;
+      return await this.#get(served, namespace, name, signal);
+    }
   }
 
   async #get(resource: ApiResource, namespace: string, name: string, signal: AbortSignal) {

@@ -94,6 +94,11 @@ export class ClaimRecords {
   }
 }
 
+/** Whether a claim has ended for the kubelet, or is about to: it is never handed out again as it is. */
+export function isEnding({ state }: Pick<ClaimRecord, "state">): boolean {
+  return state === "unpreparing" || state === "unprepared";
+}
+
 /** The identities alone, as a record keeps them before anything is prepared. */
 export function unprepared(devices: readonly DeviceIdentity[]): PreparedDevice[] {
   return devices.map(({ request, pool, device, shareId }) => ({

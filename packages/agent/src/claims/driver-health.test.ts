@@ -85,6 +85,20 @@ it("one watch of the kubelet sees the reports of all connections", async () => {
   await watch.catch(() => {});
 });
 
+it("a watch of the kubelet ends with the health that it is of, so that it is started again on the next one", async () => {
+  const { world, health, connect } = setUp();
+  using _world = world;
+  const end = await connect([hot]);
+  const seen: number[] = [];
+  const watch = (async () => {
+    for await (const { devices } of health.watch(new AbortController().signal)) seen.push(devices.length);
+  })();
+  await until("unhealthy", () => seen.includes(1));
+  health.end();
+  await watch;
+  await end();
+});
+
 it("a message with hundreds of thousands of empty devices is refused before it is decoded", async () => {
   const { world, health } = setUp();
   using _world = world;

@@ -7,6 +7,7 @@ import { checkEntries, streamMessages } from "@nodekeeper/core/grpc";
 import {
   Backoff,
   type Clock,
+  childScope,
   type Logger,
   messageOf,
   NodekeeperError,
@@ -14,6 +15,7 @@ import {
   WakeableSleep,
 } from "@nodekeeper/core/lib";
 import type { DeviceTaint } from "../devices/index.ts";
+import { PacedReports } from "./paced-reports.ts";
 
 /** The health of one device. */
 export interface DeviceHealth {
@@ -54,6 +56,7 @@ export class DriverHealth {
   readonly #options: DriverHealthOptions;
   readonly #listeners = new Set<() => void>();
   #devices: readonly DeviceHealth[] = [];
+  #isEnded = false;
   #taints: ReadonlyMap<string, readonly DeviceTaint[]> = new Map();
   /** Whether the driver has reported any since the agent's start. */
   isKnown = false;
@@ -104,14 +107,20 @@ export class DriverHealth {
     this.#report([]);
   }
 
-  /** All health now and after each change, and again every ten seconds while there is any. */
+  /** The driver does not report health any more: every watch ends, and the kubelet starts another one. */
+  end(): void {
+    this.#isEnded = true;
+    this.#report([]);
+  }
+
+  /** All health now and after each change, and again every ten seconds, until the signal aborts or `end` is called. */
   async *watch(signal: AbortSignal): AsyncGenerator<{ devices: readonly DeviceHealth[]; at: number }> {
     const { clock } = this.#options;
     const sleep = new WakeableSleep();
     const wake = () => sleep.wake();
     this.#listeners.add(wake);
     try {
-      while (!signal.aborted) {
+      while (!signal.aborted && !this.#isEnded) {
         sleep.clear();
         yield { devices: this.#devices, at: clock.now() };
         await sleep.wait(clock, RESEND_MS, signal);
@@ -125,14 +134,29 @@ export class DriverHealth {
     const method = `${DeviceHealthReportDefinition.fullName}/WatchDeviceHealth`;
     const request = WatchDeviceHealthRequest.encode({}).finish();
     const limit = { maxReceiveBytes: MOST_BYTES };
-    for await (const bytes of streamMessages(endpoint, method, request, limit, signal)) {
-      signal.throwIfAborted();
-      checkEntries(bytes, { [DEVICES]: {} }, MOST_DEVICES, "devices");
-      const { devices } = WatchDeviceHealthResponse.decode(bytes);
-      this.problem = undefined;
-      onMessage();
-      this.#take(devices);
+    using scope = childScope(signal);
+    const reports = new PacedReports({
+      take: (bytes) => {
+        checkEntries(bytes, { [DEVICES]: {} }, MOST_DEVICES, "devices");
+        const { devices } = WatchDeviceHealthResponse.decode(bytes);
+        this.problem = undefined;
+        onMessage();
+        this.#take(devices);
+      },
+      onError: (error) => scope.abort(error),
+      clock: this.#options.clock,
+    });
+    try {
+      for await (const bytes of streamMessages(endpoint, method, request, limit, scope.signal)) {
+        scope.signal.throwIfAborted();
+        reports.add(bytes);
+      }
+    } finally {
+      reports.end();
+      // The last report is for the taints alone: nothing is heard of the driver any more.
+      if (signal.aborted) this.#report([]);
     }
+    scope.signal.throwIfAborted();
   }
 
   #take(reported: readonly DeviceHealth[]): void {

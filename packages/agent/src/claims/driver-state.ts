@@ -172,6 +172,7 @@ export class DriverStates {
     const driver = state.name;
     if (!hasHealth) {
       if (!state.health) return;
+      state.health.end();
       state.health = undefined;
       onTaints(driver);
       return;

@@ -1,5 +1,5 @@
 import { type Clock, type Logger, messageOf } from "@nodekeeper/core/lib";
-import type { ClaimRecord, ClaimRecords } from "./claim-records.ts";
+import { type ClaimRecord, type ClaimRecords, isEnding } from "./claim-records.ts";
 import type { Preparation } from "./preparation.ts";
 
 export interface EndedClaimsOptions {
@@ -54,7 +54,7 @@ export class EndedClaims {
     const candidates = records
       .drivers()
       .flatMap((driver) => records.of(driver))
-      .filter(({ state }) => state !== "unpreparing");
+      .filter((record) => !isEnding(record));
     const inUse = candidates.length > 0 ? await devicesInUse(signal) : new Set<string>();
     const suspects = new Set<string>();
     // Perhaps the kubelet reports no claims at all.

@@ -1,13 +1,17 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { DRAResourceHealthDefinition } from "@nodekeeper/core/gen/drahealth/v1/api.ts";
+import { DeviceHealthReportDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
+import { dialUnix } from "@nodekeeper/core/grpc";
 import { childScope, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
+import { createClient } from "nice-grpc";
 import { expect, it } from "vitest";
 import { DriverStates } from "./driver-state.ts";
 import { KubeletPlugins } from "./kubelet-plugins.ts";
 import { ClaimWorld, DRIVER, NODE } from "./testing/claim-world.ts";
 
-function setUp(world: ClaimWorld) {
+function setUp(world: ClaimWorld, { wipeDelayMs = 60_000 } = {}) {
   const registryDirectory = join(world.folder, "reg");
   const stop = childScope();
   const common = { clock: systemClock, log: silentLogger };
@@ -17,12 +21,13 @@ function setUp(world: ClaimWorld) {
     callTimeoutMs: () => 60_000,
     onTaints: () => {},
   });
+  const records = world.records();
   const plugins = new KubeletPlugins({
     ...common,
     drivers,
-    records: world.records(),
+    records,
     registryDirectory,
-    settings: () => ({ wipeDelayMs: 60_000, settleTimeMs: 60_000 }),
+    settings: () => ({ wipeDelayMs, settleTimeMs: 60_000 }),
     stop: stop.signal,
     keepAgainIn: () => {},
     prepare: async () => [],
@@ -46,7 +51,10 @@ function setUp(world: ClaimWorld) {
   const sockets = () => readdirSync(registryDirectory).filter((name) => !name.startsWith("."));
   return {
     plugins,
+    drivers,
+    records,
     register,
+    socket: () => join(registryDirectory, sockets()[0]!),
     /** The inodes of the sockets that the kubelet finds. */
     inodes: () => sockets().map((name) => statSync(join(registryDirectory, name)).ino),
     end: async () => {
@@ -88,5 +96,48 @@ it("a driver that registers while its plugin ends gets another one", async () =>
   await ending;
   expect(state.plugin).toBeDefined();
   await until("a socket is there again", () => inodes().length === 1);
+  await end();
+});
+
+it("the kubelet's stream of health ends when the driver registers without health, whatever it does next", async () => {
+  using world = new ClaimWorld();
+  const { plugins, register, socket, inodes, end } = setUp(world);
+  const health = DeviceHealthReportDefinition.fullName;
+  const state = register(health);
+  state.connection!.isReconciled = true;
+  await plugins.keep(state);
+  await until("the socket is there", () => state.plugin && inodes().length === 1);
+  const channel = dialUnix(socket(), { maxReceiveBytes: 1 << 20 });
+  const client = createClient(DRAResourceHealthDefinition, channel);
+  let answers = 0;
+  const watching = (async () => {
+    for await (const _ of client.nodeWatchResources({})) answers++;
+  })();
+  await until("the kubelet hears of it", () => answers > 0);
+  // The same plugin serves the kubelet on: the second registration is not reconciled yet.
+  register();
+  register(health);
+  await plugins.keep(state);
+  await watching;
+  channel.close();
+  await end();
+});
+
+it("a disconnected driver stays registered for claims that the kubelet has yet to unprepare, and for no others", async () => {
+  using world = new ClaimWorld();
+  const { plugins, drivers, records, register, end } = setUp(world, { wipeDelayMs: 0 });
+  const state = register();
+  state.connection!.isReconciled = true;
+  await plugins.keep(state);
+  const claim = world.claim("claim", "gpu-0");
+  for (const ending of ["prepared", "unpreparing"] as const) {
+    records.save(DRIVER, claim, ending, { devices: [], cdi: "" });
+    drivers.disconnect(state, "socket removed");
+    await plugins.keep(state);
+    expect(state.plugin).toBeDefined();
+  }
+  records.save(DRIVER, claim, "unprepared", { devices: [], cdi: "" });
+  await plugins.keep(state);
+  expect(state.plugin).toBeUndefined();
   await end();
 });

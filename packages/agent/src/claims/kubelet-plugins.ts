@@ -68,7 +68,8 @@ export class KubeletPlugins {
     const isWaiting =
       now < this.#startedAt + settleTimeMs && own.some((record) => records.isOfOldBoot(record));
     if (isWaiting) return false;
-    return own.length > 0 || (disconnectedAt > this.#startedAt && now < disconnectedAt + wipeDelayMs);
+    const isNeeded = own.some(({ state }) => state !== "unprepared");
+    return isNeeded || (disconnectedAt > this.#startedAt && now < disconnectedAt + wipeDelayMs);
   }
 
   #start(driver: string, hasHealth: boolean): KubeletPlugin {

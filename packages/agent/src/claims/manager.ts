@@ -1,4 +1,3 @@
-import type { KubeApiClient } from "@nodekeeper/core/kube";
 import {
   type Clock,
   childScope,
@@ -20,7 +19,7 @@ import type { PluginHandler, PluginRegistration } from "../plugins/index.ts";
 import type { ClaimStore } from "../state/index.ts";
 import type { PreparedDevice } from "./cdi-file.ts";
 import { CdiFolder } from "./cdi-folder.ts";
-import { ClaimReader, type ClaimReference } from "./claim-reader.ts";
+import { ClaimReader, type ClaimReaderClient, type ClaimReference } from "./claim-reader.ts";
 import { ClaimRecords } from "./claim-records.ts";
 import { DriverStates } from "./driver-state.ts";
 import { EndedClaims } from "./ended-claims.ts";
@@ -44,7 +43,7 @@ export interface ClaimSettings {
 }
 
 export interface ClaimManagerOptions {
-  client: Pick<KubeApiClient, "resolve" | "get">;
+  client: ClaimReaderClient;
   store: ClaimStore;
   /** ID of the machine's boot. */
   boot: string;
@@ -112,6 +111,7 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
       folder,
       host: new HostFiles({ root: hostRoot, allowed: hostPaths }),
       connected: (driver) => this.#drivers.get(driver)?.connection,
+      onLeft: (driver) => this.#queue.add(driver),
       log,
     });
     this.#ended = new EndedClaims({

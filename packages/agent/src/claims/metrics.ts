@@ -11,7 +11,7 @@ export interface ClaimReadings {
 
 export function createClaimMetrics(registry: Registry, readings: ClaimReadings) {
   const registers = [registry];
-  const states: readonly ClaimRecord["state"][] = ["preparing", "prepared", "unpreparing"];
+  const states: readonly ClaimRecord["state"][] = ["preparing", "prepared", "unpreparing", "unprepared"];
   new Gauge({
     name: `${PREFIX}claims`,
     help: "ResourceClaims by driver and state.",

@@ -153,6 +153,7 @@ class World {
       folder: new Folder(this.cdi),
       host: new HostFiles({ root: "/", allowed: ["/"] }),
       connected: () => (this.isConnected ? { client } : undefined),
+      onLeft: () => {},
       log: silentLogger,
     });
   }

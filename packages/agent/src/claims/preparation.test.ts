@@ -43,6 +43,7 @@ function preparationIn(boot: string) {
     folder: new CdiFolder(join(world.folder, "cdi")),
     host: new HostFiles({ root: "/", allowed: ["/"] }),
     connected: () => (isConnected ? { client } : undefined),
+    onLeft: () => {},
     log: silentLogger,
   });
   return { records, preparation };

@@ -3,7 +3,7 @@ import { type Allocation, allocationOf, type DeviceIdentity, isExclusive } from 
 import { type PreparedDevice, preparedOf } from "./cdi-file.ts";
 import type { CdiFolder } from "./cdi-folder.ts";
 import type { ClaimReader, ClaimReference } from "./claim-reader.ts";
-import { type ClaimRecord, type ClaimRecords, unprepared } from "./claim-records.ts";
+import { type ClaimRecord, type ClaimRecords, isEnding, unprepared } from "./claim-records.ts";
 import type { DriverClient } from "./driver-client.ts";
 import type { HostFiles } from "./host-files.ts";
 import { KeyedLock } from "./keyed-lock.ts";
@@ -21,6 +21,8 @@ export interface PreparationOptions {
   host: HostFiles;
   /** Undefined while the driver is disconnected. */
   connected: (driver: string) => ConnectedDriver | undefined;
+  /** A claim was left to a disconnected driver: the kubelet need not wait for it any more. */
+  onLeft: (driver: string) => void;
   log: Logger;
 }
 
@@ -79,8 +81,8 @@ export class Preparation {
   }
 
   /**
-   * Brings one record in line with the driver and the files: continues with what was left, prepares again what the machine's
-   * restart has undone, and writes a lost file again.
+   * Reconciles one claim: unprepares one whose unpreparing was interrupted, prepares one again that was prepared before the
+   * machine was restarted, and writes a missing CDI file.
    */
   async reconcile(driver: string, uid: string, signal: AbortSignal): Promise<void> {
     const { records, connected, folder } = this.#options;
@@ -90,7 +92,7 @@ export class Preparation {
     await this.#locks.run(`${driver}/${uid}`, async () => {
       const record = records.get(driver, uid);
       if (!record) return;
-      if (record.state === "unpreparing") {
+      if (isEnding(record)) {
         await folder.remove(driver, uid);
         if (connected(driver)) await this.#unprepare(driver, record, signal);
         return;
@@ -137,7 +139,7 @@ export class Preparation {
         const record = records.get(driver, other.uid);
         if (!record) return;
         // The other claim may have it for monitoring.
-        if (record.state !== "unpreparing" && (await this.#currentAllocation(record, signal))) return;
+        if (!isEnding(record) && (await this.#currentAllocation(record, signal))) return;
         try {
           await this.#unprepare(driver, record, signal);
         } catch (error) {
@@ -217,18 +219,19 @@ export class Preparation {
   }
 
   async #unprepare(driver: string, claim: ClaimReference, signal: AbortSignal): Promise<void> {
-    const { records, folder, connected, log } = this.#options;
+    const { records, folder, connected, onLeft, log } = this.#options;
     const { namespace, name, uid } = claim;
     const record = records.get(driver, uid);
     const connection = connected(driver);
     const devices = record?.devices ?? [];
-    if (connection?.client || !connection) {
-      // Also without a record: that may have been lost, and the driver may know the claim.
-      if (record?.state !== "unpreparing")
-        records.save(driver, claim, "unpreparing", { ...nothing, devices }, record?.boot);
-    }
+    const state = connection ? "unpreparing" : "unprepared";
+    // Also without a record: that may have been lost, and the driver may know the claim.
+    const isNew = record?.state !== state && record?.state !== "unprepared";
+    if ((connection?.client || !connection) && isNew)
+      records.save(driver, claim, state, { ...nothing, devices }, record?.boot);
     if (!connection) {
       await folder.remove(driver, uid);
+      onLeft(driver);
       log.info(
         { driver, claim: { namespace, name } },
         "driver is disconnected: it undoes the claim when it is back",

@@ -9,9 +9,10 @@ export interface StoredClaim {
   name: string;
   /**
    * `preparing`: the driver was asked, or is about to be; `prepared`: what was answered to the kubelet; `unpreparing`: the
-   * kubelet was answered or waits, and the driver has yet to undo it.
+   * driver has yet to undo it, and the kubelet may wait for that; `unprepared`: the driver has yet to undo it when it is back,
+   * and the kubelet does not wait.
    */
-  state: "preparing" | "prepared" | "unpreparing";
+  state: "preparing" | "prepared" | "unpreparing" | "unprepared";
   /** The machine's boot in which it was prepared. */
   boot: string;
   /** The writer's own JSON. */

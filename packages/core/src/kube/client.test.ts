@@ -93,6 +93,21 @@ describe("calls", () => {
 });
 
 describe("a list", () => {
+  test("has integers beyond 2^53 digit for digit where that is asked for", async () => {
+    const items =
+      '[{"metadata":{"name":"n"},"spec":{"large":-9007199254740993,"small":7,"half":9007199254740993.5,"text":"9007199254740993"}}]';
+    await using server = await startServer(({ response }) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(`{"metadata":{},"items":${items}}`);
+    });
+    using test = clientOf(server);
+    const spec = { small: 7, half: 9007199254740994, text: "9007199254740993" };
+    const exact = await test.client.list(nodes, { exactIntegers: true });
+    expect(exact.items).toMatchObject([{ spec: { ...spec, large: -9007199254740993n } }]);
+    const nearest = await test.client.list(nodes);
+    expect(nearest.items).toMatchObject([{ spec: { ...spec, large: -9007199254740992 } }]);
+  });
+
   const named = (...names: string[]) => names.map((name) => ({ metadata: { name } }));
 
   test("is read page by page, and from the start when its next page has expired", async () => {

@@ -11,6 +11,7 @@ import {
 import type { ClusterAccess } from "./access.ts";
 import { Agents, type Purpose } from "./agents.ts";
 import { type CredentialSnapshot, Credentials } from "./credentials.ts";
+import { parseExactIntegers } from "./exact-integers.ts";
 import { readChunks, readText, send } from "./exchange.ts";
 import { errorOfAnswer, errorOfSocket, isTrustProblem, notJson } from "./http-errors.ts";
 import type { KubeMetrics } from "./metrics.ts";
@@ -52,6 +53,8 @@ export interface ApiRequest {
   resource: string;
   /** Longest answer, bytes, where less than the connection's own limit. */
   longest?: number;
+  /** As `ListOptions.exactIntegers`. */
+  exactIntegers?: boolean | undefined;
   /** A secret in the body, which errors about the request never quote. */
   secret?: string;
 }
@@ -246,7 +249,7 @@ export class Connection {
     const longest = Math.min(request.longest ?? Number.POSITIVE_INFINITY, this.#options.maxResponseBytes);
     const { text, bytes } = await readText(response, signal, { longest, cut: false });
     try {
-      return { value: JSON.parse(text), bytes };
+      return { value: request.exactIntegers ? parseExactIntegers(text) : JSON.parse(text), bytes };
     } catch {
       // The cause is left out: it quotes the body.
       const { token } = await this.#credentials.current();

@@ -53,7 +53,14 @@ async function listPage(
   options: ListOptions,
   { next, longest }: { next: string | undefined; longest: number },
 ): Promise<Page> {
-  const { namespace, fieldSelector, labelSelector, resourceVersion, pageSize = PAGE_SIZE } = options;
+  const {
+    namespace,
+    fieldSelector,
+    labelSelector,
+    resourceVersion,
+    pageSize = PAGE_SIZE,
+    exactIntegers,
+  } = options;
   const request: ApiRequest = {
     method: "GET",
     path: collectionPath(resource, namespace),
@@ -68,6 +75,7 @@ async function listPage(
     verb: "list",
     resource: resource.plural,
     longest,
+    exactIntegers,
   };
   const { value, bytes } = await connection.call(request, options);
   return { ...readPage(nameOf(request), resource, value), bytes };

@@ -99,6 +99,8 @@ export interface ListOptions extends CallOptions {
   resourceVersion?: "0";
   /** Objects asked for at once, 1 or more. Default 500; fewer of large ones need less memory. */
   pageSize?: number;
+  /** Integers beyond 2^53 are bigints; where false, which is the default, the nearest doubles. */
+  exactIntegers?: boolean;
 }
 
 /**

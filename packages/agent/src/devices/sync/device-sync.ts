@@ -225,7 +225,8 @@ export class DeviceSync implements Runnable {
     if (![...session.cache.drivers()].some(isAbsent)) return true;
     const { api } = session;
     const fieldSelector = fieldSelectorOf(api, nodeName);
-    const { items } = await client.list(api.resource, { fieldSelector, signal });
+    // They are written again, with a taint.
+    const { items } = await client.list(api.resource, { fieldSelector, exactIntegers: true, signal });
     for (const [driver, pools] of publishedPools(api, items, nodeName))
       if (isAbsent(driver)) this.#drivers.adopt(driver, pools);
     return true;
