@@ -4,11 +4,12 @@ import { until } from "@nodekeeper/testing/until";
 
 const MOUNT = "/sys/fs/cgroup";
 
-/** The mounted hierarchies by the names of their folders: one for each controller of cgroup v1, or "" for v2 alone. */
+/** The mounted hierarchies by the names of their folders: some for the controllers of cgroup v1, or "" for v2 alone. */
 export function cgroupHierarchies(): string[] {
   if (existsSync(join(MOUNT, "cgroup.controllers"))) return [""];
+  // A folder in which nothing is mounted is another program's business.
   return readdirSync(MOUNT, { withFileTypes: true }).flatMap((entry) =>
-    entry.isDirectory() ? [entry.name] : [],
+    entry.isDirectory() && existsSync(join(MOUNT, entry.name, "cgroup.procs")) ? [entry.name] : [],
   );
 }
 
