@@ -50,7 +50,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   // In the order in which they start: plugins register when those who take them run.
   const parts = [context.part, reporting, devices, lifecycle, eviction, plugins, configuration];
   const present = parts.filter((part) => part !== undefined);
-  const servers = statusServersOf(context, present);
+  const servers = statusServersOf(context, present, { reporting, lifecycle, eviction, plugins });
 
   return {
     name: "agent",

@@ -1,5 +1,6 @@
 import type { LogLevel } from "@nodekeeper/core/lib";
 import { ConfigurationWatcher, createConfigMetrics } from "../config/index.ts";
+import { apiRoute } from "../server/index.ts";
 import type { AgentContext } from "./context.ts";
 import type { AgentPart } from "./part.ts";
 
@@ -34,12 +35,6 @@ export function configurationPart(
   return {
     runnables: [watcher],
     checks: [],
-    routes: [
-      {
-        path: "configuration",
-        summary: "The configuration the agent runs with.",
-        handle: () => configuration(),
-      },
-    ],
+    routes: [apiRoute("configuration", () => configuration())],
   };
 }

@@ -42,6 +42,8 @@ export interface AgentContext {
   sources: ConfigurationSources;
   version: string;
   clock: Clock;
+  /** Wall milliseconds of the agent's start. */
+  startedAt: number;
   log: Logger;
   registry: Registry;
   client: KubeApiClient;
@@ -111,6 +113,7 @@ export async function agentContext(options: ContextOptions): Promise<AgentContex
     sources,
     version,
     clock,
+    startedAt: clock.now(),
     log,
     registry,
     client,

@@ -1,6 +1,7 @@
 import type { ClaimManager } from "../claims/index.ts";
 import { DeviceSync } from "../devices/index.ts";
 import type { PluginHandler } from "../plugins/index.ts";
+import { deviceRoutes } from "../server/index.ts";
 import { claimsOf, driverHandler } from "./claims.ts";
 import type { AgentContext } from "./context.ts";
 import { deviceSettings } from "./device-settings.ts";
@@ -43,13 +44,6 @@ export function devicesPart(context: AgentContext): DevicesPart {
     handler: driverHandler(sync.handler, claims),
     runnables: [sync, ...(claims ? [claims] : [])],
     checks: [...sync.healthChecks(), ...(claims?.healthChecks() ?? [])],
-    routes: [
-      { path: "devices", summary: "Drivers, their devices and slices.", handle: () => sync.status() },
-      {
-        path: "claims",
-        summary: "ResourceClaims by driver, and how the agent stands with the kubelet for each.",
-        handle: () => claims?.status() ?? [],
-      },
-    ],
+    routes: deviceRoutes(sync, () => claims?.status() ?? []),
   };
 }

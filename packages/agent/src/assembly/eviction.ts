@@ -21,6 +21,7 @@ import {
   PodEvictor,
   PodHistory,
   PodWatch,
+  type RecentReadings,
   RecordQueries,
   reviewedTokens,
   storedTaints,
@@ -42,6 +43,8 @@ export interface EvictionPart extends AgentPart {
   plugins: EvictionPlugins;
   /** Reports conditions as taints of the CustomNodeResource. */
   reporter: ReporterSource;
+  queries: RecordQueries;
+  readings: RecentReadings;
   /** How many evicted pods have been deleted since the start. */
   evicted: () => number;
 }
@@ -181,6 +184,7 @@ export function evictionPart(
     settings,
     clock,
   });
+  const queries = new RecordQueries(records, historyStore, () => manager.state);
   return {
     runnables: [
       history,
@@ -195,7 +199,9 @@ export function evictionPart(
     checks: [pods, policyFiles, plugins, manager, evictor, nodeTainter].map((part) => part.healthCheck()),
     plugins,
     reporter: conditions,
-    routes: evictionRoutes(new RecordQueries(records, historyStore, () => manager.state)),
+    queries,
+    readings: manager.readings,
+    routes: evictionRoutes(queries, manager.readings),
     evicted: () => evictor.evicted,
   };
 }

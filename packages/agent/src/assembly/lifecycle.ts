@@ -2,7 +2,13 @@ import type { Clock, Logger, Registry } from "@nodekeeper/core/lib";
 import type { AgentConfiguration } from "../config/index.ts";
 import { lifecycleSettingsOf, PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import { CriRuntime, FoundRuntime, type Runtime, runtimeSettingsOf } from "../runtime/index.ts";
-import { createLocalApiMetrics, LifecycleService, LocalApi, lifecycleDefinition } from "../server/index.ts";
+import {
+  createLocalApiMetrics,
+  LifecycleService,
+  LocalApi,
+  lifecycleDefinition,
+  lifecycleRoutes,
+} from "../server/index.ts";
 import { LifecycleStore, type StateDatabase } from "../state/index.ts";
 import type { AgentContext } from "./context.ts";
 import type { AgentPart } from "./part.ts";
@@ -29,7 +35,7 @@ export function lifecyclePart(context: AgentContext): LifecyclePart | undefined 
     generator,
     runnables: [generator, ...(api ? [api] : [])],
     checks: [generator.healthCheck(), ...(api ? [api.healthCheck()] : [])],
-    routes: [],
+    routes: lifecycleRoutes(generator, clock),
   };
 }
 

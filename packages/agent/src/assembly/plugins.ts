@@ -1,5 +1,5 @@
 import { PluginManager } from "../plugins/index.ts";
-import { listPlugins } from "../server/index.ts";
+import { apiRoute, type KnownPlugins, listPlugins, pluginCalls } from "../server/index.ts";
 import type { AgentContext } from "./context.ts";
 import type { DevicesPart } from "./devices.ts";
 import type { EvictionPart } from "./eviction.ts";
@@ -13,11 +13,17 @@ export interface PluginHandlers {
   eviction: EvictionPart | undefined;
 }
 
+/** What finds sockets and registers plugins. */
+export interface PluginsPart extends AgentPart {
+  /** All plugins, as the API lists them, without their calls. */
+  known: () => Omit<KnownPlugins, "calls">;
+}
+
 /** Builds the plugin manager, which finds sockets and registers plugins. */
 export function pluginsPart(
-  { configuration, clock, log, registry }: AgentContext,
+  { configuration, clock, log, registry, startedAt }: AgentContext,
   { reporting: { manager, publisher }, devices, eviction }: PluginHandlers,
-): AgentPart {
+): PluginsPart {
   const { plugins, api, runtime } = configuration();
   const pluginManager = new PluginManager({
     directories: plugins.directories,
@@ -37,16 +43,21 @@ export function pluginsPart(
     notifyTimeoutMs: plugins.notifyTimeout,
     maxPlugins: plugins.maxPlugins,
   });
+  const known = () => ({
+    sockets: pluginManager.list(),
+    reporters: manager.status(),
+    objects: publisher.status(),
+    evictionPlugins: eviction?.plugins.status() ?? [],
+    drivers: devices.sync.status(),
+    now: clock.now(),
+    startedAt,
+  });
   return {
+    known,
     runnables: [pluginManager],
     checks: [pluginManager.healthCheck()],
     routes: [
-      {
-        path: "plugins",
-        summary: "Plugins: how they stand with the agent, and what they report.",
-        handle: () =>
-          listPlugins(pluginManager.list(), manager.status(), publisher.status(), eviction?.plugins.status()),
-      },
+      apiRoute("plugins", async () => listPlugins({ ...known(), calls: await pluginCalls(registry) })),
     ],
   };
 }

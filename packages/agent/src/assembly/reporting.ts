@@ -1,5 +1,12 @@
-import type { HealthCheck } from "@nodekeeper/core/lib";
-import { createReportingMetrics, kindPolicies, Publisher, ReporterManager } from "../reporting/index.ts";
+import { type HealthCheck, NodekeeperError } from "@nodekeeper/core/lib";
+import {
+  createReportingMetrics,
+  fieldOrigins,
+  kindPolicies,
+  Publisher,
+  ReporterManager,
+} from "../reporting/index.ts";
+import { apiRoute } from "../server/index.ts";
 import { ReporterStore } from "../state/index.ts";
 import { type AgentContext, FIELD_MANAGER } from "./context.ts";
 import type { DevicesPart } from "./devices.ts";
@@ -88,11 +95,12 @@ export function reportingPart(
     runnables: [publisher, manager],
     checks,
     routes: [
-      {
-        path: "objects",
-        summary: "What is published to the API server.",
-        handle: () => publisher.status(),
-      },
+      apiRoute("objects", () => publisher.status()),
+      apiRoute("objects/fields", ({ object, limit, continue: after = "" }) => {
+        if (publisher.status().some((each) => each.object === object))
+          return fieldOrigins(object, manager.contents(), { after, limit });
+        throw new NodekeeperError("notFound", `no published object ${object}; /api/v1/objects lists them`);
+      }),
     ],
   };
 }

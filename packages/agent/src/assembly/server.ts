@@ -1,11 +1,17 @@
 import {
+  apiRoute,
   createHealthMetrics,
   createServerMetrics,
   createStatusServer,
   type JsonRoute,
+  openApiDocument,
   type StatusServer,
+  type StreamedState,
+  Streams,
+  unservedRoutes,
 } from "../server/index.ts";
 import type { AgentContext } from "./context.ts";
+import { nodeRoute, type SummarizedParts } from "./node-summary.ts";
 import type { AgentPart } from "./part.ts";
 import { remoteAccessOf } from "./remote-access.ts";
 
@@ -17,24 +23,33 @@ export interface StatusServers {
   remote: StatusServer | undefined;
 }
 
+// Sent whole in streams, when they change.
+const streamed: readonly string[] = ["node", "plugins", "objects", "devices", "claims", "eviction/node"];
+
 /** Builds the status servers: health, metrics and the JSON API of all parts. */
-export function statusServersOf(context: AgentContext, parts: readonly AgentPart[]): StatusServers {
-  const { configuration, version, client, clock, log, registry } = context;
-  const { nodeName, server } = configuration();
+export function statusServersOf(
+  context: AgentContext,
+  parts: readonly AgentPart[],
+  summarized: SummarizedParts,
+): StatusServers {
+  const { configuration, client, clock, log, registry } = context;
+  const { server } = configuration();
   const access = remoteAccessOf(configuration(), client, clock, log);
-  const versionRoute: JsonRoute = {
-    path: "version",
-    summary: "The agent's version and node.",
-    handle: () => ({ version, nodeName, node: process.version }),
-  };
   const checks = parts.flatMap((part) => part.checks);
+  const routes = [
+    ...versionRoutes(context),
+    nodeRoute(context, summarized, checks),
+    ...parts.flatMap((part) => part.routes),
+  ];
+  routes.push(...unservedRoutes(new Set(routes.map(({ path }) => path))));
   createHealthMetrics(registry, checks);
   const common = {
     ...(access ? { remote: access } : {}),
     checks,
     registry,
     metrics: createServerMetrics(registry),
-    routes: [...parts.flatMap(({ routes }) => routes), versionRoute],
+    routes,
+    streams: streamsOf(context, routes, summarized),
     clock,
     log: log.child({ component: "server" }),
   };
@@ -45,4 +60,23 @@ export function statusServersOf(context: AgentContext, parts: readonly AgentPart
         ? undefined
         : createStatusServer({ ...common, name: "remote-status-server", address: server.remoteAddress }),
   };
+}
+
+function versionRoutes({ configuration, version, startedAt }: AgentContext): JsonRoute[] {
+  const { nodeName } = configuration();
+  return [
+    apiRoute("version", () => ({ version, nodeName, node: process.version, startedAt })),
+    apiRoute("openapi.json", () => openApiDocument(version)),
+  ];
+}
+
+function streamsOf(
+  { clock }: AgentContext,
+  routes: readonly JsonRoute[],
+  { lifecycle, eviction }: SummarizedParts,
+): Streams {
+  const isServed = ({ path }: JsonRoute) => eviction !== undefined || !path.startsWith("eviction/");
+  const states: StreamedState[] = routes.filter((route) => streamed.includes(route.path) && isServed(route));
+  if (eviction) states.push({ path: "readings", handle: () => eviction.readings.last ?? null });
+  return new Streams({ states, events: lifecycle?.generator.events, rounds: eviction?.queries, clock });
 }

@@ -5,7 +5,7 @@
 // problem: one invalid value with its source; ConfigurationError lists all of them.
 // reload: loading the configuration again on SIGHUP or when its file changes.
 export { defaultConfigurationYaml } from "./default-yaml.ts";
-export { configurationJsonSchema } from "./json-schema.ts";
+export { configurationInForceSchema, configurationJsonSchema } from "./json-schema.ts";
 export {
   type ConfigurationSources,
   defaultConfiguration,

@@ -18,6 +18,24 @@ export function configurationJsonSchema(): Record<string, unknown> {
   };
 }
 
+/** The JSON schema of `AgentConfiguration` as JSON: what the agent runs with. Durations are milliseconds, sizes bytes. */
+export function configurationInForceSchema(): Record<string, unknown> {
+  return { title: kind, ...inForce(schema) };
+}
+
+function inForce({ about, settings }: Section): Record<string, unknown> {
+  const properties = Object.entries(settings).map(([name, node]) => {
+    if (isSection(node)) return [name, inForce(node)];
+    return [name, { description: node.about, ...(node.parsedSchema ?? node.jsonSchema) }];
+  });
+  return {
+    type: "object",
+    description: about,
+    required: Object.keys(settings),
+    properties: Object.fromEntries(properties),
+  };
+}
+
 function ofSection(section: Section): Record<string, unknown> {
   const properties = Object.entries(section.settings).map(([name, node]) => [
     name,

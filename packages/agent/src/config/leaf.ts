@@ -24,6 +24,8 @@ export interface Leaf<T> extends About {
   readonly placeholder: string;
   /** JSON schema of the value, without description and default. */
   readonly jsonSchema: Record<string, unknown>;
+  /** JSON schema of the parsed value, where that is another. */
+  readonly parsedSchema?: Record<string, unknown>;
   /** Parses a YAML value. An invalid value throws a NodekeeperError or returns undefined. */
   read(value: unknown): T | undefined;
   /** Converts the text of a flag or variable to the corresponding YAML value, to be passed to `read`. */
@@ -82,6 +84,7 @@ export function duration(initial: string, min: string, max: string, about: About
       expected: `a duration from ${min} to ${max}, such as "${initial}"`,
       placeholder: "<duration>",
       jsonSchema: { type: "string", pattern: "^(\\d+(\\.\\d*)?(h|m|s|ms|us|ns))+$|^0$" },
+      parsedSchema: { type: "number", minimum: minMs, maximum: maxMs },
       read: (value) => (typeof value === "string" ? within(parseDuration(value), minMs, maxMs) : undefined),
       fromText: asIs,
     },
@@ -98,6 +101,7 @@ export function byteSize(initial: string, min: string, max: string, about: About
       expected: `a size from ${min} to ${max}, such as "${initial}"`,
       placeholder: "<size>",
       jsonSchema: { type: ["string", "integer"], minimum: minBytes, maximum: maxBytes },
+      parsedSchema: { type: "integer", minimum: minBytes, maximum: maxBytes },
       read(value) {
         const written = typeof value === "number" ? String(value) : value;
         return typeof written === "string" ? within(parseByteSize(written), minBytes, maxBytes) : undefined;

@@ -43,4 +43,4 @@ export {
   DeviceSync,
   type DeviceSyncOptions,
 } from "./sync/device-sync.ts";
-export type { DriverStatus, SliceStatus } from "./sync/status.ts";
+export type { DriverStatus, PublishedDevice, SliceStatus } from "./sync/status.ts";

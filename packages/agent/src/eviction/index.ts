@@ -74,6 +74,7 @@ export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
 export { type EncodablePod, type ObservedPod, observeJson, type PodDetails } from "./observe/observed-pod.ts";
 export { PodWatch, type PodWatchOptions } from "./observe/pod-watch.ts";
 export type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
+export { RecentReadings, type RoundReadings } from "./readings.ts";
 export type {
   ExplainedRound,
   ExplainedThreshold,
@@ -86,6 +87,7 @@ export type { ContainerExit, PodEnding } from "./records/pod-ending.ts";
 export { type NodePod, PodHistory, type PodHistoryOptions } from "./records/pod-history.ts";
 export { type HistoryLine, importLine } from "./records/record-lines.ts";
 export { RecordQueries } from "./records/record-queries.ts";
+export type { EvictionPage } from "./records/recorded-evictions.ts";
 export { EvictionRecords, type EvictionRecordsOptions } from "./records/records.ts";
 export {
   addToReplay,

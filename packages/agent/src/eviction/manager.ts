@@ -30,6 +30,7 @@ import {
   withAcceptances,
 } from "./decide/state.ts";
 import type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
+import { RecentReadings } from "./readings.ts";
 import { DecisionLog } from "./records/decision-log.ts";
 import { HeldLog } from "./records/held-log.ts";
 import type { EvictionRecords } from "./records/records.ts";
@@ -87,6 +88,8 @@ export class EvictionManager implements Runnable {
   /** Monotonic time of the end of the last round, or of the start. */
   #lastDone = 0;
   readonly #decisionLog: DecisionLog;
+  /** What the plugins answered in the last rounds. */
+  readonly readings = new RecentReadings();
   #isRunning = false;
   #hasDone = false;
   #trouble: string | undefined;
@@ -247,6 +250,7 @@ export class EvictionManager implements Runnable {
 
     const answers = await this.#timed("ask", () => plugins.ask(offer, signal));
     const input = this.#input({ nodeName, pods, plugins: answers, policy });
+    this.readings.add(input.now, answers);
     const prepared = this.#timedNow("prepare", () => prepareRound(input, selection));
     const { questions } = prepared;
     const tops = await this.#timed("ask_top", () => plugins.askTop(offer, questions, signal));

@@ -12,6 +12,8 @@ export interface ReporterStatus {
   endpoint: string | undefined;
   /** Wall clock time, milliseconds since the epoch. */
   updatedAt: number | undefined;
+  /** Wall milliseconds of the last message, changed or not; undefined before the first since the agent's start. */
+  contactAt: number | undefined;
   stoppedAt: number | undefined;
   /** Why its registration ended; undefined while it is registered. */
   lostReason: string | undefined;
@@ -42,6 +44,8 @@ export interface Endpoint {
   lastSuccess: number | undefined;
   /** Monotonic time of the last message, changed or not; undefined before the first since the agent's start. */
   receivedAt: number | undefined;
+  /** Wall milliseconds of the same. */
+  contactAt: number | undefined;
   /** Error of the last call, by method; no entry for a method whose last call succeeded. */
   readonly errors: Map<CollectMethod, string>;
 }
@@ -63,6 +67,7 @@ export function newEndpoint(name: string, inTree: boolean): Endpoint {
     graceFrom: 0,
     lastSuccess: undefined,
     receivedAt: undefined,
+    contactAt: undefined,
     errors: new Map(),
   };
 }
@@ -73,13 +78,15 @@ export function errorOf({ errors }: Endpoint): string | undefined {
 }
 
 export function endpointStatus(endpoint: Endpoint): ReporterStatus {
-  const { name, inTree, registration, stoppedAt, lostReason, updatedAt, message, content } = endpoint;
+  const { name, inTree, registration, stoppedAt, lostReason, updatedAt, contactAt, message, content } =
+    endpoint;
   return {
     name,
     inTree,
     state: stoppedAt === undefined ? "running" : "stopped",
     endpoint: registration?.endpoint,
     updatedAt,
+    contactAt,
     stoppedAt,
     lostReason,
     contentBytes: message ? sizeOf(message) : 0,

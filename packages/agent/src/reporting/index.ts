@@ -7,6 +7,7 @@
 // ownership: the fields of the agent's field manager (managedFields); contested: another client writes them repeatedly.
 // unclaimed: fields published by an earlier agent process that no plugin reports.
 export type { ReporterStatus } from "./endpoint.ts";
+export { fieldOrigins } from "./field-origins.ts";
 export { customNodeResource, kindKey, kindPolicies, node } from "./kinds.ts";
 export { ReporterManager } from "./manager.ts";
 export type { ReporterManagerOptions } from "./manager-options.ts";

@@ -237,6 +237,7 @@ export class ReporterManager implements Runnable, PluginHandler {
     const { clock, metrics } = this.#options;
     metrics.messages.inc({ plugin: endpoint.name });
     endpoint.receivedAt = clock.monotonic();
+    endpoint.contactAt = clock.now();
     endpoint.lastSuccess = clock.monotonic();
     if (endpoint.message && isSameMessage(endpoint.message, message)) return;
     endpoint.message = kept(message);

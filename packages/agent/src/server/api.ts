@@ -19,7 +19,7 @@ export const HANDLER_DEADLINE_MS = 10_000;
 export function indexRoutes(routes: readonly JsonRoute[]): ReadonlyMap<string, JsonRoute> {
   const found = new Map<string, JsonRoute>();
   for (const route of routes) {
-    if (!/^[a-z0-9-]+(?:\/[a-z0-9-]+)*$/.test(route.path)) {
+    if (!/^[a-z0-9-]+(?:\/[a-z0-9-]+)*(?:\.json)?$/.test(route.path)) {
       throw new NodekeeperError(
         "invalid",
         `route ${JSON.stringify(route.path)} is not a path of lower-case words`,
@@ -32,7 +32,7 @@ export function indexRoutes(routes: readonly JsonRoute[]): ReadonlyMap<string, J
 }
 
 /** The answer of GET /api/v1. */
-export function routeList(routes: readonly JsonRoute[]): Reply {
+export function routeList(routes: readonly Pick<JsonRoute, "path" | "summary">[]): Reply {
   return jsonReply(200, {
     routes: routes.map(({ path, summary }) => ({ path: `${API_ROOT}/${path}`, summary })),
   });

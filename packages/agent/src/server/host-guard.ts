@@ -1,5 +1,26 @@
 import { isLoopback } from "@nodekeeper/core/lib";
 
+/** The headers with which a browser describes where a request comes from. */
+export interface RequestOrigin {
+  host?: string | undefined;
+  origin?: string | undefined;
+  "sec-fetch-site"?: string | string[] | undefined;
+  "sec-fetch-mode"?: string | string[] | undefined;
+  "sec-fetch-dest"?: string | string[] | undefined;
+}
+
+/**
+ * Whether a request comes from a page of another origin, other ports of the same host included. A browser does not let
+ * such a page read the answer, but the request would cost the agent work. A link in another page may be followed.
+ * Sources: https://www.w3.org/TR/fetch-metadata/, RFC 6454 (Origin).
+ */
+export function isCrossSite(headers: RequestOrigin): boolean {
+  const { host, origin, "sec-fetch-site": site } = headers;
+  if (site === undefined) return origin !== undefined && origin.replace(/^https?:\/\//, "") !== host;
+  if (site === "same-origin" || site === "none") return false;
+  return headers["sec-fetch-mode"] !== "navigate" || headers["sec-fetch-dest"] !== "document";
+}
+
 /**
  * Whether a request's Host header may be answered. A web page can point its own name at 127.0.0.1 (DNS rebinding) and
  * so read a loopback server as its own; its requests still carry the page's name.

@@ -1,12 +1,18 @@
 export type { JsonRoute } from "./api.ts";
+export { type ApiAnswers, type ApiPath, type ApiQueries, apiRoute, unservedRoutes } from "./api-route.ts";
 export { createBaseMetrics } from "./base-metrics.ts";
+export { openApiDocument } from "./contract/openapi.ts";
 export { type AccessCheck, delegatedAccess } from "./delegated-access.ts";
+export { deviceRoutes } from "./device-routes.ts";
 export { evictionRoutes, type HistoryPage, type RecordPage } from "./eviction-routes.ts";
+export { runCheck } from "./health.ts";
+export { lifecycleRoutes } from "./lifecycle-routes.ts";
 export { LifecycleService, type LifecycleServiceOptions } from "./lifecycle-service.ts";
 export { LocalApi, type LocalApiOptions } from "./local-api.ts";
 export { createLocalApiMetrics } from "./local-api-metrics.ts";
 export { createHealthMetrics, createServerMetrics } from "./metrics.ts";
-export { listPlugins, type PluginRow } from "./plugin-list.ts";
+export { pluginCalls } from "./plugin-calls.ts";
+export { type KnownPlugins, listPlugins, type PluginRow } from "./plugin-list.ts";
 export { ServingCertificate } from "./serving-certificate.ts";
 export {
   createStatusServer,
@@ -14,4 +20,6 @@ export {
   type StatusServer,
   type StatusServerOptions,
 } from "./status-server.ts";
+export type { StreamedState } from "./stream/states.ts";
+export { Streams } from "./stream/streams.ts";
 export { lifecycleDefinition } from "./watch-answers.ts";

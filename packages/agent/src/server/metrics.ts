@@ -6,6 +6,7 @@ export interface ServerMetrics {
   requests: Counter<"handler" | "code">;
   duration: Histogram<"handler">;
   refusedConnections: Counter;
+  cutStreams: Counter;
 }
 
 export function createServerMetrics(registry: Registry): ServerMetrics {
@@ -22,6 +23,11 @@ export function createServerMetrics(registry: Registry): ServerMetrics {
       help: "Time from a request to its answer.",
       labelNames: ["handler"],
       buckets: [0.001, 0.01, 0.1, 1, 10],
+      registers,
+    }),
+    cutStreams: new Counter({
+      name: "nodekeeper_server_streams_cut_total",
+      help: "Streams of server-sent events that ended because the client did not read them.",
       registers,
     }),
     refusedConnections: new Counter({

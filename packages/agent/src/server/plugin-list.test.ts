@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { PluginStatus } from "../plugins/index.ts";
 import type { ReporterStatus } from "../reporting/index.ts";
-import { listPlugins } from "./plugin-list.ts";
+import { type KnownPlugins, listPlugins } from "./plugin-list.ts";
 
 const lost: ReporterStatus = {
   name: "gpu",
@@ -9,6 +9,7 @@ const lost: ReporterStatus = {
   state: "stopped",
   endpoint: undefined,
   updatedAt: 1,
+  contactAt: 1,
   stoppedAt: 2,
   contentBytes: 3,
   problems: [],
@@ -16,12 +17,19 @@ const lost: ReporterStatus = {
   lastError: undefined,
 };
 
+const MINUTE = 60_000;
+
+function list(known: Partial<KnownPlugins>) {
+  const nothing = { sockets: [], reporters: [], objects: [], evictionPlugins: [], drivers: [] };
+  return listPlugins({ ...nothing, calls: new Map(), now: 10 * MINUTE, startedAt: 0, ...known });
+}
+
 function registered(type: string): PluginStatus {
   return { type, name: "gpu", registrationSocket: "/p/gpu.sock", state: "registered", since: 1, attempts: 1 };
 }
 
 it("shows a lost reporter beside a plugin of another type that has its name", () => {
-  const rows = listPlugins([registered("DRAPlugin")], [lost]);
+  const rows = list({ sockets: [registered("DRAPlugin")], reporters: [lost] });
   expect(rows.map(({ type, state }) => `${type} ${state}`)).toEqual([
     "DRAPlugin registered",
     "ReporterPlugin lost",
@@ -29,34 +37,49 @@ it("shows a lost reporter beside a plugin of another type that has its name", ()
 });
 
 it("shows why a lost reporter's registration ended, before the last failed call", () => {
-  expect(listPlugins([], [lost])).toMatchObject([{ state: "lost", error: "its socket was removed" }]);
+  expect(list({ reporters: [lost] })).toMatchObject([{ state: "lost", error: "its socket was removed" }]);
   const failing = { ...lost, lastError: "GetReportContent: no answer within 10000 ms" };
-  expect(listPlugins([], [failing])).toMatchObject([
+  expect(list({ reporters: [failing] })).toMatchObject([
     { error: "its socket was removed; GetReportContent: no answer within 10000 ms" },
   ]);
 });
 
 it("shows a reporter that is registered once", () => {
   const running = { ...lost, state: "running", stoppedAt: undefined, lostReason: undefined } as const;
-  expect(listPlugins([registered("ReporterPlugin")], [running])).toMatchObject([
+  expect(list({ sockets: [registered("ReporterPlugin")], reporters: [running] })).toMatchObject([
     { type: "ReporterPlugin", state: "registered", contentBytes: 3 },
   ]);
 });
 
 it("shows eviction plugins inside the agent, and the last call of one behind a socket", () => {
   const plugin = { endpoint: undefined, answeredAt: undefined, problems: [] };
-  const rows = listPlugins(
-    [registered("EvictionPlugin")],
-    [],
-    [],
-    [
+  const rows = list({
+    sockets: [registered("EvictionPlugin")],
+    evictionPlugins: [
       { ...plugin, name: "gpu", inTree: false, lastError: "ThresholdMet: no answer" },
       { ...plugin, name: "memory", inTree: true, lastError: undefined, problems: ["NoExecute is refused"] },
     ],
-  );
+  });
   expect(rows.map(({ name, state, error }) => [name, state, error])).toEqual([
     ["gpu", "registered", "ThresholdMet: no answer"],
     ["memory", "in-tree", undefined],
   ]);
   expect(rows.map(({ problems }) => problems)).toEqual([[], ["NoExecute is refused"]]);
+});
+
+it("shows the last contact and the rate of calls since the registration", () => {
+  const socket = { ...registered("EvictionPlugin"), since: 6 * MINUTE };
+  const plugin = { name: "gpu", inTree: false, endpoint: undefined, answeredAt: 7, problems: [] };
+  const calls = new Map([["EvictionPlugin gpu", { count: 48, failures: 2, meanMs: 3 }]]);
+  const known = { sockets: [socket], evictionPlugins: [{ ...plugin, lastError: undefined }], calls };
+  expect(list(known)).toMatchObject([
+    { contactAt: 7, calls: { count: 48, failures: 2, meanMs: 3, perMinute: 12 } },
+  ]);
+});
+
+it("shows the last message of a driver, and what is wrong with its stream", () => {
+  const drivers = [{ name: "gpu", messageAt: 5, error: "the stream ended", writeError: undefined }];
+  expect(list({ sockets: [registered("DRAPlugin")], drivers })).toMatchObject([
+    { type: "DRAPlugin", contactAt: 5, error: "the stream ended" },
+  ]);
 });

@@ -1,7 +1,9 @@
 import type { ErrorId } from "@nodekeeper/core/lib";
+import type { DriverStatus } from "../devices/index.ts";
 import type { EvictionPluginStatus } from "../eviction/index.ts";
 import type { PluginStatus } from "../plugins/index.ts";
 import type { ObjectStatus, ReporterStatus } from "../reporting/index.ts";
+import { keyOf, type PluginCalls } from "./plugin-calls.ts";
 
 /** A plugin as `nodekeeper plugins list` shows it: its registration and what it reports, in one row. */
 export interface PluginRow {
@@ -18,6 +20,9 @@ export interface PluginRow {
   /** Wall milliseconds of the last changed content. */
   contentAt: number | undefined;
   contentBytes: number;
+  /** Wall milliseconds of its last message, or its last answer to a call. */
+  contactAt?: number | undefined;
+  calls?: (PluginCalls & { perMinute: number }) | undefined;
   /** Refused parts of its content or conditions, by the agent or the API server, each with the reason. */
   problems: readonly string[];
   /** The last refusal or failed call; undefined when nothing is wrong. */
@@ -28,21 +33,43 @@ export interface PluginRow {
 
 const REPORTER = "ReporterPlugin";
 const EVICTION = "EvictionPlugin";
+const DRIVER = "DRAPlugin";
+
+/** What is known of plugins, by the parts that they register with. */
+export interface KnownPlugins {
+  sockets: readonly PluginStatus[];
+  reporters: readonly ReporterStatus[];
+  objects: readonly Pick<ObjectStatus, "object" | "quarantined" | "contested">[];
+  evictionPlugins: readonly EvictionPluginStatus[];
+  drivers: readonly Pick<DriverStatus, "name" | "messageAt" | "error" | "writeError">[];
+  /** By `keyOf`. */
+  calls: ReadonlyMap<string, PluginCalls>;
+  /** Wall milliseconds. */
+  now: number;
+  /** Wall milliseconds of the agent's start. */
+  startedAt: number;
+}
 
 /**
  * Joins the sockets that registered, or failed to, with the reporters that have content, with what is not
- * published of it, and with the eviction plugins that are asked. Sorted by name.
+ * published of it, with the eviction plugins that are asked, with drivers, and with the calls of each. Sorted by name.
  */
-export function listPlugins(
-  sockets: readonly PluginStatus[],
-  reporters: readonly ReporterStatus[],
-  objects: readonly Pick<ObjectStatus, "object" | "quarantined" | "contested">[] = [],
-  evictionPlugins: readonly EvictionPluginStatus[] = [],
-): PluginRow[] {
+export function listPlugins(known: KnownPlugins): PluginRow[] {
+  const { calls, now, startedAt } = known;
+  return joined(known).map((row) => {
+    const counted = calls.get(keyOf(row.type, row.name));
+    if (!counted || (row.state !== "registered" && row.state !== "in-tree")) return row;
+    const minutes = Math.max(now - Math.max(startedAt, row.since ?? 0), 1_000) / 60_000;
+    return { ...row, calls: { ...counted, perMinute: counted.count / minutes } };
+  });
+}
+
+function joined({ sockets, reporters, objects, evictionPlugins, drivers }: KnownPlugins): PluginRow[] {
   const rows = sockets.map((socket): PluginRow => {
     const isNamed = ({ name }: { name: string }) => socket.state === "registered" && name === socket.name;
     const reporter = socket.type === REPORTER ? reporters.find(isNamed) : undefined;
     const evictionPlugin = socket.type === EVICTION ? evictionPlugins.find(isNamed) : undefined;
+    const driver = socket.type === DRIVER ? drivers.find(isNamed) : undefined;
     return {
       name: socket.name ?? "",
       type: socket.type ?? "",
@@ -54,7 +81,13 @@ export function listPlugins(
       attempts: socket.attempts,
       ...contentOf(reporter, objects),
       ...(evictionPlugin ? { problems: evictionPlugin.problems } : {}),
-      error: socket.reason ?? reporter?.lastError ?? evictionPlugin?.lastError,
+      contactAt: reporter?.contactAt ?? evictionPlugin?.answeredAt ?? driver?.messageAt,
+      error:
+        socket.reason ??
+        reporter?.lastError ??
+        evictionPlugin?.lastError ??
+        driver?.error ??
+        driver?.writeError,
       errorId: socket.errorId ?? (socket.reason ? undefined : idOf(reporter, evictionPlugin)),
     };
   });
@@ -90,7 +123,7 @@ function idOf(
 }
 
 function inTreeRow(plugin: EvictionPluginStatus): PluginRow {
-  const { name, lastError, problems } = plugin;
+  const { name, lastError, problems, answeredAt } = plugin;
   return {
     name,
     type: EVICTION,
@@ -101,6 +134,7 @@ function inTreeRow(plugin: EvictionPluginStatus): PluginRow {
     since: undefined,
     attempts: 0,
     ...contentOf(undefined, []),
+    contactAt: answeredAt,
     problems,
     error: lastError,
     errorId: idOf(undefined, plugin),
@@ -126,6 +160,7 @@ function contentOf(
   return {
     contentAt: reporter?.updatedAt,
     contentBytes: reporter?.contentBytes ?? 0,
+    contactAt: reporter?.contactAt,
     problems: [...(reporter?.problems ?? []), ...refusals, ...contests],
   };
 }

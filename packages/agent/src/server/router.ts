@@ -7,14 +7,18 @@ import {
   Semaphore,
 } from "@nodekeeper/core/lib";
 import { API_ROOT, indexRoutes, type JsonRoute, routeList, routeReply } from "./api.ts";
+import { STREAM_PATH, streamSummary } from "./contract/stream.ts";
 import { type HealthEndpoint, healthEndpoints, healthReply, singleHealthReply } from "./health.ts";
 import { MetricsPage } from "./metrics-page.ts";
 import { errorReply, type Reply, textReply } from "./reply.ts";
+import type { OpenStream, Streams } from "./stream/streams.ts";
 
 export interface RouterOptions {
   checks: readonly HealthCheck[];
   registry: Registry;
   routes: readonly JsonRoute[];
+  /** Streams of what changes, at /api/v1/stream. Default: none. */
+  streams?: Streams;
   clock: Clock;
   /** Whether health answers leave out why a check fails, for callers that are not authenticated. */
   withholdReasons: boolean;
@@ -30,6 +34,8 @@ export function isPublic(path: string): boolean {
 export interface Routed {
   handler: string;
   reply: Reply;
+  /** Sent in place of the reply's body; the caller closes it. */
+  stream?: OpenStream;
 }
 
 // Below the number of connections: there is always one for the kubelet's probes.
@@ -54,14 +60,22 @@ export class Router {
     if (twice !== undefined) throw new NodekeeperError("invalid", `two health checks have the name ${twice}`);
   }
 
-  async answer(path: string, query: URLSearchParams, signal: AbortSignal): Promise<Routed> {
+  /** @param lastEventId the header with which a browser continues a stream */
+  async answer(
+    path: string,
+    query: URLSearchParams,
+    signal: AbortSignal,
+    lastEventId?: string,
+  ): Promise<Routed> {
     if (path === "/") return { handler: "/", reply: this.#index() };
     if (path === "/metrics") return { handler: path, reply: await this.#metrics.reply(signal) };
     const health = this.#health(path, query);
     if (health) return health;
     if (path === API_ROOT || path === `${API_ROOT}/`) {
-      return { handler: API_ROOT, reply: routeList(this.#options.routes) };
+      return { handler: API_ROOT, reply: routeList(this.#listed()) };
     }
+    if (path === `${API_ROOT}/${STREAM_PATH}` && this.#options.streams)
+      return this.#stream(this.#options.streams, query, lastEventId);
     const route = path.startsWith(`${API_ROOT}/`)
       ? this.#routes.get(path.slice(API_ROOT.length + 1))
       : undefined;
@@ -89,6 +103,21 @@ export class Router {
     }
   }
 
+  #stream(streams: Streams, query: URLSearchParams, lastEventId: string | undefined): Routed {
+    const handler = `${API_ROOT}/${STREAM_PATH}`;
+    try {
+      const stream = streams.open(query, lastEventId);
+      return { handler, reply: { status: 200, contentType: "text/event-stream", body: "" }, stream };
+    } catch (error) {
+      return { handler, reply: errorReply(error) };
+    }
+  }
+
+  #listed(): { path: string; summary: string }[] {
+    const { routes, streams } = this.#options;
+    return [...routes, ...(streams ? [{ path: STREAM_PATH, summary: streamSummary }] : [])];
+  }
+
   #health(path: string, query: URLSearchParams): Routed | undefined {
     const [, first = "", ...rest] = path.split("/");
     const endpoint = healthEndpoints.find((name): name is HealthEndpoint => name === first);
@@ -100,7 +129,7 @@ export class Router {
   }
 
   #index(): Reply {
-    const { checks, routes } = this.#options;
+    const { checks } = this.#options;
     const lines = [
       "Nodekeeper",
       "",
@@ -108,7 +137,7 @@ export class Router {
       ...checks.map((check) => `  /readyz/${check.name}`),
       "/metrics   Prometheus metrics",
       `${API_ROOT}   the JSON API`,
-      ...routes.map((route) => `  ${API_ROOT}/${route.path}   ${route.summary}`),
+      ...this.#listed().map((route) => `  ${API_ROOT}/${route.path}   ${route.summary}`),
     ];
     return textReply(200, lines.join("\n"));
   }

@@ -15,13 +15,17 @@ import {
   stopped,
 } from "@nodekeeper/core/lib";
 import { formatAddress, type ListenAddress, parseListenAddress } from "./address.ts";
+import { API_ROOT } from "./api.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
+import { STREAM_PATH } from "./contract/stream.ts";
 import type { AccessCheck } from "./delegated-access.ts";
-import { isHostAllowed } from "./host-guard.ts";
+import { isCrossSite, isHostAllowed } from "./host-guard.ts";
 import { createServerMetrics, type ServerMetrics } from "./metrics.ts";
 import { errorReply, type Reply } from "./reply.ts";
 import { isPublic, type Routed, Router, type RouterOptions } from "./router.ts";
+import { sendStream } from "./send-stream.ts";
 import type { CertificatePair, ServingCertificate } from "./serving-certificate.ts";
+import type { OpenStream } from "./stream/streams.ts";
 
 /** How requests from other machines are served. */
 export interface RemoteAccess {
@@ -58,6 +62,7 @@ const HANDSHAKE_TIMEOUT_MS = 5_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 // Answers under way get this long to finish when the server stops.
 const STOP_GRACE_MS = 500;
+const STREAM_ADDRESS = `${API_ROOT}/${STREAM_PATH}`;
 
 /** Creates the status server. Throws `invalid` for an address, route or check that can't or must not be served. */
 export function createStatusServer(options: StatusServerOptions): StatusServer {
@@ -162,13 +167,39 @@ export class StatusServer implements Runnable {
     using scope = childScope(signal);
     const onClose = () => scope.abort(stopped("the client closed the connection"));
     response.once("close", onClose);
-    const { handler, reply } = await this.#answer(request, scope.signal);
+    const { handler, reply, stream } = await this.#answer(request, scope.signal);
     response.off("close", onClose);
     this.#metrics.requests.inc({ handler, code: reply.status });
     this.#metrics.duration.observe({ handler }, (this.#options.clock.monotonic() - begin) / 1000);
+    if (stream) {
+      await this.#stream(request, response, stream, scope.signal);
+      this.#connections.end(socket);
+      return;
+    }
     // What is pipelined behind a request ends with its answer: RFC 9112, 9.3.2, has clients send it again.
     send(request, response, reply, signal.aborted || this.#connections.isPipelined(socket));
     this.#connections.end(socket);
+  }
+
+  async #stream(
+    request: IncomingMessage,
+    response: ServerResponse,
+    stream: OpenStream,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const headers = { ...commonHeaders("text/event-stream"), Connection: "close" };
+    if (request.method === "HEAD" || response.destroyed || signal.aborted) {
+      stream.close();
+      response.writeHead(200, headers).end();
+      return;
+    }
+    await sendStream(response, stream, {
+      clock: this.#options.clock,
+      signal,
+      headers,
+      checkAccess: (scope) => this.#authorize(request, STREAM_ADDRESS, scope),
+      onCut: () => this.#metrics.cutStreams.inc(),
+    });
   }
 
   async #answer(request: IncomingMessage, signal: AbortSignal): Promise<Routed> {
@@ -182,7 +213,9 @@ export class StatusServer implements Runnable {
           handler: "refused",
           reply: errorReply(new NodekeeperError("invalid", "the request's path is not a URL path")),
         };
-      const route = () => this.#router.answer(url.pathname, url.searchParams, signal);
+      const lastEventId = request.headers["last-event-id"];
+      const route = () =>
+        this.#router.answer(url.pathname, url.searchParams, signal, lastEventId?.toString());
       if (isPublic(url.pathname)) return await route();
       return await this.#places.run(signal, async () => {
         if (this.#remote) await this.#authorize(request, url.pathname, signal);
@@ -206,6 +239,8 @@ export class StatusServer implements Runnable {
       return { ...reply, status: 405, headers: { Allow: "GET, HEAD" } };
     }
     const { host } = request.headers;
+    if (isCrossSite(request.headers))
+      return errorReply(new NodekeeperError("forbidden", "requests from pages of other origins are refused"));
     if (isHostAllowed(host, this.#configured.host, this.#bound?.address ?? this.#configured.host))
       return undefined;
     const shown = JSON.stringify(host?.slice(0, 100));
@@ -239,15 +274,24 @@ function refusalReply(error: unknown): Reply {
   return { ...reply, headers: { ...reply.headers, "WWW-Authenticate": 'Bearer realm="nodekeeper"' } };
 }
 
+function commonHeaders(contentType: string): Record<string, string> {
+  return {
+    "Content-Type": contentType,
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    // No page of another origin embeds an answer, in a frame or otherwise.
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+  };
+}
+
 function send(request: IncomingMessage, response: ServerResponse, reply: Reply, stopping: boolean): void {
   if (response.destroyed) return;
   const hasBody =
     request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
   response.writeHead(reply.status, {
-    "Content-Type": reply.contentType,
+    ...commonHeaders(reply.contentType),
     "Content-Length": Buffer.byteLength(reply.body),
-    "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
     // A body that is not read must not be taken for the next request.
     ...(hasBody || stopping ? { Connection: "close" } : {}),
     ...reply.headers,

@@ -19,7 +19,7 @@ import { publishedPools } from "./published-pools.ts";
 import { Sessions } from "./session.ts";
 import { fieldSelectorOf } from "./slice-api.ts";
 import { SliceQueue } from "./slice-queue.ts";
-import { type DriverStatus, driverStatus } from "./status.ts";
+import { type DriverStatus, driverStatus, type PublishedDevice, slicesByDevice } from "./status.ts";
 
 /** Times in milliseconds. */
 export interface DeviceSettings extends DriverSettings {
@@ -146,6 +146,15 @@ export class DeviceSync implements Runnable {
       const foreign = cache?.foreignOf(name) ?? [];
       return driverStatus(driver, this.#queue.desired(name), stored, foreign, this.#queue.syncOf(name));
     });
+  }
+
+  /** The devices of a driver that are to be published, by pool, with the slices that have them; empty for an unknown driver. */
+  devicesOf(driver: string): PublishedDevice[] {
+    const slices = slicesByDevice(this.#sessions.current?.cache.of(driver) ?? []);
+    const pools = this.#queue.desired(driver)?.pools ?? [];
+    return pools.flatMap(({ name: pool, devices }) =>
+      devices.map(({ name, device }) => ({ pool, device, slices: slices.get(`${pool}/${name}`) ?? [] })),
+    );
   }
 
   /**

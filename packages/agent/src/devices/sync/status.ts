@@ -1,5 +1,5 @@
 import type { ForeignSlice, StoredSlice } from "../model/checked.ts";
-import type { DeviceProblem } from "../model/model.ts";
+import type { Device, DeviceProblem } from "../model/model.ts";
 import type { StoredModel } from "../model/stored-model.ts";
 import type { DroppedField } from "../plan/features.ts";
 import type { Desired, Driver } from "./driver.ts";
@@ -45,6 +45,13 @@ export interface DriverStatus {
   dropped: readonly DroppedField[];
 }
 
+/** A device that is to be published, and the slices that have it at the API server. */
+export interface PublishedDevice {
+  pool: string;
+  device: Device;
+  slices: string[];
+}
+
 const MOST_SHOWN = 100;
 
 export function driverStatus(
@@ -76,6 +83,21 @@ export function driverStatus(
     refused: Object.fromEntries(sync?.refusedSlices ?? []),
     dropped: sync?.dropped.slice(0, MOST_SHOWN) ?? [],
   };
+}
+
+/** The names of the slices that have each device, by "<pool>/<device>". */
+export function slicesByDevice(slices: readonly (StoredSlice | StoredModel)[]): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const slice of slices) {
+    if (!("pool" in slice)) continue;
+    for (const { name } of slice.devices) {
+      const key = `${slice.pool.name}/${name}`;
+      const names = found.get(key);
+      if (names) names.push(slice.name);
+      else found.set(key, [slice.name]);
+    }
+  }
+  return found;
 }
 
 // By the rule of the scheduler: only the newest generation of a pool counts, and only when it is whole.

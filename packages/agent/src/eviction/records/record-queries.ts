@@ -8,6 +8,7 @@ import { addToExplanation, emptyExplanation, type PodExplanation } from "./expla
 import { explainConditions, type NodeExplanation } from "./explain-node.ts";
 import { readNodePod } from "./pod-history.ts";
 import type { HistoryLine } from "./record-lines.ts";
+import { EvictionList, type EvictionPage } from "./recorded-evictions.ts";
 import type { EvictionRecords } from "./records.ts";
 import { addToReplay, emptyReplay, type Replay } from "./replay.ts";
 import type { RoundRecord } from "./round-record.ts";
@@ -162,6 +163,23 @@ export class RecordQueries {
       if (summaries.length >= MOST_ROUNDS || length >= MOST_SUMMARIES_LENGTH) break;
     }
     return summaries;
+  }
+
+  /** How many conditions eviction sets now. */
+  get conditions(): number {
+    return this.#state()?.conditions.length ?? 0;
+  }
+
+  /** The id of the newest round; 0 where there is none. */
+  get lastRoundId(): number {
+    return this.#records.nextId - 1;
+  }
+
+  /** A page of the victims of rounds since a time (wall milliseconds), of rounds with an id above `after`, oldest first. */
+  async evictions(since: number, after: number, signal: AbortSignal): Promise<EvictionPage> {
+    const found = new EvictionList();
+    for await (const record of this.records(since, after, signal)) if (found.add(record)) break;
+    return found.page();
   }
 
   /** Replays rounds since a time (wall milliseconds) with another policy. */

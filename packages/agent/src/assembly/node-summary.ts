@@ -1,0 +1,64 @@
+import type { HealthCheck } from "@nodekeeper/core/lib";
+import { apiRoute, type JsonRoute, listPlugins, runCheck } from "../server/index.ts";
+import type { AgentContext } from "./context.ts";
+import type { EvictionPart } from "./eviction.ts";
+import { evictionPolicyOf } from "./eviction-settings.ts";
+import type { LifecyclePart } from "./lifecycle.ts";
+import type { PluginsPart } from "./plugins.ts";
+import type { ReportingPart } from "./reporting.ts";
+import { summaryOf } from "./summary.ts";
+
+/** The parts that the node's summary counts. */
+export interface SummarizedParts {
+  reporting: ReportingPart;
+  lifecycle: LifecyclePart | undefined;
+  eviction: EvictionPart | undefined;
+  plugins: PluginsPart;
+}
+
+/** The route of the node in short. */
+export function nodeRoute(
+  context: AgentContext,
+  { reporting, lifecycle, eviction, plugins }: SummarizedParts,
+  checks: readonly HealthCheck[],
+): JsonRoute {
+  const { configuration, version, startedAt } = context;
+  return apiRoute("node", () => {
+    const { objects, pending, writes, lastWriteAt, problem, pods, events } = summaryOf(
+      reporting,
+      lifecycle,
+      eviction,
+    );
+    const results = checks.map((check) => ({ name: check.name, kind: check.kind, ...runCheck(check) }));
+    const rows = listPlugins({ ...plugins.known(), calls: new Map() });
+    return {
+      nodeName: configuration().nodeName,
+      version,
+      startedAt,
+      health: { ok: results.every(({ ok }) => ok), checks: results },
+      plugins: {
+        registered: rows.filter(({ state }) => state === "registered" || state === "in-tree").length,
+        failing: rows.filter(({ error }) => error !== undefined).length,
+        refusing: rows.filter(({ problems }) => problems.length > 0).length,
+      },
+      refusedContent: rows.reduce((sum, { problems }) => sum + problems.length, 0),
+      objects: { published: objects, pending, writes, lastWriteAt, problem },
+      lifecycle: pods === undefined || events === undefined ? null : { pods, events },
+      eviction: eviction ? evictionOf(context, eviction) : null,
+    };
+  });
+}
+
+function evictionOf({ configuration }: AgentContext, { plugins, evicted, queries }: EvictionPart) {
+  const { dryRunPlugins } = evictionPolicyOf(configuration());
+  const names = plugins.names;
+  const isDry = (name: string) => dryRunPlugins.includes("*") || dryRunPlugins.includes(name);
+  const dry = names.filter(isDry).length;
+  const isWhole = dryRunPlugins.includes("*") || (dry > 0 && dry === names.length);
+  return {
+    mode: isWhole ? ("dryRun" as const) : dry > 0 ? ("mixed" as const) : ("live" as const),
+    dryRunPlugins,
+    evicted: evicted(),
+    conditions: queries.conditions,
+  };
+}

@@ -1,0 +1,78 @@
+import type { PluginContent } from "./content.ts";
+import { isObject, type Json } from "./json.ts";
+import { itemIdentity, listKeys } from "./merge-values.ts";
+
+/** A field of a published object, and the plugins that report it. */
+export interface FieldOrigin {
+  /** "status.resources.capacity.cpu"; an item of a list by its key: "status.topologyZone[Socket/0].name". */
+  path: string;
+  /** The plugin whose value is published. */
+  plugin: string;
+  /** Plugins that report the same field and whose value is not used, sorted. */
+  others: string[];
+  /** The value as JSON, at most 1,000 characters of it. */
+  value: string;
+}
+
+/** A page of fields, sorted by path. */
+export interface FieldPage {
+  items: FieldOrigin[];
+  /** The path after which to continue; absent at the end. */
+  continue?: string;
+}
+
+const LONGEST_VALUE = 1_000;
+const LONGEST_PATH = 1_000;
+// Bounds the work of one answer; a report may have more values than any reader can use.
+const MOST_FIELDS = 20_000;
+
+/**
+ * The fields of a published object by the plugin that reported each, by the rules of `mergeObject`: of different values for
+ * one path that of the plugin whose name sorts last is published. Lists without keys are one field for each plugin.
+ * @param after the path after which to start; empty for the first page
+ */
+export function fieldOrigins(
+  object: string,
+  contents: ReadonlyMap<string, PluginContent>,
+  { after, limit }: { after: string; limit: number },
+): FieldPage {
+  const found = new Map<string, FieldOrigin>();
+  for (const plugin of [...contents.keys()].sort()) {
+    for (const field of contents.get(plugin)!.fields) {
+      if (field.object !== object) continue;
+      const add = (path: string, value: Json) => addTo(found, path, plugin, value);
+      leaves(field.value, `${field.part}.${field.name}`, field.name, add);
+    }
+  }
+  const sorted = [...found.values()].filter(({ path }) => path > after).sort((a, b) => compare(a, b));
+  const items = sorted.slice(0, limit);
+  return sorted.length > items.length ? { items, continue: items.at(-1)!.path } : { items };
+}
+
+function addTo(found: Map<string, FieldOrigin>, path: string, plugin: string, value: Json): void {
+  const key = path.slice(0, LONGEST_PATH);
+  const before = found.get(key);
+  if (!before && found.size >= MOST_FIELDS) return;
+  const others = before ? [...before.others, before.plugin] : [];
+  const isSame = before?.plugin === plugin;
+  const shown = JSON.stringify(value).slice(0, LONGEST_VALUE);
+  found.set(key, { path: key, plugin, others: isSame ? before.others : others, value: shown });
+}
+
+function leaves(value: Json, path: string, name: string, add: (path: string, value: Json) => void): void {
+  if (isObject(value) && Object.keys(value).length > 0) {
+    for (const [key, member] of Object.entries(value)) leaves(member, `${path}.${key}`, key, add);
+    return;
+  }
+  const keys = listKeys.get(name);
+  if (!keys || !Array.isArray(value)) {
+    add(path, value);
+    return;
+  }
+  for (const [at, item] of value.entries())
+    leaves(item, `${path}[${itemIdentity(item, keys) ?? at}]`, "", add);
+}
+
+function compare(a: FieldOrigin, b: FieldOrigin): number {
+  return a.path < b.path ? -1 : 1;
+}

@@ -1,0 +1,220 @@
+import {
+  callFailure,
+  evictionPod,
+  explainedCondition,
+  metThresholdFields,
+  neighbour,
+  outcome,
+  podReference,
+  refusal,
+  refusalCounts,
+  roundRecord,
+  storedCondition,
+  strippedPod,
+  victim,
+  withdrawal,
+} from "./eviction-round.ts";
+import {
+  constant,
+  either,
+  flag,
+  integer,
+  list,
+  named,
+  nullable,
+  number,
+  object,
+  oneOf,
+  optional,
+  text,
+  time,
+} from "./schema.ts";
+
+const reference = { uid: text(), namespace: text(), name: text() };
+
+const step = named(
+  "EvictionStep",
+  object({ uid: text(), at: time(), message: text('"pod deleted"') }, "A step of an eviction, or an event."),
+);
+
+const containerExit = object({
+  id: text(),
+  name: text(),
+  exitCode: nullable(number()),
+  reason: text(),
+  at: nullable(time()),
+  memoryLimit: optional(text()),
+});
+
+const nodePod = named(
+  "NodePod",
+  object(
+    {
+      ...reference,
+      seenAt: time("When the agent first observed it."),
+      leftAt: nullable(time("When it was deleted; null while it exists.")),
+      lastKnownAt: nullable(time("Where its deletion was not watched: when it was last known to exist.")),
+      pod: strippedPod,
+      ending: object({
+        deletion: nullable(object({ requestedAt: time(), gracePeriodSeconds: nullable(number()) })),
+        disruption: nullable(object({ reason: text(), message: text(), at: nullable(time()) })),
+        phase: text(),
+        reason: text(),
+        message: text(),
+      }),
+      exits: list(containerExit),
+    },
+    "The history of a pod that is or was on the node.",
+  ),
+);
+
+const explainedRound = object({
+  id: integer(),
+  at: time(),
+  pod: nullable(evictionPod),
+  thresholds: list(object({ ...metThresholdFields, dryRun: flag(), named: nullable(integer()) })),
+  victim: nullable(victim),
+  dryRunVictim: nullable(victim),
+  place: nullable(neighbour),
+  exclusion: nullable(object({ reason: text(), detail: text() })),
+  refusals: list(refusal),
+  candidates: integer(),
+  others: list(neighbour),
+  withdrawals: list(withdrawal),
+  outcome: nullable(outcome),
+  failures: list(callFailure),
+  times: integer("How many equal rounds in a row this entry is for."),
+  until: time(),
+});
+
+export const podExplanation = named(
+  "PodExplanation",
+  object(
+    {
+      ...reference,
+      rounds: list(explainedRound, "Rounds that concern the pod, oldest first, at most 50."),
+      omitted: integer(),
+      steps: list(step),
+      history: nullable(nodePod),
+      events: list(step),
+      otherUids: list(text()),
+      recordsSince: nullable(time()),
+    },
+    "Why a pod was evicted, deleted or kept.",
+  ),
+);
+
+export const nodeExplanation = named(
+  "NodeExplanation",
+  object(
+    {
+      nodeName: nullable(text()),
+      at: nullable(time("The last round.")),
+      transitionMs: nullable(number()),
+      conditions: list(explainedCondition),
+      events: list(step),
+      recordsSince: nullable(time()),
+    },
+    "The conditions and taints that eviction sets on the node, with their owners and when they expire.",
+  ),
+);
+
+export const roundSummary = named(
+  "RoundSummary",
+  object({
+    id: integer(),
+    at: time(),
+    pods: integer(),
+    candidates: integer(),
+    plugins: integer(),
+    met: list(text('"memory-pressure (hard): memory 94.1 > threshold 90"')),
+    victims: list(podReference),
+    dryRunVictims: list(podReference),
+    refusals: refusalCounts,
+    paused: optional(list(object({ retryAt: time(), budget: nullable(text()) }))),
+    withdrawals: integer(),
+    outcomes: list(
+      object({
+        ...reference,
+        result: oneOf(["gone", "overdue", "failed", "withdrawn"]),
+        message: text(),
+      }),
+    ),
+    failures: list(text()),
+  }),
+);
+
+export const recordPage = object({
+  records: list(roundRecord),
+  tooLarge: list(object({ id: integer(), bytes: integer() }), "Rounds that exceed the largest answer."),
+  next: optional(integer("The id after which to continue; absent at the end.")),
+});
+
+export const historyPage = object({
+  lines: list(
+    either(
+      object({ kind: constant("pod"), pod: nodePod, events: list(step), steps: list(step) }),
+      object({
+        kind: constant("node"),
+        state: object({ at: nullable(time()), conditions: list(storedCondition) }),
+        events: list(step),
+      }),
+    ),
+  ),
+  next: optional(integer("The number after which to continue; absent at the end.")),
+});
+
+export const evictionPage = object({
+  items: list(
+    named(
+      "Eviction",
+      object({
+        ...reference,
+        at: time("When it was decided."),
+        round: integer("The id of the round."),
+        plugin: text(),
+        scope: text(),
+        kind: oneOf(["soft", "forced"]),
+        reason: text(),
+        dryRun: flag("Whether it was only recorded, because the plugin is in dry run."),
+        outcome: nullable(
+          object(
+            {
+              at: time(),
+              result: oneOf(["gone", "overdue", "failed", "withdrawn"], "`gone`: the pod was deleted."),
+              message: text(),
+            },
+            "Null while it is not known, and where it is in a later page.",
+          ),
+        ),
+      }),
+    ),
+    "Oldest first.",
+  ),
+  next: optional(integer("The id after which to continue; absent at the end.")),
+});
+
+export const reading = named(
+  "Reading",
+  object(
+    {
+      plugin: text(),
+      scope: text("The signal; empty where the plugin named none."),
+      observed: nullable(number("Null where the plugin reports no value while the threshold is not met.")),
+      threshold: nullable(number()),
+      operator: oneOf(["lessThan", "greaterThan"], "How the observed value meets the threshold."),
+      unit: optional(text()),
+      met: oneOf(["none", "soft", "hard"]),
+    },
+    "A plugin's observed value against its threshold.",
+  ),
+);
+
+export const roundReadings = named(
+  "RoundReadings",
+  object({ at: time("When the round asked the plugins."), readings: list(reading) }),
+);
+
+export const readings = object({
+  rounds: list(roundReadings, "The last rounds, oldest first: at most 120."),
+});

@@ -1,0 +1,66 @@
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import type { DriverClaims } from "../claims/index.ts";
+import type { DeviceSync, PublishedDevice } from "../devices/index.ts";
+import type { JsonRoute } from "./api.ts";
+import { apiRoute } from "./api-route.ts";
+
+/** The routes of the JSON API about drivers, their devices, and the claims that hold them. */
+export function deviceRoutes(
+  sync: Pick<DeviceSync, "status" | "devicesOf">,
+  claims: () => readonly DriverClaims[],
+): JsonRoute[] {
+  return [
+    apiRoute("devices", () => sync.status()),
+    apiRoute("claims", () => claims()),
+    apiRoute("devices/list", ({ driver, limit, continue: after = "" }) => {
+      if (!sync.status().some(({ name }) => name === driver))
+        throw new NodekeeperError("notFound", `no driver ${driver}; /api/v1/devices lists them`);
+      const devices = sync.devicesOf(driver).map((each) => ({ ...each, key: keyOf(each) }));
+      const rest = devices.filter(({ key }) => key > after).sort((a, b) => (a.key < b.key ? -1 : 1));
+      const page = rest.slice(0, limit);
+      const held = new Holders(claims().find((each) => each.driver === driver));
+      const items = page.map(({ key, ...each }) => ({ ...shown(each), ...held.of(key) }));
+      return rest.length > page.length ? { items, continue: page.at(-1)!.key } : { items };
+    }),
+  ];
+}
+
+function keyOf({ pool, device }: PublishedDevice): string {
+  return `${pool}/${device.name}`;
+}
+
+function shown({ pool, device: { name, attributes = {}, taints = [] }, slices }: PublishedDevice) {
+  return {
+    pool,
+    name,
+    attributes: Object.fromEntries(
+      Object.entries(attributes).map(([key, value]) => [key, valueText(Object.values(value)[0])]),
+    ),
+    taints: taints.map(({ key, value, effect }) => `${key}${value ? `=${value}` : ""}:${effect}`),
+    slices,
+  };
+}
+
+function valueText(value: unknown): string {
+  return JSON.stringify(value, (_, each) => (typeof each === "bigint" ? String(each) : each)) ?? "";
+}
+
+/** The claims that hold each device of a driver, and what is wrong with the device. */
+class Holders {
+  readonly #claims = new Map<string, string[]>();
+  readonly #unhealthy = new Map<string, string>();
+
+  constructor(driver: DriverClaims | undefined) {
+    for (const { namespace, name, devices } of driver?.claims ?? []) {
+      for (const device of devices)
+        this.#claims.set(device, [...(this.#claims.get(device) ?? []), `${namespace}/${name}`]);
+    }
+    for (const { pool, device, message } of driver?.unhealthy ?? [])
+      this.#unhealthy.set(`${pool}/${device}`, message);
+  }
+
+  of(key: string): { claims: string[]; unhealthy?: string } {
+    const unhealthy = this.#unhealthy.get(key);
+    return { claims: this.#claims.get(key) ?? [], ...(unhealthy === undefined ? {} : { unhealthy }) };
+  }
+}

@@ -1,0 +1,104 @@
+import type { Clock } from "@nodekeeper/core/lib";
+import {
+  formatCursor,
+  type LogPosition,
+  type PodIdentity,
+  type PodLifecycleEventGenerator,
+  parseCursor,
+} from "../lifecycle/index.ts";
+import type { JsonRoute } from "./api.ts";
+import { type ApiAnswers, apiRoute } from "./api-route.ts";
+import type { Frozen } from "./contract/schema.ts";
+import { eventItem, podStatus, snapshotItem } from "./lifecycle-json.ts";
+
+type EventPage = Frozen<ApiAnswers["events"]>;
+/** An event, or the pods where the events since a cursor have expired. */
+export type LifecycleItem = EventPage["items"][number];
+
+/** What the routes read. */
+export type LifecycleReader = Pick<
+  PodLifecycleEventGenerator,
+  "events" | "statuses" | "listedAt" | "problems" | "listedSoon"
+>;
+
+// Bounds the work of one answer where few events are of the pods asked for.
+const MOST_READ = 20_000;
+
+/** The routes of the JSON API about pods and containers as the runtime reports them. */
+export function lifecycleRoutes(lifecycle: LifecycleReader, clock: Clock): JsonRoute[] {
+  const { events, statuses } = lifecycle;
+  return [
+    apiRoute("pods", async ({ limit, continue: after = "", ...selector }, signal) => {
+      await lifecycle.listedSoon(signal);
+      // Together without a pause: the cache is written before events are appended.
+      const cursor = formatCursor(events.position);
+      const found = statuses.uids().flatMap((uid) => {
+        const entry = statuses.get(uid);
+        const isKnown = entry.status.name !== "" || entry.error !== undefined;
+        return isKnown && isSelected(entry.status, selector) ? [{ entry, key: keyOf(entry.status) }] : [];
+      });
+      const rest = found.filter(({ key }) => key > after).sort((a, b) => (a.key < b.key ? -1 : 1));
+      const page = rest.slice(0, limit);
+      return {
+        items: page.map(({ entry }) =>
+          podStatus(entry, clock.now() - (clock.monotonic() - entry.observedAt)),
+        ),
+        ...(rest.length > page.length ? { continue: page.at(-1)!.key } : {}),
+        cursor,
+        listedAt: lifecycle.listedAt,
+        problems: lifecycle.problems(),
+      };
+    }),
+    apiRoute("events", ({ cursor, since, limit, ...selector }) => {
+      const start = cursor === undefined ? events.positionAt(since) : parseCursor(cursor);
+      const { items, position } = eventsAfter(events, start, limit, (pod) => isSelected(pod, selector));
+      return { items, cursor: formatCursor(position), end: position.sequence === events.last };
+    }),
+  ];
+}
+
+/**
+ * Events after a position, at most `limit`, and the position to continue from. A position that is not in the log, from an
+ * earlier log or expired, yields one snapshot.
+ */
+export function eventsAfter(
+  events: LifecycleReader["events"],
+  after: LogPosition,
+  limit: number,
+  isSelected: (pod: PodIdentity) => boolean,
+): { items: LifecycleItem[]; position: LogPosition } {
+  const { id, last } = events;
+  const isOfThisLog = after.log === id && after.sequence <= last;
+  if (!isOfThisLog || (after.sequence < last && !events.get(after.sequence + 1))) {
+    const { position } = events;
+    const pods = events.snapshot().filter(isSelected);
+    const missed = isOfThisLog ? last - after.sequence : undefined;
+    return { items: [snapshotItem(pods, position, missed)], position };
+  }
+  const items: LifecycleItem[] = [];
+  const end = Math.min(last, after.sequence + MOST_READ);
+  let { sequence } = after;
+  while (sequence < end && items.length < limit) {
+    const event = events.get(++sequence);
+    if (event && isSelected(event.pod)) items.push(eventItem(event, { log: id, sequence }));
+  }
+  return { items, position: { log: id, sequence } };
+}
+
+interface Selector {
+  uid: string | undefined;
+  namespace: string | undefined;
+  name: string | undefined;
+}
+
+function isSelected(pod: PodIdentity, { uid, namespace, name }: Selector): boolean {
+  return (
+    (uid === undefined || uid === pod.uid) &&
+    (namespace === undefined || namespace === pod.namespace) &&
+    (name === undefined || name === pod.name)
+  );
+}
+
+function keyOf({ namespace, name, uid }: PodIdentity): string {
+  return `${namespace}/${name}/${uid}`;
+}

@@ -1,0 +1,66 @@
+import type { ServerResponse } from "node:http";
+import { type Clock, childScope, NodekeeperError, stopped, withDeadline } from "@nodekeeper/core/lib";
+import type { OpenStream } from "./stream/streams.ts";
+
+export interface SendStreamOptions {
+  clock: Clock;
+  /** Ends the stream. */
+  signal: AbortSignal;
+  headers: Record<string, string>;
+  /** Called each minute; where it throws, the stream ends: a permission may be revoked. */
+  checkAccess: (signal: AbortSignal) => Promise<void>;
+  /** Called where a client is cut off because it does not read. */
+  onCut: () => void;
+}
+
+/** How long a client may take to read what it was sent, milliseconds. */
+const DRAIN_DEADLINE_MS = 20_000;
+const ACCESS_INTERVAL_MS = 60_000;
+
+/**
+ * Sends a stream until the client leaves, the signal aborts, or the client does not read for 20 s. At most one piece waits
+ * in memory for a client. Never rejects.
+ */
+export async function sendStream(
+  response: ServerResponse,
+  stream: OpenStream,
+  { clock, signal, headers, checkAccess, onCut }: SendStreamOptions,
+): Promise<void> {
+  using scope = childScope(signal);
+  response.once("close", () => scope.abort(stopped("the client closed the connection")));
+  response.writeHead(200, headers);
+  response.flushHeaders();
+  let checkedAt = clock.monotonic();
+  try {
+    for await (const piece of stream.pieces(scope.signal)) {
+      if (clock.monotonic() - checkedAt >= ACCESS_INTERVAL_MS) {
+        await checkAccess(scope.signal);
+        checkedAt = clock.monotonic();
+      }
+      if (!response.write(piece)) await drained(response, clock, scope.signal);
+    }
+  } catch (error) {
+    if (error instanceof NodekeeperError && error.code === "deadline") onCut();
+    response.destroy();
+  } finally {
+    stream.close();
+    response.end();
+  }
+}
+
+async function drained(response: ServerResponse, clock: Clock, signal: AbortSignal): Promise<void> {
+  await withDeadline(
+    clock,
+    DRAIN_DEADLINE_MS,
+    "reading a stream",
+    signal,
+    (scope) =>
+      new Promise<void>((resolve, reject) => {
+        response.once("drain", resolve);
+        scope.addEventListener("abort", () => {
+          response.off("drain", resolve);
+          reject(scope.reason);
+        });
+      }),
+  );
+}

@@ -1,0 +1,61 @@
+import type { Clock } from "@nodekeeper/core/lib";
+import type { JsonRoute } from "../api.ts";
+
+/** An answer that takes no parameters. */
+export type StreamedState = Pick<JsonRoute, "path" | "handle">;
+
+/** An answer of the API, and a number that changes with it. */
+export interface StateVersion {
+  version: number;
+  /** As JSON. */
+  text: string;
+}
+
+/**
+ * Answers of the API, read once for all streams that follow them: at most once per `intervalMs`, and only while a stream asks.
+ */
+export class StreamedStates {
+  readonly #routes: ReadonlyMap<string, StreamedState>;
+  readonly #clock: Clock;
+  readonly #intervalMs: number;
+  readonly #last = new Map<string, StateVersion & { readAt: number }>();
+  #version = 0;
+
+  constructor(routes: readonly StreamedState[], clock: Clock, intervalMs: number) {
+    this.#routes = new Map(routes.map((route) => [route.path, route]));
+    this.#clock = clock;
+    this.#intervalMs = intervalMs;
+  }
+
+  get paths(): string[] {
+    return [...this.#routes.keys()];
+  }
+
+  /** The current answer of a path; the one before, or undefined, where it can't be read now. */
+  async current(path: string, signal: AbortSignal): Promise<StateVersion | undefined> {
+    const last = this.#last.get(path);
+    const readAt = this.#clock.monotonic();
+    if (last && readAt - last.readAt < this.#intervalMs) return last;
+    const text = await this.#read(path, signal);
+    if (text === undefined) return last;
+    const version = last?.text === text ? last.version : ++this.#version;
+    const current = { version, text, readAt };
+    this.#last.set(path, current);
+    return current;
+  }
+
+  /** Frees the answers, when the last stream has ended. */
+  clear(): void {
+    this.#last.clear();
+  }
+
+  async #read(path: string, signal: AbortSignal): Promise<string | undefined> {
+    try {
+      return JSON.stringify(await this.#routes.get(path)!.handle(new URLSearchParams(), signal));
+    } catch {
+      // The path itself answers the error.
+      signal.throwIfAborted();
+      return undefined;
+    }
+  }
+}

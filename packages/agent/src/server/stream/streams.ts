@@ -1,0 +1,193 @@
+import { type Clock, LoopTurns, NodekeeperError } from "@nodekeeper/core/lib";
+import type { RecordQueries } from "../../eviction/index.ts";
+import { readParameters } from "../contract/parameters.ts";
+import { streamParameters } from "../contract/stream.ts";
+import { eventsAfter, type LifecycleReader } from "../lifecycle-routes.ts";
+import { formatPositions, type Positions, parsePositions } from "./positions.ts";
+import { type StreamedState, StreamedStates } from "./states.ts";
+
+export interface StreamsOptions {
+  /** Answers that are sent whole when they change, by the path of their route. They take no parameters. */
+  states: readonly StreamedState[];
+  /** Undefined where lifecycle is off. */
+  events: LifecycleReader["events"] | undefined;
+  /** Undefined where eviction is off. */
+  rounds: Pick<RecordQueries, "rounds" | "lastRoundId"> | undefined;
+  clock: Clock;
+  /** How many streams may be open at a time. Default: 16. */
+  mostStreams?: number;
+}
+
+/** An open stream of server-sent events. */
+export interface OpenStream {
+  /** Pieces of the answer's body. The next one is made when the client has taken the last. */
+  pieces(signal: AbortSignal): AsyncGenerator<string>;
+  /** To be called once, when the answer has ended. */
+  close(): void;
+}
+
+/** How often streams look for what is new, milliseconds. */
+export const TICK_MS = 500;
+const STATE_INTERVAL_MS = 1_000;
+const HEARTBEAT_MS = 10_000;
+const RECONNECT_MS = 2_000;
+const MOST_STREAMS = 16;
+const MOST_EVENTS_AT_ONCE = 200;
+
+/**
+ * Streams of what changes, as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+ *
+ * 1. Lifecycle events and rounds are sent in order, each once; a client that sends the `id` of its last message continues
+ *    after it, also across restarts of the agent. A cursor that has expired, or is of another log, yields a snapshot.
+ * 2. Answers of the API are sent whole: when a stream starts, and when they change.
+ * 3. Nothing is kept for a stream but its positions: a slow client gets later what a fast one gets now.
+ * 4. Nothing is read while no stream is open.
+ */
+export class Streams {
+  readonly #options: StreamsOptions;
+  readonly #states: StreamedStates;
+  readonly #turns: LoopTurns;
+  #open = 0;
+
+  constructor(options: StreamsOptions) {
+    this.#options = options;
+    this.#states = new StreamedStates(options.states, options.clock, STATE_INTERVAL_MS);
+    this.#turns = new LoopTurns(options.clock);
+  }
+
+  /** How many streams are open. */
+  get count(): number {
+    return this.#open;
+  }
+
+  /** The topics that can be followed. */
+  get topics(): string[] {
+    const { events, rounds } = this.#options;
+    return [...(events ? ["events"] : []), ...(rounds ? ["rounds"] : []), ...this.#states.paths];
+  }
+
+  /**
+   * Opens a stream. Throws `invalid` for an unknown topic or a malformed cursor, `throttled` where too many are open.
+   * @param lastEventId the header with which a browser continues; it overrides the parameter `cursor`
+   */
+  open(query: URLSearchParams, lastEventId: string | undefined): OpenStream {
+    const { topics = "", cursor } = readParameters(streamParameters, query);
+    const wanted = this.#wanted(topics);
+    const positions = this.#positions(wanted, lastEventId || cursor);
+    const { mostStreams = MOST_STREAMS } = this.#options;
+    if (this.#open >= mostStreams)
+      throw new NodekeeperError(
+        "throttled",
+        `${this.#open} streams are open, the most that the agent serves`,
+        {
+          retryAfterMs: RECONNECT_MS,
+        },
+      );
+    this.#open++;
+    return {
+      pieces: (signal) => this.#pieces(wanted, positions, signal),
+      close: () => {
+        this.#open--;
+        if (this.#open === 0) this.#states.clear();
+      },
+    };
+  }
+
+  #wanted(topics: string): ReadonlySet<string> {
+    const known = this.topics;
+    if (topics === "") return new Set(known);
+    const wanted = topics.split(",");
+    const unknown = wanted.find((topic) => !known.includes(topic));
+    if (unknown === undefined) return new Set(wanted);
+    const shown = JSON.stringify(unknown.slice(0, 60));
+    throw new NodekeeperError("invalid", `no topic ${shown}; there are: ${known.join(", ")}`);
+  }
+
+  #positions(wanted: ReadonlySet<string>, cursor: string | undefined): Positions {
+    const { events, rounds } = this.#options;
+    const given = cursor ? parsePositions(cursor) : undefined;
+    return {
+      events: events && wanted.has("events") ? (given?.events ?? events.position) : undefined,
+      rounds: rounds && wanted.has("rounds") ? (given?.rounds ?? rounds.lastRoundId) : undefined,
+    };
+  }
+
+  async *#pieces(
+    wanted: ReadonlySet<string>,
+    positions: Positions,
+    signal: AbortSignal,
+  ): AsyncGenerator<string> {
+    const { clock } = this.#options;
+    const sent = new Map<string, number>();
+    yield `retry: ${RECONNECT_MS}\nevent: open\nid: ${formatPositions(positions)}\ndata: ${JSON.stringify({ topics: [...wanted] })}\n\n`;
+    let sentAt = clock.monotonic();
+    while (!signal.aborted) {
+      for await (const piece of this.#news(wanted, positions, sent, signal)) {
+        yield piece;
+        sentAt = clock.monotonic();
+      }
+      if (clock.monotonic() - sentAt >= HEARTBEAT_MS) {
+        yield ": no news\n\n";
+        sentAt = clock.monotonic();
+      }
+      await clock.sleep(TICK_MS, signal).catch(() => {});
+    }
+  }
+
+  async *#news(
+    wanted: ReadonlySet<string>,
+    positions: Positions,
+    sent: Map<string, number>,
+    signal: AbortSignal,
+  ): AsyncGenerator<string> {
+    yield* this.#newEvents(positions, signal);
+    yield* this.#newRounds(positions, signal);
+    for (const path of this.#states.paths) {
+      if (!wanted.has(path)) continue;
+      await this.#turns.pass();
+      const current = await this.#states.current(path, signal);
+      if (!current || sent.get(path) === current.version) continue;
+      sent.set(path, current.version);
+      yield `event: ${path}\ndata: ${current.text}\n\n`;
+    }
+  }
+
+  async *#newEvents(positions: Positions, signal: AbortSignal): AsyncGenerator<string> {
+    const { events } = this.#options;
+    while (events && positions.events && !signal.aborted) {
+      const { log, sequence } = positions.events;
+      if (log === events.id && sequence === events.last) return;
+      await this.#turns.pass();
+      const { items, position } = eventsAfter(events, positions.events, MOST_EVENTS_AT_ONCE, () => true);
+      positions.events = position;
+      // One piece: the position is that of its last item.
+      yield items
+        .map((item, at) => {
+          const id = at === items.length - 1 ? `id: ${formatPositions(positions)}\n` : "";
+          return `event: ${item.kind === "event" ? "events" : "snapshot"}\n${id}data: ${JSON.stringify(item)}\n\n`;
+        })
+        .join("");
+    }
+  }
+
+  async *#newRounds(
+    positions: Positions & { emptyAt?: number },
+    signal: AbortSignal,
+  ): AsyncGenerator<string> {
+    const { rounds } = this.#options;
+    if (!rounds || positions.rounds === undefined) return;
+    // Of a state directory that was replaced: its rounds count from 1 again.
+    if (positions.rounds > rounds.lastRoundId) positions.rounds = 0;
+    while (positions.rounds < rounds.lastRoundId && positions.emptyAt !== rounds.lastRoundId) {
+      if (signal.aborted) return;
+      await this.#turns.pass();
+      const found = await rounds.rounds(0, positions.rounds, signal);
+      // Rounds that can't be read, or are not written yet: not read again until there is another.
+      if (found.length === 0) positions.emptyAt = rounds.lastRoundId;
+      for (const round of found) {
+        positions.rounds = round.id;
+        yield `event: rounds\nid: ${formatPositions(positions)}\ndata: ${JSON.stringify(round)}\n\n`;
+      }
+    }
+  }
+}
