@@ -6,11 +6,19 @@ import { root } from "./run-command.ts";
 const templates = "deploy/helm/nodekeeper/templates";
 const fullName = '{{ include "nodekeeper.fullname" . }}';
 
-/** Under which value of the chart the roles of deploy/rbac-optional.yaml are installed; others always. */
+/** Which use (`nodekeeper.uses` of _helpers.tpl) roles of deploy/rbac-optional.yaml, and their bindings, depend on. */
 const conditions: Readonly<Record<string, string>> = {
-  "nodekeeper-delete-pods": ".Values.rbac.deletePods",
-  "nodekeeper-reviews": ".Values.rbac.reviews",
-  "nodekeeper-resource-claims": ".Values.devices.kubeletPlugin.enabled",
+  "nodekeeper-delete-pods": "$uses.deletion",
+  "nodekeeper-reviews": "$uses.reviews",
+  "nodekeeper-resource-claims": "$uses.kubeletPlugin",
+  "nodekeeper-metrics-reader": "$uses.remote",
+  "nodekeeper-status-reader": "$uses.remote",
+};
+
+/** The same for single rules of deploy/rbac.yaml, by their resources. */
+const ruleConditions: Readonly<Record<string, string>> = {
+  pods: "$uses.eviction",
+  "pods/eviction": "$uses.evictionApi",
 };
 
 /** The templates by their paths in the repository. */
@@ -22,14 +30,15 @@ async function chartTemplates(): Promise<Map<string, string>> {
   );
   // The namespace is the release's, and the account has a template of its own.
   const roles = documents(rights!).filter(({ kind }) => kind.startsWith("ClusterRole"));
-  const rbac = [...roles, ...documents(optional!)].map(({ name, text }) => {
+  const rbac = [...roles.map(withRuleConditions), ...documents(optional!)].map(({ name, text }) => {
     const condition = conditions[name];
-    return condition ? `{{- if ${condition} }}\n${text}\n{{- end }}` : text;
+    return condition ? onlyIf(condition, text) : text;
   });
   const whole = (condition: string, texts: readonly string[]) =>
     `{{- /* Made of deploy/*.yaml by "npm run generate". */ -}}\n{{- if ${condition} }}\n${texts.join("\n---\n")}\n{{- end }}\n`;
+  const uses = '{{- $uses := include "nodekeeper.uses" . | fromYaml }}';
   return new Map([
-    [`${templates}/rbac.yaml`, whole(".Values.rbac.create", rbac)],
+    [`${templates}/rbac.yaml`, whole(".Values.rbac.create", rbac).replace("\n", `\n${uses}\n`)],
     [
       `${templates}/admission-policies.yaml`,
       whole(
@@ -39,7 +48,10 @@ async function chartTemplates(): Promise<Map<string, string>> {
     ],
     [
       `${templates}/customnoderesources.yaml`,
-      whole(".Values.customNodeResource.install", [definition!.trimEnd()]),
+      whole(
+        ".Values.customNodeResource.install",
+        documents(definition!).map(({ text }) => text),
+      ),
     ],
   ]);
 }
@@ -57,6 +69,21 @@ export async function findChartDrift(): Promise<string[]> {
     if (present !== text) problems.push(`${path} differs from deploy/: run "npm run generate"`);
   }
   return problems;
+}
+
+function onlyIf(condition: string, text: string): string {
+  return `{{- if ${condition} }}\n${text}\n{{- end }}`;
+}
+
+/** The agent's role, with those rules that only some parts use under their conditions, and the operator's own at its end. */
+function withRuleConditions(role: Manifest): Manifest {
+  const text = role.text.replaceAll(/(?: {2}#.*\n)* {2}- apiGroups:.*(?:\n {4}\S.*)*/g, (rule) => {
+    const condition = ruleConditions[/resources: \[(.*)\]/.exec(rule)?.[1] ?? ""];
+    return condition ? onlyIf(condition, rule) : rule;
+  });
+  const isMain = role.kind === "ClusterRole" && role.name === "nodekeeper";
+  const more = "{{- with .Values.rbac.extraRules }}\n  {{- toYaml . | nindent 2 }}\n{{- end }}";
+  return { ...role, text: isMain ? `${text}\n${more}` : text };
 }
 
 interface Manifest {

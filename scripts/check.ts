@@ -1,5 +1,7 @@
 // Every check of the code that does not run it: npm run check
 import { findChartDrift } from "./chart-templates.ts";
+import { findChartValuesDrift } from "./chart-values-page.ts";
+import { findDashboardDrift } from "./dashboard.ts";
 import { findDocsProblems } from "./docs/problems.ts";
 import { findErrorProblems } from "./errors-page.ts";
 import { findDrift } from "./generated-code.ts";
@@ -24,7 +26,13 @@ const steps: Step[] = [
   { name: "unused code", run: () => runCommand("knip", ["--no-progress"]) },
   {
     name: "generated code",
-    run: async () => fromProblems([...(await findDrift()), ...(await findChartDrift())]),
+    run: async () =>
+      fromProblems([
+        ...(await findDrift()),
+        ...(await findChartDrift()),
+        ...(await findChartValuesDrift()),
+        ...(await findDashboardDrift()),
+      ]),
   },
 ];
 

@@ -1,6 +1,8 @@
-// Makes packages/core/src/gen from proto/, the settings in docs/configuration.md, docs/errors.md, and templates of the chart: npm run generate
+// Makes packages/core/src/gen from proto/, the settings in docs/configuration.md, docs/errors.md, templates and dashboard of the chart, and its values in docs/install.md: npm run generate
 import { writeChartTemplates } from "./chart-templates.ts";
+import { writeChartValues } from "./chart-values-page.ts";
 import { writeConfigurationPage } from "./configuration-page.ts";
+import { writeDashboard } from "./dashboard.ts";
 import { writeErrorsPage } from "./errors-page.ts";
 import { generate } from "./generated-code.ts";
 
@@ -8,3 +10,5 @@ await generate();
 await writeConfigurationPage();
 await writeErrorsPage();
 await writeChartTemplates();
+await writeChartValues();
+await writeDashboard();

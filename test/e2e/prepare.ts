@@ -22,6 +22,7 @@ const KUBERNETES = [
 ] as const;
 const CONTAINERD = "usr/bin/containerd";
 const BUSYBOX = "bin/busybox";
+const PROMTOOL = "usr/bin/promtool";
 
 const tools = join(import.meta.dirname, "tools");
 const oldTools = join(import.meta.dirname, "tools-1.30");
@@ -90,6 +91,8 @@ const parts: Parts = {
     package: "helm.sh/helm/v4/cmd/helm",
     version: requiredVersion(helm, "helm.sh/helm/v4"),
   }),
+  // 19 MB; built from its Go module it would cost minutes.
+  promtool: await fromPackage({ packageName: "prometheus", file: PROMTOOL }),
   busybox: await fromPackage({ packageName: "busybox-static", file: BUSYBOX }),
 };
 writeFileSync(partsFile, `${JSON.stringify(parts, null, 2)}\n`);

@@ -29,6 +29,7 @@ export const partNames = [
   "cniPlugins",
   "busybox",
   "helm",
+  "promtool",
 ] as const;
 export type PartName = (typeof partNames)[number];
 export type Parts = Readonly<Record<PartName, Part>>;

@@ -71,5 +71,76 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if .Values.lifecycle.runtimeEndpoint -}}
 {{- $_ := set $settings "runtime" (dict "endpoint" .Values.lifecycle.runtimeEndpoint) -}}
 {{- end -}}
+{{- if .Values.statusServer.remote.enabled -}}
+{{- $_ := merge $settings.server (dict
+  "remoteAddress" (printf "0.0.0.0:%v" .Values.statusServer.remote.port)
+  "tlsCertFile" "/etc/nodekeeper-tls/tls.crt"
+  "tlsPrivateKeyFile" "/etc/nodekeeper-tls/tls.key") -}}
+{{- end -}}
 {{- mergeOverwrite $settings (deepCopy .Values.config) | toYaml -}}
+{{- end -}}
+
+{{/*
+What the configuration uses, as YAML of booleans: rights, mounts and volumes follow it. It is the merged configuration
+that counts, so that .Values.config turns parts on and off as well.
+*/}}
+{{- define "nodekeeper.uses" -}}
+{{- $settings := include "nodekeeper.configuration" . | fromYaml -}}
+{{- $eviction := $settings.eviction -}}
+{{- $reporters := $settings.reporting.inTreePlugins -}}
+{{- $all := has "*" $reporters -}}
+{{- $kubelet := and (or $all (has "kubelet-reporter-plugin" $reporters)) (not (has "-kubelet-reporter-plugin" $reporters)) -}}
+{{- $system := and (or $all (has "system-reporter-plugin" $reporters)) (not (has "-system-reporter-plugin" $reporters)) -}}
+{{- $killers := list (default "evictionApi" $eviction.killer) -}}
+{{- range $eviction.killerRules -}}
+{{- $killers = append $killers (splitList "=" . | last) -}}
+{{- end -}}
+{{- $evicts := and $eviction.enabled (not (has "*" $eviction.dryRunPlugins)) -}}
+lifecycle: {{ $settings.lifecycle.enabled }}
+kubeletReporter: {{ $kubelet }}
+kubeletPlugin: {{ $settings.devices.kubeletPlugin.enabled }}
+host: {{ or $kubelet $system $eviction.enabled }}
+eviction: {{ $eviction.enabled }}
+evictionApi: {{ and $evicts (has "evictionApi" $killers) }}
+deletion: {{ and $evicts (has "deletion" $killers) }}
+reviews: {{ or (and $eviction.enabled (default false $eviction.strict)) (ne "" (default "" $settings.server.tlsCertFile)) }}
+remote: {{ .Values.statusServer.remote.enabled }}
+{{- end -}}
+
+{{- define "nodekeeper.serverName" -}}
+{{- default (printf "%s.%s.svc" (include "nodekeeper.fullname" .) (include "nodekeeper.namespace" .)) .Values.statusServer.remote.serverName -}}
+{{- end -}}
+
+{{- define "nodekeeper.tlsSecretName" -}}
+{{- default (printf "%s-tls" (include "nodekeeper.fullname" .)) .Values.statusServer.remote.tlsSecretName -}}
+{{- end -}}
+
+{{/* Values that contradict each other, each with what to set. */}}
+{{- define "nodekeeper.validate" -}}
+{{- $remote := .Values.statusServer.remote.enabled -}}
+{{- if and .Values.podMonitor.enabled (not $remote) -}}
+{{- fail "podMonitor.enabled needs statusServer.remote.enabled=true: metrics are on the loopback of the node otherwise, which Prometheus does not reach" -}}
+{{- end -}}
+{{- if and (not .Values.hostNetwork) (not $remote) -}}
+{{- fail "hostNetwork=false needs statusServer.remote.enabled=true: the kubelet does not reach the loopback of the pod for its probes" -}}
+{{- end -}}
+{{- if and .Values.networkPolicy.enabled .Values.hostNetwork -}}
+{{- fail "networkPolicy.enabled needs hostNetwork=false: a NetworkPolicy has no effect on a pod with the host's network" -}}
+{{- end -}}
+{{- if and $remote .Values.hostNetwork (eq (int .Values.statusServer.port) (int .Values.statusServer.remote.port)) -}}
+{{- fail "statusServer.port and statusServer.remote.port must differ" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What a probe asks: on the loopback of the host, or of the pod's own address over TLS. */}}
+{{- define "nodekeeper.probe" -}}
+httpGet:
+  path: {{ .path }}
+  {{- if .root.Values.hostNetwork }}
+  host: 127.0.0.1
+  port: {{ .root.Values.statusServer.port }}
+  {{- else }}
+  scheme: HTTPS
+  port: {{ .root.Values.statusServer.remote.port }}
+  {{- end }}
 {{- end -}}

@@ -22,6 +22,7 @@ import { customNodeResource, kindKey, node } from "../reporting/index.ts";
 import { CriRuntime, FoundRuntime } from "../runtime/index.ts";
 import { type Colour, type Output, paint, printJson } from "./output.ts";
 import { plainText } from "./plain-text.ts";
+import { requiredPermissions } from "./required-permissions.ts";
 import { configurationSources } from "./settings-options.ts";
 import { packageVersion } from "./version.ts";
 
@@ -244,46 +245,6 @@ async function checkApiServer(configuration: AgentConfiguration): Promise<Findin
   } finally {
     client.close();
   }
-}
-
-// TokenReview and SubjectAccessReview for eviction plugins (eviction.strict) and for clients of the status server.
-const reviewPermissions: AccessQuestion[] = [
-  { verb: "create", group: "authentication.k8s.io", resource: "tokenreviews" },
-  { verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews" },
-];
-
-/** The requests that the agent sends to the API server with this configuration. */
-function requiredPermissions({ nodeName, eviction, server, devices }: AgentConfiguration): AccessQuestion[] {
-  const cnr = { group: customNodeResource.group, resource: "customnoderesources", name: nodeName };
-  const coreNode = { group: "", resource: "nodes", name: nodeName };
-  return [
-    ...["get", "list", "watch", "patch"].map((verb) => ({ verb, ...cnr })),
-    { verb: "create", group: cnr.group, resource: cnr.resource },
-    { verb: "patch", ...cnr, subresource: "status" },
-    ...["get", "list", "watch", "patch"].map((verb) => ({ verb, ...coreNode })),
-    { verb: "patch", ...coreNode, subresource: "status" },
-    ...["list", "watch", "create", "update", "delete"].map((verb) => ({
-      verb,
-      group: "resource.k8s.io",
-      resource: "resourceslices",
-    })),
-    ...(devices.kubeletPlugin.enabled
-      ? [{ verb: "get", group: "resource.k8s.io", resource: "resourceclaims" }]
-      : []),
-    ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events" })),
-    ...(eviction.enabled ? evictionPermissions(eviction) : []),
-    ...((eviction.enabled && eviction.strict) || server.tlsCertFile !== "" ? reviewPermissions : []),
-  ];
-}
-
-function evictionPermissions({ killer, killerRules }: AgentConfiguration["eviction"]): AccessQuestion[] {
-  const killers = [killer, ...killerRules.map((rule) => rule.split("=")[1])];
-  const permissions = ["get", "list", "watch"].map((verb) => ({ verb, group: "", resource: "pods" }));
-  const more: AccessQuestion[] = [];
-  if (killers.includes("evictionApi"))
-    more.push({ verb: "create", group: "", resource: "pods", subresource: "eviction" });
-  if (killers.includes("deletion")) more.push({ verb: "delete", group: "", resource: "pods" });
-  return [...permissions, ...more];
 }
 
 function failedServer(message: string, error: unknown): Finding {

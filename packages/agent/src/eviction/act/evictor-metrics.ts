@@ -1,9 +1,11 @@
 import { Counter, Gauge, Histogram, type Registry } from "@nodekeeper/core/lib";
 
+const outcomes = ["gone", "overdue", "failed", "withdrawn"] as const;
+
 /** Metrics of evictions from the decision to the end. */
 export function createEvictorMetrics(registry: Registry) {
   const registers = [registry];
-  return {
+  const metrics = {
     kills: new Counter({
       name: "nodekeeper_eviction_kills_total",
       help: "Eviction attempts by killer and result: accepted, gone (already deleted), budget (refused by a PodDisruptionBudget), forbidden, failed, retry.",
@@ -29,6 +31,9 @@ export function createEvictorMetrics(registry: Registry) {
       registers,
     }),
   };
+  // From 0 on: a rise from no series to the first failure is none for Prometheus' increase().
+  for (const outcome of outcomes) metrics.ended.inc({ outcome }, 0);
+  return metrics;
 }
 
 export type EvictorMetrics = ReturnType<typeof createEvictorMetrics>;

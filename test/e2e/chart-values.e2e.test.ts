@@ -1,0 +1,313 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { requiredPermissions } from "../../packages/agent/src/cli/required-permissions.ts";
+import { loadConfiguration } from "../../packages/agent/src/config/index.ts";
+import type { ApiObject } from "./support/admin-client.ts";
+import { chart, render, renderText } from "./support/chart.ts";
+import { missingParts, pathOf } from "./support/parts.ts";
+
+const execute = promisify(execFile);
+const missing = missingParts("helm");
+
+const named = (objects: readonly ApiObject[], kind: string, name = "nodekeeper") =>
+  objects.find((each) => each.kind === kind && each.metadata.name === name);
+const ofKind = (objects: readonly ApiObject[], kind: string) => objects.filter((each) => each.kind === kind);
+
+/** "verb group/resource" of every role that a binding gives to the agent's account. */
+function rightsOf(objects: readonly ApiObject[]): string[] {
+  const roles = ofKind(objects, "ClusterRoleBinding")
+    .filter(({ subjects }) => subjects[0].name === "nodekeeper")
+    .map(({ roleRef }) => named(objects, "ClusterRole", roleRef.name)!);
+  const rights = roles.flatMap(({ rules }) =>
+    (rules as ApiObject[]).flatMap(({ apiGroups, resources, verbs }) =>
+      apiGroups.flatMap((group: string) =>
+        resources.flatMap((resource: string) => verbs.map((verb: string) => `${verb} ${group}/${resource}`)),
+      ),
+    ),
+  );
+  return rights.sort();
+}
+
+function mountsOf(objects: readonly ApiObject[]): string[] {
+  const { containers, volumes } = named(objects, "DaemonSet")!.spec.template.spec;
+  const paths = new Map<string, string>(
+    (volumes as ApiObject[]).map(({ name, hostPath }) => [name, hostPath?.path]),
+  );
+  const mounts = containers[0].volumeMounts as ApiObject[];
+  // Each volume is mounted, and each mount has its volume.
+  expect(mounts.map(({ name }) => name).sort()).toEqual([...paths.keys()].sort());
+  return mounts
+    .filter(({ name }) => paths.get(name))
+    .map(({ name, readOnly }) => `${paths.get(name)}${readOnly ? " ro" : ""}`)
+    .sort();
+}
+
+const always = [
+  "/run/nodekeeper",
+  "/var/lib/kubelet/plugins ro",
+  "/var/lib/nodekeeper/plugins_registry",
+  "/var/lib/nodekeeper/state",
+];
+const machine = ["/proc ro", "/sys ro"];
+const kubelet = "/var/lib/kubelet/pod-resources ro";
+const runtime = "/run/containerd ro";
+const defaults = [...always, ...machine, kubelet, runtime];
+const remote = "statusServer.remote.enabled=true";
+
+/** Values, the host paths that they mount, and the rights that they add to or remove from those of the defaults. */
+const parts: readonly [title: string, values: string[], mounts: string[], rights: string[]][] = [
+  ["the defaults", [], defaults, []],
+  [
+    "everything off",
+    ["lifecycle.enabled=false", "eviction.enabled=false", "reporting.inTreePlugins=[]"],
+    always,
+    ["-pods"],
+  ],
+  [
+    "lifecycle alone",
+    ["eviction.enabled=false", "reporting.inTreePlugins=[]"],
+    [...always, runtime],
+    ["-pods"],
+  ],
+  [
+    "eviction alone, in dry run",
+    ["lifecycle.enabled=false", "reporting.inTreePlugins=[]"],
+    [...always, ...machine],
+    [],
+  ],
+  [
+    "the machine's readings alone",
+    [
+      "lifecycle.enabled=false",
+      "eviction.enabled=false",
+      'reporting.inTreePlugins=["system-reporter-plugin"]',
+    ],
+    [...always, ...machine],
+    ["-pods"],
+  ],
+  [
+    "without the kubelet's readings",
+    ['reporting.inTreePlugins=["*","-kubelet-reporter-plugin"]', "hostPaths.kubeletConfig=/etc/kubelet.yaml"],
+    [...always, ...machine, runtime],
+    [],
+  ],
+  [
+    "the kubelet's configuration file",
+    ["hostPaths.kubeletConfig=/etc/kubelet.yaml"],
+    [...defaults, "/etc/kubelet.yaml ro"],
+    [],
+  ],
+  ["eviction", ["eviction.dryRun=false"], defaults, ["create /pods/eviction"]],
+  [
+    "eviction with some plugins in dry run",
+    ['config.eviction.dryRunPlugins=["memory"]'],
+    defaults,
+    ["create /pods/eviction"],
+  ],
+  [
+    "eviction by deletion",
+    ["eviction.dryRun=false", "config.eviction.killer=deletion"],
+    defaults,
+    ["delete /pods"],
+  ],
+  [
+    "eviction by deletion for some",
+    ["eviction.dryRun=false", 'config.eviction.killerRules=["BestEffort=deletion"]'],
+    defaults,
+    ["create /pods/eviction", "delete /pods"],
+  ],
+  [
+    "strict plugins",
+    ["config.eviction.strict=true"],
+    defaults,
+    ["create authentication.k8s.io/tokenreviews", "create authorization.k8s.io/subjectaccessreviews"],
+  ],
+  [
+    "the status server for others",
+    [remote],
+    defaults,
+    ["create authentication.k8s.io/tokenreviews", "create authorization.k8s.io/subjectaccessreviews"],
+  ],
+  [
+    "preparation of claims",
+    ["devices.kubeletPlugin.enabled=true"],
+    [...defaults, "/var/lib/kubelet/plugins_registry", "/var/run/cdi"],
+    ["get resource.k8s.io/resourceclaims"],
+  ],
+  [
+    "parts that config turns on and off",
+    ["config.lifecycle.enabled=false", "config.devices.kubeletPlugin.enabled=true"],
+    [...always, ...machine, kubelet, "/var/lib/kubelet/plugins_registry", "/var/run/cdi"],
+    ["get resource.k8s.io/resourceclaims"],
+  ],
+  [
+    "a kubelet and a runtime elsewhere",
+    ["hostPaths.kubelet=/data/kubelet", "hostPaths.runtime=/run/crio"],
+    [
+      ...always.filter((path) => !path.includes("kubelet/")),
+      "/data/kubelet/plugins ro",
+      ...machine,
+      "/data/kubelet/pod-resources ro",
+      "/run/crio ro",
+    ],
+    [],
+  ],
+];
+
+describe.skipIf(missing)("the chart's values", () => {
+  let folder: string;
+  let byDefault: readonly ApiObject[];
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "nk-chart-"));
+    byDefault = await render();
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** The permissions that `nodekeeper preflight` asks for with the chart's configuration: those that the agent uses. */
+  async function askedFor(objects: readonly ApiObject[]): Promise<string[]> {
+    const file = join(folder, "config.yaml");
+    writeFileSync(file, named(objects, "ConfigMap")!.data["config.yaml"]);
+    const { configuration } = await loadConfiguration({ file, flags: {}, env: {}, hostname: "worker-1" });
+    const permissions = requiredPermissions(configuration).map(({ verb, group, resource, subresource }) => {
+      const what = subresource ? `${resource}/${subresource}` : resource;
+      return `${verb} ${group}/${what}`;
+    });
+    return permissions.sort();
+  }
+
+  it.each(parts)(
+    "%s: its mounts, and the rights that it uses and no others",
+    async (_, values, mounts, rights) => {
+      const objects = await render(...values);
+      expect(mountsOf(objects)).toEqual([...mounts].sort());
+      const given = rightsOf(objects);
+      expect(given).toEqual(await askedFor(objects));
+      const isPods = (right: string) => / \/pods$/.test(right);
+      const base = rightsOf(byDefault).filter((right) => !(rights.includes("-pods") && isPods(right)));
+      expect(given).toEqual([...base, ...rights.filter((right) => right !== "-pods")].sort());
+    },
+  );
+
+  it("gives the container nothing that it does not need, and every object its labels", async () => {
+    const objects = await render(
+      ...[remote, "podMonitor.enabled=true", "prometheusRule.enabled=true", "dashboard.enabled=true"],
+      ...["hostNetwork=false", "networkPolicy.enabled=true", "devices.kubeletPlugin.enabled=true"],
+    );
+    for (const { kind, metadata } of objects)
+      expect(metadata.labels, `${kind} ${metadata.name}`).toMatchObject({
+        "app.kubernetes.io/name": "nodekeeper",
+        "app.kubernetes.io/instance": "nodekeeper",
+        "app.kubernetes.io/version": expect.any(String),
+        "app.kubernetes.io/component": "node-agent",
+        "app.kubernetes.io/part-of": "nodekeeper",
+        "app.kubernetes.io/managed-by": "Helm",
+      });
+    for (const { spec } of [named(byDefault, "DaemonSet")!, named(objects, "DaemonSet")!]) {
+      const pod = spec.template.spec;
+      expect(pod).toMatchObject({
+        priorityClassName: "system-node-critical",
+        tolerations: [{ operator: "Exists" }],
+        securityContext: { seccompProfile: { type: "RuntimeDefault" } },
+      });
+      expect(pod).not.toHaveProperty("hostPID");
+      expect(pod).not.toHaveProperty("hostIPC");
+      expect(pod.containers[0].securityContext).toEqual({
+        runAsUser: 0,
+        runAsGroup: 0,
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
+      });
+      expect(spec.updateStrategy).toEqual({
+        type: "RollingUpdate",
+        rollingUpdate: { maxUnavailable: "10%" },
+      });
+    }
+  });
+
+  it("is asked for its health on the loopback of the host, or over TLS without the host's network", async () => {
+    const probesOf = (objects: readonly ApiObject[]) => {
+      const { livenessProbe, readinessProbe, startupProbe } = named(objects, "DaemonSet")!.spec.template.spec
+        .containers[0];
+      return [livenessProbe, readinessProbe, startupProbe].map(({ httpGet }) => httpGet);
+    };
+    const onLoopback = (path: string) => ({ path, host: "127.0.0.1", port: 10_290 });
+    expect(probesOf(byDefault)).toEqual(["/livez", "/readyz", "/livez"].map(onLoopback));
+    const objects = await render("hostNetwork=false", remote, "networkPolicy.enabled=true");
+    const overTls = (path: string) => ({ path, scheme: "HTTPS", port: 10_291 });
+    expect(probesOf(objects)).toEqual(["/livez", "/readyz", "/livez"].map(overTls));
+    expect(named(objects, "DaemonSet")!.spec.template.spec).not.toHaveProperty("hostNetwork");
+    expect(named(objects, "NetworkPolicy")!.spec).toMatchObject({
+      podSelector: { matchLabels: { "app.kubernetes.io/instance": "nodekeeper" } },
+      ingress: [{ ports: [{ port: 10_291 }] }],
+    });
+  });
+
+  it("lets Prometheus find the agents, trust their certificate, and get metrics only", async () => {
+    const objects = await render(
+      ...[remote, "podMonitor.enabled=true", "podMonitor.labels.release=prometheus"],
+      ...["prometheusRule.enabled=true", "prometheusRule.runbookBase=https://docs.example.com/"],
+      ...["dashboard.enabled=true"],
+    );
+    const { metadata, spec } = named(objects, "PodMonitor")!;
+    expect(metadata.labels.release).toBe("prometheus");
+    const [endpoint] = spec.podMetricsEndpoints;
+    const container = named(objects, "DaemonSet")!.spec.template.spec.containers[0];
+    expect(container.ports).toEqual([{ name: endpoint.port, containerPort: 10_291 }]);
+    const secret = named(objects, "Secret", endpoint.tlsConfig.ca.secret.name)!;
+    expect(Object.keys(secret.data)).toEqual(["ca.crt", "tls.crt", "tls.key"]);
+    const token = named(objects, "Secret", endpoint.authorization.credentials.name)!;
+    expect(token.type).toBe("kubernetes.io/service-account-token");
+    const binding = ofKind(objects, "ClusterRoleBinding").find(
+      ({ subjects }) => subjects[0].name === token.metadata.annotations["kubernetes.io/service-account.name"],
+    )!;
+    expect(named(objects, "ClusterRole", binding.roleRef.name)!.rules).toEqual([
+      { nonResourceURLs: ["/metrics"], verbs: ["get"] },
+    ]);
+    const file = parse(readFileSync(join(chart, "files/alerts.yaml"), "utf8"));
+    const { groups } = named(objects, "PrometheusRule")!.spec;
+    expect(groups[0].rules[0].annotations.runbook_url).toMatch(
+      /^https:\/\/docs\.example\.com\/monitoring\.md#nodekeeper/,
+    );
+    expect(groups.map(({ rules }: ApiObject) => rules.length)).toEqual(
+      file.groups.map(({ rules }: ApiObject) => rules.length),
+    );
+    const dashboard = named(objects, "ConfigMap", "nodekeeper-dashboard")!;
+    expect(dashboard.metadata.labels.grafana_dashboard).toBe("1");
+    expect(JSON.parse(dashboard.data["nodekeeper.json"]).title).toBe("Nodekeeper");
+  });
+
+  it.each([
+    ["a misspelt value", "evictions.dryRun=false", /evictions/],
+    ["a misspelt value in a group", "eviction.dryrun=false", /dryrun/],
+    ["a word in place of a boolean", "lifecycle.enabled=yes please", /lifecycle.enabled|lifecycle\/enabled/],
+    ["a port that is none", "statusServer.port=70000", /statusServer.port|statusServer\/port/],
+    ["a relative host path", "hostPaths.state=state", /hostPaths.state|hostPaths\/state/],
+    ["a digest that is none", "image.digest=sha256:1", /image.digest|image\/digest/],
+    ["an interval that is none", "podMonitor.interval=often", /podMonitor.interval|podMonitor\/interval/],
+    ["a list in place of a map", 'nodeSelector=["a"]', /nodeSelector/],
+    ["a plugin without a name", "reporting.inTreePlugins={}", /inTreePlugins/],
+    [
+      "metrics that Prometheus can't reach",
+      "podMonitor.enabled=true",
+      /needs statusServer\.remote\.enabled=true/,
+    ],
+    ["probes that can't reach the pod", "hostNetwork=false", /needs statusServer\.remote\.enabled=true/],
+    ["a NetworkPolicy without effect", "networkPolicy.enabled=true", /needs hostNetwork=false/],
+    ["no account", "serviceAccount.create=false", /serviceAccount\.name is needed/],
+  ])("refuses %s", async (_, value, message) => {
+    await expect(renderText(value)).rejects.toThrow(message);
+  });
+
+  it("passes helm lint", async () => {
+    const all = [remote, "podMonitor.enabled=true", "prometheusRule.enabled=true", "dashboard.enabled=true"];
+    await execute(pathOf("helm"), ["lint", "--strict", chart]);
+    await execute(pathOf("helm"), ["lint", "--strict", chart, ...all.flatMap((value) => ["--set", value])]);
+  });
+});

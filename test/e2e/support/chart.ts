@@ -1,0 +1,25 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { parseAllDocuments } from "yaml";
+import type { ApiObject } from "./admin-client.ts";
+import { pathOf } from "./parts.ts";
+
+const execute = promisify(execFile);
+
+/** deploy/helm/nodekeeper */
+export const chart = join(import.meta.dirname, "../../../deploy/helm/nodekeeper");
+
+/** What `helm template` gives for these values ("eviction.enabled=false", "tolerations=[]"), as text. Throws with Helm's message. */
+export async function renderText(...values: readonly string[]): Promise<string> {
+  const sets = values.flatMap((value) => [/=[[{]./.test(value) ? "--set-json" : "--set", value]);
+  const args = ["template", "nodekeeper", chart, "--namespace", "nodekeeper", ...sets];
+  const { stdout } = await execute(pathOf("helm"), args, { maxBuffer: 16 * 1024 * 1024 });
+  return stdout;
+}
+
+/** The same as objects. */
+export async function render(...values: readonly string[]): Promise<ApiObject[]> {
+  const documents = parseAllDocuments(await renderText(...values));
+  return documents.map((document) => document.toJS()).filter((each) => each !== null);
+}
