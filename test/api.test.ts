@@ -32,6 +32,14 @@ let reporters: GoodPlugin[];
 let contract: ApiContract;
 const containers = new Map<string, string>();
 
+const start = () =>
+  startAgent(cluster, {
+    lifecycle: "true",
+    lifecycleRelistPeriod: "100ms",
+    runtimeEndpoint: `unix://${join(cluster.folder, "cri.sock")}`,
+    devicesMinWriteInterval: "0s",
+  });
+
 beforeAll(async () => {
   cluster = await startCluster();
   runtime = new SimulatedRuntime({ clock: systemClock });
@@ -39,12 +47,7 @@ beforeAll(async () => {
   await cri.start();
   cluster.addPod("victim");
   cluster.addPod("witness");
-  agent = await startAgent(cluster, {
-    lifecycle: "true",
-    lifecycleRelistPeriod: "100ms",
-    runtimeEndpoint: `unix://${join(cluster.folder, "cri.sock")}`,
-    devicesMinWriteInterval: "0s",
-  });
+  agent = await start();
   reporters = [
     await startGoodPlugin(agent.pluginDir, "alpha", widgets("shared", 1), widgets("alpha", 3)),
     await startGoodPlugin(agent.pluginDir, "beta", widgets("shared", 2), rawField("nonsense", "{")),
@@ -379,5 +382,25 @@ describe("the stream", () => {
       expect(again.response.status).toBe(200);
       await again.untilEvent("node");
     });
+  });
+
+  it("continues after the last event that a client had when the agent was restarted", async () => {
+    const sandbox = runtime.sandboxesOf("uid-three")[0]!.id;
+    const first = await open("?topics=events,rounds");
+    await first.untilEvent("open");
+    runtime.startContainer(runtime.createContainer(sandbox, { name: "before" }));
+    await first.untilEvent("events", ({ event }) => event.container?.name === "before");
+    const { lastId } = first;
+    await agent.stop();
+    await first.ended;
+    runtime.startContainer(runtime.createContainer(sandbox, { name: "meanwhile" }));
+    agent = await start();
+    const second = await open("?topics=events,rounds", { "last-event-id": lastId });
+    await second.untilEvent("events", ({ event }) => event.container?.name === "meanwhile");
+    expect(second.of("snapshot")).toEqual([]);
+    const names = second.of("events").map(({ data }) => data.event.container?.name);
+    expect(names.filter((name) => name === "before")).toEqual([]);
+    const rounds = second.of("rounds").map(({ data }) => data.id);
+    expect(new Set(rounds).size).toBe(rounds.length);
   });
 });

@@ -70,7 +70,7 @@ class NumaMemoryPressure implements InTreeAnswers {
     this.#lookedAt = reading.at;
     // A node full of page cache permanently has little free memory. Without candidate pods this is not reported.
     const worst = this.#pressed.find(({ severity }) => candidatesFor(pods, severity).length > 0);
-    if (!worst) return notMet;
+    if (!worst) return this.#calm(nodes);
     return {
       ...notMet,
       metType: "hard",
@@ -122,6 +122,17 @@ class NumaMemoryPressure implements InTreeAnswers {
       };
     }
     return noTopPods;
+  }
+
+  // The node with the least free memory above its low watermark, not met.
+  #calm(nodes: readonly NodeMemory[]): ThresholdAnswer {
+    const settings = this.#context.settings();
+    const [tightest] = nodes
+      .map((node) => ({ node, lowBytes: watermarksOf(node, settings).lowBytes }))
+      .sort((a, b) => a.node.freeBytes - a.lowBytes - (b.node.freeBytes - b.lowBytes));
+    if (!tightest) return notMet;
+    const values = { thresholdValue: tightest.lowBytes, observedValue: tightest.node.freeBytes };
+    return { ...notMet, scope: SCOPE, ...values, operator: "lessThan", unit: "bytes" };
   }
 
   #judge(nodes: readonly NodeMemory[]): void {

@@ -159,6 +159,14 @@ describe("the plugin", () => {
     expect((await plugin.thresholdMet(pods, never)).metType).toBe("hard");
   });
 
+  it("reports the node with the least memory above its watermark while there is no pressure", async () => {
+    const { machine, look } = setup();
+    machine.nodes = [node(0, 60 * Gi), node(1, 20 * Gi)];
+    expect(await look()).toMatchObject({
+      ...{ metType: "none", scope, thresholdValue: 4 * Gi, observedValue: 20 * Gi, condition: null },
+    });
+  });
+
   it("selects reclaimed pods of the node under pressure immediately, and any pod one sample later", async () => {
     const { look, top } = setup();
     expect(await look()).toMatchObject({

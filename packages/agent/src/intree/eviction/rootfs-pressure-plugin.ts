@@ -72,7 +72,7 @@ class RootfsPressure implements InTreeAnswers {
   async thresholdMet(_pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer> {
     const state = this.#context.missing.valueOf("rootfs", await this.#filesystem(signal));
     this.#shortage = state && rootfsShortage(state, this.#context.settings());
-    if (!this.#shortage) return notMet;
+    if (!this.#shortage) return state ? this.#calm(state) : notMet;
     const { of, threshold, observed } = this.#shortage;
     return {
       ...notMet,
@@ -103,6 +103,20 @@ class RootfsPressure implements InTreeAnswers {
     const helpful = pods.filter((pod) => (usedBy(pod) ?? 0) >= Math.max(minimum, 1));
     const ranked = victimOrder(helpful, (pod) => [isReclaimed(pod) ? 1 : 0, usedBy(pod)]);
     return { pods: ranked.slice(0, topN).map(({ pod }) => pod), gracePeriodSeconds };
+  }
+
+  // Available space against its threshold, not met.
+  #calm({ sizeBytes, availableBytes }: FilesystemState): ThresholdAnswer {
+    const { minimumFreePercent, minimumCapacityBytes } = this.#context.settings();
+    if (minimumFreePercent === 0 || sizeBytes < minimumCapacityBytes) return notMet;
+    const thresholdValue = (minimumFreePercent / 100) * sizeBytes;
+    const values = {
+      thresholdValue,
+      observedValue: availableBytes,
+      operator: "lessThan",
+      unit: "bytes",
+    } as const;
+    return { ...notMet, scope: "SystemRootfs", ...values };
   }
 
   async #filesystem(signal: AbortSignal) {

@@ -75,6 +75,14 @@ describe("rootfs pressure", () => {
     expect(await top(1)).toEqual(["lent"]);
   });
 
+  it("reports available space against its threshold while it is not short", async () => {
+    const { plugin } = setup({ availableBytes: 20 * Gi });
+    expect(await plugin.thresholdMet(pods, never)).toMatchObject({
+      ...{ metType: "none", scope: "SystemRootfs", thresholdValue: 10 * Gi, observedValue: 20 * Gi },
+      condition: null,
+    });
+  });
+
   it("ranks by inodes where these are short, and leaves pods with few alone", async () => {
     const { plugin, top } = setup({ inodesFree: 1 }, { podMinimumInodes: 10 });
     await plugin.thresholdMet(pods, never);

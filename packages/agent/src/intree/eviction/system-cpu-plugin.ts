@@ -40,7 +40,7 @@ class SystemCpuPressure implements InTreeAnswers {
     if (this.#rounds.take()) await this.#look(signal);
     const verdict = evaluateCpu(this.#history, this.#context.settings());
     this.#verdict = verdict;
-    if (!verdict) return notMet;
+    if (!verdict) return this.#calm();
     return {
       ...notMet,
       // Soft pressure sets the condition and evicts no pod.
@@ -73,6 +73,17 @@ class SystemCpuPressure implements InTreeAnswers {
     const victims = ranked.slice(0, topN).map(({ pod }) => pod);
     this.#cooldown.start(victims);
     return { pods: victims, gracePeriodSeconds };
+  }
+
+  // The last usage against the threshold that is checked, not met: most samples must exceed it.
+  #calm(): ThresholdAnswer {
+    const { usageUpper, loadUpper } = this.#context.settings();
+    const { last } = this.#history;
+    if (!last) return notMet;
+    if (usageUpper > 0)
+      return { ...notMet, scope: "usage", thresholdValue: usageUpper, observedValue: last.usage };
+    if (loadUpper <= 0) return notMet;
+    return { ...notMet, scope: "load", thresholdValue: loadUpper, observedValue: last.load };
   }
 
   async #look(signal: AbortSignal): Promise<void> {

@@ -102,6 +102,13 @@ it("takes the busiest reclaimed pod after eight busy rounds, then waits for its 
   expect(await top(1)).toEqual(["lent-busy"]);
 });
 
+it("reports the last usage against its threshold while there is no pressure", async () => {
+  const { rounds } = setup(0.25);
+  expect(await rounds(9)).toMatchObject({
+    ...{ metType: "none", scope: "usage", thresholdValue: 0.8, observedValue: 0.25, condition: null },
+  });
+});
+
 it("shows soft pressure as a condition, and names no pod", async () => {
   const { rounds, top } = setup(0.7);
   expect(await rounds(10)).toMatchObject({ metType: "none", condition: { name: "SystemCPU", met: true } });

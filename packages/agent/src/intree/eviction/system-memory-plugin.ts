@@ -36,6 +36,8 @@ export const systemMemoryPressure: InTreePlugin<SystemMemorySettings> = {
 class SystemMemoryPressure implements InTreeAnswers {
   readonly #context: InTreePluginContext<SystemMemorySettings>;
   #verdict: MemoryVerdict | undefined;
+  /** Free memory while it is not short, for the record; undefined while it is, or is not known. */
+  #calm: MemoryVerdict | undefined;
   #detectedAt: number | undefined;
   #pressedSince: PressedSince;
   readonly #cooldown: VictimCooldown;
@@ -53,16 +55,11 @@ class SystemMemoryPressure implements InTreeAnswers {
       await this.#detect(pods, now, signal);
     }
     const verdict = this.#verdict;
-    if (!verdict || verdict.severity === "none") return notMet;
+    if (!verdict || verdict.severity === "none") return this.#calm ? answerOf(this.#calm) : notMet;
     return {
-      ...notMet,
+      ...answerOf(verdict),
       // Pressure without candidate pods only keeps its condition; a met threshold would be recorded in each round.
       metType: candidatesFor(pods, verdict.severity).length > 0 ? "hard" : "none",
-      scope: SCOPE,
-      thresholdValue: verdict.threshold,
-      observedValue: verdict.observed,
-      operator: verdict.operator,
-      unit: verdict.unit,
       condition: { target: "node", name: "MemoryPressure", effects: ["NoSchedule"], met: true },
     };
   }
@@ -120,6 +117,7 @@ class SystemMemoryPressure implements InTreeAnswers {
     const state = missing.valueOf("memory", memory);
     const free = state && judgeFreeMemory(state, settings);
     const { since, ...stalled } = judgePressure(this.#pressedSince, pressure, now, settings);
+    this.#calm = free?.severity === "none" ? free : undefined;
     this.#pressedSince = since;
     this.#detectedAt = now;
     // The reported values are those of the more severe verdict.
@@ -151,4 +149,9 @@ class SystemMemoryPressure implements InTreeAnswers {
       .filter((avg10) => avg10 !== undefined);
     return { workload: workload.value.some.avg10, pods: stalls };
   }
+}
+
+// The values of a verdict; not met.
+function answerOf({ observed, threshold, operator, unit }: MemoryVerdict): ThresholdAnswer {
+  return { ...notMet, scope: SCOPE, thresholdValue: threshold, observedValue: observed, operator, unit };
 }

@@ -105,6 +105,15 @@ describe("the plugin", () => {
     return { ...answer, pods: answer.pods.map(({ name }) => name) };
   };
 
+  it("reports free memory against its threshold while it is not short", async () => {
+    const { machine, plugin } = setup();
+    machine.memory = { ...machine.memory!, freeBytes: 3 * Gi };
+    expect(await plugin.thresholdMet(pods, never)).toMatchObject({
+      ...{ metType: "none", scope, thresholdValue: Gi, observedValue: 3 * Gi },
+      ...{ operator: "lessThan", unit: "bytes", condition: null },
+    });
+  });
+
   it("takes the largest of the least dear reclaimed pods, quickly, with a condition", async () => {
     const { plugin } = setup();
     expect(await plugin.thresholdMet(pods, never)).toMatchObject({

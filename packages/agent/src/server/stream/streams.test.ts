@@ -1,0 +1,127 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
+import { until } from "@nodekeeper/testing/until";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { createStatusServer, Streams } from "../index.ts";
+
+// More than the kernel's buffers of a connection take.
+const LARGE = "x".repeat(32 * 1024 * 1024);
+
+let clock: FakeClock;
+let streams: Streams;
+let registry: Registry;
+let reads: Record<string, number>;
+let port: number;
+let end: () => Promise<void>;
+const sockets: Socket[] = [];
+
+beforeEach(async () => {
+  clock = new FakeClock();
+  registry = new Registry();
+  reads = { small: 0, large: 0 };
+  const state = (path: string, value: string) => ({
+    path,
+    handle: () => ({ value, reads: ++reads[path]! }),
+  });
+  const states = [state("small", ""), state("large", LARGE)];
+  streams = new Streams({ states, events: undefined, rounds: undefined, clock });
+  const common = { clock, registry, log: silentLogger };
+  const server = createStatusServer({ ...common, address: "127.0.0.1:0", checks: [], routes: [], streams });
+  const stop = new AbortController();
+  const running = server.run(stop.signal);
+  port = Number((await server.whenListening()).split(":").at(-1));
+  end = async () => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+    stop.abort(new Error("the test is over"));
+    await clock.step(1_000);
+    await running;
+  };
+});
+
+afterEach(() => end());
+
+/** A client on a socket of its own. `read`: whether it reads what it is sent. */
+async function open(topics: string, read: boolean): Promise<() => string> {
+  const socket = connect(port, "127.0.0.1");
+  sockets.push(socket);
+  socket.on("error", () => {});
+  let text = "";
+  if (read)
+    socket.on("data", (chunk) => {
+      text += chunk;
+    });
+  await once(socket, "connect");
+  socket.write(`GET /api/v1/stream?topics=${topics} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  const before = streams.count;
+  await until("it is open", () => streams.count > before || text.includes("event: open"));
+  return () => text;
+}
+
+/** Waits for a condition while time moves on, half a second at a time. */
+const untilLater = (what: string, condition: () => boolean | Promise<boolean>) =>
+  until(what, async () => {
+    await clock.step(500);
+    return condition();
+  });
+
+const cut = async () =>
+  (await registry.getSingleMetric("nodekeeper_server_streams_cut_total")!.get()).values[0]?.value;
+
+it("reads nothing while no stream is open, and once for all that are", async () => {
+  await clock.step(10_000);
+  expect(reads).toEqual({ small: 0, large: 0 });
+  const texts = [await open("small", true), await open("small", true)];
+  for (const text of texts) await until("the first answer", () => text().includes('"reads":1}'));
+  expect(reads).toEqual({ small: 1, large: 0 });
+  for (const text of texts) await untilLater("the next answer", () => text().includes('"reads":2}'));
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await until("they have ended", () => streams.count === 0);
+  const { small } = reads;
+  await clock.step(10_000);
+  expect(reads.small).toBe(small);
+});
+
+it("sends a client that reads again the answer of then, and none in between", async () => {
+  await open("large", false);
+  const [socket] = sockets;
+  await until("it is read", () => reads.large === 1);
+  const text = await open("small", true);
+  await untilLater("another stream continues", () => text().includes('"reads":4}'));
+  expect(reads.large).toBe(1);
+  let last = "";
+  socket!.on("data", (chunk) => {
+    last = (last + chunk).slice(-100);
+  });
+  await until("it has read the first answer", () => last.includes('"reads":1}'));
+  await untilLater("it is read again", () => reads.large === 2);
+  await until("the client has it", () => last.includes('"reads":2}'));
+  expect(await cut()).toBe(0);
+});
+
+it("cuts off a client that reads nothing for 20 s, and no other", async () => {
+  await open("large", false);
+  await until("it is read", () => reads.large === 1);
+  const text = await open("small", true);
+  await untilLater("the first is cut off", async () => (await cut()) === 1);
+  await until("it has ended", () => streams.count === 1);
+  const seen = text().length;
+  await untilLater("the other continues", () => text().length > seen);
+});
+
+it("keeps a stream without news alive by comments", async () => {
+  const quiet = new Streams({ states: [], events: undefined, rounds: undefined, clock });
+  const stream = quiet.open(new URLSearchParams(), undefined);
+  const stop = new AbortController();
+  const pieces = stream.pieces(stop.signal);
+  expect((await pieces.next()).value).toMatch(
+    /^retry: 2000\nevent: open\nid: -\.-\ndata: {"topics":\[\]}\n\n$/,
+  );
+  const next = pieces.next();
+  for (let at = 0; at < 22; at++) await clock.step(500);
+  expect((await next).value).toBe(": no news\n\n");
+  stop.abort();
+  await pieces.next();
+  stream.close();
+  expect(quiet.count).toBe(0);
+});
