@@ -18,7 +18,7 @@ export async function benchContainerd(quick: boolean): Promise<Figure[]> {
   }
   const folder = mkdtempSync(join(tmpdir(), "nkbench-"));
   const containerd = await Containerd.start(folder, "containerd");
-  const cri = new CriClient(containerd.socket);
+  const cri = new CriClient(containerd);
   const part = startLifecycle(containerd.socket, {});
   const reading = new AbortController();
   const delays: number[] = [];

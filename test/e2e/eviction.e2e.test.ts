@@ -52,7 +52,7 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
     cluster = await startControlPlane();
     await cluster.addNode(NODE);
     containerd = await Containerd.start(join(cluster.folder, "containerd"), "containerd");
-    cri = new CriClient(containerd.socket);
+    cri = new CriClient(containerd);
     // Ends at SIGTERM, as a good container does.
     const command = ["/bin/sh", "-c", "trap 'exit 0' TERM; while true; do sleep 0.1; done"];
     kubelet = new TestKubelet(cluster, cri, NODE, () => command);

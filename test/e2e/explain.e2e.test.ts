@@ -33,7 +33,7 @@ describe.skipIf(missing)("explain on a real kube-apiserver and containerd", () =
     cluster = await startControlPlane();
     await cluster.addNode(NODE);
     containerd = await Containerd.start(join(cluster.folder, "containerd"), "containerd");
-    cri = new CriClient(containerd.socket);
+    cri = new CriClient(containerd);
     kubelet = new TestKubelet(cluster, cri, NODE, ({ metadata }) =>
       metadata.labels?.appetite ? hungry : sleeping,
     );

@@ -63,7 +63,7 @@ describe.skipIf(missing)("in-tree eviction plugins on real cgroups of containers
     cluster = await startControlPlane();
     await cluster.addNode(NODE);
     containerd = await Containerd.start(join(cluster.folder, "containerd"), "containerd");
-    cri = new CriClient(containerd.socket);
+    cri = new CriClient(containerd);
     // dd reads its block whole before it writes, and holds it while no reader takes it.
     kubelet = new TestKubelet(cluster, cri, NODE, ({ metadata }) => [
       "/bin/sh",

@@ -52,7 +52,7 @@ describe.each(["containerd", "newContainerd"] as const)("chaos on %s", (part) =>
       await cluster.addNode(NODE);
       const containerd = await Containerd.start(join(cluster.folder, "containerd"), part);
       ends.push(() => containerd.stop());
-      const cri = new CriClient(containerd.socket);
+      const cri = new CriClient(containerd);
       ends.push(() => cri.close());
       const agent = await AgentProcess.start(cluster, {
         nodeName: NODE,

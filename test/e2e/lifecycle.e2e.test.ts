@@ -73,7 +73,7 @@ function reports(part: ContainerdPart, mode: string, period: number): void {
     cluster = await startControlPlane();
     await cluster.addNode(NODE);
     containerd = await Containerd.start(join(cluster.folder, "containerd"), part);
-    cri = new CriClient(containerd.socket);
+    cri = new CriClient(containerd);
     agent = await AgentProcess.start(cluster, {
       nodeName: NODE,
       flags: { "runtime-endpoint": `unix://${containerd.socket}` },

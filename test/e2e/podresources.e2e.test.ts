@@ -97,7 +97,7 @@ describe.skipIf(missing)("the kubelet's PodResources on a real kube-apiserver", 
     cluster = await startControlPlane();
     await cluster.addNode(NODE);
     containerd = await Containerd.start(join(cluster.folder, "containerd"), "containerd");
-    cri = new CriClient(containerd.socket);
+    cri = new CriClient(containerd);
     const machine = await writeMachine(machineTree(twoSockets));
     removeMachine = machine.remove;
     files.script = join(cluster.folder, "podresources.json");

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { until } from "@nodekeeper/testing/until";
 
@@ -24,6 +25,17 @@ export function makeCgroup(path: string): void {
     if (hierarchy !== "cpuset") continue;
     for (const file of ["cpuset.cpus", "cpuset.mems"])
       writeFileSync(join(folder, file), readFileSync(join(root, file)));
+  }
+}
+
+/** Gives a cgroup of pods as much weight as the kubelet gives its own: a whole CPU's for each of the machine. */
+export function weighAsPods(path: string): void {
+  const shares = 1024 * availableParallelism();
+  for (const hierarchy of cgroupHierarchies()) {
+    const folder = join(MOUNT, hierarchy, path);
+    if (hierarchy === "")
+      writeFileSync(join(folder, "cpu.weight"), `${Math.min(10_000, (shares * 100) / 1024)}`);
+    else if (existsSync(join(folder, "cpu.shares"))) writeFileSync(join(folder, "cpu.shares"), `${shares}`);
   }
 }
 

@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { makeCgroup, removeCgroup, weighAsPods } from "./cgroups.ts";
 import { Child } from "./child.ts";
 import { imageName, writeImage } from "./container-image.ts";
 import { pathOf } from "./parts.ts";
@@ -24,6 +25,8 @@ export interface ContainerdOptions {
 /** A containerd with a root, state and socket of its own in a folder, its CRI on, and one image: `imageName`. Needs root. */
 export class Containerd {
   readonly socket: string;
+  /** Where pods that name no cgroup of their own belong: below it, as below the kubelet's "/kubepods". */
+  readonly podCgroup: string;
   readonly process: Child;
   readonly #folder: string;
   readonly #ctr: string;
@@ -38,6 +41,7 @@ export class Containerd {
     // Its shim and runc are found by PATH; those of the machine come after.
     this.#path = [dirname(binary), dirname(pathOf("runc")), process.env.PATH].join(":");
     this.socket = join(folder, "containerd.sock");
+    this.podCgroup = `/${basename(dirname(folder))}-${basename(folder)}`;
     this.process = new Child({
       name: "containerd",
       command: binary,
@@ -62,6 +66,11 @@ export class Containerd {
     const text = configurationOf(part, { folder, socket: containerd.socket, plugins, configuration });
     writeFileSync(join(folder, "containerd.toml"), text);
     try {
+      // In a machine of its own it has a kubelet that makes them.
+      if (enter.length === 0) {
+        makeCgroup(containerd.podCgroup);
+        weighAsPods(containerd.podCgroup);
+      }
       containerd.process.start();
       await containerd.process.until("serving", () => containerd.ctr("version"));
       const image = await writeImage(folder, pathOf("busybox"));
@@ -110,6 +119,7 @@ export class Containerd {
       await this.process.stop();
     }
     for (const pid of shimsOf(this.socket)) killTree(pid);
+    if (this.#enter.length === 0) await removeCgroup(this.podCgroup);
     for (const mount of mountsUnder(this.#folder)) await execute("umount", ["--lazy", mount]).catch(() => {});
   }
 }

@@ -11,7 +11,7 @@ export interface PodSpec {
   uid: string;
   name: string;
   namespace: string;
-  /** Where the kubelet would put it: "/kubepods/burstable/pod<uid>". */
+  /** Where the kubelet would put it: "/kubepods/burstable/pod<uid>". Default: one of its own, below the runtime's. */
   cgroupParent?: string;
 }
 
@@ -32,9 +32,11 @@ type Write = (writer: BinaryWriter) => void;
  */
 export class CriClient {
   readonly #client: Client;
+  readonly #podCgroup: string;
   readonly #sandboxes = new Map<string, { spec: PodSpec; config: Write }>();
 
-  constructor(socket: string) {
+  constructor({ socket, podCgroup }: { socket: string; podCgroup: string }) {
+    this.#podCgroup = podCgroup;
     this.#client = new Client(`unix:${socket}`, credentials.createInsecure(), {
       "grpc.default_authority": "localhost",
       "grpc.initial_reconnect_backoff_ms": 100,
@@ -52,7 +54,8 @@ export class CriClient {
       writer.uint32(26).string(logFolder(spec));
       labels(writer, 6, podLabels(spec));
       message(writer, 8, (linux) => {
-        if (spec.cgroupParent) linux.uint32(10).string(spec.cgroupParent);
+        // Beside the containers of other pods, a sandbox with its two of 1024 shares would get no CPU on a busy machine.
+        linux.uint32(10).string(spec.cgroupParent ?? `${this.#podCgroup}/pod${spec.uid}`);
         message(linux, 2, (security) =>
           message(security, 1, (options) => options.uint32(8).int32(NETWORK_OF_NODE)),
         );

@@ -51,8 +51,8 @@ export class Machine {
       writeFileSync(file, `${value}\n`);
     }
     const cgroup = `/${basename(dirname(folder))}-${basename(folder)}`;
-    makeCgroup(cgroup);
     try {
+      makeCgroup(cgroup);
       const machine = new Machine(folder, cgroup);
       await machine.#holder.until("set up", async () => {
         if (!existsSync(join(folder, "is-set-up"))) throw new Error("not yet");
