@@ -106,8 +106,13 @@ describe.skipIf(missingForNode("newContainerd"))("explain, of pods that a real k
       const { status } = await cluster.admin.get(`${podsPath}/hungry`);
       return status.containerStatuses?.[0];
     };
-    await eventually(async () => expect((await restarts()).restartCount).toBeGreaterThanOrEqual(2));
-    expect((await restarts()).lastState.terminated).toMatchObject({ reason: "OOMKilled", exitCode: 137 });
+    // containerd calls a kill "Error" where the exit reaches it before the kernel's word of the memory: then the next one.
+    await eventually(async () =>
+      expect(await restarts()).toMatchObject({
+        restartCount: expect.toSatisfy((count: number) => count >= 2),
+        lastState: { terminated: { reason: "OOMKilled", exitCode: 137 } },
+      }),
+    );
     await cluster.admin.delete(`${podsPath}/hungry`);
     await untilDeleted(cluster, "hungry");
     await explained(
