@@ -106,6 +106,9 @@ export class AgentProcess {
     // USER_HZ is 100 on every Linux that Node runs on.
     return (utime + stime) / 100;
   }
+  get pid() {
+    return this.#child?.pid;
+  }
 
   #isReady(): Promise<boolean> {
     return new Promise((resolve) => {

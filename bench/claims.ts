@@ -4,11 +4,19 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { type Claim, DRAPluginDefinition } from "@nodekeeper/core/gen/dra/v1/api.ts";
-import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
-import { dialUnix } from "@nodekeeper/core/grpc";
+import {
+  type Claim,
+  DRAPluginDefinition,
+  NodePrepareResourcesRequest,
+  NodePrepareResourcesResponse,
+  NodeUnprepareResourcesRequest,
+} from "@nodekeeper/core/gen/dra/v1/api.ts";
+import {
+  RegistrationDefinition,
+  RegistrationStatus,
+} from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
+import { UnaryChannel } from "@nodekeeper/core/grpc";
 import { systemClock } from "@nodekeeper/core/lib";
-import { createClient } from "nice-grpc";
 import { AgentProcess } from "./agent-process.ts";
 import { type Figure, percentile } from "./figures.ts";
 
@@ -66,11 +74,18 @@ async function register(registry: string) {
     if (performance.now() > endsAt) throw new Error("the agent did not register with the kubelet");
     const socket = existsSync(registry) && readdirSync(registry).find((name) => name.endsWith(".sock"));
     if (!socket || socket.startsWith(".")) continue;
-    const channel = dialUnix(join(registry, socket), { maxReceiveBytes: 4 << 20 });
-    const registration = createClient(RegistrationDefinition, channel);
-    await registration.getInfo({});
-    await registration.notifyRegistrationStatus({ pluginRegistered: true, error: "" });
-    return createClient(DRAPluginDefinition, channel);
+    const channel = new UnaryChannel(join(registry, socket), { maxReceiveBytes: 4 << 20 });
+    const call = (method: string, request: Uint8Array) =>
+      channel.call(method, [request], new AbortController().signal);
+    await call(`${RegistrationDefinition.fullName}/GetInfo`, new Uint8Array());
+    const status = RegistrationStatus.encode({ pluginRegistered: true, error: "" }).finish();
+    await call(`${RegistrationDefinition.fullName}/NotifyRegistrationStatus`, status);
+    return {
+      /** Each call is encoded before, and its answer is read when all are there: neither is the agent's part. */
+      prepare: (request: Uint8Array) => call(`${DRAPluginDefinition.fullName}/NodePrepareResources`, request),
+      unprepare: (request: Uint8Array) =>
+        call(`${DRAPluginDefinition.fullName}/NodeUnprepareResources`, request),
+    };
   }
 }
 
@@ -84,18 +99,24 @@ async function inRounds(
 ): Promise<{ ms: number[]; cpuMs: number }> {
   const ms: number[] = [];
   let cpuSeconds = 0;
+  const requests = claims.map((claim) => NodePrepareResourcesRequest.encode({ claims: [claim] }).finish());
+  const all = NodeUnprepareResourcesRequest.encode({ claims: [...claims] }).finish();
   for (let round = 0; round < rounds; round++) {
     await systemClock.sleep(pauseMs);
     const before = agent.cpuSeconds();
-    const prepare = async (claim: Claim) => {
+    const prepare = async (request: Uint8Array) => {
       const calledAt = performance.now();
-      const answer = (await kubelet.nodePrepareResources({ claims: [claim] })).claims[claim.uid];
+      const answer = await kubelet.prepare(request);
       ms.push(performance.now() - calledAt);
-      if (answer?.devices.length !== 1) throw new Error(`${claim.name}: ${answer?.error}`);
+      return answer;
     };
-    await Promise.all(claims.map(prepare));
+    const answers = await Promise.all(requests.map(prepare));
     cpuSeconds += agent.cpuSeconds() - before;
-    await kubelet.nodeUnprepareResources({ claims: [...claims] });
+    for (const [at, { uid, name }] of claims.entries()) {
+      const answer = NodePrepareResourcesResponse.decode(answers[at]!).claims[uid];
+      if (answer?.devices.length !== 1) throw new Error(`${name}: ${answer?.error}`);
+    }
+    await kubelet.unprepare(all);
   }
   return { ms, cpuMs: (cpuSeconds * 1_000) / (rounds * claims.length) };
 }

@@ -1,5 +1,5 @@
 import { type ApiResource, ApiStatusError, type KubeApiClient, type KubeObject } from "@nodekeeper/core/kube";
-import { codeOf, errorIdOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
+import { codeOf, errorIdOf, messageOf, NodekeeperError, Semaphore } from "@nodekeeper/core/lib";
 
 /** A ResourceClaim as the kubelet names it. */
 export interface ClaimReference {
@@ -14,9 +14,13 @@ const versions = ["v1", "v1beta2", "v1beta1"] as const;
 
 export type ClaimReaderClient = Pick<KubeApiClient, "resolve" | "get" | "forgetDiscovery">;
 
-/** Reads ResourceClaims, in the best version that the server has. */
+// As many claims as a burst has would all be read before the first is prepared, and all be late by the whole burst.
+const MOST_AT_ONCE = 4;
+
+/** Reads ResourceClaims, in the best version that the server has; a few at once, in the order of the calls. */
 export class ClaimReader {
   readonly #client: ClaimReaderClient;
+  readonly #semaphore = new Semaphore({ permits: MOST_AT_ONCE });
   #dropped: ApiResource | undefined;
 
   constructor(client: ClaimReaderClient) {
@@ -29,7 +33,7 @@ export class ClaimReader {
    * was discovered, the versions are discovered again, and the claim is read in the best one left.
    */
   async read({ namespace, name, uid }: ClaimReference, signal: AbortSignal): Promise<KubeObject> {
-    const claim = await this.#getInServedVersion(namespace, name, signal);
+    const claim = await this.#semaphore.run(signal, () => this.#getInServedVersion(namespace, name, signal));
     if (claim.metadata.uid !== uid) {
       const found = `its UID is ${claim.metadata.uid}, the one asked for had ${uid}`;
       throw new NodekeeperError("notFound", `ResourceClaim ${namespace}/${name} is another one: ${found}`, {

@@ -56,12 +56,13 @@ export class FolderCheck {
     const { clock, folder, intervalMs = INTERVAL_MS } = this.#options;
     while (!signal.aborted) {
       using watching = childScope(signal);
+      // What changes while it is not watched is found by the comparison after the watch has started.
       folder.watch(() => this.#sleep.wake(), watching.signal);
+      await this.#compare(new Map());
       await this.#sleep.wait(clock, intervalMs, signal).catch(() => {});
-      await clock.sleep(BURST_MS, signal).catch(() => {});
-      this.#sleep.clear();
-      if (!signal.aborted) await this.#compare(new Map());
       watching.abort();
+      this.#sleep.clear();
+      await clock.sleep(BURST_MS, signal).catch(() => {});
     }
   }
 

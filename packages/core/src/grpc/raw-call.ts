@@ -3,6 +3,8 @@ import { CallStatus } from "./call-status.ts";
 
 /** The bytes before each message of a gRPC body: a zero for "not compressed", and the length. */
 export const HEADER_BYTES = 5;
+// Up to so many bytes, a copy costs less than further writes to the stream.
+const LARGEST_COPY = 16 * 1024;
 
 /**
  * One gRPC call over HTTP/2 whose request and answer are bytes. Read its body once, by `receive` or `chunks`, in the
@@ -33,11 +35,13 @@ export class RawCall implements Disposable {
     this.#stream.on("error", (error) => {
       this.#failure ??= error;
     });
+    const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
     const header = Buffer.alloc(HEADER_BYTES);
-    header.writeUInt32BE(
-      pieces.reduce((sum, piece) => sum + piece.length, 0),
-      1,
-    );
+    header.writeUInt32BE(length, 1);
+    if (length <= LARGEST_COPY) {
+      this.#stream.end(Buffer.concat([header, ...pieces]));
+      return;
+    }
     this.#stream.write(header);
     for (const piece of pieces) this.#stream.write(piece);
     this.#stream.end();

@@ -163,11 +163,9 @@ export class Connection {
     work: (signal: AbortSignal, deadlineMs: number) => Promise<T>,
   ): Promise<T> {
     const { deadlineMs = this.#options.deadlineMs } = options;
-    const parent = options.signal
-      ? AbortSignal.any([options.signal, this.#closing.signal])
-      : this.#closing.signal;
+    const parents = [options.signal, this.#closing.signal];
     const named = { name: nameOf(request), id: "NK1204" } as const;
-    return await withDeadline(this.#options.clock, deadlineMs, named, parent, async (signal) => {
+    return await withDeadline(this.#options.clock, deadlineMs, named, parents, async (signal) => {
       try {
         return await work(signal, deadlineMs);
       } catch (error) {
