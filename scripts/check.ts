@@ -5,6 +5,7 @@ import { findDashboardDrift } from "./dashboard.ts";
 import { findDocsProblems } from "./docs/problems.ts";
 import { findErrorProblems } from "./errors-page.ts";
 import { findDrift } from "./generated-code.ts";
+import { findGoDrift } from "./go-descriptors.ts";
 import { findNameProblems } from "./names.ts";
 import { findRoomProblems } from "./rooms.ts";
 import { root, runCommand } from "./run-command.ts";
@@ -29,6 +30,7 @@ const steps: Step[] = [
     run: async () =>
       fromProblems([
         ...(await findDrift()),
+        ...(await findGoDrift()),
         ...(await findChartDrift()),
         ...(await findChartValuesDrift()),
         ...(await findDashboardDrift()),
