@@ -46,7 +46,7 @@ export function createClaimMetrics(registry: Registry, readings: ClaimReadings) 
       name: `${PREFIX}operation_seconds`,
       help: "How long the kubelet waited for one claim, the driver's part included.",
       labelNames: ["driver", "operation"],
-      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 45],
+      buckets: [0.02, 0.1, 0.5, 2, 10, 45],
       registers,
     }),
   };

@@ -123,7 +123,7 @@ describe("a round", () => {
     expect(text).toContain('nodekeeper_eviction_dry_run_victims_total{plugin="forcing",kind="forced"} 1');
     expect(text).toContain('nodekeeper_eviction_refusals_total{reason="dryRun"} 1');
     expect(text).toContain('nodekeeper_eviction_rounds_total{result="done"} 1');
-    expect(text).toContain('nodekeeper_eviction_round_duration_seconds_count{step="decide"} 1');
+    expect(text).toContain('nodekeeper_eviction_round_step_seconds_total{step="decide"} ');
   });
 
   it("withdraws evictions in progress when the pressure has ended", async () => {

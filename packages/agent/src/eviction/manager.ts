@@ -216,8 +216,10 @@ export class EvictionManager implements Runnable {
 
   async #contained(signal: AbortSignal): Promise<void> {
     const { log, metrics, clock } = this.#options;
+    const startedAt = clock.monotonic();
     try {
       const skipped = await this.#round(signal);
+      if (skipped === undefined) metrics.roundDuration.observe((clock.monotonic() - startedAt) / 1000);
       metrics.rounds.inc({ result: skipped === undefined ? "done" : "skipped" });
       if (skipped === undefined) this.#hasDone = true;
       else if (this.#trouble !== skipped && this.#hasDone)
@@ -366,7 +368,7 @@ export class EvictionManager implements Runnable {
 
   #observe(step: RoundStep, startedAt: number): void {
     const { clock, metrics } = this.#options;
-    metrics.roundDuration.observe({ step }, (clock.monotonic() - startedAt) / 1000);
+    metrics.stepSeconds.inc({ step }, (clock.monotonic() - startedAt) / 1000);
   }
 }
 

@@ -46,9 +46,14 @@ export function createEvictionRoundMetrics(registry: Registry) {
     }),
     roundDuration: new Histogram({
       name: "nodekeeper_eviction_round_duration_seconds",
-      help: "Duration of each step of a round, including the wait for plugins.",
+      help: "Duration of a round, including the wait for plugins.",
+      buckets: [0.01, 0.1, 1, 10],
+      registers,
+    }),
+    stepSeconds: new Counter({
+      name: "nodekeeper_eviction_round_step_seconds_total",
+      help: "Time spent in each step of rounds, including the wait for plugins.",
       labelNames: ["step"],
-      buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
       registers,
     }),
     victims: new Counter({
@@ -84,8 +89,8 @@ export function createEvictionRoundMetrics(registry: Registry) {
     callDuration: new Histogram({
       name: "nodekeeper_eviction_plugin_call_duration_seconds",
       help: "Duration of calls to eviction plugins, including failed calls.",
-      labelNames: ["plugin", "method"],
-      buckets: [0.005, 0.025, 0.1, 0.5, 1, 5, 10],
+      labelNames: ["plugin"],
+      buckets: [0.01, 0.1, 1, 10],
       registers,
     }),
     callFailures: new Counter({
@@ -116,8 +121,8 @@ export function forgetPlugin(metrics: EvictionRoundMetrics, plugin: string): voi
     metrics.victims.remove({ plugin, kind });
     metrics.dryRunVictims.remove({ plugin, kind });
   }
+  metrics.callDuration.remove({ plugin });
   for (const method of pluginMethods) {
-    metrics.callDuration.remove({ plugin, method });
     for (const code of Object.keys(errorCodes)) metrics.callFailures.remove({ plugin, method, code });
   }
 }

@@ -19,7 +19,7 @@ export interface LifecycleReadings {
 }
 
 const PREFIX = "nodekeeper_lifecycle_";
-const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+const seconds = [0.01, 0.1, 0.5, 2, 10, 60];
 const hintStates: readonly HintState[] = ["starting", "healthy", "failing", "unsupported"];
 const containerStates = ["created", "running", "exited", "unknown"] as const;
 

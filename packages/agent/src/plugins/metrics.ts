@@ -27,7 +27,7 @@ export function createPluginMetrics(registry: Registry) {
     scanSeconds: new Histogram({
       name: "nodekeeper_plugins_scan_duration_seconds",
       help: "Duration of a scan of the watched directories.",
-      buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2],
+      buckets: [0.01, 0.1, 1],
       registers,
     }),
     probeFailures: new Counter({

@@ -86,7 +86,7 @@ export function createReportingMetrics(registry: Registry) {
     delay: new Histogram({
       name: "nodekeeper_reporting_change_to_write_seconds",
       help: "Time from a plugin's change to the completed write to the API server.",
-      buckets: [0.01, 0.025, 0.05, 0.1, 0.2, 0.25, 0.3, 0.5, 1, 2.5, 10, 60],
+      buckets: [0.1, 0.3, 1, 10, 60],
       registers,
     }),
     checkpointFailures: new Counter({

@@ -27,7 +27,7 @@ export function createRuntimeMetrics(registry: Registry) {
       name: "nodekeeper_runtime_call_duration_seconds",
       help: "Duration of calls to the container runtime in seconds, by method and result.",
       labelNames: ["method", "result"] as const,
-      buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60],
+      buckets: [0.02, 0.2, 2, 20],
       registers,
     }),
     callsInFlight: new Gauge({

@@ -1,5 +1,6 @@
 import { type Clock, type Registry, SharedWork, withDeadline } from "@nodekeeper/core/lib";
 import { HANDLER_DEADLINE_MS } from "./api.ts";
+import { OPENMETRICS_TYPE, prefersOpenMetrics, TEXT_TYPE, toOpenMetrics } from "./openmetrics.ts";
 import type { Reply } from "./reply.ts";
 
 /** Rendering all series blocks the event loop for tens of milliseconds. */
@@ -18,12 +19,17 @@ export class MetricsPage {
     this.#clock = clock;
   }
 
-  /** The metrics as they were at most a second ago. Throws `deadline` where a collector hangs. */
-  async reply(signal: AbortSignal): Promise<Reply> {
+  /**
+   * The metrics as they were at most a second ago, in the format that the request's `Accept` header prefers. Throws
+   * `deadline` where a collector hangs.
+   */
+  async reply(accept: string | undefined, signal: AbortSignal): Promise<Reply> {
     const body = await withDeadline(this.#clock, HANDLER_DEADLINE_MS, "metrics", signal, (scope) =>
       this.#body(scope),
     );
-    return { status: 200, contentType: this.#registry.contentType, body };
+    const headers = { Vary: "Accept" };
+    if (!prefersOpenMetrics(accept)) return { status: 200, contentType: TEXT_TYPE, body, headers };
+    return { status: 200, contentType: OPENMETRICS_TYPE, body: toOpenMetrics(body), headers };
   }
 
   async #body(signal: AbortSignal): Promise<string> {

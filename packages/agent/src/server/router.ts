@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import {
   type Clock,
@@ -60,22 +61,23 @@ export class Router {
     if (twice !== undefined) throw new NodekeeperError("invalid", `two health checks have the name ${twice}`);
   }
 
-  /** @param lastEventId the header with which a browser continues a stream */
+  /** @param headers `accept` chooses the format of metrics; `last-event-id` is that with which a browser continues a stream */
   async answer(
     path: string,
     query: URLSearchParams,
     signal: AbortSignal,
-    lastEventId?: string,
+    headers: IncomingHttpHeaders = {},
   ): Promise<Routed> {
     if (path === "/") return { handler: "/", reply: this.#index() };
-    if (path === "/metrics") return { handler: path, reply: await this.#metrics.reply(signal) };
+    if (path === "/metrics")
+      return { handler: path, reply: await this.#metrics.reply(headers.accept, signal) };
     const health = this.#health(path, query);
     if (health) return health;
     if (path === API_ROOT || path === `${API_ROOT}/`) {
       return { handler: API_ROOT, reply: routeList(this.#listed()) };
     }
     if (path === `${API_ROOT}/${STREAM_PATH}` && this.#options.streams)
-      return this.#stream(this.#options.streams, query, lastEventId);
+      return this.#stream(this.#options.streams, query, headers["last-event-id"]?.toString());
     const route = path.startsWith(`${API_ROOT}/`)
       ? this.#routes.get(path.slice(API_ROOT.length + 1))
       : undefined;
@@ -135,7 +137,7 @@ export class Router {
       "",
       "/livez /readyz /healthz   health; ?verbose names the checks, ?exclude=<name> leaves one out",
       ...checks.map((check) => `  /readyz/${check.name}`),
-      "/metrics   Prometheus metrics",
+      "/metrics   metrics for Prometheus, as OpenMetrics where that is asked for",
       `${API_ROOT}   the JSON API`,
       ...this.#listed().map((route) => `  ${API_ROOT}/${route.path}   ${route.summary}`),
     ];

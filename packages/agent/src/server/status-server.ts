@@ -170,7 +170,7 @@ export class StatusServer implements Runnable {
     const { handler, reply, stream } = await this.#answer(request, scope.signal);
     response.off("close", onClose);
     this.#metrics.requests.inc({ handler, code: reply.status });
-    this.#metrics.duration.observe({ handler }, (this.#options.clock.monotonic() - begin) / 1000);
+    this.#metrics.duration.observe((this.#options.clock.monotonic() - begin) / 1000);
     if (stream) {
       await this.#stream(request, response, stream, scope.signal);
       this.#connections.end(socket);
@@ -213,9 +213,7 @@ export class StatusServer implements Runnable {
           handler: "refused",
           reply: errorReply(new NodekeeperError("invalid", "the request's path is not a URL path")),
         };
-      const lastEventId = request.headers["last-event-id"];
-      const route = () =>
-        this.#router.answer(url.pathname, url.searchParams, signal, lastEventId?.toString());
+      const route = () => this.#router.answer(url.pathname, url.searchParams, signal, request.headers);
       if (isPublic(url.pathname)) return await route();
       return await this.#places.run(signal, async () => {
         if (this.#remote) await this.#authorize(request, url.pathname, signal);

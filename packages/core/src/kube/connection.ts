@@ -197,7 +197,7 @@ export class Connection {
   ): Promise<IncomingMessage> {
     const { clock, metrics } = this.#options;
     const waitedMs = await this.#limiter.take(deadlineMs, signal);
-    metrics.rateLimiterWait.observe(waitedMs / 1000);
+    metrics.rateLimiterWait.inc(waitedMs / 1000);
     const { verb, resource } = request;
     const startedAt = clock.monotonic();
     let code = "";
@@ -216,7 +216,7 @@ export class Connection {
       throw explained;
     } finally {
       metrics.requests.inc({ verb, resource, code });
-      metrics.requestDuration.observe({ verb, resource }, (clock.monotonic() - startedAt) / 1000);
+      metrics.requestDuration.observe({ verb }, (clock.monotonic() - startedAt) / 1000);
     }
   }
 

@@ -3,8 +3,8 @@ import { Counter, Histogram, type Registry } from "../lib/index.ts";
 /** Metrics of access to the API server. */
 export interface KubeMetrics {
   requests: Counter<"verb" | "resource" | "code">;
-  requestDuration: Histogram<"verb" | "resource">;
-  rateLimiterWait: Histogram<string>;
+  requestDuration: Histogram<"verb">;
+  rateLimiterWait: Counter;
   watchRestarts: Counter<"resource" | "reason">;
   watchEvents: Counter<"resource" | "type">;
   watchHandlerErrors: Counter<"resource">;
@@ -24,14 +24,13 @@ export function createKubeMetrics(registry: Registry): KubeMetrics {
     requestDuration: new Histogram({
       name: "nodekeeper_kube_request_duration_seconds",
       help: "Time from sending a request to the API server to the end of its answer; for watches, to its start.",
-      labelNames: ["verb", "resource"],
-      buckets: [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+      labelNames: ["verb"],
+      buckets: [0.05, 0.25, 1, 5],
       registers,
     }),
-    rateLimiterWait: new Histogram({
-      name: "nodekeeper_kube_rate_limiter_wait_seconds",
+    rateLimiterWait: new Counter({
+      name: "nodekeeper_kube_rate_limiter_wait_seconds_total",
       help: "Time that requests waited for the client's own rate limit.",
-      buckets: [0.001, 0.01, 0.1, 0.5, 1, 5, 10],
       registers,
     }),
     watchRestarts: new Counter({

@@ -27,7 +27,7 @@ export function createEvictorMetrics(registry: Registry) {
     duration: new Histogram({
       name: "nodekeeper_eviction_duration_seconds",
       help: "Time from the decision until the pod was deleted.",
-      buckets: [0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800],
+      buckets: [1, 10, 30, 120, 600],
       registers,
     }),
   };

@@ -318,7 +318,7 @@ export class EvictionPlugins implements PluginHandler {
       plugin.scope.signal.removeEventListener("abort", onDisconnect);
       if (!plugin.scope.signal.aborted) {
         const seconds = (clock.monotonic() - startedAt) / 1000;
-        metrics.callDuration.observe({ plugin: plugin.name, method }, seconds);
+        metrics.callDuration.observe({ plugin: plugin.name }, seconds);
       }
     }
   }
