@@ -1,7 +1,8 @@
 // Makes dist/, one folder for each package as it is published and put into images: npm run build [-- FOLDER]
-import { chmod, cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { join, relative, resolve } from "node:path";
-import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
+import { chmod, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { build, type Metafile, type Plugin } from "esbuild";
+import { apart, buildProgram, common, report } from "./bundle.ts";
 import { writeDeclarations } from "./declarations.ts";
 import { root } from "./run-command.ts";
 
@@ -19,31 +20,6 @@ interface Manifest {
 
 const agent = await readManifest("agent");
 
-const common: BuildOptions = {
-  absWorkingDir: root,
-  bundle: true,
-  platform: "node",
-  format: "esm",
-  target: "node24",
-  sourcemap: true,
-  // Names stay, for stack traces and metrics; Node keeps the text in memory, so that blanks cost on every node.
-  minifyWhitespace: true,
-  minifySyntax: true,
-  // The map holds positions and names; sources would double its size and are in the repository.
-  sourcesContent: false,
-  legalComments: "none",
-  logLevel: "warning",
-  // packages/agent/src/cli/version.ts reads package.json only where this is absent.
-  define: { NODEKEEPER_VERSION: JSON.stringify(agent.version) },
-};
-
-// CommonJS dependencies within an ES module expect these.
-const commonJsNames = [
-  `import { createRequire as __createRequire } from "node:module";`,
-  `const require = __createRequire(import.meta.url);`,
-  `const __filename = import.meta.filename, __dirname = import.meta.dirname;`,
-].join("");
-
 // Leaves packages to be imported where used, and only what is used: the SDK must not load prom-client for nothing.
 const leavePackages: Plugin = {
   name: "leave packages",
@@ -55,48 +31,6 @@ const leavePackages: Plugin = {
     );
   },
 };
-
-// What the bundle uses of them; a name that is missing here fails the build.
-const httpNames: Readonly<Record<string, readonly string[]>> = {
-  "node:http": [
-    "Agent",
-    "ClientRequest",
-    "IncomingMessage",
-    "Server",
-    "ServerResponse",
-    "createServer",
-    "request",
-  ],
-  "node:https": ["Agent", "Server", "createServer", "request"],
-};
-
-/**
- * Takes Node's HTTP modules without importing them: an import reads every name that they export, WebSocket among them,
- * and for that Node loads its own fetch, 13 MB in each process.
- */
-const leanHttp: Plugin = {
-  name: "lean http",
-  setup(bundle) {
-    bundle.onResolve({ filter: /^node:https?$/ }, ({ path, kind }) =>
-      kind === "import-statement" ? { path, namespace: "lean-http" } : undefined,
-    );
-    bundle.onLoad({ filter: /./, namespace: "lean-http" }, ({ path }) => ({
-      contents: [
-        `const module = process.getBuiltinModule(${JSON.stringify(path)});`,
-        "export default module;",
-        `export const { ${httpNames[path]!.join(", ")} } = module;`,
-      ].join("\n"),
-    }));
-  },
-};
-
-/** Leaves what is imported as `from` to a program of its own. */
-function apart(from: RegExp, path: string): Plugin {
-  return {
-    name: `${path} apart`,
-    setup: (bundle) => bundle.onResolve({ filter: from }, () => ({ path, external: true })),
-  };
-}
 
 // The entry starts the process over before it loads the commands.
 const commandsApart = apart(/^\.\/cli\/index\.ts$/, "./cli.js");
@@ -128,31 +62,6 @@ async function buildAgent(): Promise<void> {
   ]);
   await chmod(join(folder, "nodekeeper.js"), 0o755);
   await writeManifest(folder, { ...agent, bin: { nodekeeper: "nodekeeper.js" } });
-}
-
-async function buildProgram(entry: string, outfile: string, plugins: Plugin[] = []): Promise<void> {
-  await build({
-    ...common,
-    entryPoints: [entry],
-    outfile,
-    plugins: [leanHttp, ...plugins],
-    banner: { js: commonJsNames },
-  });
-  await writeAscii(outfile);
-  await report(outfile);
-}
-
-/**
- * Escapes what esbuild leaves of other letters, in regular expressions. One letter beyond ASCII, and Node keeps the whole
- * text with two bytes a letter: 2.4 MB more on every node.
- */
-async function writeAscii(path: string): Promise<void> {
-  const text = await readFile(path, "utf8");
-  const escaped = text.replaceAll(
-    /[\u0080-\uffff]/g,
-    (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-  if (escaped !== text) await writeFile(path, escaped);
 }
 
 /**
@@ -208,9 +117,4 @@ async function readManifest(name: string): Promise<Manifest> {
 /** The package.json that is published: core is in the bundles, and no importer builds them. */
 async function writeManifest(folder: string, { devDependencies: _, ...manifest }: Manifest): Promise<void> {
   await writeFile(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
-}
-
-async function report(path: string): Promise<void> {
-  const { size } = await stat(path);
-  console.log(`${relative(root, path)} ${Math.ceil(size / 1024)} KiB`);
 }

@@ -106,11 +106,12 @@ function filesUnder(folder: string): string[] {
 }
 
 /** The version of Node that the project is tested with: its devDependency. */
-function nodeVersion(): string {
+export function nodeVersion(): string {
   return JSON.parse(readFileSync(join(root, "package.json"), "utf8")).devDependencies.node;
 }
 
-async function nodeProgram(work: string, { node }: Architecture, version: string): Promise<string> {
+/** The path of Node's executable for an architecture; another than this machine's is downloaded into the folder `work`. */
+export async function nodeProgram(work: string, { node }: Architecture, version: string): Promise<string> {
   if (node === process.arch) return join(root, "node_modules/node/bin/node");
   const name = `node-linux-${node}`;
   await run("npm", ["pack", "--silent", `${name}@${version}`, "--pack-destination", work]);

@@ -18,7 +18,7 @@ function launched(changes: Partial<LaunchedProcess> = {}) {
 describe("an agent's process", () => {
   it("starts over as the same program with glibc's settings added", () => {
     const { given, execve } = launched();
-    startOver(given);
+    startOver(given, false);
     expect(execve.mock.calls).toEqual([
       [
         process.execPath,
@@ -28,16 +28,25 @@ describe("an agent's process", () => {
     ]);
   });
 
+  it("starts over as a single executable, which has no script among its arguments", () => {
+    const { given, execve } = launched({
+      execArgv: [],
+      argv: ["/bin/nodekeeper", "nodekeeper", "run", "--x"],
+    });
+    startOver(given, true);
+    expect(execve.mock.calls[0]![1]).toEqual([process.execPath, "run", "--x"]);
+  });
+
   it("continues where they are set already: it starts over once, and an operator's values stay", () => {
     const env = Object.fromEntries(Object.keys(agentEnvironment).map((name) => [name, "42"]));
     const { given, execve } = launched({ env });
-    startOver(given);
+    startOver(given, false);
     expect(execve).not.toHaveBeenCalled();
   });
 
   it("continues where glibc removed the settings, as it does for a program with capabilities of its own", () => {
     const { given, execve } = launched({ env: { NODEKEEPER_STARTED_OVER: "1" } });
-    startOver(given);
+    startOver(given, false);
     expect(execve).not.toHaveBeenCalled();
   });
 
@@ -47,7 +56,7 @@ describe("an agent's process", () => {
     ["where Node's executable was removed", { execPath: "/nonexistent/node" }],
   ])("continues %s", (_, changes) => {
     const { given, execve } = launched(changes);
-    startOver(given);
+    startOver(given, false);
     expect(execve).not.toHaveBeenCalled();
   });
 });

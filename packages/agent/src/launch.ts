@@ -24,7 +24,7 @@ export interface LaunchedProcess {
   readonly execPath: string;
   /** Node's options. */
   readonly execArgv: readonly string[];
-  /** Node, the script, its arguments. */
+  /** Node, the script, its arguments; in a single executable that itself, the name it was called by, its arguments. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Absent on Windows. */
@@ -35,8 +35,9 @@ export interface LaunchedProcess {
  * Replaces the process by the same program with `agentEnvironment`; its id, parent and standard streams stay. Returns
  * where nothing has to be set, on systems other than Linux, and where Node's executable can't be run again. A variable
  * that is set, to whatever value, is left alone: with all of them set in a unit or an image no time is lost here.
+ * @param isSingle whether the program is a single executable, which is not given its own script
  */
-export function startOver(launched: LaunchedProcess): void {
+export function startOver(launched: LaunchedProcess, isSingle: boolean): void {
   const { platform, execPath, execArgv, argv, env, execve } = launched;
   if (platform !== "linux" || !execve || env[STARTED_OVER] !== undefined) return;
   const missing = Object.entries(agentEnvironment).filter(([name]) => env[name] === undefined);
@@ -50,7 +51,7 @@ export function startOver(launched: LaunchedProcess): void {
   execve.call(
     launched,
     execPath,
-    [execPath, ...execArgv, ...argv.slice(1)],
+    [execPath, ...execArgv, ...argv.slice(isSingle ? 2 : 1)],
     Object.fromEntries([...defined, ...missing, [STARTED_OVER, "1"]]),
   );
 }

@@ -1,7 +1,13 @@
 #!/usr/bin/env node
+import { isSea } from "node:sea";
 import { startOver } from "./launch.ts";
 
-// Before the commands are loaded: what is loaded here is loaded twice.
-if (process.argv[2] === "run") startOver(process);
-const { runCli } = await import("./cli/index.ts");
-process.exitCode = await runCli(process.argv);
+// A function, since the single executable's script is no ES module: it can't wait at its top level.
+void main();
+
+async function main(): Promise<void> {
+  // Before the commands are loaded: what is loaded here is loaded twice.
+  if (process.argv[2] === "run") startOver(process, isSea());
+  const { runCli } = await import("./cli/index.ts");
+  process.exitCode = await runCli(process.argv);
+}

@@ -1,0 +1,125 @@
+import { readFileSync } from "node:fs";
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
+import { root } from "./run-command.ts";
+
+const { version } = JSON.parse(readFileSync(join(root, "packages/agent/package.json"), "utf8"));
+
+/** What all bundles have in common. */
+export const common: BuildOptions = {
+  absWorkingDir: root,
+  bundle: true,
+  platform: "node",
+  format: "esm",
+  target: "node24",
+  sourcemap: true,
+  // Names stay, for stack traces and metrics; Node keeps the text in memory, so that blanks cost on every node.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  // The map holds positions and names; sources would double its size and are in the repository.
+  sourcesContent: false,
+  legalComments: "none",
+  logLevel: "warning",
+  // packages/agent/src/cli/version.ts reads package.json only where this is absent.
+  define: { NODEKEEPER_VERSION: JSON.stringify(version) },
+};
+
+// CommonJS dependencies within an ES module expect these.
+const commonJsNames = [
+  `import { createRequire as __createRequire } from "node:module";`,
+  `const require = __createRequire(import.meta.url);`,
+  `const __filename = import.meta.filename, __dirname = import.meta.dirname;`,
+].join("");
+
+// What the bundle uses of them; a name that is missing here fails the build.
+const httpNames: Readonly<Record<string, readonly string[]>> = {
+  "node:http": [
+    "Agent",
+    "ClientRequest",
+    "IncomingMessage",
+    "Server",
+    "ServerResponse",
+    "createServer",
+    "request",
+  ],
+  "node:https": ["Agent", "Server", "createServer", "request"],
+};
+
+/**
+ * Takes Node's HTTP modules without importing them: an import reads every name that they export, WebSocket among them,
+ * and for that Node loads its own fetch, 13 MB in each process.
+ */
+const leanHttp: Plugin = {
+  name: "lean http",
+  setup(bundle) {
+    bundle.onResolve({ filter: /^node:https?$/ }, ({ path, kind }) =>
+      kind === "import-statement" ? { path, namespace: "lean-http" } : undefined,
+    );
+    bundle.onLoad({ filter: /./, namespace: "lean-http" }, ({ path }) => ({
+      contents: [
+        `const module = process.getBuiltinModule(${JSON.stringify(path)});`,
+        "export default module;",
+        `export const { ${httpNames[path]!.join(", ")} } = module;`,
+      ].join("\n"),
+    }));
+  },
+};
+
+/** Leaves what is imported as `from` to a program of its own. */
+export function apart(from: RegExp, path: string): Plugin {
+  return {
+    name: `${path} apart`,
+    setup: (bundle) => bundle.onResolve({ filter: from }, () => ({ path, external: true })),
+  };
+}
+
+/** Bundles a program, with all that it imports besides Node, as one ES module. */
+export function buildProgram(entry: string, outfile: string, plugins: Plugin[] = []): Promise<Metafile> {
+  return bundle({
+    entryPoints: [entry],
+    outfile,
+    plugins: [leanHttp, ...plugins],
+    banner: { js: commonJsNames },
+  });
+}
+
+/** As `buildProgram`, but as a CommonJS script: the one form that a single executable of Node 24 starts. */
+export function buildScript(entry: string, outfile: string, plugins: Plugin[] = []): Promise<Metafile> {
+  return bundle({
+    entryPoints: [entry],
+    outfile,
+    plugins: [leanHttp, ...plugins],
+    format: "cjs",
+    // No map lies beside an executable.
+    sourcemap: false,
+    banner: { js: `const __scriptUrl = require("node:url").pathToFileURL(__filename).href;` },
+    define: { ...common.define, "import.meta.url": "__scriptUrl" },
+  });
+}
+
+async function bundle(options: BuildOptions & { outfile: string }): Promise<Metafile> {
+  const { metafile } = await build({ ...common, ...options, metafile: true });
+  await writeAscii(options.outfile);
+  await report(options.outfile);
+  return metafile;
+}
+
+/**
+ * Escapes what esbuild leaves of other letters, in regular expressions. One letter beyond ASCII, and Node keeps the whole
+ * text with two bytes a letter: 2.4 MB more on every node.
+ */
+async function writeAscii(path: string): Promise<void> {
+  const text = await readFile(path, "utf8");
+  const escaped = text.replaceAll(
+    /[\u0080-\uffff]/g,
+    (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  if (escaped !== text) await writeFile(path, escaped);
+}
+
+/** Prints the size of a file that was made. */
+export async function report(path: string): Promise<void> {
+  const { size } = await stat(path);
+  console.log(`${relative(root, path)} ${Math.ceil(size / 1024)} KiB`);
+}

@@ -1,0 +1,93 @@
+// Makes the agent and its commands one executable file, with Node inside: npm run single -- --help
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import type { Plugin } from "esbuild";
+import { buildScript } from "./bundle.ts";
+import { type Architecture, architectures, nodeProgram, nodeVersion } from "./image/root-filesystem.ts";
+import { printProgress, run } from "./programs.ts";
+import { root, runCommand } from "./run-command.ts";
+
+const help = `usage: npm run single -- [options]
+
+Makes DIST/nodekeeper-linux-ARCH: a single executable application of Node, which needs glibc and libstdc++ of the machine
+and nothing else. The same sources and packages give the same bytes.
+
+  --arch A[,A]   x64, arm64 (default this machine's)
+  --dist FOLDER  (default dist)
+  --help`;
+
+/** What marks the place in Node's executable at which it finds that it holds a script: its documentation, "Single executable applications". */
+const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
+
+/** `nodekeeper dev` runs sample plugins as scripts of their own, which lie beside the bundle of the npm package alone. */
+const withoutDev: Plugin = {
+  name: "without dev",
+  setup(bundle) {
+    bundle.onResolve({ filter: /^\.\.\/dev\.ts$/ }, ({ path }) => ({ path, namespace: "without-dev" }));
+    bundle.onLoad({ filter: /./, namespace: "without-dev" }, () => ({
+      contents: `export function devCommand() {
+        throw new Error("the single executable has no sample plugins: run \\"npx nodekeeper dev\\", of the npm package");
+      }`,
+    }));
+  },
+};
+
+const { chosen, dist } = readArguments();
+const work = mkdtempSync(join(tmpdir(), "nodekeeper-single-"));
+try {
+  mkdirSync(dist, { recursive: true });
+  const blob = await makeBlob();
+  for (const architecture of chosen) await makeExecutable(architecture, blob);
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}
+
+/** The script in the form that Node reads within its own executable. It is the same for all architectures. */
+async function makeBlob(): Promise<string> {
+  const script = join(work, "nodekeeper.cjs");
+  await buildScript("packages/agent/src/main.ts", script, [withoutDev]);
+  const output = join(work, "nodekeeper.blob");
+  const configuration = join(work, "sea-config.json");
+  writeFileSync(
+    configuration,
+    JSON.stringify({ main: script, output, disableExperimentalSEAWarning: true, useCodeCache: false }),
+  );
+  await run(join(root, "node_modules/node/bin/node"), ["--experimental-sea-config", configuration]);
+  return output;
+}
+
+async function makeExecutable(architecture: Architecture, blob: string): Promise<void> {
+  const file = join(dist, `nodekeeper-linux-${architecture.node}`);
+  // Not written in place: npm may have linked the file from elsewhere.
+  rmSync(file, { force: true });
+  copyFileSync(await nodeProgram(work, architecture, nodeVersion()), file);
+  chmodSync(file, 0o755);
+  const { ok, output } = await runCommand("postject", [file, "NODE_SEA_BLOB", blob, "--sentinel-fuse", FUSE]);
+  if (!ok) throw new Error(`postject: ${output}`);
+  printProgress(`${file}: ${(statSync(file).size / 1e6).toFixed(1)} MB`);
+}
+
+function readArguments() {
+  const { values } = parseArgs({
+    options: {
+      arch: { type: "string", default: process.arch },
+      dist: { type: "string", default: join(root, "dist") },
+      help: { type: "boolean" },
+    },
+  });
+  if (values.help) {
+    console.log(help);
+    process.exit(0);
+  }
+  const names = values.arch.split(",");
+  const chosen = architectures.filter(({ node }) => names.includes(node));
+  if (chosen.length !== new Set(names).size) {
+    console.error(
+      `--arch must be of ${architectures.map(({ node }) => node).join(", ")}; got "${values.arch}"`,
+    );
+    process.exit(2);
+  }
+  return { chosen, dist: resolve(values.dist) };
+}
