@@ -85,6 +85,7 @@ async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | u
     clock,
     log: silentLogger,
     metrics: createReportingMetrics(new Registry()),
+    random: () => 0,
   });
   const controller = new AbortController();
   const running = publisher.run(controller.signal);

@@ -231,13 +231,16 @@ export class ObjectWriter {
   }
 
   /**
-   * Milliseconds until quarantined content is tried again, or the fields of an earlier agent process are removed;
-   * Infinity if there are neither.
+   * Milliseconds until the next resync, or until quarantined content is tried again or the fields of an earlier agent
+   * process are removed, if that is earlier.
    */
-  nextRetryMs(): number {
+  restMs(): number {
+    const { clock, settings } = this.#options;
+    const { resyncInterval } = settings();
     const retries = applyParts.map((part) => this.#parts[part].quarantine.nextRetryAt);
     const until = Math.min(...retries, this.#predecessor.until);
-    return Math.max(until - this.#options.clock.monotonic(), 0);
+    const resyncs = applyParts.map((part) => this.#parts[part].expiresInMs(resyncInterval));
+    return Math.min(...resyncs, Math.max(until - clock.monotonic(), 0));
   }
 
   succeeded(): void {
@@ -259,7 +262,8 @@ export class ObjectWriter {
     // The status subresource needs the object; writing the main part creates it again.
     if (this.lastErrorCode === "notFound") this.#parts.main.applied = undefined;
     const asked = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
-    const wait = Math.max(this.#failures.next(), Math.min(asked, LONGEST_RETRY_AFTER_MS));
+    // Clients with the same Retry-After must not come back together.
+    const wait = this.#failures.next() + Math.min(asked, LONGEST_RETRY_AFTER_MS);
     this.#hasRetryAfter = asked > 0;
     // After these errors, changed content does not cause an earlier retry.
     if (isTransient(this.lastErrorCode)) this.pausedUntil = now + wait;

@@ -10,6 +10,9 @@ import { Quarantine } from "./quarantine.ts";
 import type { RemoteObject } from "./remote-object.ts";
 import { ownsTaintList, taintsOf } from "./taints.ts";
 
+/** After an outage all nodes write at nearly one time. They must not do so again each interval ever after. */
+const RESYNC_JITTER = 0.3;
+
 /** Contents by plugin. */
 export type Contents = ReadonlyMap<string, PluginContent>;
 
@@ -38,6 +41,8 @@ export class PartWriter {
   applied: string | undefined;
   // Monotonic time.
   #appliedAt = Number.NEGATIVE_INFINITY;
+  // The part of the resync interval that passes before the next resync: not all nodes at one time.
+  #resyncShare = 1;
   // Whether the server's last response contained fields of the agent, to be removed if no plugin reports them.
   #owns = false;
   #ownsTaints = false;
@@ -82,12 +87,18 @@ export class PartWriter {
     this.quarantine.accept(contents);
   }
 
-  /** Marks the server's state as unknown if the last write is older than `afterMs`. Returns whether it did. */
-  expire(afterMs: number): boolean {
-    if (this.applied === undefined || this.#options.clock.monotonic() - this.#appliedAt < afterMs)
-      return false;
+  /** Marks the server's state as unknown if the last write is older than a part of this interval. Returns whether it did. */
+  expire(resyncMs: number): boolean {
+    if (this.applied === undefined || this.expiresInMs(resyncMs) > 0) return false;
     this.applied = undefined;
     return true;
+  }
+
+  /** Milliseconds until `expire` marks the server's state as unknown; the interval if it is already. */
+  expiresInMs(resyncMs: number): number {
+    if (this.applied === undefined) return resyncMs;
+    const ageMs = this.#options.clock.monotonic() - this.#appliedAt;
+    return Math.max(resyncMs * this.#resyncShare - ageMs, 0);
   }
 
   /** Computes the desired content from all plugins' contents, without quarantined ones. */
@@ -133,7 +144,9 @@ export class PartWriter {
 
   #applied(text: string): void {
     this.applied = text;
-    this.#appliedAt = this.#options.clock.monotonic();
+    const { clock, random = Math.random } = this.#options;
+    this.#appliedAt = clock.monotonic();
+    this.#resyncShare = 1 - RESYNC_JITTER * random();
   }
 
   async #isolate(

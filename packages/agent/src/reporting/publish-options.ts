@@ -47,6 +47,7 @@ export interface PublisherOptions {
   log: Logger;
   metrics: ReportingMetrics;
   queueMetrics?: WorkQueueMetrics;
+  random?: () => number;
 }
 
 /** Throws if a kind cannot be published as one object for this node. */

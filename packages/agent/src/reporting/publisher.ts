@@ -122,9 +122,7 @@ export class Publisher implements Runnable {
     }
     try {
       const outcome = await writer.writeNext(signal, this.#signal ?? signal);
-      const { minWriteInterval, resyncInterval } = settings();
-      if (outcome === "more") this.#queue.addAfter(object, minWriteInterval);
-      else this.#queue.addAfter(object, Math.min(resyncInterval, writer.nextRetryMs()));
+      this.#queue.addAfter(object, outcome === "more" ? settings().minWriteInterval : writer.restMs());
       writer.succeeded();
     } catch (error) {
       if (signal.aborted) return;

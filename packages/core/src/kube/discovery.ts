@@ -1,5 +1,6 @@
 import { type Clock, codeOf, NodekeeperError, SharedWork } from "../lib/index.ts";
 import { type ApiRequest, type Connection, nameOf } from "./connection.ts";
+import { nodes } from "./nodes.ts";
 import { isRecord } from "./objects.ts";
 import { groupVersionPath } from "./paths.ts";
 import type { ApiResource, CallOptions, GroupVersionKind } from "./types.ts";
@@ -28,6 +29,7 @@ export class Discovery {
 
   /** As KubeClient.resolve. Concurrent callers share one request; each may stop waiting by its own signal. */
   async resolve(kind: GroupVersionKind, options: CallOptions = {}): Promise<ApiResource | undefined> {
+    if (isSameKind(kind, nodes)) return nodes;
     const path = groupVersionPath(kind.group, kind.version);
     const known = this.#answers.get(path);
     const ageMs = known ? this.#clock.monotonic() - known.at : Number.POSITIVE_INFINITY;
@@ -78,6 +80,10 @@ export class Discovery {
       throw error;
     }
   }
+}
+
+function isSameKind(a: GroupVersionKind, b: GroupVersionKind): boolean {
+  return a.group === b.group && a.version === b.version && a.kind === b.kind;
 }
 
 function find(answer: Answer | undefined, kind: GroupVersionKind): ApiResource | undefined {

@@ -5,6 +5,7 @@ export type { EventInput } from "./event-objects.ts";
 export { EventRecorder, type EventRecorderOptions } from "./events.ts";
 export { ApiStatusError } from "./http-errors.ts";
 export { createKubeMetrics, type KubeMetrics } from "./metrics.ts";
+export { nodes } from "./nodes.ts";
 export { apiVersionOf, isRecord } from "./objects.ts";
 export type {
   AccessAnswer,

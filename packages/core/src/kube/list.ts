@@ -61,16 +61,19 @@ async function listPage(
     pageSize = PAGE_SIZE,
     exactIntegers,
   } = options;
+  const isFromCache = resourceVersion !== undefined && resourceVersion !== "0";
   const request: ApiRequest = {
     method: "GET",
     path: collectionPath(resource, namespace),
     query: {
       fieldSelector,
       labelSelector,
-      limit: pageSize,
+      // With a limit, servers before 1.33 would read the list from etcd.
+      limit: isFromCache && !next ? undefined : pageSize,
       continue: next,
       // A continued list has its version in the token; the server refuses another beside it.
       resourceVersion: next ? undefined : resourceVersion,
+      resourceVersionMatch: isFromCache && !next ? "NotOlderThan" : undefined,
     },
     verb: "list",
     resource: resource.plural,

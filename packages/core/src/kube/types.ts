@@ -95,8 +95,11 @@ export interface ListOptions extends CallOptions {
   namespace?: string;
   fieldSelector?: string;
   labelSelector?: string;
-  /** "0": from the server's cache, perhaps old, at no cost to etcd. The newest where absent. */
-  resourceVersion?: "0";
+  /**
+   * Not older than this version, from the server's cache and at no cost to etcd; "0" for any. The newest where absent. With
+   * one that the server does not have yet it answers with the cause ResourceVersionTooLarge after a few seconds.
+   */
+  resourceVersion?: string;
   /** Objects asked for at once, 1 or more. Default 500; fewer of large ones need less memory. */
   pageSize?: number;
   /** Integers beyond 2^53 are bigints; where false, which is the default, the nearest doubles. */

@@ -58,7 +58,7 @@ function start(handler: Partial<WatchHandler> = {}): Watcher {
     clock,
     log: silentLogger,
     metrics: connection.metrics,
-    random: () => 0.5,
+    random: () => 0.2,
     handler: {
       onReplace: (objects) => delivered.push(`replace ${objects.map(({ metadata }) => metadata.name)}`),
       onUpsert: ({ metadata }) => delivered.push(`upsert ${metadata.name}`),
@@ -101,7 +101,7 @@ describe("a watcher", () => {
     expect(delivered).toEqual(["replace a", "upsert b", "upsert b", "delete a"]);
     expect(lists()[0]!.url.search).toBe("?fieldSelector=metadata.name%3Da&limit=500&resourceVersion=0");
     expect(watches()[0]!.url.search).toBe(
-      "?watch=true&allowWatchBookmarks=true&resourceVersion=10&timeoutSeconds=450&fieldSelector=metadata.name%3Da",
+      "?watch=true&allowWatchBookmarks=true&resourceVersion=10&timeoutSeconds=1440&fieldSelector=metadata.name%3Da",
     );
   });
 
@@ -121,7 +121,7 @@ describe("a watcher", () => {
   test("begins the next watch at once when the server ended one in time", async () => {
     start();
     const first = await nthWatch(1);
-    await clock.step(450_000);
+    await clock.step(1_440_000);
     first.end();
     await nthWatch(2);
     expect(lists()).toHaveLength(1);
@@ -131,8 +131,8 @@ describe("a watcher", () => {
     start();
     for (const [count, delayMs] of [
       [1, 1_000],
-      [2, 2_000],
-      [3, 4_000],
+      [2, 5_000],
+      [3, 2_000],
     ] as const) {
       (await nthWatch(count)).end();
       await stepWhenWaiting(count, delayMs - 1);
@@ -165,12 +165,48 @@ describe("a watcher", () => {
     expect(delivered).toEqual(["replace a", "replace a"]);
   });
 
-  test("asks for the newest list after an expired version, since the cache gave it", async () => {
+  test("waits before the next watch when the server ended one early, as it does with those of all nodes when it stops", async () => {
+    start();
+    const first = await nthWatch(1);
+    await clock.step(60_000);
+    first.end();
+    await stepWhenWaiting(1, 999);
+    expect(watches()).toHaveLength(1);
+    await clock.step(1);
+    await nthWatch(2);
+    expect(lists()).toHaveLength(1);
+  });
+
+  test("asks for a list that is not older after an expired version, and for the newest when that led to another", async () => {
     start();
     (await nthWatch(1)).write(line("ERROR", { code: 410, message: "too old" }));
     await stepWhenWaiting(1, 1_300);
+    (await nthWatch(2)).write(line("ERROR", { code: 410, message: "too old" }));
+    await stepWhenWaiting(2, 5_000);
+    await nthWatch(3);
+    expect(lists().map(versionOf)).toEqual(["0", "10", null]);
+    // With a limit, an old server would read it from etcd.
+    expect(lists()[1]!.url.search).toBe(
+      "?fieldSelector=metadata.name%3Da&resourceVersion=10&resourceVersionMatch=NotOlderThan",
+    );
+  });
+
+  test("asks for the newest list when the server never gets as far as what was seen, as after a backup was restored", async () => {
+    const serve = server.handler;
+    server.handler = (exchange) => {
+      if (isWatch(exchange) && watches().length === 1) sendStatus(exchange.response, 410, "too old");
+      else if (versionOf(exchange) === "10" && !isWatch(exchange)) {
+        const details = { causes: [{ reason: "ResourceVersionTooLarge", message: "Too large" }] };
+        sendJson(exchange.response, { kind: "Status", code: 504, message: "Too large", details }, 504);
+      } else serve(exchange);
+    };
+    start();
+    await stepWhenWaiting(1, 1_300);
+    listVersion = "3";
+    await stepWhenWaiting(2, 5_000);
     await nthWatch(2);
-    expect(lists().map(versionOf)).toEqual(["0", null]);
+    expect(lists().map(versionOf)).toEqual(["0", "10", null]);
+    expect(watches().map(versionOf)).toEqual(["10", "3"]);
   });
 
   test("survives a line that never ends", async () => {
@@ -201,7 +237,7 @@ describe("a watcher", () => {
     const watcher = start();
     await nthWatch(1);
     await until("the watch is open", () => watcher.healthCheck().check().message === "watching");
-    await clock.step(479_999);
+    await clock.step(1_469_999);
     expect(watcher.lastError).toBeUndefined();
     await clock.step(1);
     await stepWhenWaiting(1, 1_300);
@@ -254,7 +290,7 @@ describe("a watcher", () => {
     const serve = server.handler;
     server.handler = ({ response }) => sendStatus(response, 429, "busy", { "retry-after": "20" });
     const watcher = start();
-    await stepWhenWaiting(1, 19_999);
+    await stepWhenWaiting(1, 20_999);
     expect(server.exchanges).toHaveLength(1);
     server.handler = serve;
     await clock.step(1);

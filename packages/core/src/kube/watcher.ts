@@ -13,8 +13,9 @@ import {
   retryPolicies,
 } from "../lib/index.ts";
 import { ContainedHandler } from "./contained-handler.ts";
+import { ApiStatusError } from "./http-errors.ts";
 import type { KubeMetrics } from "./metrics.ts";
-import type { ApiResource, KubeApiClient, WatchEvent, WatchHandler } from "./types.ts";
+import type { ApiResource, KubeApiClient, ListOptions, WatchEvent, WatchHandler } from "./types.ts";
 import { MalformedStreamError, StreamStatusError } from "./watch.ts";
 
 export interface WatcherOptions {
@@ -29,7 +30,10 @@ export interface WatcherOptions {
   clock: Clock;
   log: Logger;
   metrics: KubeMetrics;
-  /** The server is asked to end each watch after a random time in this range, seconds. Default 300 to 600. */
+  /**
+   * The server is asked to end each watch after a random time in this range, seconds. Default 1200 to 2400: a connection
+   * that is dead is noticed by its missing bookmarks, and each watch that starts again is a request of every node.
+   */
   timeoutSeconds?: { min: number; max: number };
   /** A server that is silent for timeoutSeconds and this much longer is given up on, milliseconds. Default 30,000. */
   inactivityMarginMs?: number;
@@ -38,10 +42,16 @@ export interface WatcherOptions {
   random?: () => number;
 }
 
-/** A watch that ends sooner than this counts as failed, so that it is not restarted in a tight loop. */
-const SHORT_WATCH_MS = 1_000;
+/**
+ * A watch that ends sooner before its time than this counts as failed: a server that shuts down ends those of all nodes at
+ * one moment, and they must not start again at one.
+ */
+const EARLY_MS = 5_000;
 /** After so many ERROR events in a row with nothing between them the objects are listed again. */
 const MOST_STATUS_ERRORS = 3;
+
+/** How fresh a list has to be: any that the server's cache has, one not older than what was seen, or the newest. */
+type Freshness = "any" | "not older" | "newest";
 
 /**
  * Notifies a handler of the objects of one resource: lists, then watches from there, for as long as it runs.
@@ -58,10 +68,13 @@ export class Watcher implements Runnable {
   readonly #markSynced: () => void;
   readonly #random: () => number;
   #isSynced = false;
-  // Undefined: list before the next watch.
+  // The last version seen.
   #resourceVersion: string | undefined;
-  #listed: "never" | "from cache" | "expired" = "never";
+  // Undefined: the next watch needs no list before it.
+  #needed: Freshness | undefined = "any";
   #statusErrors = 0;
+  // Expired versions in a row without an event between them.
+  #expirations = 0;
   #contactAt: number | undefined;
   #lostAt: number;
   #isOpen = false;
@@ -99,7 +112,7 @@ export class Watcher implements Runnable {
     this.#lostAt = this.#options.clock.monotonic();
     while (!signal.aborted) {
       try {
-        if (this.#resourceVersion === undefined) await this.#list(signal);
+        if (this.#needed) await this.#list(this.#needed, signal);
         await this.#watch(signal);
         this.#count("ended");
       } catch (error) {
@@ -115,18 +128,15 @@ export class Watcher implements Runnable {
     return { name: this.name, kind, check: () => this.#check() };
   }
 
-  async #list(signal: AbortSignal): Promise<void> {
+  async #list(needed: Freshness, signal: AbortSignal): Promise<void> {
     const { client, resource, pageSize } = this.#options;
-    // As client-go: from the server's cache at first, since thousands of nodes start at one time; but when that
-    // led to an expired version, the newest.
-    const version = this.#listed === "expired" ? {} : ({ resourceVersion: "0" } as const);
     const { items, resourceVersion } = await client.list(resource, {
       ...this.#selection(),
-      ...version,
+      ...this.#listVersion(needed),
       ...(pageSize ? { pageSize } : {}),
       signal,
     });
-    this.#listed = "from cache";
+    this.#needed = undefined;
     this.#heard();
     this.#handler.replace(items, resourceVersion);
     this.#resourceVersion = resourceVersion;
@@ -134,9 +144,19 @@ export class Watcher implements Runnable {
     this.#markSynced();
   }
 
+  /**
+   * The server answers all but the newest from its watch cache, by its index of nodes. For the newest, servers before 1.31
+   * read all objects of the resource from etcd, whatever the selector: no thousands of nodes may ask that after an outage.
+   */
+  #listVersion(needed: Freshness): Pick<ListOptions, "resourceVersion"> {
+    if (needed === "any") return { resourceVersion: "0" };
+    if (needed === "newest" || this.#resourceVersion === undefined) return {};
+    return { resourceVersion: this.#resourceVersion };
+  }
+
   async #watch(signal: AbortSignal): Promise<void> {
     const { client, clock, handler, resource, inactivityMarginMs = 30_000 } = this.#options;
-    const { min, max } = this.#options.timeoutSeconds ?? { min: 300, max: 600 };
+    const { min, max } = this.#options.timeoutSeconds ?? { min: 1_200, max: 2_400 };
     const timeoutSeconds = Math.round(min + this.#random() * (max - min));
     const startedAt = clock.monotonic();
     try {
@@ -157,10 +177,15 @@ export class Watcher implements Runnable {
     } finally {
       if (this.#isOpen) this.#lostAt = clock.monotonic();
       this.#isOpen = false;
-      if (clock.monotonic() - startedAt >= retryPolicies.apiWatch.maxMs) this.#backoff.reset();
+      if (clock.monotonic() - startedAt >= retryPolicies.apiWatch.maxMs) {
+        this.#backoff.reset();
+        this.#expirations = 0;
+      }
     }
-    if (clock.monotonic() - startedAt >= SHORT_WATCH_MS) return;
-    throw new NodekeeperError("unavailable", `${this.name}: the server ended the watch at once`, {
+    const lastedMs = clock.monotonic() - startedAt;
+    if (lastedMs >= timeoutSeconds * 1000 - EARLY_MS) return;
+    const after = `after ${Math.round(lastedMs / 1000)} of ${timeoutSeconds} s`;
+    throw new NodekeeperError("unavailable", `${this.name}: the server ended the watch ${after}`, {
       id: "NK1204",
     });
   }
@@ -181,6 +206,7 @@ export class Watcher implements Runnable {
     this.#heard();
     this.#backoff.reset();
     this.#statusErrors = 0;
+    this.#expirations = 0;
   }
 
   #take({ type, object }: WatchEvent): void {
@@ -195,14 +221,16 @@ export class Watcher implements Runnable {
   #failed(error: unknown): number {
     this.#lastError = error;
     const reason = this.#reasonOf(error);
-    if (reason === "gone") this.#listed = "expired";
-    if (reason === "gone" || reason === "malformed" || this.#statusErrors >= MOST_STATUS_ERRORS) {
-      this.#resourceVersion = undefined;
+    if (isTooNew(error)) this.#needed = "newest";
+    else if (reason === "gone") this.#expired();
+    else if (reason === "malformed" || this.#statusErrors >= MOST_STATUS_ERRORS) {
+      this.#needed ??= "not older";
       this.#statusErrors = 0;
     }
     this.#count(reason);
     const retryAfterMs = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
-    const delayMs = Math.max(this.#backoff.next(), Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
+    // Clients with the same Retry-After must not come back together.
+    const delayMs = this.#backoff.next() + Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS);
     const fields = {
       err: error,
       resource: this.#options.resource.plural,
@@ -211,6 +239,13 @@ export class Watcher implements Runnable {
     };
     this.#options.log.warn(fields, "Watch failed, will be retried");
     return delayMs;
+  }
+
+  // The usual case after an outage. The server answers, so what it is asked next need not wait long.
+  #expired(): void {
+    this.#expirations++;
+    this.#needed = this.#expirations === 1 ? "not older" : "newest";
+    if (this.#expirations === 1) this.#backoff.reset();
   }
 
   #reasonOf(error: unknown): string {
@@ -245,4 +280,10 @@ export class Watcher implements Runnable {
     const ok = !isRefused && clock.monotonic() - this.#lostAt <= lostContactMs;
     return { ok, message: `no watch for ${seconds} s${because}`, errorId };
   }
+}
+
+/** Whether the server has not got as far as the version asked for: its cache is behind, or it was restored from a backup. */
+function isTooNew(error: unknown): boolean {
+  if (!(error instanceof ApiStatusError)) return false;
+  return error.summary.causes.some(({ reason }) => reason === "ResourceVersionTooLarge");
 }

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Backoff, delayAfter } from "./backoff.ts";
+import { Backoff, type BackoffOptions, delayAfter } from "./backoff.ts";
 import { FakeClock } from "./fake-clock.ts";
+import { retryPolicies } from "./retry.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
 describe("Backoff", () => {
@@ -29,12 +30,59 @@ describe("Backoff", () => {
     );
   });
 
+  it("has no delay that many share, at the maximum too", () => {
+    const delays = Array.from({ length: 200 }, () => delayAfter(9, { baseMs: 100, maxMs: 1_000 }));
+    expect(new Set(delays).size).toBeGreaterThan(100);
+  });
+
   it("spreads the delays of many over the jitter's width", () => {
     const delays = Array.from({ length: 200 }, () => delayAfter(0, { baseMs: 100, maxMs: 1_000 }));
     expect(Math.min(...delays)).toBeLessThan(90);
     expect(Math.max(...delays)).toBeGreaterThan(110);
   });
 });
+
+describe("what a fleet retries", () => {
+  it("uses each delay twice, at first a random part of it, and the maximum ever after", () => {
+    const options = { baseMs: 100, maxMs: 400, isOfFleet: true, random: () => 0.25 };
+    const delays = Array.from({ length: 8 }, (_, failures) => delayAfter(failures, options));
+    expect(delays).toEqual([25, 100, 50, 200, 100, 400, 400, 400]);
+  });
+
+  const policies = Object.entries(retryPolicies).filter(([, policy]) => "isOfFleet" in policy);
+
+  it.each(policies)(
+    "%s: 5,000 that failed at one moment come back at less than three times the mean rate",
+    (_, policy) => {
+      // Seconds. Below, all are back within a second or two, which is no rate.
+      const outage = fc.double({ min: policy.baseMs / 1_000, max: 300, noNaN: true });
+      fc.assert(
+        fc.property(outage, (seconds) => {
+          const arrivals = Array.from({ length: 5_000 }, () => firstTryAfter(seconds, policy) - seconds);
+          expect(peakToMean(arrivals)).toBeLessThan(3);
+        }),
+        { numRuns: 5 },
+      );
+    },
+  );
+});
+
+/** When a client that failed at 0 tries for the first time after the server's return, seconds. */
+function firstTryAfter(returnAt: number, policy: BackoffOptions): number {
+  const backoff = new Backoff(policy);
+  let at = 0;
+  while (at < returnAt) at += backoff.next() / 1_000;
+  return at;
+}
+
+/** The busiest second's rate, or that of a thirtieth of the time, divided by the mean rate up to the last arrival, seconds. */
+function peakToMean(arrivals: readonly number[]): number {
+  const last = Math.max(...arrivals);
+  const width = Math.max(last / 30, 1);
+  const counts = Array.from({ length: Math.floor(last / width) + 1 }, () => 0);
+  for (const arrival of arrivals) counts[Math.floor(arrival / width)]!++;
+  return (Math.max(...counts) * counts.length) / arrivals.length;
+}
 
 describe("TokenBucket", () => {
   it("gives its burst at once, then one by one", async () => {

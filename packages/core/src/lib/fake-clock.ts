@@ -11,7 +11,8 @@ export class FakeClock implements Clock {
   #now: number;
   #elapsed = 0;
   #order = 0;
-  #pending = new Set<Pending>();
+  // In the order in which they are due.
+  readonly #pending: Pending[] = [];
 
   /** @param now the wall time to start at, milliseconds since the epoch */
   constructor(now = 1_700_000_000_000) {
@@ -28,8 +29,8 @@ export class FakeClock implements Clock {
 
   after(ms: number, callback: () => void): Timer {
     const pending = { due: this.#elapsed + Math.max(ms, 0), order: this.#order++, callback };
-    this.#pending.add(pending);
-    return { cancel: () => void this.#pending.delete(pending) };
+    this.#pending.splice(this.#placeOf(pending), 0, pending);
+    return { cancel: () => this.#remove(pending) };
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -38,7 +39,7 @@ export class FakeClock implements Clock {
 
   /** How many timers are waiting. */
   get timers(): number {
-    return this.#pending.size;
+    return this.#pending.length;
   }
 
   /** Steps the wall time alone, as an administrator or NTP does. */
@@ -50,8 +51,8 @@ export class FakeClock implements Clock {
   async step(ms: number): Promise<void> {
     const end = this.#elapsed + ms;
     await settle();
-    for (let next = this.#nextDue(end); next; next = this.#nextDue(end)) {
-      this.#pending.delete(next);
+    for (let [next] = this.#pending; next && next.due <= end; [next] = this.#pending) {
+      this.#pending.shift();
       this.#advanceTo(next.due);
       next.callback();
       await settle();
@@ -66,15 +67,22 @@ export class FakeClock implements Clock {
     this.#now += delta;
   }
 
-  #nextDue(end: number): Pending | undefined {
-    let first: Pending | undefined;
-    for (const pending of this.#pending) {
-      if (pending.due > end) continue;
-      if (!first || pending.due < first.due || (pending.due === first.due && pending.order < first.order)) {
-        first = pending;
-      }
+  #remove(pending: Pending): void {
+    const place = this.#placeOf(pending);
+    if (this.#pending[place] === pending) this.#pending.splice(place, 1);
+  }
+
+  // By bisection, so that tests with thousands of timers stay fast.
+  #placeOf({ due, order }: Pending): number {
+    let from = 0;
+    let to = this.#pending.length;
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      const { due: otherDue, order: otherOrder } = this.#pending[middle]!;
+      if (otherDue < due || (otherDue === due && otherOrder < order)) from = middle + 1;
+      else to = middle;
     }
-    return first;
+    return from;
   }
 }
 

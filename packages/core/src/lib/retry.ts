@@ -1,23 +1,25 @@
 import type { BackoffOptions } from "./backoff.ts";
 import type { ErrorCode } from "./errors.ts";
 
-/** Delays between tries: from `baseMs`, doubling up to `maxMs`, spread by `jitter`, by default 0.2. */
-export type RetryPolicy = Readonly<Pick<BackoffOptions, "baseMs" | "maxMs" | "jitter">>;
+/** Delays between tries: from `baseMs`, doubling up to `maxMs`, spread by `jitter`, by default 0.2, or as of a fleet. */
+export type RetryPolicy = Readonly<Pick<BackoffOptions, "baseMs" | "maxMs" | "jitter" | "isOfFleet">>;
 
 /** How long what failed waits before it is tried again: the one list, by what is tried. Milliseconds. */
 export const retryPolicies = {
-  /** A list or watch of the API server; client-go's reflector has 0.8 to 30 s. */
-  apiWatch: { baseMs: 1_000, maxMs: 30_000, jitter: 0.3 },
+  /** A list or watch of the API server. All agents lose theirs at one moment. */
+  apiWatch: { baseMs: 5_000, maxMs: 30_000, isOfFleet: true },
+  /** Finding out which ResourceSlices the API server has. */
+  sliceDiscovery: { baseMs: 5_000, maxMs: 120_000, isOfFleet: true },
   /** Writing a published object. */
-  publishedObject: { baseMs: 250, maxMs: 30_000, jitter: 0.3 },
+  publishedObject: { baseMs: 250, maxMs: 30_000, isOfFleet: true },
   /** Writing a driver's ResourceSlices. */
-  slices: { baseMs: 500, maxMs: 30_000, jitter: 0.3 },
+  slices: { baseMs: 500, maxMs: 30_000, isOfFleet: true },
   /** Writing the Node's taints. */
-  nodeTaints: { baseMs: 500, maxMs: 30_000 },
+  nodeTaints: { baseMs: 500, maxMs: 30_000, isOfFleet: true },
   /** Sending an eviction: not spread, since the deadlines of its steps count on it. */
   eviction: { baseMs: 500, maxMs: 15_000, jitter: 0 },
   /** Writing an Event. */
-  event: { baseMs: 1_000, maxMs: 10_000 },
+  event: { baseMs: 1_000, maxMs: 10_000, isOfFleet: true },
 
   /** Putting back what another client changes again and again, by what it is. */
   objectRepair: { baseMs: 500, maxMs: 60_000 },

@@ -1,4 +1,4 @@
-import { delayAfter } from "./backoff.ts";
+import { type BackoffOptions, delayAfter } from "./backoff.ts";
 import type { Clock, Timer } from "./clock.ts";
 import { NodekeeperError } from "./errors.ts";
 import type { Logger } from "./log.ts";
@@ -12,8 +12,8 @@ export interface WorkQueueOptions {
   log: Logger;
   /** How many distinct keys may be queued, waiting or in work at once. Default 10,000. */
   maxKeys?: number;
-  /** Delays of `addRateLimited` per key, milliseconds, doubling from base to max. Default 5 ms to 1000 s, as client-go's. */
-  backoff?: { baseMs: number; maxMs: number };
+  /** Delays of `addRateLimited` per key; without jitter where it has none. Default 5 ms to 1000 s, as client-go's. */
+  backoff?: BackoffOptions;
   /** A bucket over all keys that `addRateLimited` also waits for. Default none. */
   overallRate?: TokenBucketOptions;
   metrics?: WorkQueueMetrics;
@@ -38,7 +38,7 @@ export class WorkQueue {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #maxKeys: number;
-  readonly #backoff: { baseMs: number; maxMs: number };
+  readonly #backoff: BackoffOptions;
   readonly #bucket: TokenBucket | undefined;
   readonly #metrics: WorkQueueMetrics | undefined;
   readonly #queue: string[] = [];
@@ -57,7 +57,7 @@ export class WorkQueue {
     this.#clock = options.clock;
     this.#log = options.log;
     this.#maxKeys = options.maxKeys ?? 10_000;
-    this.#backoff = options.backoff ?? { baseMs: 5, maxMs: 1_000_000 };
+    this.#backoff = { jitter: 0, ...(options.backoff ?? { baseMs: 5, maxMs: 1_000_000 }) };
     this.#bucket = options.overallRate && new TokenBucket(options.clock, options.overallRate);
     this.#metrics = options.metrics;
     this.#metrics?.watch(this.name, () => this.#runningSeconds());
@@ -97,11 +97,15 @@ export class WorkQueue {
     this.#waiting.set(key, { due, timer });
   }
 
-  /** Adds a key after its backoff, which doubles with each call until `forget`. Returns the delay, milliseconds. Throws as `add` does. */
-  addRateLimited(key: string, atLeastMs = 0): number {
+  /**
+   * Adds a key after its backoff, which doubles with each call until `forget`, and not before `notBeforeMs`, after which
+   * the backoff begins. Returns the delay, milliseconds. Throws as `add` does.
+   */
+  addRateLimited(key: string, notBeforeMs = 0): number {
     const failures = this.#failures.get(key) ?? 0;
-    const backoff = delayAfter(failures, { ...this.#backoff, jitter: 0 });
-    const delay = Math.max(backoff, this.#bucket?.reserve() ?? 0, atLeastMs);
+    // Clients with the same Retry-After must not come back together.
+    const backoff = notBeforeMs + delayAfter(failures, this.#backoff);
+    const delay = Math.max(backoff, this.#bucket?.reserve() ?? 0);
     this.addAfter(key, delay);
     this.#metrics?.retried(this.name);
     this.#failures.delete(key);

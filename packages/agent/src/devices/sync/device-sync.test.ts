@@ -264,6 +264,21 @@ describe("DeviceSync", () => {
     expect(writes).toHaveLength(2);
   });
 
+  it("watches no slices of a node without drivers and slices, and does once a driver registers", async () => {
+    const { driver, register, devices, sync } = await setUp({ recheckMs: 100 });
+    await eventually(() => expect(sync.version).toBe("v1"));
+    await eventually(() => expect(sync.version).toBeUndefined());
+    expect(sync.healthChecks().every((check) => check.check().ok)).toBe(true);
+    const gpu = await driver("gpu.example.com");
+    gpu.report(3);
+    const registration = await register("gpu.example.com", gpu);
+    await eventually(() => expect(devices()).toHaveLength(3));
+    expect(sync.version).toBe("v1");
+    sync.handler.deregister(registration, "it left");
+    await eventually(() => expect(devices()).toHaveLength(0));
+    await eventually(() => expect(sync.version).toBeUndefined());
+  });
+
   it("a driver that alternates a hundred times a second is written now and then, and last as it ends", async () => {
     const { driver, register, devices, writes } = await setUp({ settings: { minWriteIntervalMs: 200 } });
     const gpu = await driver("gpu.example.com");

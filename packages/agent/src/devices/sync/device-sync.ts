@@ -80,6 +80,7 @@ export class DeviceSync implements Runnable {
     this.#drivers = new Drivers({
       nodeName,
       settings,
+      onRegistered: () => this.#sessions.wake(),
       onChange: (driver) => this.#queue.changed(driver),
       taints: options.taints ?? (() => undefined),
       untilReady: options.untilReady,
@@ -235,7 +236,12 @@ export class DeviceSync implements Runnable {
     const { api } = session;
     const fieldSelector = fieldSelectorOf(api, nodeName);
     // They are written again, with a taint.
-    const { items } = await client.list(api.resource, { fieldSelector, exactIntegers: true, signal });
+    const { items } = await client.list(api.resource, {
+      fieldSelector,
+      resourceVersion: "0",
+      exactIntegers: true,
+      signal,
+    });
     for (const [driver, pools] of publishedPools(api, items, nodeName))
       if (isAbsent(driver)) this.#drivers.adopt(driver, pools);
     return true;

@@ -110,9 +110,10 @@ export class DriverSync {
   }
 
   /** Nothing could be written: the server is left alone for a while, whatever the driver reports. Answers how long. */
-  failed(error: unknown, now: number, atLeastMs: number): number {
+  failed(error: unknown, now: number, retryAfterMs: number): number {
     this.#fail(error, now);
-    const delayMs = Math.max(this.#failures.next(), atLeastMs);
+    // Clients with the same Retry-After must not come back together.
+    const delayMs = retryAfterMs + this.#failures.next();
     this.#pausedUntil = now + delayMs;
     return delayMs;
   }

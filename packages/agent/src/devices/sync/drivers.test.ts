@@ -15,6 +15,7 @@ function setUp(taintDelayMs: number, untilReady?: () => Promise<void>) {
   const drivers = new Drivers({
     nodeName: "worker-1",
     settings: () => ({ wipeDelayMs: 60_000, taintDelayMs, maxMessageBytes: 1_000 }),
+    onRegistered: () => {},
     onChange: () => {},
     taints: () => ({ byDevice }),
     untilReady,

@@ -30,6 +30,8 @@ export interface DriverSettings {
 export interface DriversOptions {
   nodeName: string;
   settings: () => DriverSettings;
+  /** A driver has registered. */
+  onRegistered: () => void;
   /** What is to be published of a driver may have changed. */
   onChange: (driver: string) => void;
   /**
@@ -109,6 +111,7 @@ export class Drivers implements PluginHandler {
     driver.isWithdrawn = false;
     driver.isRegistered = true;
     driver.generation = generation;
+    this.#options.onRegistered();
     driver.needsNoPreparation = this.#options.needsNoPreparation?.(name) ?? false;
     this.#enter(driver, protocol === "none" ? "none" : "waiting");
     // What the registration before has reported holds until the first message.

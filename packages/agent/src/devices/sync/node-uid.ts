@@ -1,4 +1,4 @@
-import type { KubeApiClient } from "@nodekeeper/core/kube";
+import { type KubeApiClient, nodes } from "@nodekeeper/core/kube";
 import { codeOf, NodekeeperError } from "@nodekeeper/core/lib";
 
 /** The UID of the agent's Node, which is the owner of its slices. */
@@ -29,12 +29,9 @@ export class NodeUid {
   }
 
   async #ask(signal: AbortSignal): Promise<string> {
-    const resource = await this.#client.resolve({ group: "", version: "v1", kind: "Node" }, { signal });
-    if (!resource)
-      throw new NodekeeperError("unsupported", "the API server serves no Nodes", { id: "NK1208" });
     let uid: string | undefined;
     try {
-      uid = (await this.#client.get(resource, this.#nodeName, { signal })).metadata.uid;
+      uid = (await this.#client.get(nodes, this.#nodeName, { signal })).metadata.uid;
     } catch (error) {
       if (codeOf(error) !== "notFound") throw error;
     }

@@ -1,5 +1,13 @@
 import type { ApiResource, KubeApiClient, Watcher, WatchHandler } from "@nodekeeper/core/kube";
-import type { Clock, HealthCheck, Logger } from "@nodekeeper/core/lib";
+import {
+  Backoff,
+  type Clock,
+  codeOf,
+  type HealthCheck,
+  type Logger,
+  retryPolicies,
+  WakeableSleep,
+} from "@nodekeeper/core/lib";
 import { type WriteProblem, writeProblem } from "./driver-sync.ts";
 import type { DeviceMetrics } from "./metrics.ts";
 import type { NodeUid } from "./node-uid.ts";
@@ -42,10 +50,15 @@ const REDISCOVER_MS = 10_000;
 
 /**
  * One session with the API server after another: a session ends when the server turns out to have another version, or
- * serves another version of ResourceSlices.
+ * serves another version of ResourceSlices. There is none while the node has neither drivers nor slices: most nodes of a
+ * cluster have no devices, and cost the API server no watch.
  */
 export class Sessions {
   readonly #options: SessionsOptions;
+  readonly #failures: Backoff;
+  readonly #registered = new WakeableSleep();
+  // An earlier agent process may have left slices.
+  #mayHaveSlices = true;
   // By the server's version.
   readonly #features = new Map<string, ServerFeatures>();
   #current: Session | undefined;
@@ -54,6 +67,8 @@ export class Sessions {
 
   constructor(options: SessionsOptions) {
     this.#options = options;
+    const { random = Math.random } = options;
+    this.#failures = new Backoff({ ...retryPolicies.sliceDiscovery, random });
   }
 
   get current(): Session | undefined {
@@ -70,13 +85,20 @@ export class Sessions {
     return this.#watcher?.healthCheck().check();
   }
 
+  /** A driver has registered. */
+  wake(): void {
+    this.#registered.wake();
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     const { client, clock, hasDrivers, log } = this.#options;
     while (!signal.aborted) {
       try {
+        await this.#untilNeeded(signal);
         const api = await discoverSliceApi(client, signal);
         const server = (await client.serverVersion({ signal })).gitVersion;
         this.#problem = undefined;
+        this.#failures.reset();
         log.info({ version: api.version, server }, "ResourceSlices are kept");
         await this.#open(api, server, signal);
       } catch (error) {
@@ -84,13 +106,24 @@ export class Sessions {
         if (hasDrivers()) {
           this.#problem = writeProblem(error, this.#problem?.since ?? clock.monotonic());
         }
-        await clock.sleep(REDISCOVER_MS, signal).catch(() => {});
+        // A server that has no ResourceSlices has none of this node.
+        if (codeOf(error) === "unsupported") this.#mayHaveSlices = false;
+        await clock.sleep(this.#failures.next(), signal).catch(() => {});
       }
       client.forgetDiscovery();
     }
   }
 
-  // Resolves when the server has another version than before.
+  async #untilNeeded(signal: AbortSignal): Promise<void> {
+    const { clock, hasDrivers } = this.#options;
+    for (;;) {
+      this.#registered.clear();
+      if (this.#mayHaveSlices || hasDrivers()) return;
+      await this.#registered.wait(clock, Number.POSITIVE_INFINITY, signal);
+    }
+  }
+
+  // Resolves when the server has another version than before, or the session is not needed.
   async #open(api: SliceApi, server: string, signal: AbortSignal): Promise<void> {
     const { client, metrics, nodeName, nodeUid, onForeign, onResync } = this.#options;
     const features = this.#features.get(server) ?? new ServerFeatures();
@@ -133,14 +166,14 @@ export class Sessions {
     }
   }
 
-  // Compares with the server in full now and then; resolves when it has another version than before.
+  // Compares with the server in full now and then; resolves when it has another version than before, or is not needed.
   async #recheck(
     { api, cache, features }: Session,
     server: string,
     isWatching: () => boolean,
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, clock, log, nodeName, onResync } = this.#options;
+    const { client, clock, hasDrivers, log, nodeName, onResync } = this.#options;
     let comparedAt = clock.monotonic();
     let periodMs = this.#period();
     while (!signal.aborted) {
@@ -151,6 +184,10 @@ export class Sessions {
         comparedAt = clock.monotonic();
         periodMs = this.#period();
       } else if (isWatching()) continue;
+      if (isDue && cache.isSynced && cache.size === 0 && !hasDrivers()) {
+        this.#mayHaveSlices = false;
+        return;
+      }
       try {
         client.forgetDiscovery();
         const now = await discoverSliceApi(client, signal);
@@ -160,7 +197,12 @@ export class Sessions {
         // an overloaded server down.
         if (!isDue || !cache.isSynced) continue;
         const fieldSelector = fieldSelectorOf(api, nodeName);
-        const { items, resourceVersion } = await client.list(api.resource, { fieldSelector, signal });
+        // The cache's list will do: what it lacks of the last seconds, the watch reports.
+        const { items, resourceVersion } = await client.list(api.resource, {
+          fieldSelector,
+          resourceVersion: "0",
+          signal,
+        });
         cache.onReplace(items, resourceVersion);
         features.doubt();
         onResync();

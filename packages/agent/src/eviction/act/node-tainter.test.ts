@@ -223,8 +223,8 @@ describe("a write that fails", () => {
     await using test = setUp();
     test.node.fault = (call) => (call === "patch" ? failing("unavailable") : undefined);
     await test.rounds(24, "Squeeze");
-    // 0.5, 1, 2, 4, 8, 16, 30, 30, 30 s.
-    expect(test.node.count("patch")).toBeLessThanOrEqual(9);
+    // 0.5, 0.5, 1, 1, 2, 2 s and so on, up to 30; of equal delays the first is a random part.
+    expect(test.node.count("patch")).toBeLessThanOrEqual(18);
   });
 });
 

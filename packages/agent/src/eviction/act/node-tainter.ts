@@ -1,10 +1,10 @@
 import {
-  type ApiResource,
   ApiStatusError,
   type EventRecorder,
   type KubeApiClient,
   type KubeMetrics,
   type KubeObject,
+  nodes,
   Watcher,
 } from "@nodekeeper/core/kube";
 import {
@@ -44,15 +44,6 @@ export interface NodeTainterOptions {
 }
 
 const MOST_REASONS = 256;
-const NODES: ApiResource = {
-  group: "",
-  version: "v1",
-  kind: "Node",
-  plural: "nodes",
-  namespaced: false,
-  verbs: ["get", "list", "watch", "patch"],
-  subresources: ["status"],
-};
 // The queue's only key.
 const NODE = "node";
 // Taints that differ from the desired ones for longer fail the readiness check, milliseconds.
@@ -95,7 +86,7 @@ export class NodeTainter implements Runnable {
     this.#repairs = new RepairPace(clock, retryPolicies.taintRepair);
     this.#watcher = new Watcher({
       client,
-      resource: NODES,
+      resource: nodes,
       fieldSelector: `metadata.name=${nodeName}`,
       handler: {
         onReplace: ([node]) => this.#seen(node),
@@ -199,7 +190,7 @@ export class NodeTainter implements Runnable {
       if (taints !== undefined) {
         const { resourceVersion, uid } = node.metadata;
         const patch = { metadata: { resourceVersion, uid }, spec: { taints } };
-        await client.mergePatch(NODES, nodeName, patch, { signal });
+        await client.mergePatch(nodes, nodeName, patch, { signal });
         metrics.writes.inc({ result: "written" });
         this.#report(live, taints);
       }
@@ -220,7 +211,7 @@ export class NodeTainter implements Runnable {
   async #read(signal: AbortSignal): Promise<KubeObject | undefined> {
     const { client, nodeName } = this.#options;
     try {
-      return await client.get(NODES, nodeName, { signal });
+      return await client.get(nodes, nodeName, { signal });
     } catch (error) {
       const isAbsent = error instanceof ApiStatusError && error.httpStatus === 404;
       if (isAbsent && this.#watcher.isSynced) return undefined;

@@ -1,0 +1,115 @@
+import { expect, onTestFinished, test } from "vitest";
+import { FakeClock, NodekeeperError, Registry, silentLogger } from "../lib/index.ts";
+import { createKubeMetrics } from "./metrics.ts";
+import { nodes } from "./testing/test-server.ts";
+import type { KubeApiClient, WatchOptions } from "./types.ts";
+import { Watcher } from "./watcher.ts";
+
+const AGENTS = 5_000;
+
+/** An API server as the watchers of a whole fleet see it, with the times of their requests. */
+class FleetServer {
+  readonly #clock: FakeClock;
+  readonly #open = new Set<PromiseWithResolvers<void>>();
+  #version = 1;
+  isUp = true;
+  /** Monotonic milliseconds. */
+  arrivals: number[] = [];
+
+  constructor(clock: FakeClock) {
+    this.#clock = clock;
+  }
+
+  get watches(): number {
+    return this.#open.size;
+  }
+
+  /** Ends every watch: by a reset, or in good order as a server that shuts down. */
+  end(inGoodOrder: boolean): void {
+    for (const { resolve, reject } of [...this.#open]) inGoodOrder ? resolve() : reject(unavailable());
+    this.#open.clear();
+  }
+
+  /** After a restart the server has no history: what clients saw before is too old. */
+  restart(): void {
+    this.#version++;
+    this.isUp = true;
+    this.arrivals = [];
+  }
+
+  client(): KubeApiClient {
+    const list = async () => {
+      this.#arrive();
+      return { items: [], resourceVersion: String(this.#version) };
+    };
+    const watch = (_: unknown, options: WatchOptions) => this.#watch(options);
+    return { list, watch } as unknown as KubeApiClient;
+  }
+
+  async #watch({ resourceVersion, onOpen }: WatchOptions): Promise<void> {
+    this.#arrive();
+    if (resourceVersion !== String(this.#version)) throw new NodekeeperError("gone", "too old");
+    onOpen?.();
+    const open = Promise.withResolvers<void>();
+    this.#open.add(open);
+    await open.promise;
+  }
+
+  #arrive(): void {
+    if (!this.isUp) throw unavailable();
+    this.arrivals.push(this.#clock.monotonic());
+  }
+}
+
+const unavailable = () => new NodekeeperError("unavailable", "connection refused");
+
+async function startFleet(): Promise<{ clock: FakeClock; server: FleetServer }> {
+  const clock = new FakeClock();
+  const server = new FleetServer(clock);
+  const controller = new AbortController();
+  const common = { client: server.client(), resource: nodes, clock, log: silentLogger };
+  const metrics = createKubeMetrics(new Registry());
+  const handler = { onReplace: () => {}, onUpsert: () => {}, onDelete: () => {} };
+  const running = Array.from({ length: AGENTS }, () =>
+    new Watcher({ ...common, metrics, handler }).run(controller.signal),
+  );
+  onTestFinished(async () => {
+    controller.abort(new Error("test over"));
+    server.end(false);
+    await Promise.all(running);
+  });
+  await clock.step(0);
+  expect(server.watches).toBe(AGENTS);
+  // Long enough that none of them counts its first failure as one of a row.
+  await clock.step(60_000);
+  return { clock, server };
+}
+
+/** The busiest second's requests divided by the mean of the seconds until all watch again. */
+async function peakToMean(clock: FakeClock, server: FleetServer): Promise<number> {
+  const startedAt = clock.monotonic();
+  while (server.watches < AGENTS) await clock.step(1_000);
+  const seconds = (clock.monotonic() - startedAt) / 1_000;
+  const counts = Array.from({ length: seconds }, () => 0);
+  for (const at of server.arrivals) counts[Math.floor((at - startedAt) / 1_000)]!++;
+  return (Math.max(...counts) * seconds) / server.arrivals.length;
+}
+
+test("5,000 agents that lost the API server for 30 s come back at less than three times the mean rate", async () => {
+  const { clock, server } = await startFleet();
+  server.isUp = false;
+  server.end(false);
+  await clock.step(30_000);
+  server.restart();
+  expect(await peakToMean(clock, server)).toBeLessThan(3);
+  // The watch that expired, one list, and the watch from there.
+  expect(server.arrivals).toHaveLength(3 * AGENTS);
+});
+
+test("5,000 agents whose API server shuts down in good order turn to the next one at less than three times the mean rate", async () => {
+  const { clock, server } = await startFleet();
+  server.arrivals = [];
+  server.end(true);
+  expect(await peakToMean(clock, server)).toBeLessThan(3);
+  expect(server.arrivals).toHaveLength(AGENTS);
+});
