@@ -73,6 +73,52 @@ describe("npm run check finds", () => {
   });
 });
 
+describe("commands in a page", () => {
+  it("name what runs them, and it is there", async () => {
+    const blocks = [
+      ["sh", "nodekeeper pods"],
+      ["sh run=somewhere", "nodekeeper pods"],
+      ["sh run=dev", "nodekeeper pods"],
+      ['sh not-run="needs a registry"', "push it"],
+      ['sh not-run=""', "push it"],
+      ["console", "$ nodekeeper pods"],
+      ["sh run=test/a.test.ts", "helm install"],
+      ["sh run=test/b.test.ts", "helm install"],
+      ["sh run=test/c.test.ts", "helm install"],
+      [
+        "sh run=repository",
+        "npm ci && npm run check -- --fast  # quick\nnpx vitest run -t x test/a \\\n  test/<name>",
+      ],
+      ["sh run=repository", "npm run missing"],
+      ["sh run=repository", "npm run bench -- speed\nnpm run bench -- taste"],
+      ["sh run=repository", "npx vitest run nowhere/a"],
+      ["sh run=repository", "rm -rf ."],
+      ["yaml", "a: 1"],
+    ];
+    await write({
+      "docs/index.md": "# Index\n## All\n- [A](a.md)\n",
+      "docs/a.md": `# A\n${blocks.map(([info, text]) => `\`\`\`${info}\n${text}\n\`\`\`\n`).join("")}`,
+      "package.json": JSON.stringify({ scripts: { check: "", bench: "" } }),
+      "bench/speed.ts": "",
+      "test/a.test.ts": "blocksOf('docs/a.md')",
+      "test/b.test.ts": "",
+    });
+    const expected = 'expected run=dev, run=repository, run=test/….test.ts or not-run="why"';
+    expect(await findDocsProblems(root)).toEqual([
+      `docs/a.md:2: commands without a runner: ${expected}`,
+      `docs/a.md:5: commands without a runner: ${expected}`,
+      `docs/a.md:14: commands without a runner: ${expected}`,
+      `docs/a.md:17: commands without a runner: ${expected}`,
+      "docs/a.md:23: test/b.test.ts does not read a.md",
+      "docs/a.md:26: there is no test/c.test.ts",
+      "docs/a.md:34: package.json has no script missing",
+      "docs/a.md:37: there is no bench/taste.ts",
+      "docs/a.md:41: there is no nowhere for nowhere/a",
+      'docs/a.md:44: "rm -rf ." is no command of the repository',
+    ]);
+  });
+});
+
 describe("addresses that a page loads", () => {
   it.each([
     ['<script src="https://cdn.example.com/a.js"></script>', "https://cdn.example.com/a.js"],

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { blocksOf, type DocShell, prepareShell, runBlock } from "../support/doc-blocks.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { freePort } from "./support/free-port.ts";
@@ -27,6 +28,10 @@ describe.skipIf(missing)("the chart on a real node", () => {
   let node: ClusterNode;
   let values: string[];
   let server: string;
+  let shell: DocShell;
+  const [install, ...others] = ["docs/install.md", "docs/operating.md"].flatMap((page) =>
+    blocksOf(page, (runner) => runner.kind === "test" && runner.path === "test/e2e/helm.e2e.test.ts"),
+  );
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "nk-helm-"));
@@ -48,6 +53,18 @@ describe.skipIf(missing)("the chart on a real node", () => {
       ...[`hostPaths.runtime=${dirname(node.containerd.socket)}`, `statusServer.port=${port}`],
       `lifecycle.runtimeEndpoint=unix://${node.containerd.socket}`,
     ].flatMap((value) => ["--set", value]);
+    // The documentation's commands as they are, but for what belongs to this node.
+    const more = [...values, "--wait", "--timeout", "4m"].join(" ");
+    shell = {
+      folder,
+      env: { HOME: folder, KUBECONFIG: join(cluster.folder, "admin.kubeconfig") },
+      replacements: [[/REGISTRY\/nodekeeper/g, IMAGE]],
+      programs: {
+        kubectl: `exec "${pathOf("kubectl")}" "$@"`,
+        helm: `case $1 in install | upgrade) set -- "$@" ${more} ;; esac; exec "${pathOf("helm")}" "$@"`,
+      },
+    };
+    prepareShell(shell);
   });
 
   afterAll(async () => {
@@ -74,8 +91,8 @@ describe.skipIf(missing)("the chart on a real node", () => {
   };
   const zones = async () => (await cluster.admin.get(`${cnrPath}/${node.name}`)).status.topologyZone?.length;
 
-  it("installs with one command: the agent is ready, sees the node, and evicts nothing", async () => {
-    await helm("install", "nodekeeper", chart, "--create-namespace", ...values, "--wait", "--timeout", "4m");
+  it("installs as docs/install.md shows: the agent is ready, sees the node, and evicts nothing", async () => {
+    expect(await runBlock(install!, root, shell)).toEqual([]);
     const [pod] = await podOf();
     expect(pod?.spec.containers[0].securityContext).toMatchObject({
       readOnlyRootFilesystem: true,
@@ -93,17 +110,8 @@ describe.skipIf(missing)("the chart on a real node", () => {
     const { uid } = (await cluster.admin.get(`${cnrPath}/${node.name}`)).metadata;
     const seen = sample(zones);
     const before = await zones();
-    await helm(
-      "upgrade",
-      "nodekeeper",
-      chart,
-      ...values,
-      "--set",
-      "eviction.dryRun=false",
-      "--wait",
-      "--timeout",
-      "4m",
-    );
+    // One of them lets it evict.
+    for (const block of others) expect(await runBlock(block, root, shell)).toEqual([]);
     await eventually(async () =>
       expect(JSON.parse(await status("/api/v1/configuration"))).toMatchObject({
         eviction: { dryRunPlugins: [] },

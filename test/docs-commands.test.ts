@@ -1,0 +1,108 @@
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { until } from "@nodekeeper/testing/until";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { statusReader } from "./support/agent.ts";
+import {
+  blocksOf,
+  copyInto,
+  type DocShell,
+  pagesFor,
+  prepareShell,
+  root,
+  runBlock,
+  runCommands,
+  writeFilesOf,
+} from "./support/doc-blocks.ts";
+import { type ScriptProcess, startScript } from "./support/processes.ts";
+
+// Commands that end by themselves run as they are; the others until they have printed something, or the agent listens.
+const nodekeeper = `
+main=("${process.execPath}" "${join(root, "packages/agent/src/main.ts")}")
+case " $* " in
+  " run "*)
+    printed='Status server listens'
+    own=$(mktemp -d)
+    export NODEKEEPER_SERVER_ADDRESS=127.0.0.1:0 NODEKEEPER_LIFECYCLE=false NODE_NAME=docs-node
+    export NODEKEEPER_STATE_DIR="$own/state" NODEKEEPER_PLUGIN_DIRECTORIES="$own/plugins" NODEKEEPER_API_SOCKET="$own/api"
+    ;;
+  *" --follow "*|*" -f "*|*" --watch "*|*" -w "*) printed='.' ;;
+  *) exec "\${main[@]}" "$@" ;;
+esac
+output=$(mktemp)
+"\${main[@]}" "$@" > "$output" 2>&1 &
+until grep -q "$printed" "$output"; do kill -0 $! || break; sleep 0.1; done
+kill -TERM $!
+wait $! && status=0 || status=$?
+cat "$output"
+exit "$status"`;
+
+interface Round {
+  victims: { namespace: string; name: string }[];
+}
+
+let folder: string;
+let dev: ScriptProcess;
+let shell: DocShell;
+
+// One development cluster for all pages: an agent whose plugins have evicted a pod.
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "nk-docs-"));
+  const data = join(folder, "dev");
+  const args = ["dev", "--data-dir", data, "--first-pressure", "1s"];
+  dev = startScript("packages/agent/src/main.ts", args, { TMPDIR: folder });
+  const printed = (pattern: RegExp) =>
+    until(`${pattern}`, () => pattern.exec(dev.output())?.[1], { explain: dev.output });
+  const server = await printed(/agent +http:\/\/(\S+)/);
+  const agent = statusReader(server);
+  const [evicted] = await until("a pod was evicted", async () => {
+    const rounds = await agent.api("eviction/rounds?since=0").catch(() => []);
+    return rounds.find(({ victims }: Round) => victims.length > 0)?.victims;
+  });
+  const kubeconfig = await printed(/kubeconfig +(\S+)/);
+  const home = join(folder, "home");
+  mkdirSync(join(home, ".kube"), { recursive: true });
+  copyFileSync(kubeconfig, join(home, ".kube/config"));
+  shell = {
+    folder,
+    env: {
+      HOME: home,
+      TMPDIR: folder,
+      KUBECONFIG: kubeconfig,
+      NODE_NAME: "dev-node",
+      NODEKEEPER_SERVER_ADDRESS: server,
+      NODEKEEPER_API_SOCKET: join(data, "nodekeeper.sock"),
+      NODEKEEPER_RUNTIME_ENDPOINT: `unix://${join(data, "runtime.sock")}`,
+    },
+    replacements: [],
+    programs: { nodekeeper },
+  };
+  prepareShell(shell);
+  const print = async (command: string) => (await runCommands(command, folder, shell)).output;
+  const [first = ""] = (await print("nodekeeper events -o json")).split("\n");
+  writeFileSync(join(folder, "config.yaml"), await print("nodekeeper config default"));
+  shell.replacements = [
+    [/default\/web\b|shop\/cart-7d9c/g, `${evicted.namespace}/${evicted.name}`],
+    [/4f0c2a9b11de-1842/g, JSON.parse(first).cursor],
+    [/worker-1/g, "dev-node"],
+    [/\/etc\/nodekeeper\/config.yaml/g, join(folder, "config.yaml")],
+    [/\/mnt\/lost-node\/var\/lib\/nodekeeper\/state/g, join(data, "state")],
+  ];
+});
+
+afterAll(async () => {
+  dev.kill("SIGTERM");
+  await dev.ended;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+it.each(pagesFor("dev"))("%s: its commands do what it shows", async (page) => {
+  const cwd = join(folder, "pages", page);
+  mkdirSync(cwd, { recursive: true });
+  writeFilesOf(page, cwd);
+  copyInto(cwd, "deploy/policies/kubelet-signals.yaml");
+  for (const block of blocksOf(page, ({ kind }) => kind === "dev")) {
+    expect(await runBlock(block, cwd, shell), `${page}:${block.line}`).toEqual([]);
+  }
+});

@@ -1,0 +1,94 @@
+import { execFile } from "node:child_process";
+import { chmodSync, copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type BlockRunner, commandBlocks, runnerOf } from "../../scripts/docs/code-blocks.ts";
+import { type CodeBlock, readMarkdown } from "../../scripts/docs/markdown.ts";
+
+export const root = join(import.meta.dirname, "../..");
+
+/** How commands of the documentation are run. */
+export interface DocShell {
+  /** Where they run; each page has a folder of its own, in which its blocks find what earlier ones wrote. */
+  folder: string;
+  /** Environment besides PATH. */
+  env: Record<string, string>;
+  /** What stands in the text for what a reader has: `[/worker-1/g, "dev-node"]`. */
+  replacements: readonly (readonly [written: RegExp, meant: string])[];
+  /** Programs by name, as scripts of bash: they precede those of the machine. */
+  programs: Record<string, string>;
+}
+
+/** Pages with blocks for the runner, by path from the repository's root. */
+export function pagesFor(kind: BlockRunner["kind"]): string[] {
+  const pages = globSync("{*.md,{docs,packages,examples,deploy}/**/*.md}", { cwd: root });
+  const here = pages.filter((page) => !/(^|\/)(node_modules|dist)\//.test(page));
+  return here.filter((page) => blocksOf(page).some((block) => runnerOf(block)?.kind === kind)).sort();
+}
+
+/** The blocks of commands of a page that `wanted` takes. */
+export function blocksOf(page: string, wanted: (runner: BlockRunner) => boolean = () => true): CodeBlock[] {
+  return commandBlocks(readFileSync(join(root, page), "utf8")).filter((block) => {
+    const runner = runnerOf(block);
+    return runner !== undefined && wanted(runner);
+  });
+}
+
+/** Writes the files that a page shows: blocks of YAML whose first line is a comment with a name, such as `# node.yaml`. */
+export function writeFilesOf(page: string, folder: string): void {
+  for (const { language, text } of readMarkdown(readFileSync(join(root, page), "utf8")).blocks) {
+    const [, name] = /^# ([\w-]+\.yaml)\n/.exec(text) ?? [];
+    if (language === "yaml" && name) writeFileSync(join(folder, name), text);
+  }
+}
+
+/** Makes a shell's folder and programs. */
+export function prepareShell({ folder, programs }: DocShell): void {
+  mkdirSync(join(folder, "bin"), { recursive: true });
+  for (const [name, script] of Object.entries(programs)) {
+    const path = join(folder, "bin", name);
+    writeFileSync(path, `#!/usr/bin/env bash\n${script}\n`);
+    chmodSync(path, 0o755);
+  }
+}
+
+/**
+ * Runs a block in `cwd` until its first command that fails; returns what differs from the page, nothing where it is
+ * right. Blocks of `sh` succeed; commands of a `console` print what the page shows.
+ */
+export async function runBlock(block: CodeBlock, cwd: string, shell: DocShell): Promise<string[]> {
+  const text = shell.replacements.reduce(
+    (all, [written, meant]) => all.replaceAll(written, meant),
+    block.text,
+  );
+  if (block.language !== "console") {
+    const { status, output } = await runCommands(`set -eu -o pipefail\n${text}`, cwd, shell);
+    return status === 0 ? [] : [`status ${status} of:\n${text}\n${output}`];
+  }
+  const problems: string[] = [];
+  for (const [, command, shown] of text.matchAll(/^\$ (.*)\n?((?:(?!\$ ).*(?:\n|$))*)/gm)) {
+    const { output } = await runCommands(command!, cwd, shell);
+    if (output.trimEnd() === shown!.trimEnd()) continue;
+    problems.push(`${command} prints:\n${output}\ninstead of:\n${shown}`);
+  }
+  return problems;
+}
+
+/** Runs commands of bash; `output` has both streams. */
+export function runCommands(
+  script: string,
+  cwd: string,
+  { folder, env }: DocShell,
+): Promise<{ status: number; output: string }> {
+  const path = `${join(folder, "bin")}:${process.env.PATH}`;
+  return new Promise((resolve) => {
+    const options = { cwd, env: { ...env, PATH: path }, timeout: 180_000, maxBuffer: 64 * 2 ** 20 };
+    execFile("bash", ["-c", script], options, (error, stdout, stderr) => {
+      resolve({ status: error ? Number(error.code ?? 1) : 0, output: stdout + stderr });
+    });
+  });
+}
+
+/** A copy of a file of the repository in `folder`, by the same name. */
+export function copyInto(folder: string, path: string): void {
+  copyFileSync(join(root, path), join(folder, path.split("/").at(-1)!));
+}
