@@ -4,6 +4,7 @@ import { findChartValuesDrift } from "./chart-values-page.ts";
 import { findDashboardDrift } from "./dashboard.ts";
 import { findDocsProblems } from "./docs/problems.ts";
 import { findErrorProblems } from "./errors-page.ts";
+import { findEventProblems } from "./events-page.ts";
 import { findDrift } from "./generated-code.ts";
 import { findGoDrift } from "./go-descriptors.ts";
 import { findNameProblems } from "./names.ts";
@@ -23,6 +24,7 @@ const steps: Step[] = [
   { name: "names", run: async () => fromProblems(await findNameProblems(root)) },
   { name: "words", run: async () => fromProblems(await findWordProblems(root)) },
   { name: "errors", run: async () => fromProblems(await findErrorProblems(root)) },
+  { name: "events", run: async () => fromProblems(await findEventProblems(root)) },
   { name: "docs", run: async () => fromProblems(await findDocsProblems(root)) },
   { name: "unused code", run: () => runCommand("knip", ["--no-progress"]) },
   {

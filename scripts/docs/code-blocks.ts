@@ -21,7 +21,7 @@ export function commandBlocks(text: string): CodeBlock[] {
   return readMarkdown(text).blocks.filter(({ language }) => SHELL.test(language));
 }
 
-/** What runs a block; undefined where its info string does not tell. */
+/** What runs a block; undefined where its info string lacks it. */
 export function runnerOf({ info }: CodeBlock): BlockRunner | undefined {
   const [, name] = /^run=(\S+)$/.exec(info) ?? [];
   if (name === "dev" || name === "repository") return { kind: name };

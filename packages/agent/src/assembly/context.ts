@@ -32,6 +32,8 @@ export interface ContextOptions {
   version: string;
   clock: Clock;
   log: Logger;
+  /** Where metrics are registered. Default: a new one. */
+  registry?: Registry;
 }
 
 /** What all parts of the agent are built from. */
@@ -72,7 +74,7 @@ export async function agentContext(options: ContextOptions): Promise<AgentContex
   const { clock, log, version, sources } = options;
   let { configuration } = options;
   const { nodeName, kube, stateDir } = configuration;
-  const registry = new Registry();
+  const registry = options.registry ?? new Registry();
   createBaseMetrics(registry, version);
   const access = await loadClusterAccess({
     ...(kube.kubeconfig ? { kubeconfig: kube.kubeconfig } : {}),

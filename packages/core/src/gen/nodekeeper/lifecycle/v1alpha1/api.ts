@@ -16,8 +16,11 @@ export const protobufFileName = "nodekeeper/lifecycle/v1alpha1/api.proto";
 
 export const EventType = {
   EVENT_TYPE_UNSPECIFIED: 0,
+  /** CONTAINER_STARTED - A container or sandbox runs. */
   CONTAINER_STARTED: 1,
+  /** CONTAINER_DIED - A container or sandbox ended, or the runtime lost it while it ran. */
   CONTAINER_DIED: 2,
+  /** CONTAINER_REMOVED - The runtime no longer has a container or sandbox. */
   CONTAINER_REMOVED: 3,
   /** POD_SYNC - The pod can be read again after a failure; its status is unchanged. */
   POD_SYNC: 4,
