@@ -130,7 +130,7 @@ export async function findEventProblems(root: string): Promise<string[]> {
   const recorded = new Map<string, string>();
   for await (const path of glob("packages/{agent,core}/src/**/*.ts", { cwd: root })) {
     if (/\.test\.ts$|\/testing\/|\/gen\//.test(path)) continue;
-    const text = await readFile(join(root, path), "utf8");
+    const text = (await readFile(join(root, path), "utf8")).replace(/^\s*(\/\*\*|\*|\/\/).*$/gm, "");
     const reasons = text.matchAll(/\breason: "([A-Z][A-Za-z]+)"|\bnotify\(\s*"([A-Z][A-Za-z]+)"/g);
     for (const [, reason, notified] of reasons) recorded.set((reason ?? notified)!, path);
   }

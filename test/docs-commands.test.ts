@@ -88,6 +88,7 @@ beforeAll(async () => {
     [/default\/web\b|shop\/cart-7d9c/g, `${evicted.namespace}/${evicted.name}`],
     [/4f0c2a9b11de-1842/g, JSON.parse(first).cursor],
     [/worker-1/g, "dev-node"],
+    [/127\.0\.0\.1:10290/g, server],
     [/\/etc\/nodekeeper\/config.yaml/g, join(folder, "config.yaml")],
     [/\/mnt\/lost-node\/var\/lib\/nodekeeper\/state/g, join(data, "state")],
   ];

@@ -43,7 +43,8 @@ describe.skipIf(missing)("the chart on a real node", () => {
     const args = ["--arch", architecture, "--name", `${IMAGE}:e2e`, "--dist", dist, "--output", image];
     await execute(node24, ["scripts/image.ts", ...args], { cwd: root });
     cluster = await startControlPlane({ accounts: true });
-    node = await startNode(cluster);
+    // The API server reaches it at the address of the Node.
+    node = await startNode(cluster, { kubelet: { address: "0.0.0.0" } });
     await node.containerd.ctr("image", "import", "--snapshotter", "native", image);
     const port = await freePort();
     server = `http://127.0.0.1:${port}`;

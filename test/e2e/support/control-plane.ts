@@ -95,6 +95,11 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         `--tls-cert-file=${serving.certificate}`,
         `--tls-private-key-file=${serving.key}`,
         `--client-ca-file=${authority.certificate}`,
+        // For logs, exec and port-forward.
+        `--kubelet-client-certificate=${identity.certificate}`,
+        `--kubelet-client-key=${identity.key}`,
+        // Names of nodes are in no DNS.
+        "--kubelet-preferred-address-types=InternalIP",
         "--authorization-mode=Node,RBAC",
         `--service-account-issuer=${TokenSigner.issuer}`,
         `--service-account-key-file=${tokens.keyFile}`,
