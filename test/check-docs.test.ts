@@ -2,12 +2,15 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findBlockProblems } from "../scripts/docs/code-blocks.ts";
 import { foreignAddresses } from "../scripts/docs/foreign.ts";
 import { readMarkdown } from "../scripts/docs/markdown.ts";
-import { groupsOf } from "../scripts/docs/pages.ts";
+import { groupsOf, markdownFiles } from "../scripts/docs/pages.ts";
 import { findDocsProblems } from "../scripts/docs/problems.ts";
 import { serveFolder } from "../scripts/docs/serve.ts";
 import { buildSite } from "../scripts/docs/site.ts";
+import { findPageDrift } from "../scripts/generated-pages.ts";
+import * as repository from "../scripts/run-command.ts";
 
 let root: string;
 beforeEach(async () => {
@@ -104,7 +107,7 @@ describe("commands in a page", () => {
       "test/b.test.ts": "",
     });
     const expected = 'expected run=dev, run=repository, run=test/….test.ts or not-run="why"';
-    expect(await findDocsProblems(root)).toEqual([
+    expect(await findBlockProblems(root, await markdownFiles(root))).toEqual([
       `docs/a.md:2: commands without a runner: ${expected}`,
       `docs/a.md:5: commands without a runner: ${expected}`,
       `docs/a.md:14: commands without a runner: ${expected}`,
@@ -116,6 +119,16 @@ describe("commands in a page", () => {
       "docs/a.md:41: there is no nowhere for nowhere/a",
       'docs/a.md:44: "rm -rf ." is no command of the repository',
     ]);
+  });
+});
+
+describe("this repository's pages", () => {
+  it("have a runner for each block of commands", async () => {
+    expect(await findBlockProblems(repository.root, await markdownFiles(repository.root))).toEqual([]);
+  });
+
+  it("show the metrics and Events that the code has", async () => {
+    expect(await findPageDrift()).toEqual([]);
   });
 });
 

@@ -29,7 +29,7 @@ describe.skipIf(missing)("the chart on a real node", () => {
   let values: string[];
   let server: string;
   let shell: DocShell;
-  const [install, ...others] = ["docs/install.md", "docs/operating.md"].flatMap((page) =>
+  const [install, operate, remove, ...others] = ["docs/install.md", "docs/monitoring.md"].flatMap((page) =>
     blocksOf(page, (runner) => runner.kind === "test" && runner.path === "test/e2e/helm.e2e.test.ts"),
   );
 
@@ -111,8 +111,8 @@ describe.skipIf(missing)("the chart on a real node", () => {
     const { uid } = (await cluster.admin.get(`${cnrPath}/${node.name}`)).metadata;
     const seen = sample(zones);
     const before = await zones();
-    // One of them lets it evict.
-    for (const block of others) expect(await runBlock(block, root, shell)).toEqual([]);
+    // It lets the agent evict.
+    expect(await runBlock(operate!, root, shell)).toEqual([]);
     await eventually(async () =>
       expect(JSON.parse(await status("/api/v1/configuration"))).toMatchObject({
         eviction: { dryRunPlugins: [] },
@@ -159,8 +159,12 @@ describe.skipIf(missing)("the chart on a real node", () => {
     );
   });
 
-  it("leaves nothing of it in the cluster when it is uninstalled", async () => {
-    await helm("uninstall", "nodekeeper", "--wait", "--timeout", "4m");
+  it("has no other commands in its pages that fail", async () => {
+    for (const block of others) expect(await runBlock(block, root, shell)).toEqual([]);
+  });
+
+  it("leaves nothing of it in the cluster when it is upgraded, rolled back and uninstalled as docs/install.md shows", async () => {
+    expect(await runBlock(remove!, root, shell)).toEqual([]);
     const selector = "app.kubernetes.io/instance=nodekeeper";
     const kinds =
       "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings";
