@@ -3,8 +3,8 @@ import {
   createHealthMetrics,
   createServerMetrics,
   createStatusServer,
+  documentRoute,
   type JsonRoute,
-  openApiDocument,
   type StatusServer,
   type StreamedState,
   Streams,
@@ -66,7 +66,7 @@ function versionRoutes({ configuration, version, startedAt }: AgentContext): Jso
   const { nodeName } = configuration();
   return [
     apiRoute("version", () => ({ version, nodeName, node: process.version, startedAt })),
-    apiRoute("openapi.json", () => openApiDocument(version)),
+    documentRoute(version),
   ];
 }
 

@@ -1,5 +1,6 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { JsonRoute } from "./api.ts";
+import type { answers } from "./contract/answers.ts";
 import { operations } from "./contract/operations.ts";
 import { type Parameters, type ParameterValues, readParameters } from "./contract/parameters.ts";
 import type { Frozen, ValueOf } from "./contract/schema.ts";
@@ -10,7 +11,7 @@ type Operations = typeof operations;
 export type ApiPath = keyof Operations;
 
 /** What each path is answered, as a client reads it. */
-export type ApiAnswers = { [Path in ApiPath]: ValueOf<Operations[Path]["answer"]> };
+export type ApiAnswers = { [Path in ApiPath]: ValueOf<(typeof answers)[Path]> };
 
 /** The parameters that each path's query may have. */
 export type ApiQueries = { [Path in ApiPath]: ParameterValues<Operations[Path]["parameters"]> };

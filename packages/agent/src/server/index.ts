@@ -1,9 +1,9 @@
 export type { JsonRoute } from "./api.ts";
 export { type ApiAnswers, type ApiPath, type ApiQueries, apiRoute, unservedRoutes } from "./api-route.ts";
 export { createBaseMetrics } from "./base-metrics.ts";
-export { openApiDocument } from "./contract/openapi.ts";
 export { type AccessCheck, delegatedAccess } from "./delegated-access.ts";
 export { deviceRoutes } from "./device-routes.ts";
+export { documentRoute } from "./document-route.ts";
 export { evictionRoutes, type HistoryPage, type RecordPage } from "./eviction-routes.ts";
 export { runCheck } from "./health.ts";
 export { lifecycleRoutes } from "./lifecycle-routes.ts";

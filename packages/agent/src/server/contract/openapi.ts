@@ -1,9 +1,10 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
+import { answers, streamEvents } from "./answers.ts";
 import { errorSchema } from "./common.ts";
 import { operations } from "./operations.ts";
 import type { Parameters } from "./parameters.ts";
 import type { JsonSchema } from "./schema.ts";
-import { STREAM_PATH, streamEvents, streamParameters, streamSummary } from "./stream.ts";
+import { STREAM_PATH, streamParameters, streamSummary } from "./stream.ts";
 
 type Json = Record<string, unknown>;
 type Components = Map<string, { source: JsonSchema; json: Json }>;
@@ -14,22 +15,24 @@ type Components = Map<string, { source: JsonSchema; json: Json }>;
  */
 export function openApiDocument(version: string): Json {
   const components: Components = new Map();
-  const paths: [string, Json][] = Object.entries(operations).map(
-    ([path, { summary, parameters, answer }]) => [
-      `/api/v1/${path}`,
-      {
-        get: {
-          operationId: operationId(path),
-          summary,
-          parameters: parametersOf(parameters),
-          responses: {
-            200: response("The answer.", "application/json", withReferences(answer.json, components)),
-            default: response("An error.", "application/json", withReferences(errorSchema.json, components)),
-          },
+  const paths: [string, Json][] = Object.entries(operations).map(([path, { summary, parameters }]) => [
+    `/api/v1/${path}`,
+    {
+      get: {
+        operationId: operationId(path),
+        summary,
+        parameters: parametersOf(parameters),
+        responses: {
+          200: response(
+            "The answer.",
+            "application/json",
+            withReferences(answers[path as keyof typeof answers].json, components),
+          ),
+          default: response("An error.", "application/json", withReferences(errorSchema.json, components)),
         },
       },
-    ],
-  );
+    },
+  ]);
   paths.push([`/api/v1/${STREAM_PATH}`, streamPath(components)]);
   return {
     openapi: "3.1.1",

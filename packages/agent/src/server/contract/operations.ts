@@ -1,35 +1,19 @@
-import { type AgentConfiguration, configurationInForceSchema } from "../../config/index.ts";
-import { fieldPage, nodeSummary, plugin, publishedObjects, version } from "./agent.ts";
-import { claims, devicePage, drivers } from "./devices.ts";
-import {
-  evictionPage,
-  historyPage,
-  nodeExplanation,
-  podExplanation,
-  readings,
-  recordPage,
-  roundSummary,
-} from "./eviction.ts";
-import { eventPage, podPage } from "./lifecycle.ts";
 import { type Parameters, requiredText, wholeNumber, words } from "./parameters.ts";
-import { anything, foreign, list, type Schema } from "./schema.ts";
 
-/** One address of the API: what a request may ask, and what it is answered. */
-export interface Operation<P extends Parameters, T> {
+/** One address of the API: what a request may ask. What it is answered is in `answers`. */
+export interface Operation<P extends Parameters> {
   /** One line for the list of routes. */
   readonly summary: string;
   readonly parameters: P;
-  readonly answer: Schema<T>;
   /** The setting that turns it off. */
   readonly setting?: string;
 }
 
-const operation = <P extends Parameters, T>(
-  summary: string,
-  parameters: P,
-  answer: Schema<T>,
-  setting?: string,
-): Operation<P, T> => ({ summary, parameters, answer, ...(setting ? { setting } : {}) });
+const operation = <P extends Parameters>(summary: string, parameters: P, setting?: string): Operation<P> => ({
+  summary,
+  parameters,
+  ...(setting ? { setting } : {}),
+});
 
 // Two names of the longest, and a slash.
 const LONGEST_POD = 2 * 253 + 1;
@@ -56,59 +40,41 @@ const lifecycle = "lifecycle.enabled";
 
 /** Every address below /api/v1 with a JSON answer. */
 export const operations = {
-  version: operation("The agent's version and node.", {}, version),
-  node: operation("The node in short: health, counts, whether eviction is live.", {}, nodeSummary),
-  configuration: operation(
-    "The configuration the agent runs with.",
-    {},
-    foreign<AgentConfiguration>(configurationInForceSchema),
-  ),
-  plugins: operation("Plugins: how they stand with the agent, and what they report.", {}, list(plugin)),
-  objects: operation("What is published to the API server.", {}, publishedObjects),
-  "objects/fields": operation(
-    "The fields of a published object: which plugin reported each.",
-    {
-      object: requiredText(
-        "`object` of one in /api/v1/objects.",
-        1_024,
-        (text) => text !== "",
-        "the query needs object=<object of one in /api/v1/objects>",
-      ),
-      limit,
-      continue: continued,
-    },
-    fieldPage,
-  ),
-  devices: operation("Drivers, their devices and slices.", {}, drivers),
-  "devices/list": operation(
-    "The devices of a driver: health, slices, and the claims that hold them.",
-    {
-      driver: requiredText(
-        "The driver's name.",
-        LONGEST_NAME,
-        (text) => text !== "",
-        "the query needs driver=<name>",
-      ),
-      limit,
-      continue: continued,
-    },
-    devicePage,
-  ),
-  claims: operation(
-    "ResourceClaims by driver, and how the agent stands with the kubelet for each.",
-    {},
-    claims,
-  ),
+  version: operation("The agent's version and node.", {}),
+  node: operation("The node in short: health, counts, whether eviction is live.", {}),
+  configuration: operation("The configuration the agent runs with.", {}),
+  plugins: operation("Plugins: how they stand with the agent, and what they report.", {}),
+  objects: operation("What is published to the API server.", {}),
+  "objects/fields": operation("The fields of a published object: which plugin reported each.", {
+    object: requiredText(
+      "`object` of one in /api/v1/objects.",
+      1_024,
+      (text) => text !== "",
+      "the query needs object=<object of one in /api/v1/objects>",
+    ),
+    limit,
+    continue: continued,
+  }),
+  devices: operation("Drivers, their devices and slices.", {}),
+  "devices/list": operation("The devices of a driver: health, slices, and the claims that hold them.", {
+    driver: requiredText(
+      "The driver's name.",
+      LONGEST_NAME,
+      (text) => text !== "",
+      "the query needs driver=<name>",
+    ),
+    limit,
+    continue: continued,
+  }),
+  claims: operation("ResourceClaims by driver, and how the agent stands with the kubelet for each.", {}),
   pods: operation(
     "Pods and containers as the container runtime reports them: ?namespace=&name=&uid=.",
     { ...selector, limit, continue: continued },
-    podPage,
     lifecycle,
   ),
   events: operation(
     "Pod lifecycle events from a cursor or a time on: ?cursor=<cursor> or ?since=<wall ms>.",
     { ...selector, cursor: words("`cursor` of an event, or of the page before.", 64), since, limit },
-    eventPage,
     lifecycle,
   ),
   "eviction/explain": operation(
@@ -121,25 +87,21 @@ export const operations = {
         "the query needs pod=<namespace>/<name> or pod=<uid>",
       ),
     },
-    podExplanation,
     eviction,
   ),
   "eviction/node": operation(
     "Conditions and taints that eviction sets: by which plugin, why, since when, until when.",
     {},
-    nodeExplanation,
     eviction,
   ),
   "eviction/history": operation(
     "What happened to the node and to each of its pods, in pages: ?since=<wall ms>&after=<next>.",
     { since, after: wholeNumber("`next` of the page before.") },
-    historyPage,
     eviction,
   ),
   "eviction/rounds": operation(
     "Rounds in which something happened, a line each, some at once: ?since=<wall ms>&after=<id of the last one had>.",
     { since, after: wholeNumber("Id of the last round had: an empty page is the end.") },
-    list(roundSummary),
     eviction,
   ),
   "eviction/records": operation(
@@ -153,20 +115,17 @@ export const operations = {
         most: MOST_PAGE_ROUNDS,
       }),
     },
-    recordPage,
     eviction,
   ),
   "eviction/evictions": operation(
     "Victims of rounds, in pages: which pod, by which plugin, why, and how it ended: ?since=<wall ms>&after=<next>.",
     { since, after: wholeNumber("`next` of the page before.") },
-    evictionPage,
     eviction,
   ),
   "eviction/readings": operation(
     "Observed values against thresholds, of the last rounds: ?since=<wall ms>.",
     { since },
-    readings,
     eviction,
   ),
-  "openapi.json": operation("This API as an OpenAPI 3.1 document.", {}, anything()),
+  "openapi.json": operation("This API as an OpenAPI 3.1 document.", {}),
 } as const;

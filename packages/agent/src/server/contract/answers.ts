@@ -1,0 +1,63 @@
+import { type AgentConfiguration, configurationInForceSchema } from "../../config/index.ts";
+import { fieldPage, nodeSummary, plugin, publishedObjects, version } from "./agent.ts";
+import { claims, devicePage, drivers } from "./devices.ts";
+import {
+  evictionPage,
+  historyPage,
+  nodeExplanation,
+  podExplanation,
+  readings,
+  recordPage,
+  roundReadings,
+  roundSummary,
+} from "./eviction.ts";
+import { eventPage, lifecycleItem, podPage } from "./lifecycle.ts";
+import type { operations } from "./operations.ts";
+import { anything, foreign, list, named, nullable, object, optional, type Schema, text } from "./schema.ts";
+
+/**
+ * What each address is answered. Handlers and clients have its types; the schemas themselves are loaded only where the
+ * document is made of them.
+ */
+export const answers = {
+  version: version,
+  node: nodeSummary,
+  configuration: foreign<AgentConfiguration>(configurationInForceSchema),
+  plugins: list(plugin),
+  objects: publishedObjects,
+  "objects/fields": fieldPage,
+  devices: drivers,
+  "devices/list": devicePage,
+  claims: claims,
+  pods: podPage,
+  events: eventPage,
+  "eviction/explain": podExplanation,
+  "eviction/node": nodeExplanation,
+  "eviction/history": historyPage,
+  "eviction/rounds": list(roundSummary),
+  "eviction/records": recordPage,
+  "eviction/evictions": evictionPage,
+  "eviction/readings": readings,
+  "openapi.json": anything(),
+} as const satisfies Record<keyof typeof operations, Schema<unknown>>;
+
+/** The data of each event of the stream, by its name. */
+export const streamEvents = named(
+  "StreamEvents",
+  object(
+    {
+      open: optional(object({ topics: list(text()) }, "The first message.")),
+      events: optional(lifecycleItem),
+      snapshot: optional(lifecycleItem),
+      rounds: optional(roundSummary),
+      node: optional(nodeSummary),
+      plugins: optional(list(plugin)),
+      objects: optional(publishedObjects),
+      devices: optional(drivers),
+      claims: optional(claims),
+      "eviction/node": optional(nodeExplanation),
+      readings: optional(nullable(roundReadings)),
+    },
+    "The data of each event by the event's name: a message has one of them.",
+  ),
+);
