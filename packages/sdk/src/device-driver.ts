@@ -8,6 +8,7 @@ import {
   DevicePreparationDefinition,
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
 import { LatestValue, NodekeeperError } from "@nodekeeper/core/lib";
+import { CallSite } from "./author-error.ts";
 import {
   type DeviceHealth,
   deviceHealthService,
@@ -38,7 +39,12 @@ export interface DeviceDriverOptions extends PluginOptions, Partial<Preparation>
  * driver needs no access to the API server. Throws `invalid` where options contradict.
  */
 export function serveDeviceDriver(options: DeviceDriverOptions): Plugin {
-  return new ServedPlugin(options, kindOf(options));
+  const site = new CallSite(serveDeviceDriver);
+  try {
+    return new ServedPlugin(options, kindOf(options), site);
+  } catch (error) {
+    throw site.error(error);
+  }
 }
 
 function kindOf({ devices, health, prepare, unprepare, ownKubeletPlugin }: DeviceDriverOptions): PluginKind {

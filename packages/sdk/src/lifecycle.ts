@@ -18,6 +18,7 @@ import {
   withPauses,
 } from "@nodekeeper/core/lib";
 import { ClientError, createClient, Status } from "nice-grpc";
+import { CallSite } from "./author-error.ts";
 import {
   itemOf,
   type PodIdentity,
@@ -85,6 +86,7 @@ export class PodLifecycleClient implements Disposable {
    * Throws `invalid` for a bad cursor; with `stopAtEnd` also `unavailable`.
    */
   async *watch(options: WatchPodsOptions = {}, signal?: AbortSignal): AsyncGenerator<PodLifecycleItem> {
+    const site = new CallSite(this.watch);
     const backoff = new Backoff(retryPolicies.agentWatch);
     let { cursor } = options;
     while (!signal?.aborted) {
@@ -103,7 +105,7 @@ export class PodLifecycleClient implements Disposable {
         if (signal?.aborted) return;
         const failure = this.#explain(error);
         // The agent is there and refuses: asking again changes nothing.
-        if (options.stopAtEnd || isNonRetryable(failure.code)) throw failure;
+        if (options.stopAtEnd || isNonRetryable(failure.code)) throw site.error(failure);
         const delayMs = backoff.next();
         options.onRetry?.(failure, delayMs);
         await this.#clock.sleep(delayMs, signal).catch(() => {});
@@ -116,13 +118,18 @@ export class PodLifecycleClient implements Disposable {
    * been able to list the runtime's pods since its start; `deadline`, `invalid`.
    */
   async getPods(options: GetPodsOptions = {}, signal?: AbortSignal): Promise<PodStatus[]> {
-    return [...(await this.listPods(options, signal)).pods];
+    return [...(await this.#list(options, signal, new CallSite(this.getPods))).pods];
   }
 
   /** As `getPods`, with when the runtime was last listed and what is wrong with it now. */
-  async listPods(
-    { selector = {}, fresh = false }: GetPodsOptions = {},
-    signal?: AbortSignal,
+  async listPods(options: GetPodsOptions = {}, signal?: AbortSignal): Promise<PodList> {
+    return await this.#list(options, signal, new CallSite(this.listPods));
+  }
+
+  async #list(
+    { selector = {}, fresh = false }: GetPodsOptions,
+    signal: AbortSignal | undefined,
+    site: CallSite,
   ): Promise<PodList> {
     try {
       const { pods, cursor, listedAt, problems } = await withDeadline(
@@ -134,7 +141,7 @@ export class PodLifecycleClient implements Disposable {
       );
       return { pods: pods.map(podStatusOf), cursor, listedAt: Number(listedAt), problems };
     } catch (error) {
-      throw this.#explain(error);
+      throw site.error(this.#explain(error));
     }
   }
 

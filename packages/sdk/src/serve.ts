@@ -5,10 +5,11 @@ import {
   ReporterPluginDefinition,
 } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
 import { LatestValue } from "@nodekeeper/core/lib";
+import { CallSite } from "./author-error.ts";
 import { type EvictionAnswers, evictionService } from "./eviction-service.ts";
 import { reportingKind } from "./reporting-kind.ts";
 import type { Report } from "./run-report.ts";
-import { type Plugin, type PluginOptions, ServedPlugin } from "./served-plugin.ts";
+import { type Plugin, type PluginKind, type PluginOptions, ServedPlugin } from "./served-plugin.ts";
 import { reporterService, roundRequestService } from "./services.ts";
 
 export interface ReporterPluginOptions extends PluginOptions {
@@ -30,7 +31,7 @@ export function serveReporterPlugin(options: ReporterPluginOptions): ReporterPlu
     addService: (server, latest, stop) =>
       void server.add(ReporterPluginDefinition, reporterService(latest, stop)),
   });
-  return new ServedPlugin(options, kind);
+  return new ServedPlugin(options, kind, new CallSite(serveReporterPlugin));
 }
 
 export interface EvictionPluginOptions extends PluginOptions, EvictionAnswers {}
@@ -54,7 +55,7 @@ const MAX_OFFER_BYTES = 64 * 1024 * 1024;
  */
 export function serveEvictionPlugin(options: EvictionPluginOptions): EvictionPlugin {
   const requests = new LatestValue<string>();
-  const plugin = new ServedPlugin(options, {
+  const kind: PluginKind = {
     type: "EvictionPlugin",
     versions: ["v1alpha1"],
     maxRequestBytes: MAX_OFFER_BYTES,
@@ -62,6 +63,7 @@ export function serveEvictionPlugin(options: EvictionPluginOptions): EvictionPlu
       server.add(EvictionPluginDefinition, evictionService(options.name, options, stop, log));
       server.add(RoundRequestsDefinition, roundRequestService(requests, stop));
     },
-  });
+  };
+  const plugin = new ServedPlugin(options, kind, new CallSite(serveEvictionPlugin));
   return Object.assign(plugin, { requestRound: (reason: string) => requests.set(reason) });
 }

@@ -5,12 +5,14 @@ import {
   type Clock,
   checkPluginName,
   childScope,
+  createLogger,
   type Logger,
-  silentLogger,
   stopped,
   systemClock,
 } from "@nodekeeper/core/lib";
 import type { Server } from "nice-grpc";
+import type { CallSite } from "./author-error.ts";
+import { RegistrationWatch } from "./registration-watch.ts";
 import { type RegistrationState, registrationService } from "./services.ts";
 
 /** What all plugins are served with. */
@@ -21,7 +23,7 @@ export interface PluginOptions {
   socketDir: string;
   /** Default: `<socketDir>/<name>.sock`. At most 107 bytes. */
   socketPath?: string;
-  /** Default: logs nothing. */
+  /** Default: warnings and errors, on standard error. */
   log?: Logger;
   /** Stops the plugin when it aborts, as `stop` does. */
   signal?: AbortSignal;
@@ -78,14 +80,24 @@ export class ServedPlugin implements Plugin {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #scope;
+  readonly #site: CallSite;
+  readonly #watch: RegistrationWatch;
 
-  constructor(options: PluginOptions, kind: PluginKind) {
+  /** @param site where the author called, for the errors of `ready` and `closed` */
+  constructor(options: PluginOptions, kind: PluginKind, site: CallSite) {
     this.#options = options;
     this.#kind = kind;
+    this.#site = site;
     this.#clock = options.clock ?? systemClock;
-    this.#log = (options.log ?? silentLogger).child({ plugin: options.name });
+    this.#log = (options.log ?? createLogger("warn")).child({ plugin: options.name });
     this.#scope = childScope(options.signal);
     this.socketPath = options.socketPath ?? join(options.socketDir, `${options.name}.sock`);
+    this.#watch = new RegistrationWatch({
+      socketPath: this.socketPath,
+      state: () => this.registration,
+      clock: this.#clock,
+      log: this.#log,
+    });
     const ready = Promise.withResolvers<void>();
     this.ready = ready.promise;
     this.closed = this.#run(ready);
@@ -108,13 +120,15 @@ export class ServedPlugin implements Plugin {
     try {
       checkPluginName(this.#options.name);
       const server = this.#server();
-      server.ready.then(ready.resolve, ready.reject);
+      server.ready.then(ready.resolve, () => {});
       await server.run(this.#scope.signal);
     } catch (error) {
-      ready.reject(error);
-      this.#log.error({ err: error }, "plugin can't be served");
-      throw error;
+      const shown = this.#site.error(error);
+      ready.reject(shown);
+      this.#log.error({ err: shown }, "plugin can't be served");
+      throw shown;
     } finally {
+      this.#watch.stop();
       this.#scope.abort(stopped("plugin stopped"));
       this.#scope.release();
       await work;
@@ -130,10 +144,14 @@ export class ServedPlugin implements Plugin {
       addServices: (server) => {
         server.add(
           RegistrationDefinition,
-          registrationService(name, this.#kind, (state) => this.#registrationChanged(state)),
+          registrationService(name, this.#kind, {
+            asked: () => this.#watch.asked(),
+            answered: (state) => this.#registrationChanged(state),
+          }),
         );
         this.#kind.addService(server, this.#parts);
       },
+      onServing: () => this.#watch.start(),
       onLost: () => {
         this.registration = { state: "waiting" };
       },

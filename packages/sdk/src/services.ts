@@ -17,13 +17,20 @@ export type RegistrationState =
 export function registrationService(
   name: string,
   { type, versions }: { type: string; versions: readonly string[] },
-  onState: (state: RegistrationState) => void,
+  on: {
+    /** The agent asks for name and type. */
+    asked: () => void;
+    answered: (state: RegistrationState) => void;
+  },
 ): RegistrationServiceImplementation {
   return {
     // No endpoint: the registration socket serves everything, whatever path the agent sees it under.
-    getInfo: async () => ({ type, name, endpoint: "", supportedVersions: [...versions] }),
+    async getInfo() {
+      on.asked();
+      return { type, name, endpoint: "", supportedVersions: [...versions] };
+    },
     async notifyRegistrationStatus({ pluginRegistered, error }) {
-      onState(pluginRegistered ? { state: "registered" } : { state: "refused", reason: error });
+      on.answered(pluginRegistered ? { state: "registered" } : { state: "refused", reason: error });
       return {};
     },
   };

@@ -112,4 +112,11 @@ export const pluginErrors: CatalogueEntries = {
     remedy:
       "Remove what does not belong there, or set `plugins.directories` to the directories that plugins use.",
   },
+  NK1319: {
+    title: "A plugin on the SDK is not registered after 10 s",
+    cause:
+      "Logged by the plugin, with its directory and the reason: no agent called its socket, the agent did not report an outcome, or it refused the plugin.",
+    remedy:
+      "Start the agent, or give the plugin a directory of the agent's `plugins.directories` as `socketDir`. `nodekeeper plugins list` shows the sockets that the agent found and why it refused one.",
+  },
 };
