@@ -2,6 +2,7 @@
 import { chmod, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { build, type Metafile, type Plugin } from "esbuild";
+import { templates } from "../packages/create-plugin/src/templates.ts";
 import { apart, buildProgram, common, report } from "./bundle.ts";
 import { writeDeclarations } from "./declarations.ts";
 import { root } from "./run-command.ts";
@@ -42,6 +43,7 @@ await Promise.all([
   buildAgent(),
   buildLibrary("sdk", { ".": "index" }),
   buildLibrary("testing", { ".": "index", "./until": "until" }),
+  buildCreatePlugin(),
 ]);
 
 /** The agent and its commands in three files that need Node alone, and what `nodekeeper dev` runs as the sample plugins. */
@@ -62,6 +64,24 @@ async function buildAgent(): Promise<void> {
   ]);
   await chmod(join(folder, "nodekeeper.js"), 0o755);
   await writeManifest(folder, { ...agent, bin: { nodekeeper: "nodekeeper.js" } });
+}
+
+/** The command behind `npm create @nodekeeper/plugin`, with the files that projects are made of. */
+async function buildCreatePlugin(): Promise<void> {
+  const folder = join(dist, "create-plugin");
+  await mkdir(folder, { recursive: true });
+  const all = Object.values(templates).flatMap((ofLanguage) => Object.values(ofLanguage));
+  const files = new Set(all.flatMap(({ named, copied }) => Object.values({ ...named, ...copied })));
+  await Promise.all([
+    buildProgram("packages/create-plugin/src/main.ts", join(folder, "main.js")),
+    cp(join(root, "packages/create-plugin/bin/create-plugin.js"), join(folder, "create-plugin.js")),
+    cp(join(root, "packages/create-plugin/README.md"), join(folder, "README.md")),
+    cp(join(root, "LICENSE"), join(folder, "LICENSE")),
+    ...[...files].map((file) => cp(join(root, file), join(folder, "templates", file), { recursive: true })),
+  ]);
+  await chmod(join(folder, "create-plugin.js"), 0o755);
+  const manifest = await readManifest("create-plugin");
+  await writeManifest(folder, { ...manifest, bin: { "create-plugin": "create-plugin.js" } });
 }
 
 /**

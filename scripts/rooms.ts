@@ -7,6 +7,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   testing: ["core"],
   sdk: ["core"],
   core: [],
+  "create-plugin": [],
 };
 
 /**

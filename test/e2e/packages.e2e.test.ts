@@ -1,9 +1,14 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { startDevCluster } from "@nodekeeper/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Kind, kinds } from "../../packages/create-plugin/src/templates.ts";
+import { Child } from "./support/child.ts";
+import { snippetsOf } from "./support/doc-snippets.ts";
+import { missingParts, pathOf } from "./support/parts.ts";
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
@@ -34,14 +39,24 @@ await cluster.stop();
 console.log("it works");
 `;
 
+/** Programs of the documentation: plugins, which take their directory as an argument, and tests. */
+const snippets = [
+  "docs/plugin-authors.md",
+  "docs/first-driver.md",
+  "docs/devices.md",
+  "docs/lifecycle.md",
+  "packages/sdk/README.md",
+  "packages/testing/README.md",
+].flatMap(snippetsOf);
+
 let project: string;
 
 beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), "nk-packages-"));
   await run(join(bin, "node"), ["scripts/build.ts"], { cwd: root });
-  const folders = ["sdk", "testing", "nodekeeper"].map((name) => join(root, "dist", name));
+  const folders = ["sdk", "testing", "nodekeeper", "create-plugin"].map((name) => join(root, "dist", name));
   await run("npm", ["pack", "--silent", "--pack-destination", project, ...folders], { cwd: project });
-  const tarballs = ["nodekeeper-sdk", "nodekeeper-testing", "nodekeeper"].map(
+  const tarballs = ["nodekeeper-sdk", "nodekeeper-testing", "nodekeeper", "nodekeeper-create-plugin"].map(
     (name) => `./${name}-${version()}.tgz`,
   );
   writeFileSync(join(project, "package.json"), JSON.stringify({ type: "module", private: true }));
@@ -50,9 +65,23 @@ beforeAll(async () => {
   const env = { ...process.env, npm_config_local_prefix: project };
   const install = ["install", "--prefer-offline", "--no-audit", "--no-fund", ...tarballs];
   await run("npm", install, { cwd: project, env });
+  // A project of CommonJS modules, as npm makes it; the packages are found in the folder above.
+  mkdirSync(join(project, "docs"));
+  await run("npm", ["init", "-y"], {
+    cwd: join(project, "docs"),
+    env: { ...env, npm_config_init_type: "commonjs" },
+  });
+  for (const { page, file, code } of snippets) {
+    mkdirSync(join(project, "docs", folderOf(page)), { recursive: true });
+    writeFileSync(join(project, "docs", folderOf(page), file), code);
+  }
 });
 
 afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+function folderOf(page: string): string {
+  return page.replaceAll(/[/.]/g, "-");
+}
 
 function version(): string {
   return JSON.parse(readFileSync(join(root, "packages/agent/package.json"), "utf8")).version;
@@ -77,7 +106,9 @@ it.each([
       typeRoots: [join(root, "node_modules/@types")],
     };
     const config = join(project, `tsconfig.${module}.json`);
-    writeFileSync(config, JSON.stringify({ compilerOptions, files: ["program.ts"] }));
+    const inDocs = snippets.filter(({ file }) => file.endsWith(".mts"));
+    const files = ["program.ts", ...inDocs.map(({ page, file }) => `docs/${folderOf(page)}/${file}`)];
+    writeFileSync(config, JSON.stringify({ compilerOptions, files }));
     const { stdout } = await run(join(bin, "tsc"), ["-p", config], { cwd: project }).catch((error) => error);
     expect(stdout).toBe("");
   },
@@ -105,5 +136,105 @@ it("the command names which Node it needs where it is run by an older one", asyn
     code: 1,
     stdout: "",
     stderr: expect.stringMatching(/^nodekeeper needs Node 24 or later; this is Node 20\.11\.1 \(.*\)\n$/),
+  });
+});
+
+describe("programs in the documentation, in a project made by npm init", () => {
+  const isTest = ({ file }: { file: string }) => file.includes(".test.");
+  const isWatch = ({ code }: { code: string }) => code.includes("PodLifecycleClient");
+
+  it("plugins register with the agent of a development cluster, and what watches pods gets them", async () => {
+    const agentScript = join(project, "node_modules/nodekeeper/nodekeeper.js");
+    await using cluster = await startDevCluster({ agentScript });
+    await using started = new AsyncDisposableStack();
+    for (const snippet of snippets.filter((each) => !isTest(each))) {
+      const cwd = join(project, "docs", folderOf(snippet.page));
+      const child = new Child({
+        name: snippet.file,
+        command: join(bin, "node"),
+        // The SDK's README has the plugin of the guide: each has a directory of its own.
+        args: [
+          join(cwd, snippet.file),
+          isWatch(snippet) ? cluster.apiSocket : join(cluster.pluginDirectory, folderOf(snippet.page)),
+        ],
+        logFile: join(cwd, `${snippet.file}.log`),
+      });
+      started.defer(() => child.stop());
+      child.start();
+      if (isWatch(snippet))
+        await child.until("has the pods", () =>
+          expect(readFileSync(join(cwd, `${snippet.file}.log`), "utf8")).toContain("0 pods"),
+        );
+      else
+        await child.until("is registered", async () => {
+          const plugins = await cluster.agentApi<{ socket: string; state: string }[]>("plugins");
+          const found = plugins.filter(({ socket }) => socket.includes(`/${folderOf(snippet.page)}/`));
+          expect(found.map(({ state }) => state)).toContain("registered");
+        });
+    }
+  });
+
+  it.each(snippets.filter(isTest))("$page: $file passes", async ({ page, file }) => {
+    const cwd = join(project, "docs", folderOf(page));
+    await run(join(bin, "node"), ["--test", file], { cwd });
+  });
+});
+
+describe("npm create @nodekeeper/plugin", () => {
+  /** Creates a project with the packed command, and returns its folder and commands. */
+  async function create(kind: Kind, language: string) {
+    const folder = `my-${language}-${kind}`;
+    const command = join(project, "node_modules/.bin/create-plugin");
+    await run(join(bin, "node"), [command, folder, "--kind", kind, "--language", language], { cwd: project });
+    const cwd = join(project, folder);
+    const { scripts } = JSON.parse(readFileSync(join(cwd, "package.json"), "utf8"));
+    return { cwd, scripts: scripts as Record<string, string> };
+  }
+
+  /** The project's own test: the plugin beside an agent in a development cluster. */
+  async function test(cwd: string, more: Record<string, string> = {}): Promise<void> {
+    const env = { ...process.env, ...more, PATH: `${bin}:${process.env.PATH}` };
+    const { stdout } = await run(join(bin, "node"), ["--test", "--test-force-exit"], { cwd, env });
+    expect(stdout).toMatch(/^. pass 1$/m);
+  }
+
+  it.each(kinds)("a %s in TypeScript has no type error, and passes its test", async (kind) => {
+    const { cwd } = await create(kind, "typescript");
+    const types = ["--typeRoots", join(root, "node_modules/@types")];
+    const { stdout } = await run(join(bin, "tsc"), types, { cwd }).catch((error) => error);
+    expect(stdout).toBe("");
+    await test(cwd);
+  });
+
+  it.for(kinds)("a %s in Go builds as it stands, and passes its test", async (kind, { skip }) => {
+    const missing = missingParts(kind === "driver" ? "goSampleDriver" : "goReporter");
+    if (missing) skip(missing);
+    const { cwd, scripts } = await create(kind, "go");
+    // As test/e2e/prepare builds programs with the same packages: Go's cache has them.
+    const env = { ...process.env, CGO_ENABLED: "0", GOFLAGS: "-trimpath", GOWORK: "off" };
+    await run("sh", ["-c", scripts.build!], { cwd, env });
+    await test(cwd);
+  });
+
+  it.for(kinds)("a %s in Python passes its test", async (kind, { skip }) => {
+    const missing = missingParts("pythonSampleDriver");
+    if (missing) skip(missing);
+    const { cwd, scripts } = await create(kind, "python");
+    // The sample driver's packages in place of those that the project's build installs: requirements.txt is the same.
+    const packages = pathOf("pythonSampleDriver");
+    expect(readFileSync(join(cwd, "requirements.txt"), "utf8")).toBe(
+      readFileSync(join(packages, "requirements.txt"), "utf8"),
+    );
+    mkdirSync(join(cwd, ".venv/bin"), { recursive: true });
+    writeFileSync(
+      join(cwd, ".venv/bin/python"),
+      `#!/bin/sh\nexec env PYTHONPATH=${packages} python3 "$@"\n`,
+      {
+        mode: 0o755,
+      },
+    );
+    const [generate] = scripts.build!.split(" && ").slice(-1);
+    await run("sh", ["-c", generate!], { cwd });
+    await test(cwd);
   });
 });

@@ -1,4 +1,4 @@
-import { errorIdOf, messageOf, NodekeeperError, toNodekeeperError } from "@nodekeeper/core/lib";
+import { errorIdOf, messageOf, type NodekeeperError, toNodekeeperError } from "@nodekeeper/core/lib";
 
 /**
  * Where an author called the SDK. Node prints the source line of an uncaught error's first frame, which would be a line of

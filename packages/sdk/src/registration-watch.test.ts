@@ -50,7 +50,9 @@ describe("a plugin that is not registered after 10 s", () => {
     await until("refused", () => plugin.registration.state === "refused");
     await clock.step(10_000);
     expect(warnings()).toEqual([
-      expect.objectContaining({ reason: expect.stringMatching(/^the agent refused.*reserved for an in-tree/) }),
+      expect.objectContaining({
+        reason: expect.stringMatching(/^the agent refused.*reserved for an in-tree/),
+      }),
     ]);
     await Promise.all([plugin.stop(), agent.stop()]);
   });

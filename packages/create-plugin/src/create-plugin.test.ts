@@ -1,0 +1,120 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseArguments } from "./arguments.ts";
+import { writeProject } from "./project.ts";
+import { completeArguments } from "./questions.ts";
+import { kinds, languages, sampleNames } from "./templates.ts";
+
+const root = join(import.meta.dirname, "../../..");
+const source = { root, version: "1.2.3" };
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "nk-create-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** A terminal where these lines are typed, each after a question; without lines no terminal. */
+function terminal(...lines: string[]) {
+  const input = Object.assign(new PassThrough(), { isTTY: lines.length > 0 });
+  const output = new PassThrough();
+  output.on("data", (text) => {
+    if (String(text).endsWith("]: ")) input.write(`${lines.shift()}\n`);
+  });
+  return { input, output };
+}
+
+describe("arguments", () => {
+  it.each([
+    [["--kind", "sensor"], '--kind must be one of reporter, eviction, driver; got "sensor"'],
+    [["--language", "rust"], '--language must be one of typescript, go, python; got "rust"'],
+    [["a", "b"], "one folder at most; got a, b"],
+    [["--colour", "red"], "Unknown option '--colour'"],
+    [["--name"], "'--name <value>' argument missing"],
+  ])("%j are refused by name", (args, message) => {
+    expect(() => parseArguments(args)).toThrow(message);
+  });
+
+  it.each([
+    [["--language", "go", "x"], "--kind reporter|eviction|driver is missing"],
+    [["--kind", "driver", "x"], "--language typescript|go|python is missing"],
+    [["--kind", "driver", "--language", "go"], "folder is missing"],
+    [["--kind", "driver", "--language", "go", "My Driver"], 'name "My Driver.example.com"'],
+    [["--kind", "reporter", "--language", "go", "x", "--name", "x".repeat(64)], "at most 63"],
+  ])("%j without a terminal are refused", async (args, message) => {
+    await expect(completeArguments(parseArguments(args), terminal())).rejects.toThrow(message);
+  });
+
+  it("need no terminal when they are complete; the name follows the folder", async () => {
+    const complete = (...args: string[]) => completeArguments(parseArguments(args), terminal());
+    expect(await complete("--kind", "driver", "--language", "go", "a/coffee")).toEqual({
+      kind: "driver",
+      language: "go",
+      folder: "a/coffee",
+      name: "coffee.example.com",
+    });
+    expect(await complete("--kind", "eviction", "--language", "go", "a/coffee")).toMatchObject({
+      name: "coffee",
+    });
+  });
+
+  it("are asked for on a terminal, again after what is not one of the choices", async () => {
+    const args = parseArguments([]);
+    expect(await completeArguments(args, terminal("4", "driver", "3", "", "tea.example.org"))).toEqual({
+      kind: "driver",
+      language: "python",
+      folder: "my-driver",
+      name: "tea.example.org",
+    });
+  });
+});
+
+describe("a project", () => {
+  it.each(languages.flatMap((language) => kinds.map((kind) => ({ language, kind }))))(
+    "of a $kind in $language has the plugin's name, and no sample's",
+    async ({ language, kind }) => {
+      const project = join(folder, "new");
+      await writeProject({ language, kind, name: "tea.example.org", folder: project }, source);
+      const main = readdirSync(project).find((name) => name.startsWith("main."))!;
+      const text = readFileSync(join(project, main), "utf8");
+      expect(text).toContain("tea.example.org");
+      expect(text).not.toContain(sampleNames[kind]);
+      const manifest = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
+      expect(manifest).toMatchObject({
+        name: "tea.example.org",
+        type: "module",
+        devDependencies: { "@nodekeeper/testing": "^1.2.3", nodekeeper: "^1.2.3" },
+      });
+      for (const file of ["README.md", ".gitignore", "plugin.test.mjs", "start-plugin.mjs"])
+        expect(existsSync(join(project, file)), file).toBe(true);
+    },
+  );
+
+  it("is not written where files are, or where the folder is a file", async () => {
+    const choices = { language: "go", kind: "driver", name: "x" } as const;
+    writeFileSync(join(folder, "precious"), "");
+    await expect(writeProject({ ...choices, folder }, source)).rejects.toThrow(
+      "is not empty (precious): nothing is overwritten",
+    );
+    await expect(writeProject({ ...choices, folder: join(folder, "precious") }, source)).rejects.toThrow(
+      "precious can't be used",
+    );
+    expect(readdirSync(folder)).toEqual(["precious"]);
+  });
+
+  it("is written into an empty folder that exists", async () => {
+    mkdirSync(join(folder, "empty"));
+    await writeProject({ language: "go", kind: "driver", name: "x", folder: join(folder, "empty") }, source);
+    expect(readdirSync(join(folder, "empty"))).toContain("go.mod");
+  });
+});

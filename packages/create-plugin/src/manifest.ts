@@ -1,0 +1,72 @@
+import type { Choices } from "./arguments.ts";
+import { type Language, templates } from "./templates.ts";
+
+// For `npm run check` of a project in TypeScript; Node runs it as it is.
+const typescriptTools = { typescript: "^7.0.2", "@types/node": "^24.0.0" };
+
+/** How a project is built and started. */
+interface Scripts {
+  build?: string;
+  check?: string;
+  start: string;
+}
+
+/** The project's package.json. Other languages have one for the test. @param version of Nodekeeper's packages */
+export function manifestOf(choices: Choices, version: string): unknown {
+  const { name, language } = choices;
+  const wanted = `^${version}`;
+  const testing = { "@nodekeeper/testing": wanted, nodekeeper: wanted };
+  return {
+    name,
+    version: "0.1.0",
+    private: true,
+    type: "module",
+    engines: { node: ">=24" },
+    scripts: { ...scriptsOf(choices), test: "node --test --test-force-exit" },
+    ...(language === "typescript" ? { dependencies: { "@nodekeeper/sdk": wanted } } : {}),
+    devDependencies: language === "typescript" ? { ...testing, ...typescriptTools } : testing,
+  };
+}
+
+/** How the project is built and started. */
+export function scriptsOf({ kind, language, name }: Choices): Scripts {
+  if (language === "typescript") return { check: "tsc", start: "node main.ts" };
+  if (language === "go") return { build: `go build -o ${name} .`, start: `./${name}` };
+  const protoFiles = templates.python[kind].protoFiles ?? [];
+  const generate = ".venv/bin/python -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=.";
+  const steps = [
+    "python3 -m venv .venv",
+    ".venv/bin/pip install --quiet -r requirements.txt",
+    `${generate} ${protoFiles.join(" ")}`,
+  ];
+  return { build: steps.join(" && "), start: ".venv/bin/python main.py" };
+}
+
+/** What the project's .gitignore has. */
+export function ignoredFiles({ kind, language, name }: Choices): string[] {
+  if (language === "typescript") return ["node_modules/"];
+  if (language === "go") return ["node_modules/", `/${name}`];
+  const generated = (templates.python[kind].protoFiles ?? []).map((path) => `/${path.split("/")[0]}/`);
+  return ["node_modules/", ".venv/", "__pycache__/", ...new Set(generated)];
+}
+
+/** The compiler's options for a project that Node runs from source. */
+export const compilerOptions: Readonly<Record<string, unknown>> = {
+  target: "es2024",
+  lib: ["es2024", "esnext.disposable"],
+  module: "nodenext",
+  types: ["node"],
+  strict: true,
+  verbatimModuleSyntax: true,
+  erasableSyntaxOnly: true,
+  allowImportingTsExtensions: true,
+  skipLibCheck: true,
+  noEmit: true,
+};
+
+/** The languages as people write them. */
+export const languageNames: Readonly<Record<Language, string>> = {
+  typescript: "TypeScript",
+  go: "Go",
+  python: "Python",
+};

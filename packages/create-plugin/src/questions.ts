@@ -1,0 +1,48 @@
+import { createInterface, type Interface } from "node:readline/promises";
+import { type Arguments, type Choices, checkName, defaultName } from "./arguments.ts";
+import { kinds, languages } from "./templates.ts";
+import { UsageError } from "./usage-error.ts";
+
+export interface Terminal {
+  input: NodeJS.ReadableStream & { isTTY?: boolean };
+  output: NodeJS.WritableStream;
+}
+
+/** Completes the arguments by asking. Throws `UsageError` where no one can be asked, naming what is missing. */
+export async function completeArguments(args: Arguments, { input, output }: Terminal): Promise<Choices> {
+  const lines = input.isTTY ? createInterface({ input, output }) : undefined;
+  try {
+    const kind = args.kind ?? (await choose(lines, "--kind", kinds));
+    const language = args.language ?? (await choose(lines, "--language", languages));
+    const folder = args.folder ?? (await ask(lines, "folder", "Folder", args.name ?? `my-${kind}`));
+    const suggested = defaultName(folder, kind);
+    const name = args.name ?? (lines ? await ask(lines, "--name", "Name", suggested) : suggested);
+    checkName(name);
+    return { folder, kind, language, name };
+  } finally {
+    lines?.close();
+  }
+}
+
+async function choose<T extends string>(
+  lines: Interface | undefined,
+  argument: string,
+  known: readonly T[],
+): Promise<T> {
+  for (;;) {
+    const list = known.map((each, index) => `${index + 1} ${each}`).join(", ");
+    const answer = await ask(lines, `${argument} ${known.join("|")}`, `${argument.slice(2)} (${list})`, "1");
+    const found = known.find((each, index) => each === answer || String(index + 1) === answer);
+    if (found) return found;
+  }
+}
+
+async function ask(
+  lines: Interface | undefined,
+  argument: string,
+  question: string,
+  suggested: string,
+): Promise<string> {
+  if (!lines) throw new UsageError(`${argument} is missing, and there is no terminal to ask on`);
+  return (await lines.question(`${question} [${suggested}]: `)).trim() || suggested;
+}

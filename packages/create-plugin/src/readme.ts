@@ -1,0 +1,50 @@
+import type { Choices } from "./arguments.ts";
+import { languageNames, scriptsOf } from "./manifest.ts";
+import type { Kind } from "./templates.ts";
+
+const whatItDoes: Readonly<Record<Kind, string>> = {
+  reporter:
+    "It reports simulated widgets of the node: Nodekeeper publishes them in the node's CustomNodeResource and as a label of the Node.",
+  eviction:
+    "It watches a memory that it makes up, and requests the eviction of pods with the label `example.com/sample=true` when they use more than the limit together. **It has real pods evicted**: give no other pod that label, or run the agent with `--eviction-dry-run-plugins`.",
+  driver:
+    "It streams simulated accelerators of the node, and prepares them for pods: Nodekeeper publishes them as ResourceSlices, and calls the driver for the claims of pods.",
+};
+
+const guides: Readonly<Record<Kind, string>> = {
+  reporter: "plugin-authors.md",
+  eviction: "plugin-authors.md#eviction-plugins",
+  driver: "devices.md",
+};
+
+/** The project's README: what it is, and the commands in order. */
+export function readmeOf(choices: Choices): string {
+  const { name, kind, language } = choices;
+  const { build, check } = scriptsOf(choices);
+  return `# ${name}
+
+A ${kind === "reporter" ? "reporter plugin" : kind === "eviction" ? "eviction plugin" : "device driver"} for Nodekeeper in ${languageNames[language]}. ${whatItDoes[kind]}
+
+\`\`\`sh
+${commands(choices).join("\n")}
+\`\`\`
+
+${build ? `\`npm run build\` is \`${build}\`. ` : ""}${check ? "`npm run check` checks the types. " : ""}The test starts a development
+cluster with an agent, runs the plugin beside it, and waits for what is published. To try the plugin by hand, start such a
+cluster in one terminal and the plugin in another:
+
+\`\`\`sh
+npx nodekeeper dev --data-dir /tmp/nkdev --server 127.0.0.1:10377
+npm start -- --socket-dir /tmp/nkdev/plugins_registry
+npx nodekeeper plugins list --server 127.0.0.1:10377
+\`\`\`
+
+On a node, the default of \`--socket-dir\` is the directory that the agent watches. Everything that a plugin can do:
+\`node_modules/nodekeeper/docs/${guides[kind]}\`.
+`;
+}
+
+/** What to run after the project was created. */
+export function commands(choices: Choices): string[] {
+  return ["npm install", ...(scriptsOf(choices).build ? ["npm run build"] : []), "npm test"];
+}
