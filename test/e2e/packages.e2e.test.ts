@@ -162,7 +162,7 @@ describe("programs in the documentation, in a project made by npm init", () => {
       started.defer(() => child.stop());
       child.start();
       if (isWatch(snippet))
-        await child.until("has the pods", () =>
+        await child.until("has the pods", async () =>
           expect(readFileSync(join(cwd, `${snippet.file}.log`), "utf8")).toContain("0 pods"),
         );
       else

@@ -1,8 +1,8 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { release, tmpdir } from "node:os";
 import { join } from "node:path";
-import { PodLifecycleClient } from "@nodekeeper/sdk";
-import { until } from "@nodekeeper/testing/until";
+import { type ContainerStatus, PodLifecycleClient } from "@nodekeeper/sdk";
+import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { statusReader } from "../support/agent.ts";
 import { isAlive, type ScriptProcess, startScript } from "../support/processes.ts";
@@ -42,6 +42,24 @@ async function untilWorking(): Promise<number> {
   return Number(pid);
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: objects of any shape
+function podAsPublished(metadata: any, spec: any, status: any) {
+  const { namespace, name, uid } = metadata;
+  // biome-ignore lint/suspicious/noExplicitAny: objects of any shape
+  const containers = status.containerStatuses.map((each: any) => {
+    const state = each.state.running ? "running" : "exited";
+    return `${each.name} ${state} ${each.restartCount}`;
+  });
+  return { namespace, name, uid, node: spec.nodeName, containers };
+}
+
+function newestOfEachName(containers: readonly ContainerStatus[]): ContainerStatus[] {
+  const newest = new Map<string, ContainerStatus>();
+  for (const container of [...containers].sort((a, b) => a.attempt - b.attempt))
+    newest.set(container.name, container);
+  return [...newest.values()];
+}
+
 describe("nodekeeper dev", () => {
   it.each(sized(["SIGINT"] as const, ["SIGINT", "SIGTERM"] as const))(
     "%s ends it with status 0, nothing left behind",
@@ -56,6 +74,51 @@ describe("nodekeeper dev", () => {
       expect(readdirSync(scratch)).toEqual([]);
     },
   );
+
+  it("the API server and the runtime have the same pods, the Node and its CustomNodeResource the same machine", async () => {
+    startDev();
+    await untilWorking();
+    const url = printed(/API server +(http:\S+)/);
+    // biome-ignore lint/suspicious/noExplicitAny: documents of any shape
+    const get = async (path: string): Promise<any> => (await fetch(url + path)).json();
+    const folder = readdirSync(scratch).find((each) => each.startsWith("nodekeeper-"))!;
+    using client = new PodLifecycleClient({ socket: join(scratch, folder, "nodekeeper.sock") });
+    // The container that fails is between two states now and then.
+    await eventually(async () => {
+      const { items } = await get("/api/v1/pods");
+      const published = items.map(({ metadata, spec, status }: never) =>
+        podAsPublished(metadata, spec, status),
+      );
+      const known = (await client.getPods()).map(({ namespace, name, uid, containers }) => ({
+        namespace,
+        name,
+        uid,
+        node: "dev-node",
+        containers: newestOfEachName(containers).map(
+          ({ name, state, attempt }) => `${name} ${state} ${attempt}`,
+        ),
+      }));
+      const byName = (a: { name: string }, b: { name: string }) => a.name.localeCompare(b.name);
+      expect(known.sort(byName)).toEqual(published.sort(byName));
+      expect(known.map(({ name }) => name.split("-")[0])).toEqual(
+        ["cluster", "crawler", "importer", "ledger", "log", "search", "thumbnailer"].sort(),
+      );
+    });
+    const { status, metadata } = await get("/api/v1/nodes/dev-node");
+    const { spec } = await get("/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/dev-node");
+    // biome-ignore lint/suspicious/noExplicitAny: documents of any shape
+    const property = (name: string): any =>
+      spec.nodeResourceProperties.find((each: { propertyName: string }) => each.propertyName === name);
+    expect(status.capacity).toMatchObject({
+      cpu: property("cpu").propertyQuantity,
+      memory: property("memory").propertyQuantity,
+    });
+    expect(status.allocatable).toMatchObject({ cpu: status.capacity.cpu, memory: status.capacity.memory });
+    expect(status.nodeInfo).toMatchObject({ kernelVersion: release(), operatingSystem: "linux" });
+    expect(metadata.labels["kubernetes.io/arch"]).toBe(status.nodeInfo.architecture);
+    const { address } = status.addresses.find(({ type }: { type: string }) => type === "InternalIP");
+    expect(address === "127.0.0.1" || JSON.stringify(property("topology")).includes(address)).toBe(true);
+  });
 
   it("a sample pod is evicted, its containers end on the node, and it has a successor", async () => {
     startDev("--first-pressure", "1s");

@@ -1,6 +1,7 @@
 export { type Clock, FakeClock, silentLogger, systemClock } from "@nodekeeper/core/lib";
 export { createDevApiServer, type DevApiServer } from "./apiserver/dev-api-server.ts";
 export type { DevStore } from "./apiserver/dev-store.ts";
+export { type Machine, thisMachine } from "./apiserver/machine.ts";
 export type {
   AccessAttributes,
   DevApiServerOptions,
@@ -16,6 +17,7 @@ export {
 } from "./cluster/dev-cluster.ts";
 export { type SimulatedNodeOptions, simulatedNode } from "./cluster/simulated-node.ts";
 export { DevKubelet, type DevKubeletOptions } from "./kubelet/dev-kubelet.ts";
+export { EXIT_CODE, EXITS_AFTER_SECONDS } from "./kubelet/sample-endings.ts";
 export { type Workload, WorkloadKeeper, type WorkloadKeeperOptions } from "./kubelet/workload-keeper.ts";
 export type { CallFault, RuntimeCall } from "./runtime/call-faults.ts";
 export { SimulatedCri, type SimulatedCriOptions } from "./runtime/cri-server.ts";

@@ -1,4 +1,4 @@
-import type { Workload } from "@nodekeeper/testing";
+import { EXIT_CODE, EXITS_AFTER_SECONDS, type Workload } from "@nodekeeper/testing";
 
 /** Pods with this label are never evicted by the agent that `nodekeeper dev` runs. */
 export const KEEP_LABEL = "example.com/keep";
@@ -6,7 +6,10 @@ export const KEEP_LABEL = "example.com/keep";
 // The label by which examples/eviction selects pods.
 const sampleLabels = { "example.com/sample": "true" };
 
-/** Sample pods, one of each kind that eviction treats differently. The sample plugin selects any of them. */
+/**
+ * Sample pods, one of each kind that eviction treats differently, of which the sample plugin selects any, and one whose
+ * container fails again and again.
+ */
 export const sampleWorkloads: readonly Workload[] = [
   {
     ...sampleWorkload("cluster-dns", {}),
@@ -19,6 +22,11 @@ export const sampleWorkloads: readonly Workload[] = [
   },
   { ...sampleWorkload("log-collector", {}), namespace: "kube-system", owner: "DaemonSet" },
   { ...sampleWorkload("ledger", {}), labels: { ...sampleLabels, [KEEP_LABEL]: "true" } },
+  {
+    ...sampleWorkload("importer", {}),
+    labels: { [KEEP_LABEL]: "true" },
+    annotations: { [EXITS_AFTER_SECONDS]: "15", [EXIT_CODE]: "1" },
+  },
   sampleWorkload("crawler", {}),
   sampleWorkload("thumbnailer", { requests: { cpu: "100m", memory: "64Mi" } }),
   sampleWorkload("search", {

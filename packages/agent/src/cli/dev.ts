@@ -12,11 +12,10 @@ import {
 import {
   createDevApiServer,
   type DevApiServer,
-  everyday,
-  ScenarioPlayer,
   SimulatedCri,
   SimulatedRuntime,
   simulatedNode,
+  thisMachine,
 } from "@nodekeeper/testing";
 import { type Agent, createAgent } from "../agent.ts";
 import { loadConfiguration } from "../config/index.ts";
@@ -52,7 +51,7 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
     await using serving = new AsyncDisposableStack();
     const { url } = await apiServer.start();
     if (!apiServer.store.list("nodes").some(({ metadata }) => metadata.name === options.nodeName)) {
-      apiServer.seedNode(options.nodeName);
+      apiServer.seedNode(options.nodeName, thisMachine());
     }
     await apiServer.writeKubeconfig(paths.kubeconfig);
     const simulated = options.simulatedRuntime ? await startSimulated(options, paths, log, serving) : [];
@@ -139,7 +138,7 @@ function agentFlags(options: DevOptions, paths: DevPaths): Record<string, string
   };
 }
 
-/** Resolves when the simulated runtime serves. The returned runnables simulate activity in it. */
+/** Resolves when the simulated runtime serves. The returned runnables run the API server's pods in it. */
 async function startSimulated(
   { nodeName }: DevOptions,
   { runtime: socket, kubeconfig }: DevPaths,
@@ -150,15 +149,11 @@ async function startSimulated(
   const server = new SimulatedCri({ runtime, socket, clock: systemClock });
   await server.start();
   serving.defer(() => server.stop());
-  const player = new ScenarioPlayer({ runtime, scenarios: everyday, clock: systemClock, seed: Date.now() });
-  const scenarios: Runnable = {
+  const serve: Runnable = {
     name: "simulated runtime",
     async run(signal) {
-      try {
-        await player.run(signal);
-      } finally {
-        await server.stop();
-      }
+      await untilAborted(signal);
+      await server.stop();
     },
   };
   const node = await simulatedNode({
@@ -166,9 +161,10 @@ async function startSimulated(
     kubeconfig,
     nodeName,
     workloads: sampleWorkloads,
+    hostIP: thisMachine().address,
     log: log.child({ component: "devcluster" }),
   });
-  return [scenarios, ...node];
+  return [serve, ...node];
 }
 
 function sample(

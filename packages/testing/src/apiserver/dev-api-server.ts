@@ -10,6 +10,7 @@ import { ListPager } from "./http/list.ts";
 import { Listener } from "./http/listener.ts";
 import { WatchStream } from "./http/watch.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
+import { type Machine, sampleMachine } from "./machine.ts";
 import type { DevApiServerOptions } from "./options.ts";
 import { PodRemoval } from "./pod-removal.ts";
 import { nodeFor, seedNamespaces } from "./seed.ts";
@@ -36,7 +37,7 @@ export interface DevApiServer {
   /** The objects, for tests and seeds. */
   readonly store: DevStore;
   /** Stores a ready Node of this name, if there is none. */
-  seedNode(name: string): KubeObject;
+  seedNode(name: string, machine?: Machine): KubeObject;
   /** Breaks the connections of all open watches. */
   cutWatches(): void;
   /** How many watches are open. */
@@ -112,7 +113,8 @@ export function createDevApiServer(options: DevApiServerOptions): DevApiServer {
       await writeFile(path, kubeconfigFor(listener.url, options.token), { mode: 0o600 });
       await chmod(path, 0o600);
     },
-    seedNode: (name) => devStore.get("nodes", name) ?? devStore.put(nodeFor(name, clock)),
+    seedNode: (name, machine = sampleMachine) =>
+      devStore.get("nodes", name) ?? devStore.put(nodeFor(name, machine, clock)),
     cutWatches() {
       for (const stream of watches) stream.cut();
     },

@@ -1,6 +1,7 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
-import type { Clock } from "@nodekeeper/core/lib";
+import { type Clock, formatQuantity, quantityOf } from "@nodekeeper/core/lib";
 import { timestamp } from "./json.ts";
+import type { Machine } from "./machine.ts";
 
 /** The namespaces that every cluster has. */
 export function seedNamespaces(): KubeObject[] {
@@ -13,16 +14,22 @@ export function seedNamespaces(): KubeObject[] {
   }));
 }
 
-/** A Node as a kubelet registers it, ready and empty. */
-export function nodeFor(name: string, clock: Clock): KubeObject {
+/** A Node as a kubelet registers it, ready and empty, with all of the machine allocatable. */
+export function nodeFor(name: string, machine: Machine, clock: Clock): KubeObject {
   const time = timestamp(clock.now());
-  const resources = { cpu: "4", memory: "8Gi", pods: "110" };
+  const { cpus, memoryBytes, architecture, kernelVersion, osImage, address } = machine;
+  const memory = formatQuantity(quantityOf(memoryBytes, "BinarySI"));
+  const resources = { cpu: String(cpus), memory, pods: "110" };
   return {
     apiVersion: "v1",
     kind: "Node",
     metadata: {
       name,
-      labels: { "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64" },
+      labels: {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": architecture,
+      },
     },
     spec: {},
     status: {
@@ -39,13 +46,15 @@ export function nodeFor(name: string, clock: Clock): KubeObject {
         },
       ],
       addresses: [
-        { type: "InternalIP", address: "127.0.0.1" },
+        { type: "InternalIP", address },
         { type: "Hostname", address: name },
       ],
       nodeInfo: {
         kubeletVersion: "v1.34.0",
-        osImage: "development",
-        architecture: "amd64",
+        containerRuntimeVersion: "simulated://0.1.0",
+        kernelVersion,
+        osImage,
+        architecture,
         operatingSystem: "linux",
       },
     },

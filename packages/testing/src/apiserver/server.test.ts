@@ -160,7 +160,17 @@ describe("lists", () => {
       kind: "Table",
       rows: [
         {
-          cells: ["n1", "Ready", "<none>", "90s", "v1.34.0", "127.0.0.1", "development", "<none>", "<none>"],
+          cells: [
+            "n1",
+            "Ready",
+            "<none>",
+            "90s",
+            "v1.34.0",
+            "127.0.0.1",
+            "development",
+            "development",
+            "simulated://0.1.0",
+          ],
         },
       ],
     });

@@ -12,6 +12,7 @@ import {
   systemClock,
 } from "@nodekeeper/core/lib";
 import { createDevApiServer, type DevApiServer } from "../apiserver/dev-api-server.ts";
+import { thisMachine } from "../apiserver/machine.ts";
 import type { Workload } from "../kubelet/workload-keeper.ts";
 import { SimulatedCri } from "../runtime/cri-server.ts";
 import { SimulatedRuntime } from "../runtime/simulated-runtime.ts";
@@ -98,14 +99,17 @@ export async function startDevCluster(options: DevClusterOptions = {}): Promise<
   const apiServer = createDevApiServer({ clock: systemClock, log, removePodsAfterGrace: false });
   started.defer(() => apiServer.stop());
   await apiServer.start();
-  apiServer.seedNode(nodeName);
+  const machine = thisMachine();
+  apiServer.seedNode(nodeName, machine);
   await apiServer.writeKubeconfig(kubeconfig);
 
   const runtime = new SimulatedRuntime({ clock: systemClock });
   const cri = new SimulatedCri({ runtime, socket: at("cri.sock"), clock: systemClock });
   started.defer(() => cri.stop());
   await cri.start();
-  started.defer(await runningNode({ runtime, kubeconfig, nodeName, workloads, log }));
+  started.defer(
+    await runningNode({ runtime, kubeconfig, nodeName, workloads, hostIP: machine.address, log }),
+  );
 
   writeFileSync(at("configuration.yaml"), JSON.stringify(merged(clusterSettings, settings)));
   const flags = {

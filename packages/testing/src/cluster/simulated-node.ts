@@ -12,12 +12,14 @@ export interface SimulatedNodeOptions {
   nodeName: string;
   /** Pods that are recreated when they end. */
   workloads: readonly Workload[];
+  /** The node's address, which pods have as `status.hostIP`. Default 127.0.0.1. */
+  hostIP?: string;
   log: Logger;
 }
 
 /** Runnables that run the node's pods in the simulated runtime, as its kubelet would, and that keep the workloads' pods. */
 export async function simulatedNode(options: SimulatedNodeOptions): Promise<Runnable[]> {
-  const { runtime, kubeconfig, nodeName, workloads, log } = options;
+  const { runtime, kubeconfig, nodeName, workloads, hostIP, log } = options;
   const kubeMetrics = createKubeMetrics(new Registry());
   const client = createKubeClient({
     access: await loadClusterAccess({ kubeconfig, environment: {} }),
@@ -29,7 +31,10 @@ export async function simulatedNode(options: SimulatedNodeOptions): Promise<Runn
   });
   const common = { client, nodeName, clock: systemClock, log, kubeMetrics };
   return [
-    closedAfter(new DevKubelet({ ...common, runtime, stopAfterMs: 1_500 }), () => client.close()),
+    closedAfter(
+      new DevKubelet({ ...common, runtime, stopAfterMs: 1_500, ...(hostIP ? { hostIP } : {}) }),
+      () => client.close(),
+    ),
     new WorkloadKeeper({ ...common, workloads }),
   ];
 }

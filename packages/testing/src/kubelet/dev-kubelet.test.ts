@@ -12,6 +12,7 @@ import { SimulatedRuntime } from "../runtime/simulated-runtime.ts";
 import { until } from "../until.ts";
 import { DevKubelet } from "./dev-kubelet.ts";
 import { type JsonPod, PODS } from "./pods.ts";
+import { EXIT_CODE, EXITS_AFTER_SECONDS } from "./sample-endings.ts";
 
 const NODE = "worker-1";
 
@@ -146,6 +147,23 @@ describe("a pod of the node", () => {
       restartCount: 1,
     });
     expect(runningOf(uid)).toHaveLength(2);
+  });
+
+  it("annotated so has its containers exit by themselves, again after each start", async () => {
+    await client.create(PODS, {
+      metadata: {
+        name: "failing",
+        namespace: "default",
+        annotations: { [EXITS_AFTER_SECONDS]: "0.2", [EXIT_CODE]: "3" },
+      },
+      spec: { nodeName: NODE, containers: [{ name: "app" }] },
+    } as KubeObject);
+    const status = () => podNamed("failing")?.status?.containerStatuses?.[0];
+    await until("it was started a third time", () => (status()?.restartCount ?? 0) >= 2);
+    await until("it has exited", () => {
+      const state = status()?.state;
+      return state && "terminated" in state && state.terminated.exitCode === 3;
+    });
   });
 
   it.each([

@@ -5,6 +5,7 @@ import type { SimulatedRuntime } from "../runtime/simulated-runtime.ts";
 import { PodRuns } from "./pod-runs.ts";
 import { changedStatus, millisecondsOf, podStatus, restarts } from "./pod-status.ts";
 import { isFinished, type JsonPod, PODS } from "./pods.ts";
+import { endingOf } from "./sample-endings.ts";
 
 export interface DevKubeletOptions {
   client: KubeApiClient;
@@ -13,6 +14,8 @@ export interface DevKubeletOptions {
   clock: Clock;
   log: Logger;
   kubeMetrics: KubeMetrics;
+  /** The node's address in the status of pods. Default 127.0.0.1. */
+  hostIP?: string;
   /** How long containers take to end after SIGTERM, milliseconds. Default: 1,000. */
   stopAfterMs?: number;
 }
@@ -108,6 +111,7 @@ export class DevKubelet implements Runnable {
       await this.#end(uid, pod, signal);
     } else if (!isFinished(pod)) {
       this.#keepRunning(uid, pod);
+      this.#endDue(uid, pod);
       await this.#report(uid, pod, signal);
     }
   }
@@ -120,6 +124,17 @@ export class DevKubelet implements Runnable {
       const due = millisecondsOf(container.finishedAt) + RESTART_DELAY_MS - this.#options.clock.now();
       if (due > 0) this.#queue.addAfter(uid, due);
       else this.#runs.restart(container, pod);
+    }
+  }
+
+  #endDue(uid: string, pod: JsonPod): void {
+    const ending = endingOf(pod);
+    if (!ending) return;
+    const { runtime, clock } = this.#options;
+    for (const { id, startedAt } of this.#runs.running(uid)) {
+      const due = millisecondsOf(startedAt) + ending.afterMs - clock.now();
+      if (due > 0) this.#queue.addAfter(uid, due);
+      else runtime.exit(id, ending.exitCode);
     }
   }
 
@@ -170,7 +185,9 @@ export class DevKubelet implements Runnable {
 
   async #report(uid: string, pod: JsonPod, signal: AbortSignal): Promise<void> {
     const { client, clock } = this.#options;
-    const wanted = podStatus(pod, this.#runs.sandbox(uid), this.#runs.containers(uid), clock.now());
+    const { hostIP = "127.0.0.1" } = this.#options;
+    const containers = this.#runs.containers(uid);
+    const wanted = podStatus(pod, this.#runs.sandbox(uid), containers, hostIP, clock.now());
     const status = changedStatus(pod, wanted);
     if (status === undefined) return;
     const { name = "", namespace = "", resourceVersion } = pod.metadata;

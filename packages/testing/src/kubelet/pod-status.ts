@@ -16,6 +16,7 @@ export function podStatus(
   pod: JsonPod,
   sandbox: SimulatedSandbox | undefined,
   containers: readonly SimulatedContainer[],
+  hostIP: string,
   now: number,
 ): JsonPodStatus {
   const statuses = containers.map(containerStatus);
@@ -25,7 +26,7 @@ export function podStatus(
   return {
     phase,
     startTime: pod.status?.startTime ?? timestamp(now),
-    ...(ips[0] ? { hostIP: "127.0.0.1", podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) } : {}),
+    ...(ips[0] ? { hostIP, podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) } : {}),
     conditions: conditions(pod, { Initialized: true, ContainersReady: isReady, Ready: isReady }, now),
     containerStatuses: statuses,
   };
