@@ -4,7 +4,7 @@ import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createDevApiServer } from "@nodekeeper/testing";
 import { benchPods } from "./eviction-pods.ts";
 
-const server = createDevApiServer({ clock: systemClock, log: silentLogger });
+const server = createDevApiServer({ clock: systemClock, log: silentLogger, checkFields: false });
 const { url } = await server.start();
 server.seedNode("bench");
 for (const pod of benchPods(Number(process.argv[2]), "bench")) server.store.put(pod);

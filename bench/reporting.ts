@@ -107,6 +107,7 @@ async function withCluster<T>(work: (cluster: Cluster) => Promise<T>): Promise<T
   const seen = { delays: [] as number[], values: new Map<string, number>() };
   const patchTimes: number[] = [];
   const server = createDevApiServer({
+    checkFields: false,
     clock: systemClock,
     log: silentLogger,
     onRequest: (request) => record(request, epoch, seen, patchTimes),

@@ -1,3 +1,5 @@
+import { join } from "node:path";
+import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   checkPools,
@@ -20,9 +22,24 @@ import {
 } from "../../packages/agent/src/devices/index.ts";
 import { bad, good, memory } from "../../packages/agent/src/devices/testing/rule-cases.ts";
 import { wholePlan } from "../../packages/agent/src/devices/testing/slice-store.ts";
+import { compactSchemas, type OpenApiDocument, servedSchemas } from "../../scripts/kube-schemas.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { missingParts } from "./support/parts.ts";
+
+const root = join(import.meta.dirname, "../..");
+const definitionFile = join(root, "deploy/crds/customnoderesources.yaml");
+const schemasFile = join(root, "packages/testing/src/apiserver/catalogue/kubernetes-schemas.json");
+const groupsWithSchemas = [
+  "apiextensions.k8s.io/v1",
+  "coordination.k8s.io/v1",
+  "events.k8s.io/v1",
+  "node.katalyst.kubewharf.io/v1alpha1",
+  "policy/v1",
+  "resource.k8s.io/v1",
+  "resource.k8s.io/v1beta1",
+  "resource.k8s.io/v1beta2",
+];
 
 const driver = "gpu.example.com";
 const nodeName = "worker-1";
@@ -73,6 +90,17 @@ describe.skipIf(missingParts("etcd", "openssl", "kubeApiServer"))("rules of slic
     });
   });
   afterAll(() => cluster?.stop());
+
+  // `npx vitest run --config test/e2e/vitest.config.ts device-rules -u` renews the file.
+  it("the development API server checks by the schemas of this one", async () => {
+    const served = ["api/v1", ...groupsWithSchemas.map((group) => `apis/${group}`)];
+    await cluster.kubectl.run("apply", "--server-side", "-f", definitionFile);
+    const documents = await eventually(() =>
+      Promise.all(served.map((path) => cluster.admin.get(`/openapi/v3/${path}`))),
+    );
+    const schemas = compactSchemas(documents as never as OpenApiDocument[], servedSchemas);
+    await expect(schemas).toMatchFileSnapshot(schemasFile);
+  });
 
   const tryOut = (version: (typeof sliceVersions)[number], spec: SliceSpec) =>
     cluster.admin.create(`${pathOf(version)}?dryRun=All`, encodeSlice(version, { name: "x" }, spec));

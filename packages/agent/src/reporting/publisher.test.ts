@@ -61,6 +61,7 @@ async function setUp(setup: Setup = {}) {
   const server =
     setup.server ??
     createDevApiServer({
+      checkFields: false,
       clock: systemClock,
       log: silentLogger,
       faults: (request) => faults?.(request),

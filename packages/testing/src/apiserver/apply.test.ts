@@ -98,6 +98,8 @@ test("the list of a CustomNodeResource's properties belongs to one manager as a 
   expect(body.details.causes[0].field).toBe(".spec.nodeResourceProperties");
 });
 
+const propertyNamed = (propertyName: string) => ({ nodeResourceProperties: [{ propertyName }] });
+
 test("an applied spec leaves the status to the status subresource, and the reverse", async () => {
   const base = {
     apiVersion: "node.katalyst.kubewharf.io/v1alpha1",
@@ -110,17 +112,25 @@ test("an applied spec leaves the status to the status subresource, and the rever
     "a",
   );
   expect(missing.status).toBe(404);
-  const made = await api.apply(`${NODE_RESOURCES}/parts`, { ...base, spec: { a: 1 }, status: { b: 1 } }, "a");
+  const made = await api.apply(
+    `${NODE_RESOURCES}/parts`,
+    { ...base, spec: propertyNamed("p1"), status: { topologyPolicy: "t1" } },
+    "a",
+  );
   expect(made.body.status).toBeUndefined();
   const { body } = await api.apply(
     `${NODE_RESOURCES}/parts/status`,
-    { ...base, spec: { a: 2 }, status: { b: 2 } },
+    { ...base, spec: propertyNamed("p2"), status: { topologyPolicy: "t2" } },
     "a",
   );
-  expect(body).toMatchObject({ spec: { a: 1 }, status: { b: 2 }, metadata: { generation: 1 } });
+  expect(body).toMatchObject({
+    spec: propertyNamed("p1"),
+    status: { topologyPolicy: "t2" },
+    metadata: { generation: 1 },
+  });
   expect(body.metadata.managedFields).toMatchObject([
-    { manager: "a", fieldsV1: { "f:spec": { "f:a": {} } } },
-    { manager: "a", subresource: "status", fieldsV1: { "f:status": { "f:b": {} } } },
+    { manager: "a", fieldsV1: { "f:spec": { "f:nodeResourceProperties": {} } } },
+    { manager: "a", subresource: "status", fieldsV1: { "f:status": { "f:topologyPolicy": {} } } },
   ]);
 });
 

@@ -53,7 +53,7 @@ export function createDevApiServer(options: DevApiServerOptions): DevApiServer {
   const { clock, log, dataDir, address = "127.0.0.1", port = 0 } = options;
   checkLoopback(address);
   const store = new ObjectStore(options.historyLimit ?? DEFAULT_HISTORY);
-  const catalogue = new Catalogue(builtInResources());
+  const catalogue = new Catalogue(builtInResources(), options.checkFields ?? true);
   const context: WriteContext = { store, catalogue, clock };
   const devStore = createDevStore(context);
   const watches = new Set<WatchStream>();

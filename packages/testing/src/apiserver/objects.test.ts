@@ -54,23 +54,31 @@ describe("create, read, update, delete", () => {
   });
 
   test("generation counts changes of the specification only", async () => {
+    const propertyNamed = (propertyName: string) => ({ nodeResourceProperties: [{ propertyName }] });
     const made = await api.call("POST", NODE_RESOURCES, {
       metadata: { name: "gen" },
-      spec: { a: 1 },
-      status: { b: 1 },
+      spec: propertyNamed("p1"),
+      status: { topologyPolicy: "t1" },
     });
     expect(made.body).toMatchObject({ metadata: { generation: 1 } });
     expect(made.body.status).toBeUndefined();
     const labelled = await api.patch(`${NODE_RESOURCES}/gen`, "merge", { metadata: { labels: { x: "y" } } });
     expect(labelled.body.metadata.generation).toBe(1);
-    const specified = await api.patch(`${NODE_RESOURCES}/gen`, "merge", { spec: { a: 2 }, status: { b: 2 } });
-    expect(specified.body).toMatchObject({ metadata: { generation: 2 }, spec: { a: 2 } });
+    const specified = await api.patch(`${NODE_RESOURCES}/gen`, "merge", {
+      spec: propertyNamed("p2"),
+      status: { topologyPolicy: "t2" },
+    });
+    expect(specified.body).toMatchObject({ metadata: { generation: 2 }, spec: propertyNamed("p2") });
     expect(specified.body.status).toBeUndefined();
     const status = await api.patch(`${NODE_RESOURCES}/gen/status`, "merge", {
-      spec: { a: 9 },
-      status: { b: 3 },
+      spec: propertyNamed("p9"),
+      status: { topologyPolicy: "t3" },
     });
-    expect(status.body).toMatchObject({ metadata: { generation: 2 }, spec: { a: 2 }, status: { b: 3 } });
+    expect(status.body).toMatchObject({
+      metadata: { generation: 2 },
+      spec: propertyNamed("p2"),
+      status: { topologyPolicy: "t3" },
+    });
   });
 
   test("a dry run answers as the write would, and stores nothing", async () => {

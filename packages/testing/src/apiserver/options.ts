@@ -61,6 +61,11 @@ export interface DevApiServerOptions {
   admit?: (request: ReceivedRequest) => Fault | undefined;
   /** Answers SelfSubjectAccessReviews; everything is allowed without it. */
   rules?: (attributes: AccessAttributes) => boolean;
+  /**
+   * Whether objects are checked against the schemas of their kinds. Default true; false for tests whose objects have fields
+   * that no kind has.
+   */
+  checkFields?: boolean;
   /** Changes kept for watches, per kind. Default 10,000. */
   historyLimit?: number;
   /** A watcher that has more than this waiting is cut. Default 32 MiB. */

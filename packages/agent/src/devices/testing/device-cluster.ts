@@ -156,6 +156,7 @@ export async function setUp(setup: Setup = {}) {
   const server =
     setup.server ??
     createDevApiServer({
+      checkFields: false,
       clock: systemClock,
       log: silentLogger,
       faults: (request) => faults?.(request),

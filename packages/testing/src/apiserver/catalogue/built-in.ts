@@ -2,10 +2,15 @@ import { at, isTree } from "../json.ts";
 import * as columns from "./columns.ts";
 import { eventsV1, resourceSliceV1beta1 } from "./conversion.ts";
 import { definitionOf, establishedStatus } from "./custom.ts";
-import type { ResourceDefinition } from "./definition.ts";
-import * as schemas from "./schemas.ts";
+import type { ResourceDefinition, ServedVersion } from "./definition.ts";
+import { mergeRulesOf, schemaNamed } from "./open-api.ts";
 
-const v1 = [{ name: "v1" }];
+/** A version that is served and what objects of it are checked against. */
+function version(name: string, schema: string): ServedVersion {
+  return { name, openapi: schemaNamed(schema) };
+}
+
+const extensions = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
 
 const eventFields = Object.fromEntries(
   ["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"].flatMap((field) => [
@@ -20,6 +25,7 @@ function core(
   shortNames: string[],
   more: Partial<ResourceDefinition>,
 ): ResourceDefinition {
+  const versions = more.versions ?? [version("v1", `io.k8s.api.core.v1.${kind}`)];
   return {
     group: "",
     kind,
@@ -27,12 +33,12 @@ function core(
     singular: kind.toLowerCase(),
     shortNames,
     namespaced: true,
-    versions: v1,
+    versions,
     storage: plural,
     storedApiVersion: "v1",
     status: false,
     generation: false,
-    schema: schemas.objectSchema,
+    schema: mergeRulesOf(versions[0]!.openapi) ?? { type: "map" },
     ...more,
   };
 }
@@ -70,7 +76,6 @@ export function builtInResources(): ResourceDefinition[] {
       statusWritesMetadata: true,
       selectable: { "spec.unschedulable": ["spec", "unschedulable"] },
       columns: columns.nodeColumns,
-      schema: schemas.nodeSchema,
     }),
     core("Pod", "pods", ["po"], {
       categories: ["all"],
@@ -88,7 +93,6 @@ export function builtInResources(): ResourceDefinition[] {
         "status.nominatedNodeName": ["status", "nominatedNodeName"],
       },
       columns: columns.podColumns,
-      schema: schemas.podSchema,
       onCreate: (pod) => ({
         ...pod,
         status: { ...(isTree(pod.status) ? pod.status : {}), phase: at(pod, "status", "phase") ?? "Pending" },
@@ -105,34 +109,46 @@ export function builtInResources(): ResourceDefinition[] {
         reportingComponent: ["reportingComponent"],
       },
       columns: columns.eventColumns,
-      schema: schemas.eventSchema,
     }),
-    grouped("events.k8s.io", "Event", "events", [eventsV1], {
-      shortNames: ["ev"],
-      storage: "events",
-      storedApiVersion: "v1",
-      selectable: {
-        ...eventFields,
-        type: ["type"],
-        reason: ["reason"],
-        reportingController: ["reportingComponent"],
+    grouped(
+      "events.k8s.io",
+      "Event",
+      "events",
+      [{ ...eventsV1, openapi: schemaNamed("io.k8s.api.events.v1.Event") }],
+      {
+        shortNames: ["ev"],
+        storage: "events",
+        storedApiVersion: "v1",
+        selectable: {
+          ...eventFields,
+          type: ["type"],
+          reason: ["reason"],
+          reportingController: ["reportingComponent"],
+        },
+        columns: columns.eventColumns,
+        schema: mergeRulesOf(schemaNamed("io.k8s.api.core.v1.Event"))!,
       },
-      columns: columns.eventColumns,
-      schema: schemas.eventSchema,
+    ),
+    grouped("coordination.k8s.io", "Lease", "leases", [version("v1", "io.k8s.api.coordination.v1.Lease")], {
+      columns: columns.leaseColumns,
     }),
-    grouped("coordination.k8s.io", "Lease", "leases", v1, { columns: columns.leaseColumns }),
-    grouped("policy", "PodDisruptionBudget", "poddisruptionbudgets", v1, {
-      shortNames: ["pdb"],
-      status: true,
-      generation: true,
-      columns: columns.disruptionBudgetColumns,
-      schema: schemas.disruptionBudgetSchema,
-    }),
+    grouped(
+      "policy",
+      "PodDisruptionBudget",
+      "poddisruptionbudgets",
+      [version("v1", "io.k8s.api.policy.v1.PodDisruptionBudget")],
+      {
+        shortNames: ["pdb"],
+        status: true,
+        generation: true,
+        columns: columns.disruptionBudgetColumns,
+      },
+    ),
     grouped(
       "node.katalyst.kubewharf.io",
       "CustomNodeResource",
       "customnoderesources",
-      [{ name: "v1alpha1" }],
+      [version("v1alpha1", "io.kubewharf.katalyst.node.v1alpha1.CustomNodeResource")],
       {
         shortNames: ["kcnr", "cnr"],
         namespaced: false,
@@ -141,43 +157,59 @@ export function builtInResources(): ResourceDefinition[] {
         custom: true,
         needsResourceVersion: true,
         columns: columns.nodeResourceColumns,
-        schema: schemas.nodeResourceSchema,
       },
     ),
     ...deviceResources(),
-    grouped("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", v1, {
-      shortNames: ["crd", "crds"],
-      namespaced: false,
-      status: true,
-      generation: true,
-      columns: columns.customResourceDefinitionColumns,
-      schema: schemas.customResourceDefinitionSchema,
-      validate: definitionOf,
-      onCreate: (definition, time) => ({ ...definition, status: establishedStatus(definition, time) }),
-    }),
+    grouped(
+      "apiextensions.k8s.io",
+      "CustomResourceDefinition",
+      "customresourcedefinitions",
+      [version("v1", `${extensions}.CustomResourceDefinition`)],
+      {
+        shortNames: ["crd", "crds"],
+        namespaced: false,
+        status: true,
+        generation: true,
+        columns: columns.customResourceDefinitionColumns,
+        validate: definitionOf,
+        onCreate: (definition, time) => ({ ...definition, status: establishedStatus(definition, time) }),
+      },
+    ),
   ];
 }
 
 function deviceResources(): ResourceDefinition[] {
   const group = "resource.k8s.io";
+  const slice = (name: string) => `io.k8s.api.resource.${name}.ResourceSlice`;
   return [
     grouped(
       group,
       "ResourceSlice",
       "resourceslices",
-      [{ name: "v1" }, { name: "v1beta2" }, resourceSliceV1beta1],
+      [
+        version("v1", slice("v1")),
+        version("v1beta2", slice("v1beta2")),
+        { ...resourceSliceV1beta1, openapi: schemaNamed(slice("v1beta1")) },
+      ],
       {
         namespaced: false,
         generation: true,
         selectable: { "spec.nodeName": ["spec", "nodeName"], "spec.driver": ["spec", "driver"] },
         columns: columns.resourceSliceColumns,
-        schema: schemas.resourceSliceSchema,
       },
     ),
-    grouped(group, "DeviceClass", "deviceclasses", v1, { namespaced: false, generation: true }),
-    grouped(group, "ResourceClaim", "resourceclaims", v1, {
-      status: true,
-      schema: schemas.resourceClaimSchema,
+    grouped(group, "DeviceClass", "deviceclasses", [version("v1", "io.k8s.api.resource.v1.DeviceClass")], {
+      namespaced: false,
+      generation: true,
     }),
+    grouped(
+      group,
+      "ResourceClaim",
+      "resourceclaims",
+      [version("v1", "io.k8s.api.resource.v1.ResourceClaim")],
+      {
+        status: true,
+      },
+    ),
   ];
 }

@@ -3,9 +3,12 @@ import { apiVersionOf, type ResourceDefinition, type ServedVersion } from "./def
 /** The kinds that are served now. CustomResourceDefinitions add and remove some. */
 export class Catalogue {
   readonly #definitions = new Map<string, ResourceDefinition>();
+  readonly #checksFields: boolean;
   #generation = 0;
 
-  constructor(definitions: ResourceDefinition[]) {
+  /** @param checksFields whether objects are checked against the schemas of their kinds */
+  constructor(definitions: ResourceDefinition[], checksFields: boolean) {
+    this.#checksFields = checksFields;
     for (const definition of definitions) this.#definitions.set(nameOf(definition), definition);
   }
 
@@ -26,7 +29,8 @@ export class Catalogue {
   ): { definition: ResourceDefinition; version: ServedVersion } | undefined {
     const definition = this.#definitions.get(`${plural}.${group}`);
     const served = definition?.versions.find(({ name }) => name === version);
-    return definition && served ? { definition, version: served } : undefined;
+    if (!definition || !served) return undefined;
+    return { definition, version: this.#checksFields ? served : { ...served, openapi: undefined } };
   }
 
   /** By "plural.group"; "plural." or "plural" for the core group. */

@@ -1,11 +1,10 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
-import { atomic, type FieldSchema, listBy, map, set } from "../fields/schema.ts";
 import { at, isTree, type Tree } from "../json.ts";
 import { invalid } from "../status.ts";
 import { ageOf, nameColumn } from "./columns.ts";
 import type { Column, ResourceDefinition } from "./definition.ts";
 import { compileJsonPath } from "./json-path.ts";
-import { objectSchema } from "./schemas.ts";
+import { mergeRulesOf, metadataRef, objectSchema } from "./open-api.ts";
 
 interface CrdVersion {
   name: string;
@@ -42,7 +41,9 @@ export function definitionOf(crd: KubeObject): ResourceDefinition {
     shortNames: names.shortNames ?? [],
     ...(names.categories ? { categories: names.categories } : {}),
     namespaced: scope === "Namespaced",
-    versions: versions.filter(({ served }) => served !== false).map(({ name }) => ({ name })),
+    versions: versions
+      .filter(({ served }) => served !== false)
+      .map(({ name, schema }) => ({ name, openapi: checkedSchema(schema?.openAPIV3Schema) })),
     storage: `${names.plural}.${group}`,
     storedApiVersion: `${group}/${storage.name}`,
     status: storage.subresources?.status !== undefined,
@@ -50,7 +51,7 @@ export function definitionOf(crd: KubeObject): ResourceDefinition {
     custom: true,
     needsResourceVersion: true,
     ...(columns ? { columns } : {}),
-    schema: withMetadata(schemaOf(storage.schema?.openAPIV3Schema)),
+    schema: mergeRulesOf(checkedSchema(storage.schema?.openAPIV3Schema) ?? objectSchema) ?? { type: "map" },
   };
 }
 
@@ -106,41 +107,14 @@ export function establishedStatus(crd: KubeObject, time: string): Tree {
   };
 }
 
-// Merge rules of a structural schema. Levels without any rule are left out: the default is the same.
-function schemaOf(schema: unknown): FieldSchema | undefined {
-  if (!isTree(schema)) return undefined;
-  if (schema["x-kubernetes-map-type"] === "atomic") return atomic;
-  const listType = schema["x-kubernetes-list-type"];
-  if (listType === "set") return set;
-  if (listType === "map" && Array.isArray(schema["x-kubernetes-list-map-keys"])) {
-    return listBy(
-      schema["x-kubernetes-list-map-keys"] as string[],
-      schemaOf(schema.items),
-      defaultsOf(schema.items),
-    );
-  }
-  const values = schemaOf(schema.additionalProperties);
-  const fields: Record<string, FieldSchema> = {};
-  for (const [field, child] of Object.entries(isTree(schema.properties) ? schema.properties : {})) {
-    const below = schemaOf(child);
-    if (below) fields[field] = below;
-  }
-  return values || Object.keys(fields).length > 0 ? map(fields, values) : undefined;
-}
-
-function defaultsOf(items: unknown): Record<string, unknown> {
-  const properties = at(items, "properties");
-  const entries = Object.entries(isTree(properties) ? properties : {});
-  return Object.fromEntries(
-    entries
-      .map(([field, schema]) => [field, at(schema, "default")])
-      .filter(([, value]) => value !== undefined),
-  );
-}
-
-function withMetadata(schema: FieldSchema | undefined): FieldSchema {
-  const { fields } = objectSchema as { fields: Record<string, FieldSchema> };
-  return map({ ...(schema?.type === "map" ? schema.fields : {}), ...fields });
+/** What objects are checked against: the definition's schema, with the metadata of every object. */
+function checkedSchema(schema: unknown): Tree | undefined {
+  if (!isTree(schema) || !isTree(schema.properties)) return undefined;
+  const text = { type: "string" };
+  return {
+    ...schema,
+    properties: { ...schema.properties, apiVersion: text, kind: text, metadata: metadataRef },
+  };
 }
 
 function columnsOf({ additionalPrinterColumns }: CrdVersion): Column[] | undefined {

@@ -1,9 +1,12 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
 import type { FieldSchema } from "../fields/schema.ts";
+import type { Tree } from "../json.ts";
 
 /** A version in which a kind is served. Objects are stored in one form; a version that differs converts. */
 export interface ServedVersion {
   name: string;
+  /** What objects of this version are checked against; absent: everything is accepted. */
+  openapi?: Tree | undefined;
   /** From this version to the stored form. */
   decode?(object: KubeObject): KubeObject;
   /** From the stored form to this version. */

@@ -41,6 +41,11 @@ export class Call {
     return value !== null && value !== "false" && value !== "0";
   }
 
+  /** Sends a warning with the answer, which clients such as kubectl print. */
+  warn(text: string): void {
+    if (!this.response.headersSent) this.response.appendHeader("warning", `299 - ${JSON.stringify(text)}`);
+  }
+
   /** Answers with JSON. */
   json(status: number, value: unknown, contentType = "application/json"): void {
     this.send(status, JSON.stringify(value), contentType);

@@ -23,7 +23,7 @@ export function openapiIndex(catalogue: Catalogue): unknown {
 
 /**
  * The document of one group version: it declares that PATCH takes `fieldValidation`, which is how kubectl finds out that
- * the server validates, and describes no fields. Unknown fields are accepted and kept.
+ * the server validates, and describes no fields.
  */
 export function openapiDocument(catalogue: Catalogue, path: string): unknown {
   const paths: Record<string, unknown> = {};

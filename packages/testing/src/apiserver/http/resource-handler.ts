@@ -182,7 +182,21 @@ function handleEviction({ context }: ResourceServices, call: Call, target: Targe
 function optionsOf(call: Call): WriteOptions {
   const manager =
     call.query.get("fieldManager") || call.request.headers["user-agent"]?.split("/")[0] || "unknown";
-  return { manager: manager.slice(0, MAX_MANAGER_LENGTH), dryRun: isDryRun(call.query.getAll("dryRun")) };
+  return {
+    manager: manager.slice(0, MAX_MANAGER_LENGTH),
+    dryRun: isDryRun(call.query.getAll("dryRun")),
+    validation: validationOf(call),
+    warn: (text) => call.warn(text),
+  };
+}
+
+function validationOf(call: Call): WriteOptions["validation"] {
+  const given = call.query.get("fieldValidation") || "Warn";
+  const found = (["Strict", "Warn", "Ignore"] as const).find((each) => each === given);
+  if (found) return found;
+  throw badRequest(
+    `fieldValidation: Unsupported value: ${JSON.stringify(given)}: supported values: "Ignore", "Strict", "Warn"`,
+  );
 }
 
 function isDryRun(values: unknown): boolean {

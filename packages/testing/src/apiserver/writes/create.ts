@@ -4,14 +4,8 @@ import type { Target } from "../catalogue/definition.ts";
 import { applyConfiguration, recordUpdate } from "../fields/managed-fields.ts";
 import { compact, keyOf, timestamp } from "../json.ts";
 import { alreadyExists, badRequest, invalid, notFound } from "../status.ts";
-import {
-  readBody,
-  subjectOf,
-  type WriteContext,
-  type WriteOptions,
-  type WriteResult,
-  writerFor,
-} from "./context.ts";
+import { subjectOf, type WriteContext, type WriteOptions, type WriteResult, writerFor } from "./context.ts";
+import { readBody } from "./read-body.ts";
 
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const MAX_NAME = 253;
@@ -28,7 +22,7 @@ export function createObject(
   if (target.definition.namespaced && !target.namespace) {
     throw badRequest("an empty namespace may not be set during creation");
   }
-  const object = readBody(body, target);
+  const object = readBody(body, target, options);
   if (object.metadata.resourceVersion) {
     throw badRequest("resourceVersion should not be set on objects to be created");
   }

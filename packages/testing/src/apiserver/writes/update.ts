@@ -8,7 +8,6 @@ import { strategicPatch } from "../patches/strategic-patch.ts";
 import { badRequest, conflict, invalid, notFound, unsupportedMediaType } from "../status.ts";
 import {
   findLive,
-  readBody,
   subjectOf,
   type WriteContext,
   type WriteOptions,
@@ -17,6 +16,7 @@ import {
 } from "./context.ts";
 import { createByApply } from "./create.ts";
 import { finishDeletion } from "./delete.ts";
+import { readBody } from "./read-body.ts";
 
 export type PatchType = "merge" | "json" | "strategic";
 
@@ -28,7 +28,7 @@ export function updateObject(
   options: WriteOptions,
 ): WriteResult {
   const live = findLive(context, target);
-  const desired = readBody(body, target);
+  const desired = readBody(body, target, options);
   const { needsResourceVersion } = target.definition;
   if (needsResourceVersion && !desired.metadata.resourceVersion) {
     throw invalid(
@@ -64,7 +64,7 @@ export function patchObject(
       : type === "json"
         ? jsonPatch(shown, patch)
         : strategicPatch(shown, patch, definition.schema);
-  return replace(context, target, live, readBody(patched, target), options);
+  return replace(context, target, live, readBody(patched, target, options), options);
 }
 
 /** Server-side apply; makes the object if it is missing. */
@@ -74,7 +74,7 @@ export function applyObject(
   body: unknown,
   options: WriteOptions & { force: boolean },
 ): WriteResult {
-  const configuration = configurationFor(target, readBody(body, target));
+  const configuration = configurationFor(target, readBody(body, target, options, true));
   if (configuration.metadata.managedFields) throw badRequest("metadata.managedFields must be nil");
   const live = context.store.get(target.definition.storage, objectKey(target.namespace, target.name!));
   if (!live) {

@@ -1,0 +1,62 @@
+import { atomic, type FieldSchema, listBy, map, set } from "../fields/schema.ts";
+import { at, isTree, type Tree } from "../json.ts";
+// Of kube-apiserver, shortened by scripts/kube-schemas.ts; test/e2e/device-rules.e2e.test.ts compares and renews them.
+import schemas from "./kubernetes-schemas.json" with { type: "json" };
+
+const named: Tree = schemas;
+
+/** The schema of every object's metadata. */
+export const metadataRef: Tree = { $ref: "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta" };
+
+/** What is known of an object without a schema. */
+export const objectSchema: Tree = { type: "object", properties: { metadata: metadataRef } };
+
+/** The schema that Kubernetes publishes under this name, such as "io.k8s.api.core.v1.Pod". Throws for an unknown name. */
+export function schemaNamed(name: string): Tree {
+  const schema = named[name];
+  if (!isTree(schema)) throw new Error(`no schema ${name}`);
+  return schema;
+}
+
+/** The schema itself, or the one that it refers to with its own fields over it. */
+export function resolved(schema: Tree): Tree {
+  const { $ref: name, ...own } = schema;
+  return typeof name === "string" ? { ...schemaNamed(name), ...own } : schema;
+}
+
+/**
+ * Merge rules of a schema: x-kubernetes-list-type and its neighbours. Levels without any rule are left out, since the
+ * default is the same: granular maps, lists that are replaced whole. A schema within itself has no rules.
+ */
+export function mergeRulesOf(given: unknown, above: readonly string[] = []): FieldSchema | undefined {
+  if (!isTree(given)) return undefined;
+  const name = typeof given.$ref === "string" ? given.$ref : undefined;
+  if (name !== undefined && above.includes(name)) return undefined;
+  const within = name === undefined ? above : [...above, name];
+  const schema = resolved(given);
+  if (schema["x-kubernetes-map-type"] === "atomic") return atomic;
+  const listType = schema["x-kubernetes-list-type"];
+  if (listType === "set") return set;
+  if (listType === "map" && Array.isArray(schema["x-kubernetes-list-map-keys"])) {
+    return listBy(
+      schema["x-kubernetes-list-map-keys"] as string[],
+      mergeRulesOf(schema.items, within),
+      defaultsOf(schema.items),
+    );
+  }
+  const values = mergeRulesOf(schema.additionalProperties, within);
+  const fields: Record<string, FieldSchema> = {};
+  for (const [field, child] of Object.entries(isTree(schema.properties) ? schema.properties : {})) {
+    const below = mergeRulesOf(child, within);
+    if (below) fields[field] = below;
+  }
+  return values || Object.keys(fields).length > 0 ? map(fields, values) : undefined;
+}
+
+function defaultsOf(items: unknown): Record<string, unknown> | undefined {
+  const properties = isTree(items) ? at(resolved(items), "properties") : undefined;
+  const entries = Object.entries(isTree(properties) ? properties : {})
+    .map(([field, schema]) => [field, at(schema, "default")] as const)
+    .filter(([, value]) => value !== undefined);
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined;
+}

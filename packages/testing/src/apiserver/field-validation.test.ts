@@ -1,0 +1,163 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Harness, NODE_RESOURCES, NODES, PODS, startServer } from "./testing/server.ts";
+
+let api: Harness;
+beforeEach(async () => {
+  api = await startServer();
+});
+afterEach(() => api[Symbol.asyncDispose]());
+
+const pod = (spec: object) => ({
+  metadata: { name: "web" },
+  spec: { containers: [{ name: "main", image: "web:1" }], ...spec },
+});
+const misspelt = pod({ restartPolicie: "Never", containers: [{ name: "main", imagee: "web:1" }] });
+
+/** The Warning headers of the answer to a request. */
+async function warningsOf(path: string, body: object): Promise<string | null> {
+  const response = await fetch(api.url + path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  expect(response.status).toBe(201);
+  return response.headers.get("warning");
+}
+
+describe("a misspelt field", () => {
+  it("is refused with Strict, all of them named", async () => {
+    expect(await api.call("POST", `${PODS}?fieldValidation=Strict`, misspelt)).toMatchObject({
+      status: 400,
+      body: {
+        reason: "BadRequest",
+        message:
+          'Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "spec.containers[0].imagee", unknown field "spec.restartPolicie"',
+      },
+    });
+  });
+
+  it("is dropped with a warning without it, silently with Ignore", async () => {
+    expect(await warningsOf(PODS, misspelt)).toBe(
+      '299 - "unknown field \\"spec.containers[0].imagee\\"", 299 - "unknown field \\"spec.restartPolicie\\""',
+    );
+    expect(api.server.store.get("pods", "web", "default")?.spec).toEqual({ containers: [{ name: "main" }] });
+    const other = { ...misspelt, metadata: { name: "other" } };
+    expect(await warningsOf(`${PODS}?fieldValidation=Ignore`, other)).toBe(null);
+  });
+
+  it("is refused by server-side apply as kube-apiserver does", async () => {
+    api.server.seedNode("n1");
+    expect(await api.apply(`${NODES}/n1`, { metadata: { lables: { a: "b" } } }, "me")).toMatchObject({
+      status: 500,
+      body: {
+        message:
+          "failed to create typed patch object (/n1; v1, Kind=Node): .metadata.lables: field not declared in schema",
+      },
+    });
+  });
+
+  it("is found in patches", async () => {
+    await api.call("POST", PODS, pod({}));
+    const patch = { spec: { priorityy: 1 } };
+    expect(await api.patch(`${PODS}/web?fieldValidation=Strict`, "merge", patch)).toMatchObject({
+      status: 400,
+      body: { message: expect.stringContaining('unknown field "spec.priorityy"') },
+    });
+  });
+
+  it("is found in custom resources, by their definition's schema", async () => {
+    const status = { resources: { capacitty: { "example.com/fans": "4" } } };
+    await api.call("POST", NODE_RESOURCES, { metadata: { name: "n1" } });
+    expect(await api.apply(`${NODE_RESOURCES}/n1/status`, { status }, "me")).toMatchObject({
+      status: 500,
+      body: { message: expect.stringContaining(".status.resources.capacitty: field not declared in schema") },
+    });
+  });
+
+  it("is nothing that a client can set fieldValidation to", async () => {
+    expect(await api.call("POST", `${PODS}?fieldValidation=Lax`, pod({}))).toMatchObject({ status: 400 });
+  });
+});
+
+describe("a value of a wrong type", () => {
+  it.each([
+    [{ priority: "high" }, "spec.priority: expected integer, got string"],
+    [{ priority: 1.5 }, "spec.priority: expected integer, got number"],
+    [{ hostNetwork: "yes" }, "spec.hostNetwork: expected boolean, got string"],
+    [{ nodeSelector: { zone: 4 } }, "spec.nodeSelector.zone: expected string, got number"],
+    [{ containers: { name: "main" } }, "spec.containers: expected array, got object"],
+    [{ containers: ["main"] }, "spec.containers[0]: expected object, got string"],
+    [
+      { containers: [{ name: "main", resources: { requests: { cpu: true } } }] },
+      "spec.containers[0].resources.requests.cpu: expected string or number, got boolean",
+    ],
+  ])("%j is refused, whatever the validation", async (spec, message) => {
+    expect(await api.call("POST", `${PODS}?fieldValidation=Ignore`, pod(spec))).toMatchObject({
+      status: 400,
+      body: { message: `Pod in version "v1" cannot be handled as a Pod: ${message}` },
+    });
+  });
+
+  it("takes quantities and ports as texts and numbers, times, and null for what is absent", async () => {
+    const probe = { httpGet: { port: "http" }, initialDelaySeconds: null };
+    const resources = { requests: { cpu: 1, memory: "64Mi" } };
+    const spec = { containers: [{ name: "main", livenessProbe: probe, resources }] };
+    expect((await api.call("POST", `${PODS}?fieldValidation=Strict`, pod(spec))).status).toBe(201);
+    const status = { startTime: "tomorrow" };
+    const answer = await api.call("PUT", `${PODS}/web/status`, { ...pod(spec), status });
+    expect(answer.body.message).toContain('status.startTime: expected a time as of RFC 3339, got "tomorrow"');
+  });
+});
+
+describe("a custom kind", () => {
+  const things = "/apis/example.com/v1/things";
+  beforeEach(async () => {
+    const properties = {
+      spec: {
+        type: "object",
+        required: ["size"],
+        properties: {
+          size: { type: "string", enum: ["small", "large"] },
+          count: { type: "integer", minimum: 1, maximum: 3 },
+          code: { type: "string", pattern: "^[a-z]+$" },
+          extra: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+        },
+      },
+    };
+    const version = {
+      name: "v1",
+      served: true,
+      storage: true,
+      schema: { openAPIV3Schema: { type: "object", properties } },
+    };
+    const answer = await api.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+      metadata: { name: "things.example.com" },
+      spec: {
+        group: "example.com",
+        scope: "Cluster",
+        names: { kind: "Thing", plural: "things" },
+        versions: [version],
+      },
+    });
+    expect(answer.status).toBe(201);
+  });
+
+  it("is checked by its own schema", async () => {
+    const create = (spec: object) =>
+      api.call("POST", `${things}?fieldValidation=Strict`, { metadata: { name: "a" }, spec });
+    const wrong: [object, string][] = [
+      [{ size: "huge" }, 'spec.size: unsupported value "huge": supported values: "small", "large"'],
+      [{ count: 1 }, "spec.size: required value"],
+      [{ size: "small", count: 4 }, "spec.count: more than 3"],
+      [{ size: "small", count: 0 }, "spec.count: less than 1"],
+      [{ size: "small", code: "A" }, 'spec.code: "A" does not match ^[a-z]+$'],
+      [{ size: 4 }, "spec.size: expected string, got number"],
+    ];
+    for (const [spec, message] of wrong) {
+      const { status, body } = await create(spec);
+      expect([status, body.message]).toEqual([422, expect.stringContaining(message)]);
+    }
+    expect((await create({ size: "small", sise: 1 })).body.message).toContain('unknown field "spec.sise"');
+    expect((await create({ size: "small", extra: { any: [1, "x"] } })).status).toBe(201);
+  });
+});

@@ -1,0 +1,62 @@
+import { apiVersionOf, type Target } from "../catalogue/definition.ts";
+import { resolved } from "../catalogue/open-api.ts";
+import { conform, type Misfit } from "../fields/conform.ts";
+import type { Tree } from "../json.ts";
+import { badRequest, StatusError } from "../status.ts";
+import { subjectOf, type WriteOptions } from "./context.ts";
+
+/**
+ * The body without the fields that its kind does not have: they are reported as `fieldValidation` demands, a 400 for Strict,
+ * a Warning header for Warn. Values of a wrong type are refused always. Server-side apply takes neither, with the 500 of the
+ * API server (kubernetes/kubernetes#122480). Kinds without a schema are not checked.
+ */
+export function checkFields(body: Tree, target: Target, options: WriteOptions, isApply: boolean): Tree {
+  const schema = target.version.openapi;
+  if (!schema) return body;
+  const { value, unknown, misfits } = conform(body, schema, resolved);
+  if (isApply) checkApplied(target, unknown, misfits);
+  if (misfits.length > 0) throw refusal(target, misfits);
+  if (unknown.length > 0 && options.validation !== "Ignore") {
+    const problems = unknown.map((path) => `unknown field ${JSON.stringify(path)}`);
+    if (options.validation === "Strict")
+      throw notHandled(target, `strict decoding error: ${problems.join(", ")}`);
+    for (const problem of problems) options.warn(problem);
+  }
+  return value as Tree;
+}
+
+function checkApplied(
+  { definition, version, namespace, name }: Target,
+  unknown: string[],
+  misfits: Misfit[],
+): void {
+  const problems = [
+    ...unknown.map((path) => `.${path}: field not declared in schema`),
+    ...misfits.map(({ path, why }) => `.${path}: ${why}`),
+  ];
+  if (problems.length === 0) return;
+  const kind = `${apiVersionOf(definition, version)}, Kind=${definition.kind}`;
+  throw new StatusError(
+    500,
+    "InternalError",
+    `failed to create typed patch object (${namespace ?? ""}/${name ?? ""}; ${kind}): ${problems.join(", ")}`,
+  );
+}
+
+// Kubernetes' own kinds fail to decode; custom ones fail their validation.
+function refusal(target: Target, misfits: Misfit[]): StatusError {
+  const { definition } = target;
+  const problems = misfits.map(({ path, why }) => `${path}: ${why}`).join(", ");
+  if (!definition.custom) return notHandled(target, problems);
+  const { group, plural, kind, name } = subjectOf(target);
+  return new StatusError(422, "Invalid", `${kind}.${group} "${name}" is invalid: ${problems}`, {
+    name,
+    group,
+    kind: plural,
+    causes: misfits.map(({ path, why }) => ({ reason: "FieldValueInvalid", message: why, field: path })),
+  });
+}
+
+function notHandled({ definition: { kind }, version }: Target, why: string): StatusError {
+  return badRequest(`${kind} in version "${version.name}" cannot be handled as a ${kind}: ${why}`);
+}
