@@ -29,7 +29,8 @@ function terminal(...lines: string[]) {
   const input = Object.assign(new PassThrough(), { isTTY: lines.length > 0 });
   const output = new PassThrough();
   output.on("data", (text) => {
-    if (String(text).endsWith("]: ")) input.write(`${lines.shift()}\n`);
+    const line = String(text).endsWith("]: ") ? lines.shift() : undefined;
+    if (line !== undefined) input.write(`${line}\n`);
   });
   return { input, output };
 }
@@ -77,6 +78,15 @@ describe("arguments", () => {
       name: "tea.example.org",
     });
   });
+});
+
+it("questions end without a project when the terminal is closed", async () => {
+  const { input, output } = terminal("1");
+  const choosing = completeArguments(parseArguments([]), { input, output });
+  output.on("data", (text) => {
+    if (String(text).startsWith("language")) input.end();
+  });
+  await expect(choosing).rejects.toThrow("no answer: nothing was created");
 });
 
 describe("a project", () => {

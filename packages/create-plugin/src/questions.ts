@@ -44,5 +44,14 @@ async function ask(
   suggested: string,
 ): Promise<string> {
   if (!lines) throw new UsageError(`${argument} is missing, and there is no terminal to ask on`);
-  return (await lines.question(`${question} [${suggested}]: `)).trim() || suggested;
+  // Ctrl-D closes the terminal, Ctrl-C rejects the question.
+  const ended = Promise.withResolvers<never>();
+  const end = () => ended.reject(new UsageError("no answer: nothing was created"));
+  lines.once("close", end);
+  try {
+    const answer = lines.question(`${question} [${suggested}]: `).catch(() => ended.promise);
+    return (await Promise.race([answer, ended.promise])).trim() || suggested;
+  } finally {
+    lines.off("close", end);
+  }
 }
