@@ -79,6 +79,13 @@ describe("a misspelt field", () => {
   });
 });
 
+it("a part of a custom resource is applied without what the definition requires and has a default for", async () => {
+  await api.call("POST", NODE_RESOURCES, { metadata: { name: "n1" } });
+  const status = { resources: { capacity: { "example.com/fans": "4" } } };
+  const answer = await api.apply(`${NODE_RESOURCES}/n1/status`, { status }, "me");
+  expect(answer).toMatchObject({ status: 200, body: { status } });
+});
+
 describe("a value of a wrong type", () => {
   it.each([
     [{ priority: "high" }, "spec.priority: expected integer, got string"],
@@ -157,7 +164,13 @@ describe("a custom kind", () => {
       const { status, body } = await create(spec);
       expect([status, body.message]).toEqual([422, expect.stringContaining(message)]);
     }
+    const applied = await api.apply(`${things}/a`, { spec: { count: 1 } }, "me");
+    expect([applied.status, applied.body.message]).toEqual([
+      422,
+      expect.stringContaining("spec.size: required value"),
+    ]);
     expect((await create({ size: "small", sise: 1 })).body.message).toContain('unknown field "spec.sise"');
     expect((await create({ size: "small", extra: { any: [1, "x"] } })).status).toBe(201);
+    expect((await api.apply(`${things}/a`, { spec: { count: 1 } }, "me")).status).toBe(200);
   });
 });

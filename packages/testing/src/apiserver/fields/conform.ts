@@ -1,4 +1,4 @@
-import { isTree, type MutableTree, setOwn, type Tree } from "../json.ts";
+import { at, isTree, type MutableTree, setOwn, type Tree } from "../json.ts";
 
 /** A field that does not fit its kind's schema. */
 export interface Misfit {
@@ -8,14 +8,18 @@ export interface Misfit {
   why: string;
 }
 
+type Refuse = (path: string, why: string) => void;
+
 /** What of an object fits a schema. */
 export interface Conformed {
   /** Without the unknown fields. */
   value: unknown;
   /** Paths of fields that the schema does not have. */
   unknown: string[];
-  /** Fields of the wrong type, or that break a rule. */
+  /** Fields of the wrong type. */
   misfits: Misfit[];
+  /** Fields that break a rule, which only custom kinds' schemas have: they are for whole objects. */
+  broken: Misfit[];
 }
 
 /**
@@ -26,12 +30,14 @@ export interface Conformed {
 export function conform(value: unknown, schema: Tree, resolve: (schema: Tree) => Tree): Conformed {
   const unknown: string[] = [];
   const misfits: Misfit[] = [];
-  const refuse = (path: string, why: string) => void misfits.push({ path, why });
+  const broken: Misfit[] = [];
+  const refuse: Refuse = (path, why) => void misfits.push({ path, why });
+  const breaks: Refuse = (path, why) => void broken.push({ path, why });
 
   const walk = (found: unknown, given: Tree, path: string): unknown => {
     if (found === null || found === undefined) return found;
     const level = resolve(given);
-    checkRules(found, level, path, refuse);
+    checkRules(found, level, path, breaks);
     if (level["x-kubernetes-int-or-string"]) {
       if (typeof found !== "string" && typeof found !== "number")
         refuse(path, `expected string or number, got ${typeOf(found)}`);
@@ -68,37 +74,28 @@ export function conform(value: unknown, schema: Tree, resolve: (schema: Tree) =>
     return kept;
   };
 
-  return { value: walk(value, schema, ""), unknown, misfits };
+  return { value: walk(value, schema, ""), unknown, misfits, broken };
 }
 
 // What custom kinds' schemas may demand beyond types; those of Kubernetes' own kinds have none of it.
-function checkRules(
-  found: unknown,
-  level: Tree,
-  path: string,
-  refuse: (path: string, why: string) => void,
-): void {
-  if (Array.isArray(level.enum) && !level.enum.includes(found))
-    refuse(
-      path,
-      `unsupported value ${JSON.stringify(found)}: supported values: ${level.enum.map((each) => JSON.stringify(each)).join(", ")}`,
-    );
-  if (
-    typeof level.pattern === "string" &&
-    typeof found === "string" &&
-    !new RegExp(level.pattern).test(found)
-  )
-    refuse(path, `${JSON.stringify(found)} does not match ${level.pattern}`);
-  if (typeof found === "number") {
-    if (typeof level.minimum === "number" && found < level.minimum)
-      refuse(path, `less than ${level.minimum}`);
-    if (typeof level.maximum === "number" && found > level.maximum)
-      refuse(path, `more than ${level.maximum}`);
+function checkRules(found: unknown, level: Tree, path: string, breaks: Refuse): void {
+  const { enum: values, pattern, minimum, maximum, required } = level;
+  const shown = JSON.stringify(found);
+  if (Array.isArray(values) && !values.includes(found)) {
+    const supported = values.map((each) => JSON.stringify(each)).join(", ");
+    breaks(path, `unsupported value ${shown}: supported values: ${supported}`);
   }
-  if (Array.isArray(level.required) && isTree(found))
-    for (const field of level.required as string[])
-      if (found[field] === undefined || found[field] === null)
-        refuse(path === "" ? field : `${path}.${field}`, "required value");
+  if (typeof pattern === "string" && typeof found === "string" && !new RegExp(pattern).test(found))
+    breaks(path, `${shown} does not match ${pattern}`);
+  if (typeof minimum === "number" && typeof found === "number" && found < minimum)
+    breaks(path, `less than ${minimum}`);
+  if (typeof maximum === "number" && typeof found === "number" && found > maximum)
+    breaks(path, `more than ${maximum}`);
+  if (!Array.isArray(required) || !isTree(found)) return;
+  for (const field of required as string[]) {
+    const isThere = (found[field] ?? at(level, "properties", field, "default") ?? null) !== null;
+    if (!isThere) breaks(path === "" ? field : `${path}.${field}`, "required value");
+  }
 }
 
 function isOfType(value: unknown, type: string): boolean {

@@ -1,4 +1,5 @@
-import { apiVersionOf, type Target } from "../catalogue/definition.ts";
+import type { KubeObject } from "@nodekeeper/core/kube";
+import { apiVersionOf, encodeVersion, type Target } from "../catalogue/definition.ts";
 import { resolved } from "../catalogue/open-api.ts";
 import { conform, type Misfit } from "../fields/conform.ts";
 import type { Tree } from "../json.ts";
@@ -13,16 +14,26 @@ import { subjectOf, type WriteOptions } from "./context.ts";
 export function checkFields(body: Tree, target: Target, options: WriteOptions, isApply: boolean): Tree {
   const schema = target.version.openapi;
   if (!schema) return body;
-  const { value, unknown, misfits } = conform(body, schema, resolved);
+  const { value, unknown, misfits, broken } = conform(body, schema, resolved);
   if (isApply) checkApplied(target, unknown, misfits);
-  if (misfits.length > 0) throw refusal(target, misfits);
+  // What is applied is a part of an object: the whole is checked when it is there.
+  const problems = isApply ? misfits : [...misfits, ...broken];
+  if (problems.length > 0) throw refusal(target, problems);
   if (unknown.length > 0 && options.validation !== "Ignore") {
-    const problems = unknown.map((path) => `unknown field ${JSON.stringify(path)}`);
+    const warnings = unknown.map((path) => `unknown field ${JSON.stringify(path)}`);
     if (options.validation === "Strict")
-      throw notHandled(target, `strict decoding error: ${problems.join(", ")}`);
-    for (const problem of problems) options.warn(problem);
+      throw notHandled(target, `strict decoding error: ${warnings.join(", ")}`);
+    for (const warning of warnings) options.warn(warning);
   }
   return value as Tree;
+}
+
+/** Throws a 422 for an object, in its stored form, that breaks a rule of its custom kind's schema. */
+export function checkWhole(object: KubeObject, target: Target): void {
+  const { definition, version } = target;
+  if (!version.openapi || !definition.custom) return;
+  const { broken } = conform(encodeVersion(object, definition, version), version.openapi, resolved);
+  if (broken.length > 0) throw refusal(target, broken);
 }
 
 function checkApplied(

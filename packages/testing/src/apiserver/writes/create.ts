@@ -4,6 +4,7 @@ import type { Target } from "../catalogue/definition.ts";
 import { applyConfiguration, recordUpdate } from "../fields/managed-fields.ts";
 import { compact, keyOf, timestamp } from "../json.ts";
 import { alreadyExists, badRequest, invalid, notFound } from "../status.ts";
+import { checkWhole } from "./check-fields.ts";
 import { subjectOf, type WriteContext, type WriteOptions, type WriteResult, writerFor } from "./context.ts";
 import { readBody } from "./read-body.ts";
 
@@ -46,6 +47,7 @@ export function createByApply(
   const writer = writerFor(context, target, "Apply", options.manager);
   const applied = applyConfiguration({ metadata: {} }, named, writer, target.definition.schema, true);
   const fresh = prepareNew(context, target, applied);
+  checkWhole(fresh, target);
   return { object: insert(context, target, fresh, options.dryRun), created: true };
 }
 

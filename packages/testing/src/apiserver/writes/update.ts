@@ -6,6 +6,7 @@ import { jsonPatch } from "../patches/json-patch.ts";
 import { mergePatch } from "../patches/merge-patch.ts";
 import { strategicPatch } from "../patches/strategic-patch.ts";
 import { badRequest, conflict, invalid, notFound, unsupportedMediaType } from "../status.ts";
+import { checkWhole } from "./check-fields.ts";
 import {
   findLive,
   subjectOf,
@@ -86,7 +87,9 @@ export function applyObject(
   const { uid: _uid, resourceVersion: _revision, ...metadata } = configuration.metadata;
   const plain = { ...configuration, metadata };
   const applied = applyConfiguration(live, plain, writer, target.definition.schema, options.force);
-  return store(context, target, live, restoreServerFields(live, applied), options.dryRun);
+  const next = restoreServerFields(live, applied);
+  checkWhole(next, target);
+  return store(context, target, live, next, options.dryRun);
 }
 
 // A writer of one part does not apply, and so never owns, the other part.
