@@ -71,6 +71,7 @@ beforeAll(async () => {
       TMPDIR: folder,
       KUBECONFIG: kubeconfig,
       NODE_NAME: "dev-node",
+      NODE_COMPILE_CACHE: join(folder, "cache"),
       NODEKEEPER_SERVER_ADDRESS: server,
       NODEKEEPER_API_SOCKET: join(data, "nodekeeper.sock"),
       NODEKEEPER_STATE_DIR: join(folder, "state"),
