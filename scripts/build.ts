@@ -5,6 +5,7 @@ import { build, type Metafile, type Plugin } from "esbuild";
 import { templates } from "../packages/create-plugin/src/templates.ts";
 import { apart, buildProgram, common, report } from "./bundle.ts";
 import { writeDeclarations } from "./declarations.ts";
+import { buildKubectlPlugin } from "./kubectl-plugin.ts";
 import { root } from "./run-command.ts";
 
 const [folder = join(root, "dist")] = process.argv.slice(2);
@@ -46,7 +47,10 @@ await Promise.all([
   buildCreatePlugin(),
 ]);
 
-/** The agent and its commands in three files that need Node alone, and what `nodekeeper dev` runs as the sample plugins. */
+/**
+ * The agent and its commands in three files that need Node alone, what `nodekeeper dev` runs as the sample plugins, and
+ * the plugin of kubectl in one file.
+ */
 async function buildAgent(): Promise<void> {
   const folder = join(dist, "nodekeeper");
   await mkdir(folder, { recursive: true });
@@ -57,13 +61,21 @@ async function buildAgent(): Promise<void> {
     ...["reporter", "driver", "eviction"].map((name) =>
       buildProgram(`examples/${name}/main.ts`, join(folder, `example-${name}.js`)),
     ),
+    buildKubectlPlugin(folder),
     cp(join(root, "packages/agent/bin/nodekeeper.js"), join(folder, "nodekeeper.js")),
     ...["README.md", "LICENSE", "docs", "deploy", "proto"].map((name) =>
       cp(join(root, name), join(folder, name), { recursive: true }),
     ),
   ]);
   await chmod(join(folder, "nodekeeper.js"), 0o755);
-  await writeManifest(folder, { ...agent, bin: { nodekeeper: "nodekeeper.js" } });
+  await writeManifest(folder, {
+    ...agent,
+    bin: {
+      nodekeeper: "nodekeeper.js",
+      "kubectl-nodekeeper": "kubectl-nodekeeper.cjs",
+      "kubectl_complete-nodekeeper": "kubectl_complete-nodekeeper",
+    },
+  });
 }
 
 /** The command behind `npm create @nodekeeper/plugin`, with the files that projects are made of. */

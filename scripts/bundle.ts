@@ -98,7 +98,8 @@ export function buildScript(entry: string, outfile: string, plugins: Plugin[] = 
   });
 }
 
-async function bundle(options: BuildOptions & { outfile: string }): Promise<Metafile> {
+/** Bundles with `common` and these options, and prints the size. */
+export async function bundle(options: BuildOptions & { outfile: string }): Promise<Metafile> {
   const { metafile } = await build({ ...common, ...options, metafile: true });
   await writeAscii(options.outfile);
   await report(options.outfile);

@@ -1,15 +1,16 @@
 import { join } from "node:path";
 import { Registry, silentLogger, stopped, systemClock } from "@nodekeeper/core/lib";
-import { eventually, until } from "@nodekeeper/testing/until";
+import { until } from "@nodekeeper/testing/until";
 import { afterEach, expect, it, vi } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
 import { PodLifecycleEventGenerator } from "../packages/agent/src/lifecycle/index.ts";
 import { MemoryRuntime } from "../packages/agent/src/lifecycle/testing/memory-runtime.ts";
 import { servePlugin } from "../packages/agent/src/plugins/testing/setup.ts";
-import { LifecycleService, LocalApi, lifecycleDefinition } from "../packages/agent/src/server/index.ts";
+import { lifecycleRoutes } from "../packages/agent/src/server/index.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { hardPressure, pick, startEvictionPlugin } from "./support/eviction-plugin.ts";
+import { serveRoutes } from "./support/status-server.ts";
 
 // Clears the screen, turns the text around, forges a row, rings.
 const HOSTILE = "x\u001b[2J\u202egnp.exe\nforged   row\r\u009b31m\u0007\u200b";
@@ -78,12 +79,10 @@ it("what plugins report of themselves and of pods is shown escaped by every comm
   const typed = HOSTILE.replaceAll(/[\n\r]/g, "");
   expect(await cli("explain", "pod", typed, "--server", agent.address)).not.toMatch(DANGEROUS);
   expect(await cli("devices", typed, "--server", agent.address)).not.toMatch(DANGEROUS);
-  expect(await cli("events", "--since", typed, "--socket", "/nonexistent")).not.toMatch(DANGEROUS);
+  expect(await cli("events", "--since", typed, "--server", "127.0.0.1:1")).not.toMatch(DANGEROUS);
 });
 
 it("what the container runtime reports is shown escaped by pods and events", async () => {
-  const cluster = await startCluster();
-  ends.push(() => cluster.stop());
   const runtime = new MemoryRuntime();
   const common = { clock: systemClock, log: silentLogger };
   const lifecycle = new PodLifecycleEventGenerator({
@@ -92,33 +91,26 @@ it("what the container runtime reports is shown escaped by pods and events", asy
     registry: new Registry(),
     settings: { relistPeriodMs: 20 },
   });
-  const socket = join(cluster.folder, "api.sock");
-  const api = new LocalApi({
-    ...common,
-    path: socket,
-    addServices: (server, signal) =>
-      void server.add(
-        lifecycleDefinition,
-        new LifecycleService({ lifecycle, ...common, signal, onRefused: () => {} }),
-      ),
-  });
+  const status = await serveRoutes(lifecycleRoutes(lifecycle, systemClock));
+  ends.push(status.stop);
   const controller = new AbortController();
-  const running = [lifecycle.run(controller.signal), api.run(controller.signal)];
-  ends.push(() => Promise.all(running));
+  const running = lifecycle.run(controller.signal);
+  ends.push(() => running);
   ends.push(() => controller.abort(stopped("test is over")));
-  await eventually(() => expect(api.problem).toBeUndefined());
   runtime.addPod("a");
   runtime.pods.get("a")!.name = HOSTILE;
   runtime.set("a", "c", "running");
-  await until("it is listed", async () => (await cli("pods", "--socket", socket)).includes("gnp.exe"));
+  await until("it is listed", async () =>
+    (await cli("pods", "--server", status.address)).includes("gnp.exe"),
+  );
   runtime.set("a", "c", "exited", "container", 3);
   await until("its exit is logged", async () =>
-    (await cli("events", "--since", "1h", "--socket", socket)).includes("exit code 3"),
+    (await cli("events", "--since", "1h", "--server", status.address)).includes("exit code 3"),
   );
   for (const command of ["pods", "events"]) {
     for (const format of [[], ["-o", "json"]]) {
       const since = command === "events" ? ["--since", "1h"] : [];
-      expectHarmless(await cli(command, ...since, ...format, "--socket", socket));
+      expectHarmless(await cli(command, ...since, ...format, "--server", status.address));
     }
   }
 });

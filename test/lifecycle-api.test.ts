@@ -11,7 +11,13 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
 import { type LifecycleSettings, PodLifecycleEventGenerator } from "../packages/agent/src/lifecycle/index.ts";
 import { MemoryRuntime } from "../packages/agent/src/lifecycle/testing/memory-runtime.ts";
-import { LifecycleService, LocalApi, lifecycleDefinition } from "../packages/agent/src/server/index.ts";
+import {
+  LifecycleService,
+  LocalApi,
+  lifecycleDefinition,
+  lifecycleRoutes,
+} from "../packages/agent/src/server/index.ts";
+import { serveRoutes } from "./support/status-server.ts";
 
 const ends: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -270,7 +276,9 @@ describe("PodLifecycle over a socket", () => {
     runtime.before = (call) => {
       if (call === "listPods") throw new NodekeeperError("unavailable", "ListContainers: connection refused");
     };
-    const { client, socket } = await setUp({ firstListTimeoutMs: 50 }, 10, runtime);
+    const { client, lifecycle } = await setUp({ firstListTimeoutMs: 50 }, 10, runtime);
+    const status = await serveRoutes(lifecycleRoutes(lifecycle, systemClock));
+    ends.push(status.stop);
     const reason = /^no relist has succeeded since the start .* ago; .*ListContainers: connection refused/;
     await expect(client.getPods()).rejects.toMatchObject({ code: "unavailable", message: reason });
     const watching = client.watch({ withStatus: true, stopAtEnd: true });
@@ -281,11 +289,9 @@ describe("PodLifecycle over a socket", () => {
     const written = vi.spyOn(process.stderr, "write").mockImplementation(() => true);
     const printed: string[] = [];
     const output = { write: (text: string) => void printed.push(text), isTerminal: false, columns: 80 };
-    expect(await runCli(["node", "nodekeeper", "pods", "--socket", socket], output)).toBe(1);
-    expect([printed, written.mock.lastCall?.[0]]).toEqual([
-      [],
-      expect.stringMatching(/no relist has succeeded/),
-    ]);
+    expect(await runCli(["node", "nodekeeper", "pods", "--server", status.address], output)).toBe(1);
+    const errors = written.mock.calls.map(([text]) => text).join("");
+    expect([printed, errors]).toEqual([[], expect.stringMatching(/no relist has succeeded/)]);
     written.mockRestore();
     runtime.addPod("a");
     runtime.before = () => {};

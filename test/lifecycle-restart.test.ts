@@ -65,7 +65,7 @@ async function cli(...args: string[]) {
     out += text;
   };
   const output = { write, isTerminal: false, columns: 120 };
-  const status = await runCli(["node", "nodekeeper", ...args, "--socket", socket], output);
+  const status = await runCli(["node", "nodekeeper", ...args, "--server", agent.address], output);
   stderr.mockRestore();
   return { status, out, err };
 }
@@ -175,7 +175,7 @@ describe("a runtime that can't be reached", () => {
     await until("the list fails", async () => (await client.listPods()).problems.length > 0);
     expect(await cli("pods")).toMatchObject({
       status: 0,
-      out: "The last list of pods was empty.\n",
+      out: "The last list had no pods.\n",
       err: expect.stringMatching(
         /the container runtime last listed its pods .* ago; .*\nnodekeeper: container runtime: last error/,
       ),

@@ -5,10 +5,13 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { BlockRunner } from "../../scripts/docs/code-blocks.ts";
 import { blocksOf, type DocShell, prepareShell, runBlock } from "../support/doc-blocks.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { freePort } from "./support/free-port.ts";
+import { PluginUser } from "./support/kubectl-plugin.ts";
+import { podsPath, untilDeleted, untilPodReady, pod as workload } from "./support/node/workloads.ts";
 import { type ClusterNode, missingForNode, startNode } from "./support/node.ts";
 import { missingParts, pathOf } from "./support/parts.ts";
 import { sample } from "./support/sample.ts";
@@ -21,6 +24,9 @@ const NAMESPACE = "nodekeeper";
 const cnrPath = "/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources";
 const missing = missingForNode() ?? missingParts("helm");
 
+const isForHere = (runner: BlockRunner) =>
+  runner.kind === "test" && runner.path === "test/e2e/helm.e2e.test.ts";
+
 // What an operator does: the image from this checkout, the chart, a real Helm, and a real kubelet that runs the pod.
 describe.skipIf(missing)("the chart on a real node", () => {
   let folder: string;
@@ -30,7 +36,7 @@ describe.skipIf(missing)("the chart on a real node", () => {
   let server: string;
   let shell: DocShell;
   const [install, operate, remove, ...others] = ["docs/install.md", "docs/monitoring.md"].flatMap((page) =>
-    blocksOf(page, (runner) => runner.kind === "test" && runner.path === "test/e2e/helm.e2e.test.ts"),
+    blocksOf(page, isForHere),
   );
 
   beforeAll(async () => {
@@ -62,6 +68,7 @@ describe.skipIf(missing)("the chart on a real node", () => {
       replacements: [[/REGISTRY\/nodekeeper/g, IMAGE]],
       programs: {
         kubectl: `exec "${pathOf("kubectl")}" "$@"`,
+        "kubectl-nodekeeper": `exec "${node24}" "${dist}/nodekeeper/kubectl-nodekeeper.cjs" "$@"`,
         helm: `case $1 in install | upgrade) set -- "$@" ${more} ;; esac; exec "${pathOf("helm")}" "$@"`,
       },
     };
@@ -105,6 +112,53 @@ describe.skipIf(missing)("the chart on a real node", () => {
     expect(JSON.parse(await status("/api/v1/configuration"))).toMatchObject({
       eviction: { enabled: true, dryRunPlugins: ["*"] },
     });
+  });
+
+  it("answers kubectl nodekeeper: with the rights of a Role, and the credentials of an exec plugin", async () => {
+    const plugin = join(folder, "dist/nodekeeper/kubectl-nodekeeper.cjs");
+    const userOf = (name: string, group: string) => PluginUser.create(cluster, { name, group, plugin });
+    const blocks = blocksOf("docs/kubectl-plugin.md", isForHere);
+    expect(blocks.length).toBeGreaterThan(1);
+    for (const block of blocks) expect(await runBlock(block, root, shell)).toEqual([]);
+
+    const ann = await userOf("ann", "node-operators");
+    const fleet = await ann.run("status");
+    expect(fleet).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining("1 node; all agents answered"),
+    });
+    expect(fleet.stdout).toMatch(new RegExp(`^${node.name} +ready +0\\.`, "m"));
+    expect((await ann.run("status", node.name)).stdout).toMatch(/^Eviction: +dry run/m);
+
+    // The node is found although the pod is deleted, and she may not see pods of this namespace.
+    await cluster.admin.create(podsPath, workload("guest"));
+    await untilPodReady(cluster, "guest");
+    await cluster.admin.delete(`${podsPath}/guest`);
+    await untilDeleted(cluster, "guest");
+    const why = await eventually(async () => {
+      const ran = await ann.run("explain", "pod", "guest");
+      expect(ran.stdout).toMatch(/^Pod deleted at /m);
+      return ran;
+    });
+    expect(why.status).toBe(0);
+    const events = await ann.run("events", "guest", "-o", "yaml");
+    expect(events.stdout).toMatch(/^ {2}type: ContainerDied$/m);
+    if (process.env.SHOW_EXPLAIN) {
+      for (const command of [
+        "status",
+        `status ${node.name}`,
+        "explain pod guest",
+        "events guest",
+        "plugins",
+        "top",
+        "pods -A",
+      ])
+        console.log(`$ kubectl nodekeeper ${command}\n${(await ann.run(...command.split(" "))).stdout}`);
+    }
+
+    const bob = await userOf("bob", "others");
+    const refused = expect.stringMatching(/NK1715: kubectl get: .*"bob" cannot list resource "pods"/);
+    expect(await bob.run("status")).toMatchObject({ status: 1, stderr: refused });
   });
 
   it("is upgraded and rolled back without withdrawing anything", async () => {

@@ -18,7 +18,6 @@ const missing =
   process.getuid?.() !== 0 ||
   missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition", "runc", "busybox");
 
-const main = join(import.meta.dirname, "../../packages/agent/src/main.ts");
 const lasting = ["/bin/sleep", "1000000"];
 /** Runs until it is stopped, and exits with the code then: once it has logged "ready", and not before. */
 const untilStopped = (code: number) => [
@@ -203,16 +202,13 @@ function reports(part: ContainerdPart, mode: string, period: number): void {
   });
 
   it("what the commands print", async () => {
-    const run = async (...args: string[]) => {
-      const { stdout } = await execute(process.execPath, [main, ...args, "--socket", agent.apiSocket]);
-      return stdout;
-    };
+    const run = (...args: string[]) => agent.command(...args);
     const pod = newPod();
     const sandbox = await cri.runPodSandbox(pod);
     await cri.runContainer(sandbox, { name: "app", command: exit(9, 1) });
     await eventually(() => expect(told(pod)).toContain("Died app 9"));
     expect(await run("pods")).toMatch(new RegExp(`default\\s+${pod.name}\\s+0/1\\s+(Error|Exit:9)\\s+0`));
-    expect(await run("events", "--pod", `default/${pod.name}`)).toMatch(/ContainerDied .*app .*exit code 9/);
+    expect(await run("events", pod.name)).toMatch(/ContainerDied .*app .*exit code 9/);
     const [listed] = JSON.parse(await run("pods", "-o", "json")).filter(
       ({ name }: PodSpec) => name === pod.name,
     );

@@ -5,7 +5,7 @@ export interface KubeconfigOptions {
   /** File of the certificate authority. */
   authority: string;
   /** Fields of the user as a kubeconfig has them. */
-  user: Readonly<Record<string, string>>;
+  user: Readonly<Record<string, unknown>>;
 }
 
 /** Writes a kubeconfig with one context, and gives its path. JSON is YAML too. */

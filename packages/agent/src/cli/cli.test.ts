@@ -163,7 +163,7 @@ describe("nodekeeper", () => {
     const { status, err } = await cli("plugins", "list", "--server", "127.0.0.1:1");
     expect(status).toBe(1);
     expect(err).toMatch(
-      /^nodekeeper: NK1710: no agent responds at 127\.0\.0\.1:1 .*--server.*\n {2}Cause: .+\n {2}Remedy: .+\n$/,
+      /^nodekeeper: NK1710: the agent at 127\.0\.0\.1:1 does not respond .*--server.*\n {2}Cause: .+\n {2}Remedy: .+\n$/,
     );
   });
 });

@@ -1,5 +1,5 @@
 import { configurationJsonSchema, defaultConfigurationYaml, loadConfiguration } from "../config/index.ts";
-import { type Output, paint, printJson } from "./output.ts";
+import { type Output, paint, printJson, printValue } from "./output.ts";
 import { plainText } from "./plain-text.ts";
 import { configurationSources } from "./settings-options.ts";
 
@@ -25,8 +25,8 @@ export async function configValidateCommand(
   const { configuration, warnings, origins } = await loadConfiguration(
     configurationSources({ ...options, ...(file ? { config: file } : {}) }),
   );
-  if (options.output === "json") {
-    printJson(output, { configuration, warnings, origins: Object.fromEntries(origins) }, 2);
+  if (options.output === "json" || options.output === "yaml") {
+    printValue(output, options.output, { configuration, warnings, origins: Object.fromEntries(origins) });
     return;
   }
   for (const [path, origin] of origins)

@@ -60,8 +60,8 @@ export function printDevSummary({
           command(`kubectl --kubeconfig ${paths.kubeconfig} get pods -A -w`),
         ]
       : []),
-    command(`${run} pods --socket ${paths.api}`),
-    command(`${run} events --follow --socket ${paths.api}`),
+    ...(address ? [command(`${run} pods --server ${address}`)] : []),
+    ...(address ? [command(`${run} events --follow --server ${address}`)] : []),
     ...(pluginPid
       ? [
           command(`kill -9 ${pluginPid}`) +

@@ -1,14 +1,11 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
-import type { DriverClaims } from "../claims/index.ts";
-import type { DriverStatus } from "../devices/index.ts";
-import { askAgent } from "./agent-client.ts";
-import { age, type Colour, type Output, printJson, table } from "./output.ts";
+import type { ApiAnswers } from "../server/index.ts";
+import type { AgentConnection } from "./agent-connection.ts";
+import { age, type Colour, type Output, printValue, type TableFormat, table } from "./output.ts";
 import { plainText } from "./plain-text.ts";
 
 export interface DevicesOptions {
-  /** "host:port" of the agent's status server. */
-  server: string;
-  format: "table" | "json";
+  format: TableFormat;
   /** If set, print only this driver, with its slices and problems. */
   driver: string | undefined;
 }
@@ -23,10 +20,18 @@ const colours: Record<string, Colour> = {
   disconnected: "yellow",
 };
 
+type DriverStatus = ApiAnswers["devices"][number];
+type DriverClaims = ApiAnswers["claims"][number];
+
 /** `nodekeeper devices [driver]` */
-export async function devicesCommand(options: DevicesOptions, output: Output, now: number): Promise<void> {
-  const drivers = await askAgent<DriverStatus[]>(options.server, "/api/v1/devices");
-  const claims = await askAgent<DriverClaims[]>(options.server, "/api/v1/claims");
+export async function devicesCommand(
+  agent: AgentConnection,
+  options: DevicesOptions,
+  output: Output,
+  now: number,
+): Promise<void> {
+  const drivers = await agent.get("devices");
+  const claims = await agent.get("claims");
   const { driver: wanted, format } = options;
   const found = wanted === undefined ? undefined : drivers.find(({ name }) => name === wanted);
   if (wanted !== undefined && !found) {
@@ -37,10 +42,11 @@ export async function devicesCommand(options: DevicesOptions, output: Output, no
     ...driver,
     claims: claims.find((each) => each.driver === driver.name),
   });
-  if (format === "json") printJson(output, found ? withClaims(found) : drivers.map(withClaims), 2);
+  if (format === "json" || format === "yaml")
+    printValue(output, format, found ? withClaims(found) : drivers.map(withClaims));
   else if (found) output.write(page(withClaims(found), output, now));
   else if (drivers.length === 0) output.write("No device driver has registered.\n");
-  else output.write(list(drivers.map(withClaims), output, now));
+  else output.write(list(drivers.map(withClaims), format === "wide", output, now));
 }
 
 /** `claims` is undefined where the agent does not prepare the driver's devices. */
@@ -48,7 +54,7 @@ interface DriverRow extends DriverStatus {
   claims: DriverClaims | undefined;
 }
 
-function list(drivers: readonly DriverRow[], output: Output, now: number): string {
+function list(drivers: readonly DriverRow[], wide: boolean, output: Output, now: number): string {
   const headings = [
     "DRIVER",
     "STREAM",
@@ -58,6 +64,7 @@ function list(drivers: readonly DriverRow[], output: Output, now: number): strin
     "QUARANTINED",
     "SLICES",
     "CLAIMS",
+    ...(wide ? ["PROTOCOL", "POOLS"] : []),
     "MESSAGE",
   ];
   const rows = drivers.map((driver) => [
@@ -69,6 +76,7 @@ function list(drivers: readonly DriverRow[], output: Output, now: number): strin
     String(driver.quarantined),
     String(driver.slices.length),
     driver.claims ? String(driver.claims.claims.length) : "-",
+    ...(wide ? [driver.protocol, driver.pools.map(({ name }) => name).join(",") || "-"] : []),
     messageOf(driver) || "-",
   ]);
   return table(output, headings, rows, (at, column) => (column === 1 ? colours[rows[at]![1]!] : undefined));

@@ -1,61 +1,69 @@
-import { NodekeeperError, parseDuration } from "@nodekeeper/core/lib";
-import { PodLifecycleClient, type PodLifecycleEvent, type PodLifecycleItem } from "@nodekeeper/sdk";
-import { type Colour, type Output, paint, printJson, printMessage } from "./output.ts";
+import { type Clock, NodekeeperError, parseDuration } from "@nodekeeper/core/lib";
+import type { ApiAnswers } from "../server/index.ts";
+import type { AgentConnection } from "./agent-connection.ts";
+import { follow } from "./follow.ts";
+import { type Colour, dimLine, type Output, type PageFormat, paint, printItem } from "./output.ts";
 import { plainText } from "./plain-text.ts";
-import { dimLine } from "./pods.ts";
+import { type PodSelector, selectorText } from "./pod-name.ts";
+import { counted, timeOf } from "./wording.ts";
 
 export interface EventsOptions {
-  socket: string;
-  format: "text" | "json";
+  format: PageFormat;
   /** Whether to keep printing new events. */
-  follow: boolean;
+  isFollowed: boolean;
   /** Where to start: a cursor, or how long ago ("10m"). */
   since: string;
-  /** "namespace/name". */
-  pod: string | undefined;
+  selector: PodSelector;
 }
 
-const colours: Partial<Record<PodLifecycleEvent["type"], Colour>> = {
+type Item = ApiAnswers["events"]["items"][number];
+type Event = Extract<Item, { kind: "event" }>["event"];
+
+const colours: Partial<Record<Event["type"], Colour>> = {
   ContainerStarted: "green",
   ContainerDied: "red",
   ContainerRemoved: "dim",
 };
 
-/** `nodekeeper events`: prints pod lifecycle events in order. */
+/** `events`: prints pod lifecycle events in order. */
 export async function eventsCommand(
-  options: EventsOptions,
+  agent: AgentConnection,
+  { format, isFollowed, since, selector }: EventsOptions,
   output: Output,
-  now: () => number,
+  clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  const { socket, follow, format, pod, since } = options;
-  const selector = pod === undefined ? {} : podSelector(pod);
-  using client = new PodLifecycleClient({ socket });
-  const watching = client.watch(
-    {
-      ...startPosition(since, now()),
-      selector,
-      stopAtEnd: !follow,
-      onRetry: ({ message }) => printMessage(`${message}; retrying`),
-    },
-    signal,
-  );
-  let last = "";
-  for await (const item of watching) {
-    last = item.cursor;
-    if (format === "json") {
-      if (item.kind !== "bookmark") printJson(output, item);
-    } else output.write(textOf(item, output));
+  let position: { cursor?: string; since?: number } = startPosition(since, clock.now());
+  const startText = position.since === undefined ? since : timeOf(position.since);
+  let shown = 0;
+  /** Prints what is there; returns at the end. */
+  const printNew = async () => {
+    for (let isEnd = false; !isEnd && !signal.aborted; ) {
+      const { items, cursor, end } = await agent.get("events", { ...position, ...selector });
+      for (const item of items) {
+        if (format === "text") output.write(textOf(item, output));
+        else printItem(output, format, item);
+      }
+      shown += items.length;
+      position = { cursor };
+      isEnd = end;
+    }
+  };
+  if (isFollowed) return await follow(printNew, clock, signal);
+  await printNew();
+  if (format !== "text" || signal.aborted) return;
+  if (shown === 0) {
+    output.write(`No event of ${selectorText(selector)} since ${startText}.\n`);
   }
-  if (format === "text" && last && output.isTerminal) {
-    output.write(dimLine(output, `To continue from here: --since ${last}`));
+  if (output.isTerminal && position.cursor) {
+    output.write(dimLine(output, `To continue from here: --since ${position.cursor}`));
   }
 }
 
 function startPosition(since: string, now: number): { cursor: string } | { since: number } {
   if (/^[0-9a-z]{1,32}-[0-9]+$/.test(since)) return { cursor: since };
   try {
-    return { since: now - parseDuration(since) };
+    return { since: Math.max(0, Math.round(now - parseDuration(since))) };
   } catch {
     throw new NodekeeperError(
       "invalid",
@@ -64,24 +72,14 @@ function startPosition(since: string, now: number): { cursor: string } | { since
   }
 }
 
-function podSelector(text: string): { namespace: string; name: string } {
-  const [namespace, name, ...rest] = text.split("/");
-  if (namespace && name && rest.length === 0) return { namespace, name };
-  throw new NodekeeperError("invalid", `--pod takes namespace/name; got "${text}"`);
-}
-
-function textOf(item: PodLifecycleItem, output: Output): string {
+function textOf(item: Item, output: Output): string {
   if (item.kind === "event") return eventLine(item.event, output);
-  if (item.kind === "bookmark") return "";
-  const missed = item.missed === undefined ? "some events are" : `${item.missed} events are`;
-  const pods = `${item.pods.length} pods on the node now`;
-  return item.why === "begin"
-    ? dimLine(output, pods)
-    : dimLine(output, `${missed} no longer retained in the agent's event log; ${pods}`);
+  const missed = item.missed === undefined ? "some events" : counted(item.missed, "event");
+  const pods = counted(item.pods.length, "pod");
+  return dimLine(output, `${missed} no longer retained in the agent's event log; ${pods} on the node now`);
 }
 
-function eventLine(event: PodLifecycleEvent, output: Output): string {
-  const { pod, container, exitCode, reason } = event;
+function eventLine({ type, at, pod, container, exitCode, reason }: Event, output: Output): string {
   const details = [
     exitCode === undefined ? undefined : `exit code ${exitCode}`,
     reason && !(reason === "Completed" && exitCode === 0) ? reason : undefined,
@@ -89,11 +87,11 @@ function eventLine(event: PodLifecycleEvent, output: Output): string {
   const what = container
     ? `${container.kind === "sandbox" ? "sandbox" : container.name} ${container.id.slice(0, 12)}`
     : "";
-  const colour = colours[event.type];
-  const type = event.type.padEnd(16);
+  const colour = colours[type];
+  const name = type.padEnd(16);
   const words = [
-    new Date(event.at).toISOString(),
-    colour ? paint(output, colour, type) : type,
+    timeOf(at),
+    colour ? paint(output, colour, name) : name,
     plainText(`${pod.namespace}/${pod.name}`),
     plainText(what),
     plainText(details.join(", ")),

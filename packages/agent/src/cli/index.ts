@@ -1,6 +1,7 @@
-import { NodekeeperError } from "@nodekeeper/core/lib";
-import { Command, CommanderError } from "commander";
+import { Command } from "commander";
+import { declareCompletion } from "./commands/completion.ts";
 import { declareConfig } from "./commands/config.ts";
+import type { CommandContext } from "./commands/context.ts";
 import { declareDev } from "./commands/dev.ts";
 import { declareDevices } from "./commands/devices.ts";
 import { declareEvents } from "./commands/events.ts";
@@ -12,27 +13,47 @@ import { declarePreflight } from "./commands/preflight.ts";
 import { declareReplay } from "./commands/replay.ts";
 import { declareRounds } from "./commands/rounds.ts";
 import { declareRun } from "./commands/run.ts";
+import { declareStatus } from "./commands/status.ts";
+import { declareTop } from "./commands/top.ts";
 import { declareVersion } from "./commands/version.ts";
+import { configureHelp } from "./help.ts";
+import { localAccess } from "./local-access.ts";
 import { type Output, standardOutput } from "./output.ts";
-import { printError } from "./print-error.ts";
+import { runProgram } from "./program.ts";
 import { packageVersion } from "./version.ts";
 
 // In the order of --help. Each loads what it needs when it runs, so that `version` does not load the agent.
 const commands = [
   declareRun,
   declareDev,
+  declareStatus,
   declarePlugins,
   declarePods,
   declareEvents,
   declareDevices,
   declareExplain,
   declareRounds,
+  declareTop,
   declareReplay,
   declarePolicy,
   declareConfig,
   declarePreflight,
+  declareCompletion,
   declareVersion,
 ];
+
+/** The declarations of `nodekeeper`, without running any. */
+export function createProgram(context: CommandContext): Command {
+  const program = configureHelp(new Command("nodekeeper"))
+    .description(
+      "Kubernetes node agent: reports node resources, tracks pod lifecycle, publishes devices, and evicts pods under pressure.",
+    )
+    .version(packageVersion(), "--version", "print the version")
+    .showHelpAfterError("(see --help)")
+    .exitOverride();
+  for (const declare of commands) declare(program, context);
+  return program;
+}
 
 /** The command line. Returns the exit status: 0 done, 1 failed, 2 wrong usage or configuration. */
 export async function runCli(argv: readonly string[], output: Output = standardOutput): Promise<number> {
@@ -40,21 +61,8 @@ export async function runCli(argv: readonly string[], output: Output = standardO
   const fail = () => {
     status = 1;
   };
-  const program = new Command("nodekeeper")
-    .description(
-      "Kubernetes node agent: reports node resources, tracks pod lifecycle, publishes devices, and evicts pods under pressure.",
-    )
-    .version(packageVersion(), "--version", "print the version")
-    .showHelpAfterError("(see --help)")
-    .exitOverride();
-  for (const declare of commands) declare(program, { output, fail });
-
-  try {
-    await program.parseAsync([...argv]);
-    return status;
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    await printError(error);
-    return error instanceof NodekeeperError && error.code === "invalid" ? 2 : 1;
-  }
+  return await runProgram(createProgram({ output, fail, agents: localAccess }), argv, {
+    output,
+    status: () => status,
+  });
 }

@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import { plainJson, plainLines, plainText } from "./plain-text.ts";
+import { plainYaml } from "./plain-yaml.ts";
 
 /** Where a command writes its output. */
 export interface Output {
@@ -28,6 +29,24 @@ export type Colour = "green" | "red" | "yellow" | "dim" | "bold" | "cyan";
 /** Coloured text on a terminal, plain text elsewhere. */
 export function paint(output: Output, colour: Colour, text: string): string {
   return output.isTerminal ? styleText(colour, text) : text;
+}
+
+/** Formats of a page of text, and of a table. */
+export const pageFormats = ["text", "json", "yaml"] as const;
+export const tableFormats = ["table", "wide", "json", "yaml"] as const;
+export type PageFormat = (typeof pageFormats)[number];
+export type TableFormat = (typeof tableFormats)[number];
+
+/** Prints an answer as JSON over several lines, or as a document of YAML. */
+export function printValue(output: Output, format: "json" | "yaml", value: unknown): void {
+  if (format === "json") printJson(output, value, 2);
+  else output.write(plainYaml(value));
+}
+
+/** Prints one of several values: as a line of JSON, or as a document of a YAML stream. */
+export function printItem(output: Output, format: "json" | "yaml", value: unknown): void {
+  if (format === "json") printJson(output, value);
+  else output.write(`---\n${plainYaml(value)}`);
 }
 
 /** Prints a value as JSON and a line break, indented by `indent` spaces, or on one line if it is 0. */
@@ -62,6 +81,11 @@ export function table(
     lines.push(painted.join(""));
   }
   return `${lines.join("\n")}\n`;
+}
+
+/** A dimmed line between rows of output. */
+export function dimLine(output: Output, text: string): string {
+  return `${paint(output, "dim", text)}\n`;
 }
 
 /** Formats a duration in milliseconds as kubectl prints ages: "12s", "3m", "5h", "2d". */

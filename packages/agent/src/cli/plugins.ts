@@ -1,12 +1,7 @@
-import type { PluginRow } from "../server/index.ts";
-import { askAgent } from "./agent-client.ts";
-import { age, type Colour, type Output, printJson, table } from "./output.ts";
-
-export interface PluginsOptions {
-  /** "host:port" of the agent's status server. */
-  server: string;
-  format: "table" | "wide" | "json";
-}
+import type { AgentConnection } from "./agent-connection.ts";
+import { age, type Colour, type Output, printValue, type TableFormat, table } from "./output.ts";
+import { problemOf, shownState } from "./plugin-row.ts";
+import { pluginsByName } from "./plugins-by-name.ts";
 
 const colours: Record<string, Colour> = {
   registered: "green",
@@ -20,17 +15,19 @@ const colours: Record<string, Colour> = {
   failed: "red",
 };
 
-/** `nodekeeper plugins list`: prints one row for each plugin and socket. */
+/** `nodekeeper plugins list`: prints one row for each plugin; in the wide table and other formats for each socket. */
 export async function pluginsCommand(
-  { server, format }: PluginsOptions,
+  agent: AgentConnection,
+  format: TableFormat,
   output: Output,
   now: number,
 ): Promise<void> {
-  const rows = await askAgent<PluginRow[]>(server, "/api/v1/plugins");
-  if (format === "json") {
-    printJson(output, rows, 2);
+  const answer = await agent.get("plugins");
+  if (format === "json" || format === "yaml") {
+    printValue(output, format, answer);
     return;
   }
+  const rows = format === "wide" ? answer : pluginsByName(answer);
   if (rows.length === 0) {
     output.write("No plugins: none has registered, and no in-tree plugin is enabled.\n");
     return;
@@ -54,7 +51,7 @@ export async function pluginsCommand(
     row.contentBytes > 0 ? `${row.contentBytes} B` : "-",
     ageOf(row.contentAt, now),
     ...(wide ? [row.registrationSocket ?? "-"] : []),
-    messageOf(row) || "-",
+    problemOf(row) || "-",
   ]);
   output.write(
     table(output, headings, cells, (at, column) =>
@@ -65,15 +62,4 @@ export async function pluginsCommand(
 
 function ageOf(at: number | undefined, now: number): string {
   return at === undefined || at === null ? "-" : age(now - at);
-}
-
-// A registered or in-tree plugin whose last call failed is shown as failing.
-function shownState({ state, error }: PluginRow): string {
-  return error && (state === "registered" || state === "in-tree") ? "failing" : state;
-}
-
-function messageOf({ error, errorId, problems }: PluginRow): string {
-  if (error) return errorId ? `${errorId}: ${error}` : error;
-  if (problems.length === 0) return "";
-  return problems.length === 1 ? problems[0]! : `${problems[0]} (and ${problems.length - 1} more)`;
 }

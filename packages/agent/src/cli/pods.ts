@@ -1,78 +1,113 @@
-import { type ContainerStatus, PodLifecycleClient, type PodStatus } from "@nodekeeper/sdk";
-import { age, type Colour, type Output, paint, printJson, printMessage, table } from "./output.ts";
+import type { Clock } from "@nodekeeper/core/lib";
+import type { ApiAnswers } from "../server/index.ts";
+import type { AgentConnection } from "./agent-connection.ts";
+import { follow } from "./follow.ts";
+import {
+  age,
+  type Colour,
+  type Output,
+  printItem,
+  printMessage,
+  printValue,
+  type TableFormat,
+  table,
+} from "./output.ts";
+import { type PodSelector, selectorText } from "./pod-name.ts";
 
 export interface PodsOptions {
-  socket: string;
-  format: "table" | "wide" | "json";
+  format: TableFormat;
   /** Whether to keep running and print each pod again when it changes. */
-  watch: boolean;
-  namespace: string | undefined;
+  isWatched: boolean;
+  selector: PodSelector;
 }
+
+type PodPage = ApiAnswers["pods"];
+type PodStatus = PodPage["items"][number];
+type ContainerStatus = PodStatus["containers"][number];
 
 const HEADINGS = ["NAMESPACE", "NAME", "RUNNING", "STATE", "RESTARTS", "AGE", "IP"];
 const WIDE_HEADINGS = [...HEADINGS, "UID", "SANDBOX", "CONTAINERS"];
 
 const colours: Record<string, Colour> = { Running: "green", Completed: "dim", Unreadable: "red" };
 
-/** `nodekeeper pods`: prints one row for each pod. */
+/** `pods`: prints one row for each pod. */
 export async function podsCommand(
+  agent: AgentConnection,
   options: PodsOptions,
   output: Output,
-  now: () => number,
+  clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  const { socket, format, namespace } = options;
-  using client = new PodLifecycleClient({ socket });
-  const selector = namespace ? { namespace } : {};
-  if (options.watch) return await watchPods(client, options, output, now, signal);
-  const { pods, listedAt, problems } = await client.listPods({ selector }, signal);
-  const listed = age(now() - listedAt);
+  const { format, selector } = options;
+  if (options.isWatched) return await watchPods(agent, options, output, clock, signal);
+  const { items: pods, listedAt, problems } = await readPods(agent, selector);
   if (problems.length > 0) {
-    printMessage(
-      `the container runtime last listed its pods ${listed} ago; the states below may be out of date`,
-    );
+    const listed = listedAt === undefined ? "never" : `${age(clock.now() - listedAt)} ago`;
+    printMessage(`the container runtime last listed its pods ${listed}; the states below may be out of date`);
     for (const problem of problems) printMessage(`container runtime: ${problem}`);
   }
-  if (format === "json") printJson(output, pods, 2);
-  else if (pods.length === 0 && problems.length > 0) output.write("The last list of pods was empty.\n");
-  else if (pods.length === 0) output.write("The container runtime has no pods.\n");
-  else output.write(podTable(pods, output, format === "wide", now()));
+  if (format === "json" || format === "yaml") printValue(output, format, pods);
+  else if (pods.length > 0) output.write(podTable(pods, output, format === "wide", clock.now()));
+  else if (problems.length > 0) output.write(`The last list had no ${selectorText(selector)}.\n`);
+  else output.write(`The container runtime has no ${selectorText(selector)}.\n`);
+}
+
+/** All pages as one. */
+async function readPods(agent: AgentConnection, selector: PodSelector): Promise<PodPage> {
+  const items: PodStatus[] = [];
+  for (let after: string | undefined; ; ) {
+    const page: PodPage = await agent.get("pods", { ...selector, continue: after });
+    items.push(...page.items);
+    if (page.continue === undefined) return { ...page, items };
+    after = page.continue;
+  }
 }
 
 async function watchPods(
-  client: PodLifecycleClient,
-  { format, namespace }: PodsOptions,
+  agent: AgentConnection,
+  { format, selector }: PodsOptions,
   output: Output,
-  now: () => number,
+  clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  const selector = namespace ? { namespace } : {};
-  const wide = format === "wide";
+  let known = new Map<string, { pod: PodStatus; key: string }>();
+  let cursor: string | undefined;
   let isFirst = true;
   const print = (pods: readonly PodStatus[]) => {
-    if (format === "json") for (const pod of pods) printJson(output, pod);
-    else {
-      const text = podTable(pods, output, wide, now());
+    if (format === "json" || format === "yaml") for (const pod of pods) printItem(output, format, pod);
+    else if (pods.length > 0) {
+      const text = podTable(pods, output, format === "wide", clock.now());
       output.write(isFirst ? text : text.slice(text.indexOf("\n") + 1));
+      isFirst = false;
     }
-    isFirst = false;
   };
-  const watching = client.watch(
-    {
-      selector,
-      withStatus: true,
-      onRetry: ({ message }) => printMessage(`${message}; retrying`),
+  await follow(
+    async () => {
+      // Without an event no pod has changed.
+      if (cursor !== undefined) {
+        const { items } = await agent.get("events", { ...selector, cursor, limit: 1 });
+        if (items.length === 0) return;
+      }
+      const page = await readPods(agent, selector);
+      const now = new Map(page.items.map((pod) => [pod.uid, { pod, key: keyOf(pod) }]));
+      const removed = [...known.values()].filter(({ pod }) => !now.has(pod.uid));
+      const changed = [...now.values()].filter(({ pod, key }) => known.get(pod.uid)?.key !== key);
+      print([...removed.map(({ pod }) => removedPod(pod)), ...changed.map(({ pod }) => pod)]);
+      known = now;
+      cursor = page.cursor;
     },
+    clock,
     signal,
   );
-  for await (const item of watching) {
-    if (item.kind === "snapshot") print(item.pods.flatMap(({ status }) => status ?? []));
-    else if (item.kind === "event") print([item.event.status ?? removedPod(item.event.pod)]);
-  }
 }
 
-function removedPod(pod: { uid: string; namespace: string; name: string }): PodStatus {
-  return { ...pod, ips: [], sandboxes: [], containers: [], observedAt: 0, error: "" };
+// The time of the reading alone is no change.
+function keyOf({ observedAt: _, ...pod }: PodStatus): string {
+  return JSON.stringify(pod);
+}
+
+function removedPod({ uid, namespace, name, observedAt }: PodStatus): PodStatus {
+  return { uid, namespace, name, ips: [], sandboxes: [], containers: [], observedAt };
 }
 
 function podTable(pods: readonly PodStatus[], output: Output, wide: boolean, now: number): string {
@@ -121,9 +156,4 @@ function newestOfEachName(containers: readonly ContainerStatus[]): ContainerStat
     if (!known || (container.createdAt ?? 0) > (known.createdAt ?? 0)) newest.set(container.name, container);
   }
   return [...newest.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-/** A dimmed line between rows of output. */
-export function dimLine(output: Output, text: string): string {
-  return `${paint(output, "dim", text)}\n`;
 }

@@ -165,7 +165,7 @@ describe("wrong usage is reported", () => {
     ],
     [["--against", "broken.jsonl"], 2, "broken.jsonl, line 1: not a recorded round"],
     [["--against", "broken.yaml"], 2, "broken.yaml:1:9: "],
-    [["--against", "node.yaml", "-o", "xml"], 2, "--output must be one of text, json"],
+    [["--against", "node.yaml", "-o", "xml"], 2, "Allowed choices are text, json, yaml"],
     [[], 2, "required option '--against <file>' not specified"],
   ])("%j", async (args, status, message) => {
     recordsFile();

@@ -15,7 +15,7 @@ import {
   tryPolicy,
 } from "../policy/index.ts";
 import { recordsOfFile } from "./eviction/record-source.ts";
-import { type Output, printJson } from "./output.ts";
+import { type Output, type PageFormat, printValue } from "./output.ts";
 import { trialPage } from "./policy-page.ts";
 
 export interface PolicyTestOptions {
@@ -31,7 +31,7 @@ export interface PolicyTestOptions {
   round: number | undefined;
   /** Whether to assume that thresholds were already met before. */
   underPressure: boolean;
-  format: "text" | "json";
+  format: PageFormat;
 }
 
 /** The result of each policy for one scene. */
@@ -63,7 +63,7 @@ export async function policyTestCommand(
     for (const policy of policies) trials.push(await tryPolicy(policy, scene, options.underPressure, signal));
     test.scenes.push({ round, at: scene.at, policies: trials });
   }
-  if (options.format === "json") printJson(output, test, 2);
+  if (options.format !== "text") printValue(output, options.format, test);
   else output.write(page(test, output));
   return problems.length === 0;
 }

@@ -20,7 +20,7 @@ import { Host, type Reading } from "../host/index.ts";
 import { enabledPlugins, inTreeReporterNames, KUBELET_REPORTER_NAME } from "../intree/index.ts";
 import { customNodeResource, kindKey, node } from "../reporting/index.ts";
 import { CriRuntime, FoundRuntime } from "../runtime/index.ts";
-import { type Colour, type Output, paint, printJson } from "./output.ts";
+import { type Colour, type Output, paint, printValue } from "./output.ts";
 import { plainText } from "./plain-text.ts";
 import { requiredPermissions } from "./required-permissions.ts";
 import { configurationSources } from "./settings-options.ts";
@@ -57,7 +57,7 @@ export async function preflightCommand(options: Record<string, unknown>, output:
     ...(await checkRuntime(configuration)),
     ...(await checkApiServer(configuration)),
   ];
-  if (options.output === "json") printJson(output, findings, 2);
+  if (options.output === "json" || options.output === "yaml") printValue(output, options.output, findings);
   else printFindings(findings, output);
   return findings.every(({ verdict }) => verdict !== "failed");
 }

@@ -2,10 +2,10 @@ import { hostname } from "node:os";
 import { type Command, Option } from "commander";
 import { type ConfigurationSources, settings } from "../config/index.ts";
 
-/** Adds `--config` and one option for each setting that has a flag. */
+/** Adds `--config` and one option for each setting that has a flag, in groups by section. */
 export function addConfigurationOptions(command: Command): Command {
   command.option("--config <file>", "configuration file (AgentConfiguration, YAML)");
-  for (const { flagName, placeholder, about, initial, envNames } of settings) {
+  for (const { flagName, placeholder, about, initial, envNames, section } of settings) {
     if (!flagName) continue;
     const shown = Array.isArray(initial) ? initial.join(",") : String(initial);
     const facts = [
@@ -14,9 +14,16 @@ export function addConfigurationOptions(command: Command): Command {
     ];
     const notes = facts.filter((fact) => fact !== undefined).join("; ");
     const flags = placeholder ? `--${flagName} ${placeholder}` : `--${flagName}`;
-    command.addOption(new Option(flags, notes ? `${about} (${notes})` : about));
+    const option = new Option(flags, notes ? `${about} (${notes})` : about);
+    if (section.path !== "") option.helpGroup(wrapped(`${section.path}: ${section.about}`));
+    command.addOption(option);
   }
   return command;
+}
+
+// Headings are not wrapped by commander.
+function wrapped(text: string): string {
+  return text.replace(/(.{1,78})(?: |$)/g, "$1\n").trimEnd();
 }
 
 /** The configuration sources of this process: command line options, environment and host name. */

@@ -14,6 +14,8 @@ export interface Setting extends Leaf<unknown> {
   readonly envNames: readonly string[];
   /** Whether a reload applies a changed value. */
   readonly isLive: boolean;
+  /** The section that it is in; its path is empty for the outermost. */
+  readonly section: { readonly path: string; readonly about: string };
 }
 
 /** All settings, in schema order. */
@@ -55,11 +57,12 @@ export function changedPaths(before: AgentConfiguration, after: AgentConfigurati
 
 function collect(section: Section, prefix: string): Setting[] {
   return Object.entries(section.settings).flatMap(([name, node]) =>
-    isSection(node) ? collect(node, `${prefix}${name}.`) : [describe(node, prefix + name)],
+    isSection(node) ? collect(node, `${prefix}${name}.`) : [describe(node, prefix, name, section.about)],
   );
 }
 
-function describe(leaf: Leaf<unknown>, path: string): Setting {
+function describe(leaf: Leaf<unknown>, prefix: string, name: string, about: string): Setting {
+  const path = prefix + name;
   const flagName = leaf.flag === false ? undefined : (leaf.flag ?? kebabCase(path));
   return {
     ...leaf,
@@ -71,6 +74,7 @@ function describe(leaf: Leaf<unknown>, path: string): Setting {
         ? []
         : (leaf.env ?? [`NODEKEEPER_${flagName.replaceAll("-", "_").toUpperCase()}`]),
     isLive: leaf.applied === "live",
+    section: { path: prefix.slice(0, -1), about },
   };
 }
 

@@ -69,7 +69,7 @@ export type {
   DesiredTaints,
   NodeTaint,
 } from "./decide/taints.ts";
-export { thresholdText } from "./decide/threshold-text.ts";
+export { thresholdText, valueText } from "./decide/threshold-text.ts";
 export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
 export { type EncodablePod, type ObservedPod, observeJson, type PodDetails } from "./observe/observed-pod.ts";
 export { PodWatch, type PodWatchOptions } from "./observe/pod-watch.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { addConfigurationOptions } from "../settings-options.ts";
 import type { CommandContext } from "./context.ts";
-import { oneOf } from "./options.ts";
+import { pageFormatOption } from "./options.ts";
 
 /** `nodekeeper config` */
 export function declareConfig(program: Command, { output }: CommandContext): void {
@@ -18,10 +18,9 @@ export function declareConfig(program: Command, { output }: CommandContext): voi
     config
       .command("validate")
       .argument("[file]", "configuration file")
-      .option("-o, --output <format>", "text or json", "text")
+      .addOption(pageFormatOption())
       .description("load a configuration as `run` does and print every problem"),
   ).action(async (file, options) => {
-    oneOf(options.output, ["text", "json"] as const, "--output");
     const { configValidateCommand } = await import("../config.ts");
     await configValidateCommand(file, options, output);
   });

@@ -1,18 +1,20 @@
 import type { Command } from "commander";
 import type { CommandContext } from "./context.ts";
-import { oneOf, serverOption } from "./options.ts";
+import { tableFormatOption } from "./options.ts";
 
-/** `nodekeeper devices` */
-export function declareDevices(program: Command, { output }: CommandContext): void {
-  program
+/** `devices` */
+export function declareDevices(program: Command, { output, agents }: CommandContext): void {
+  const devices = program
     .command("devices")
     .argument("[driver]", "print only this driver, with its slices and quarantined devices")
-    .description("list device drivers, their devices and the ResourceSlices they are published in")
-    .addOption(serverOption())
-    .option("-o, --output <format>", "table or json", "table")
-    .action(async (driver, options) => {
+    .description("list device drivers, their devices and the ResourceSlices they are published in");
+  agents
+    .addOptions(devices)
+    .addOption(tableFormatOption())
+    .action(async (driver, _, command) => {
+      const options = command.optsWithGlobals();
+      using agent = await agents.connect(options);
       const { devicesCommand } = await import("../devices.ts");
-      const format = oneOf(options.output, ["table", "json"] as const, "--output");
-      await devicesCommand({ server: options.server, format, driver }, output, Date.now());
+      await devicesCommand(agent, { format: options.output, driver }, output, Date.now());
     });
 }

@@ -1,17 +1,27 @@
 import type { Command } from "commander";
 import type { CommandContext } from "./context.ts";
-import { addSocketOption, oneOf, signals } from "./options.ts";
+import { pageFormatOption, signals } from "./options.ts";
+import { podSelector } from "./pod-selector.ts";
 
-/** `nodekeeper events` */
-export function declareEvents(program: Command, { output }: CommandContext): void {
-  addSocketOption(program.command("events").description("print pod lifecycle events on this node, in order"))
-    .option("-o, --output <format>", "text or json", "text")
+/** `events` */
+export function declareEvents(program: Command, { output, agents }: CommandContext): void {
+  const events = program
+    .command("events")
+    .argument("[pod]", "only events of this pod: [NAMESPACE/]NAME or UID")
+    .description("print pod lifecycle events on this node, in order");
+  agents
+    .addNamespaceOptions(agents.addOptions(events))
+    .addOption(pageFormatOption())
     .option("-f, --follow", "keep printing new events", false)
     .option("--since <when>", "start this long ago, or at a cursor printed by an earlier run", "1h")
-    .option("--pod <namespace/name>", "only events of this pod")
-    .action(async ({ socket, output: given, follow, since, pod }) => {
+    .action(async (pod, _, command) => {
+      const options = command.optsWithGlobals();
       const { eventsCommand } = await import("../events.ts");
-      const format = oneOf(given, ["text", "json"] as const, "--output");
-      await eventsCommand({ socket, format, follow, since, pod }, output, Date.now, await signals());
+      const { systemClock } = await import("@nodekeeper/core/lib");
+      const selector = await podSelector(agents, options, pod);
+      using agent = await agents.connect(options);
+      const { output: format, follow: isFollowed, since } = options;
+      const asked = { format, isFollowed, since, selector };
+      await eventsCommand(agent, asked, output, systemClock, await signals());
     });
 }

@@ -1,35 +1,38 @@
 import type { Command } from "commander";
+import { parsePodName } from "../pod-name.ts";
 import type { CommandContext } from "./context.ts";
-import { addRecordOptions, oneOf } from "./options.ts";
+import { optionsWithNode, pageFormatOption } from "./options.ts";
 
-/** `nodekeeper explain` */
-export function declareExplain(program: Command, { output }: CommandContext): void {
+/** `explain` */
+export function declareExplain(program: Command, { output, agents }: CommandContext): void {
   const explain = program.command("explain").description("explain why a pod was evicted or the node tainted");
-  addRecordOptions(
-    explain
-      .command("pod")
-      .argument(
-        "<namespace/name>",
-        "the pod, or its UID; if several pods had this name, the one that left the node last",
-      )
-      .description("explain why a pod left the node or was not evicted: the plugin, the ranking, each step"),
-  )
-    .option("-o, --output <format>", "text or json", "text")
-    .action(async (pod, { server, from, output: given }) => {
-      const { explainPodCommand } = await import("../eviction/explain.ts");
-      const format = oneOf(given, ["text", "json"] as const, "--output");
-      await explainPodCommand(pod, { server, from, format }, output);
+  const pod = explain
+    .command("pod")
+    .argument(
+      "<pod>",
+      "[NAMESPACE/]NAME or UID; if several pods had this name, the one that left the node last",
+    )
+    .description("explain why a pod left the node or was not evicted: the plugin, the ranking, each step");
+  agents
+    .addPodOptions(agents.addRecordOptions(pod))
+    .addOption(pageFormatOption())
+    .action(async (text, _, command) => {
+      const options = command.optsWithGlobals();
+      const name = parsePodName(text, await agents.defaultNamespace(options));
+      const explanation = await agents.explainPod(options, name);
+      (await import("../eviction/explain.ts")).printPodExplanation(explanation, options.output, output);
     });
 
-  addRecordOptions(
-    explain
-      .command("node")
-      .description("explain the conditions and taints set by eviction: plugin, reason, start and end"),
-  )
-    .option("-o, --output <format>", "text or json", "text")
-    .action(async ({ server, from, output: given }) => {
-      const { explainNodeCommand } = await import("../eviction/explain.ts");
-      const format = oneOf(given, ["text", "json"] as const, "--output");
-      await explainNodeCommand({ server, from, format }, output);
+  const node = explain
+    .command("node")
+    .description("explain the conditions and taints set by eviction: plugin, reason, start and end");
+  agents
+    .addNodeArgument(agents.addRecordOptions(node))
+    .addOption(pageFormatOption())
+    .action(async (...given) => {
+      const options = optionsWithNode(given.at(-1));
+      using source = await agents.openRecords(options);
+      const { printNodeExplanation } = await import("../eviction/explain.ts");
+      printNodeExplanation(await source.explainNode(), options.output, output);
     });
 }

@@ -1,19 +1,21 @@
 import type { Command } from "commander";
 import type { CommandContext } from "./context.ts";
-import { oneOf, serverOption } from "./options.ts";
+import { tableFormatOption } from "./options.ts";
 
-/** `nodekeeper plugins` */
-export function declarePlugins(program: Command, { output }: CommandContext): void {
-  program
+/** `plugins` */
+export function declarePlugins(program: Command, { output, agents }: CommandContext): void {
+  const list = program
     .command("plugins")
     .description("plugins of the running agent")
     .command("list", { isDefault: true })
-    .description("list plugins with their state and the reason for it")
-    .addOption(serverOption())
-    .option("-o, --output <format>", "table, wide or json", "table")
-    .action(async (options) => {
+    .description("list plugins with their state and the reason for it; -o wide has a row for each socket");
+  agents
+    .addOptions(list)
+    .addOption(tableFormatOption())
+    .action(async (_, command) => {
+      const options = command.optsWithGlobals();
+      using agent = await agents.connect(options);
       const { pluginsCommand } = await import("../plugins.ts");
-      const format = oneOf(options.output, ["table", "wide", "json"] as const, "--output");
-      await pluginsCommand({ server: options.server, format }, output, Date.now());
+      await pluginsCommand(agent, options.output, output, Date.now());
     });
 }

@@ -1,18 +1,25 @@
 import type { Command } from "commander";
 import type { CommandContext } from "./context.ts";
-import { addSocketOption, oneOf, signals } from "./options.ts";
+import { signals, tableFormatOption } from "./options.ts";
+import { podSelector } from "./pod-selector.ts";
 
-/** `nodekeeper pods` */
-export function declarePods(program: Command, { output }: CommandContext): void {
-  addSocketOption(
-    program.command("pods").description("list the pods on this node, as reported by the container runtime"),
-  )
-    .option("-o, --output <format>", "table, wide or json", "table")
-    .option("-n, --namespace <name>", "only pods in this namespace")
+/** `pods` */
+export function declarePods(program: Command, { output, agents }: CommandContext): void {
+  const pods = program
+    .command("pods")
+    .argument("[pod]", "only this pod: [NAMESPACE/]NAME or UID")
+    .description("list the pods on this node, as reported by the container runtime");
+  agents
+    .addNamespaceOptions(agents.addOptions(pods))
+    .addOption(tableFormatOption())
     .option("-w, --watch", "keep running, and print a pod again when it changes", false)
-    .action(async ({ socket, output: given, namespace, watch }) => {
+    .action(async (pod, _, command) => {
+      const options = command.optsWithGlobals();
       const { podsCommand } = await import("../pods.ts");
-      const format = oneOf(given, ["table", "wide", "json"] as const, "--output");
-      await podsCommand({ socket, format, namespace, watch }, output, Date.now, await signals());
+      const { systemClock } = await import("@nodekeeper/core/lib");
+      const selector = await podSelector(agents, options, pod);
+      using agent = await agents.connect(options);
+      const asked = { format: options.output, isWatched: options.watch, selector };
+      await podsCommand(agent, asked, output, systemClock, await signals());
     });
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { CommandContext } from "./context.ts";
-import { countOf, oneOf, signals } from "./options.ts";
+import { countOf, pageFormatOption, signals } from "./options.ts";
 
 /** `nodekeeper policy` */
 export function declarePolicy(program: Command, { output, fail }: CommandContext): void {
@@ -20,10 +20,9 @@ export function declarePolicy(program: Command, { output, fail }: CommandContext
     .option("--last <count>", "number of most recent recorded rounds to evaluate", "1")
     .option("--round <id>", "recorded round to evaluate")
     .option("--under-pressure", "assume the threshold was already met before", false)
-    .option("-o, --output <format>", "text or json", "text")
-    .action(async (policies, { against, readings, last, round, underPressure, output: given }) => {
+    .addOption(pageFormatOption())
+    .action(async (policies, { against, readings, last, round, underPressure, output: format }) => {
       const { policyTestCommand } = await import("../policy.ts");
-      const format = oneOf(given, ["text", "json"] as const, "--output");
       const rounds = { last: countOf(last, "--last"), round: round && countOf(round, "--round") };
       const options = { policies, against, readings, underPressure, format, ...rounds };
       if (!(await policyTestCommand(options, output, Date.now(), await signals()))) fail();

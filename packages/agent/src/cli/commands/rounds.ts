@@ -1,25 +1,28 @@
-import { systemClock } from "@nodekeeper/core/lib";
 import type { Command } from "commander";
 import type { CommandContext } from "./context.ts";
-import { addRecordOptions, oneOf, signals } from "./options.ts";
+import { pageFormatOption, signals } from "./options.ts";
 
-/** `nodekeeper rounds` */
-export function declareRounds(program: Command, { output }: CommandContext): void {
-  addRecordOptions(
-    program.command("rounds").description("list eviction rounds in which something happened, oldest first"),
-  )
-    .option("-o, --output <format>", "text or json", "text")
-    .option("--since <duration>", "start this long ago (default: 1h from an agent, everything from --from)")
+/** `rounds` */
+export function declareRounds(program: Command, { output, agents }: CommandContext): void {
+  const rounds = program
+    .command("rounds")
+    .description("list eviction rounds in which something happened, oldest first");
+  agents
+    .addRecordOptions(rounds)
+    .addOption(pageFormatOption())
+    .option("--since <duration>", "start this long ago (default: 1h from an agent, all from --from)")
     .option("-f, --follow", "keep printing new rounds", false)
     .option(
       "--records",
       "print complete records and pod history as JSON lines, for use with --from on another machine",
       false,
     )
-    .action(async ({ server, from, output: given, since, follow, records }) => {
+    .action(async (_, command) => {
+      const options = command.optsWithGlobals();
+      const { output: format, since, follow, records } = options;
+      using source = await agents.openRecords(options);
       const { roundsCommand } = await import("../eviction/rounds.ts");
-      const format = oneOf(given, ["text", "json"] as const, "--output");
-      const options = { server, from, format, since, follow, records };
-      await roundsCommand(options, output, systemClock, await signals());
+      const { systemClock } = await import("@nodekeeper/core/lib");
+      await roundsCommand(source, { format, since, follow, records }, output, systemClock, await signals());
     });
 }

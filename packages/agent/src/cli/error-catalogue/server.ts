@@ -56,16 +56,16 @@ export const serverErrors: CatalogueEntries = {
   NK1710: {
     title: "No agent answers",
     cause:
-      "The agent does not run on this machine, has another `server.address` or `api.socket`, or the command's user may not open the socket (mode 0660).",
+      "The agent does not run, is still starting, or has another `server.address`; a client of the gRPC API has another `api.socket`, or may not open it (mode 0660).",
     remedy:
-      "Name the address with `--server` or `--socket`. From outside of the node, run the command in the agent's pod with `kubectl exec`.",
+      "On the node name the address with `--server`; from outside of it use `kubectl nodekeeper`. If its pod is not ready, look at the pod's log.",
   },
   NK1711: {
     title: "The local API can't be served",
     cause:
       "The folder of `api.socket` can't be made or written, the path is longer than 107 bytes, or another process removed the socket.",
     remedy:
-      "Correct the folder's owner and mode, or set another `api.socket`. It is tried again every 5 s; until then `nodekeeper pods` and `nodekeeper events` get no answer.",
+      "Correct the folder's owner and mode, or set another `api.socket`. It is tried again every 5 s; until then programs that use it get no answer.",
   },
   NK1712: {
     title: "A part of the agent did not stop in time",
@@ -77,5 +77,24 @@ export const serverErrors: CatalogueEntries = {
     title: "A watch of the local API is refused",
     cause: "More watches are open than the agent serves: a client opens them and does not end them.",
     remedy: "Find the client: `ss -xp` lists the processes connected to `api.socket`. Restart it.",
+  },
+  NK1714: {
+    title: "kubectl can't be run",
+    cause:
+      "`kubectl nodekeeper` reaches agents through kubectl, and finds none in PATH or at the path in the variable KUBECTL.",
+    remedy: "Install kubectl, or set KUBECTL to its path.",
+  },
+  NK1715: {
+    title: "kubectl failed",
+    cause:
+      "The API server can't be reached, the credentials of the kubeconfig are not accepted, or the account lacks a right: to list pods and to create `pods/portforward` in the agents' namespace.",
+    remedy:
+      "The message is kubectl's; try the same with kubectl, as `kubectl get pods --namespace nodekeeper`. The rights are in docs/kubectl-plugin.md.",
+  },
+  NK1716: {
+    title: "No agent is found",
+    cause: "No pod with the agents' labels is in the namespace that was asked, or none is on the node.",
+    remedy:
+      "Name the namespace with `--agent-namespace` or NODEKEEPER_NAMESPACE, and the labels with `--agent-selector`; check the DaemonSet's node selector and tolerations.",
   },
 };

@@ -112,7 +112,7 @@ describe("help", () => {
   it.each([
     [
       ["explain", "pod"],
-      ["<namespace/name>", "--server", "--output"],
+      ["<pod>", "--server", "--namespace", "--output"],
     ],
     [["rounds"], ["--since", "--follow", "--records", "--server", "--output"]],
     [["replay"], ["--config", "--since", "--records", "--server", "--output"]],
@@ -175,9 +175,8 @@ describe("explain pod", () => {
     expect((await ask("explain", "pod", "default/absent")).err).toMatch(
       /^nodekeeper: NK1606: no record of the pod .*; the records go back to 20.*Z\n/,
     );
-    expect((await ask("explain", "pod", "absent")).err).toContain(
-      "read as a UID; to look up a name write namespace/name",
-    );
+    expect((await ask("explain", "pod", "absent")).err).toContain("no record of the pod default/absent on");
+    expect((await ask("explain", "pod", "absent", "-n", "team-a")).err).toContain("the pod team-a/absent on");
     expect(await ask("explain", "pod", "x".repeat(700))).toMatchObject({ status: 2 });
   });
 
@@ -215,7 +214,7 @@ describe("rounds", () => {
     expect(await ask("rounds", "--records", "--follow")).toMatchObject({ status: 2 });
     expect(await cli("rounds", "--server", "127.0.0.1:1")).toMatchObject({
       status: 1,
-      err: expect.stringContaining("no agent responds at 127.0.0.1:1"),
+      err: expect.stringContaining("agent at 127.0.0.1:1 does not respond"),
     });
     expect(await cli("rounds", "--follow", "--server", "127.0.0.1:1")).toMatchObject({ status: 1 });
     const { status } = await fetch(`http://${address}/api/v1/eviction/rounds?since=-1`);

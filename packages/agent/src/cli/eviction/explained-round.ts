@@ -9,7 +9,7 @@ import {
 } from "../../eviction/index.ts";
 import { age, type Output, paint, table } from "../output.ts";
 import { plainText } from "../plain-text.ts";
-import { counted, graceText, labelled, outcomeText, reasonText, timeOf } from "./wording.ts";
+import { counted, graceText, labelled, outcomeText, reasonText, timeOf } from "../wording.ts";
 
 type Round = PodExplanation["rounds"][number];
 

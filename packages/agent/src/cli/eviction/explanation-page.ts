@@ -1,10 +1,10 @@
 import type { NodePod, PodExplanation } from "../../eviction/index.ts";
 import { type Output, paint } from "../output.ts";
 import { plainText } from "../plain-text.ts";
+import { counted, offsetOf, timeOf } from "../wording.ts";
 import { roundText } from "./explained-round.ts";
 import { timelineOf } from "./pod-ending-text.ts";
 import { verdictOf } from "./verdict.ts";
-import { counted, offsetOf, timeOf } from "./wording.ts";
 
 /** The page of `nodekeeper explain pod`: the verdict, the timeline, then each round. */
 export function explanationPage(explanation: PodExplanation, output: Output): string {

@@ -2,7 +2,7 @@ import { formatDuration } from "@nodekeeper/core/lib";
 import type { ExplainedCondition, NodeExplanation } from "../../eviction/index.ts";
 import { age, type Output, paint } from "../output.ts";
 import { plainText } from "../plain-text.ts";
-import { clockTimeOf, labelled, timeOf } from "./wording.ts";
+import { clockTimeOf, labelled, timeOf } from "../wording.ts";
 
 /** The page of `nodekeeper explain node`: each condition set by eviction, then the timeline. */
 export function nodePage(explanation: NodeExplanation, output: Output): string {

@@ -5,7 +5,7 @@ import type {
   PodEnding,
   PodExplanation,
 } from "../../eviction/index.ts";
-import { clockTimeOf, counted } from "./wording.ts";
+import { clockTimeOf, counted } from "../wording.ts";
 
 const EVICTION_API = "EvictionByEvictionAPI";
 // Reasons of the condition DisruptionTarget:

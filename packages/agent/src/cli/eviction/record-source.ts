@@ -8,10 +8,12 @@ import type {
   RoundRecord,
   RoundSummary,
 } from "../../eviction/index.ts";
-import { counted } from "./wording.ts";
+import { counted } from "../wording.ts";
 
 /** Reads the records of eviction. Times are wall milliseconds. */
 export interface RecordSource extends Disposable {
+  /** Whether it is a running agent, which continues to record. */
+  readonly isLive: boolean;
   explainPod(pod: string): Promise<PodExplanation>;
   explainNode(): Promise<NodeExplanation>;
   /** A page of rounds since a time with an id above `after`, oldest first; empty at the end. */

@@ -1,8 +1,8 @@
 import type { PodReference, Replay, ReplayedRound } from "../../eviction/index.ts";
 import { type Output, paint } from "../output.ts";
+import { counted, graceText, labelled, refusalWord, timeOf } from "../wording.ts";
 import type { PolicyDifference } from "./policy-differences.ts";
 import { roundsSince } from "./record-source.ts";
-import { counted, graceText, labelled, refusalWord, timeOf } from "./wording.ts";
 
 /** A replay with the differences of the policies. */
 export interface ShownReplay extends Replay {

@@ -1,14 +1,13 @@
 import { evictionPolicyOf } from "../../assembly/index.ts";
 import { type ConfigurationSources, loadConfiguration } from "../../config/index.ts";
 import { addToReplay, type EvictionPolicy, emptyReplay } from "../../eviction/index.ts";
-import { type Output, printJson, printMessage } from "../output.ts";
-import { openRecords, type RecordPlace } from "./open-records.ts";
+import { type Output, type PageFormat, printMessage, printValue } from "../output.ts";
 import { policyDifferences } from "./policy-differences.ts";
-import { sinceOf, withRound } from "./record-source.ts";
+import { type RecordSource, sinceOf, withRound } from "./record-source.ts";
 import { replayPage } from "./replay-page.ts";
 
-export interface ReplayOptions extends RecordPlace {
-  format: "text" | "json";
+export interface ReplayOptions {
+  format: PageFormat;
   /** How long ago to start: "1h". Undefined for the last hour of an agent, and for all of a state directory or file. */
   since: string | undefined;
   /** The sources of the configuration to replay with. */
@@ -18,14 +17,18 @@ export interface ReplayOptions extends RecordPlace {
 const AGENT_SINCE = "1h";
 
 /** `nodekeeper replay`: decides recorded rounds again with another policy, in this process. */
-export async function replayCommand(options: ReplayOptions, output: Output, now: number): Promise<void> {
-  const { format, from, sources } = options;
+export async function replayCommand(
+  source: RecordSource,
+  options: ReplayOptions,
+  output: Output,
+  now: number,
+): Promise<void> {
+  const { format, sources } = options;
   const { configuration, warnings } = await loadConfiguration(sources);
   for (const warning of warnings) printMessage(`warning: ${warning}`);
   const policy = evictionPolicyOf(configuration);
-  const text = options.since ?? (from === undefined ? AGENT_SINCE : undefined);
+  const text = options.since ?? (source.isLive ? AGENT_SINCE : undefined);
   const since = text === undefined ? undefined : sinceOf(text, now);
-  using source = await openRecords(options);
   const result = emptyReplay();
   let recorded: EvictionPolicy | undefined;
   for await (const record of source.records(since ?? 0)) {
@@ -35,6 +38,6 @@ export async function replayCommand(options: ReplayOptions, output: Output, now:
   }
   // The policy may have changed between the rounds: the differences are shown to that of the last one.
   const shown = { ...result, policy: recorded ? policyDifferences(recorded, policy) : [] };
-  if (format === "json") printJson(output, shown, 2);
-  else output.write(replayPage(shown, since, output));
+  if (format === "text") output.write(replayPage(shown, since, output));
+  else printValue(output, format, shown);
 }

@@ -1,7 +1,7 @@
 import type { RoundSummary } from "../../eviction/index.ts";
 import { type Output, paint } from "../output.ts";
 import { plainText } from "../plain-text.ts";
-import { outcomeText, refusalWord, timeOf } from "./wording.ts";
+import { outcomeText, refusalWord, timeOf } from "../wording.ts";
 
 /** One round in a line of `nodekeeper rounds`. */
 export function roundLine(round: RoundSummary, output: Output): string {

@@ -2,7 +2,9 @@ import { NodekeeperError, Registry, silentLogger, systemClock } from "@nodekeepe
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { RoundSummary } from "../../eviction/index.ts";
 import { createStatusServer } from "../../server/index.ts";
+import { httpConnection } from "../agent-connection.ts";
 import type { Output } from "../output.ts";
+import { agentRecords } from "./agent-records.ts";
 import { roundLine } from "./round-line.ts";
 import { roundsCommand } from "./rounds.ts";
 
@@ -153,18 +155,18 @@ describe("rounds --follow", () => {
     };
     const output = { ...plain, write: (text: string) => void out.push(text) };
     const options = {
-      server: address,
       format: "json",
       since: "1h",
       follow: true,
       records: false,
-      from: undefined,
     } as const;
-    await roundsCommand(options, output, clock, stop.signal);
+    await roundsCommand(recordsAt(address), options, output, clock, stop.signal);
     await server.stop();
     expect(out.map((line) => JSON.parse(line).id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
     expect(between).toEqual([]);
-    expect(errors).toEqual([expect.stringMatching(/^nodekeeper: no agent responds at .*; retrying\n$/)]);
+    expect(errors).toEqual([
+      expect.stringMatching(/^nodekeeper: the agent does not respond .*; retrying\n$/),
+    ]);
     const [first, ...later] = asked.map((query) => new URLSearchParams(query).get("since"));
     expect(first).toBe(String(summary(0).at));
     expect(later.at(-1)).toBe(String(summary(6).at + 1));
@@ -192,29 +194,30 @@ describe("rounds --follow", () => {
     };
     const output = { ...plain, write: (text: string) => void out.push(text) };
     const options = {
-      server: server.address,
       format: "json",
       since: "1h",
       follow: true,
       records: false,
-      from: undefined,
     } as const;
-    await roundsCommand(options, output, clock, stop.signal);
+    await roundsCommand(recordsAt(server.address), options, output, clock, stop.signal);
     await server.stop();
     expect(out.map((line) => JSON.parse(line).id)).toEqual([1_000, 1_001, 1, 2, 3]);
   });
 
   it("gives up at once where no agent has answered yet", async () => {
     const options = {
-      server: "127.0.0.1:1",
       format: "text",
       since: "1h",
       follow: true,
       records: false,
-      from: undefined,
     } as const;
-    await expect(roundsCommand(options, plain, systemClock, new AbortController().signal)).rejects.toThrow(
-      /no agent responds/,
-    );
+    const { signal } = new AbortController();
+    await expect(
+      roundsCommand(recordsAt("127.0.0.1:1"), options, plain, systemClock, signal),
+    ).rejects.toThrow(/agent does not respond/);
   });
 });
+
+function recordsAt(address: string) {
+  return agentRecords(httpConnection({ address, name: "agent", advice: "" }));
+}

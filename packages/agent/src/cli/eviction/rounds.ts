@@ -1,13 +1,13 @@
-import { type Clock, codeOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
+import { type Clock, NodekeeperError } from "@nodekeeper/core/lib";
 import type { RoundSummary } from "../../eviction/index.ts";
-import { type Output, printJson, printMessage } from "../output.ts";
-import { openRecords, type RecordPlace } from "./open-records.ts";
+import { follow } from "../follow.ts";
+import { type Output, type PageFormat, printItem, printJson } from "../output.ts";
+import { timeOf } from "../wording.ts";
 import { type RecordSource, sinceOf } from "./record-source.ts";
 import { roundLine } from "./round-line.ts";
-import { timeOf } from "./wording.ts";
 
-export interface RoundsOptions extends RecordPlace {
-  format: "text" | "json";
+export interface RoundsOptions {
+  format: PageFormat;
   /** How long ago to start: "1h". Undefined for the last hour of an agent, and for all of a state directory or file. */
   since: string | undefined;
   follow: boolean;
@@ -15,25 +15,24 @@ export interface RoundsOptions extends RecordPlace {
   records: boolean;
 }
 
-const POLL_MS = 1_000;
 const AGENT_SINCE = "1h";
 
 /** `nodekeeper rounds` */
 export async function roundsCommand(
+  opened: RecordSource,
   options: RoundsOptions,
   output: Output,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  const { from, format, follow } = options;
-  const text = options.since ?? (from === undefined ? AGENT_SINCE : undefined);
+  const { format, follow: isFollowed } = options;
+  const text = options.since ?? (opened.isLive ? AGENT_SINCE : undefined);
   const since = text === undefined ? 0 : sinceOf(text, clock.now());
-  if (follow && from !== undefined) {
+  if (isFollowed && !opened.isLive) {
     throw new NodekeeperError("invalid", "--follow needs a running agent and can't be combined with --from");
   }
-  using opened = await openRecords(options);
   if (options.records) {
-    if (follow) throw new NodekeeperError("invalid", "--records and --follow can't be combined");
+    if (isFollowed) throw new NodekeeperError("invalid", "--records and --follow can't be combined");
     for (const lines of [opened.records(since), opened.history(since)]) {
       for await (const line of lines) {
         signal.throwIfAborted();
@@ -43,12 +42,13 @@ export async function roundsCommand(
     return;
   }
   let shown = 0;
-  const source = follow ? followedRounds(opened, since, clock, signal) : roundsOf(opened, since, signal);
-  for await (const round of source) {
-    if (format === "json") printJson(output, round);
-    else output.write(roundLine(round, output));
+  const print = (round: RoundSummary) => {
+    if (format === "text") output.write(roundLine(round, output));
+    else printItem(output, format, round);
     shown++;
-  }
+  };
+  if (isFollowed) await followRounds(opened, since, print, clock, signal);
+  else for await (const round of roundsOf(opened, since, signal)) print(round);
   if (shown === 0 && format === "text" && !signal.aborted) {
     output.write(`No round${since > 0 ? ` since ${timeOf(since)}` : ""} in which anything happened.\n`);
   }
@@ -70,34 +70,25 @@ async function* roundsOf(
   }
 }
 
-/** Like `roundsOf`, and then new rounds until aborted. After its first answer the agent may be unavailable for a time. */
-async function* followedRounds(
+/** Prints the rounds of a running agent, and then new ones until aborted. */
+async function followRounds(
   agent: RecordSource,
   since: number,
+  print: (round: RoundSummary) => void,
   clock: Clock,
   signal: AbortSignal,
-): AsyncGenerator<RoundSummary> {
+): Promise<void> {
   let from = { since, after: 0 };
   let newestAt = since - 1;
-  let hasAnswered = false;
-  let isUnavailable = false;
-  while (!signal.aborted) {
-    try {
-      for await (const round of roundsOf(agent, from.since, signal, from.after)) {
-        from.after = round.id;
-        newestAt = round.at;
-        yield round;
-      }
-      hasAnswered = true;
-      isUnavailable = false;
-    } catch (error) {
-      const mayComeBack = ["unavailable", "deadline", "stopped"].includes(codeOf(error));
-      if (!hasAnswered || !mayComeBack) throw error;
-      if (!isUnavailable) printMessage(`${messageOf(error)}; retrying`);
-      isUnavailable = true;
-      // After a restart with a new database the ids start again at 1.
-      from = { since: newestAt + 1, after: 0 };
+  const poll = async () => {
+    for await (const round of roundsOf(agent, from.since, signal, from.after)) {
+      from.after = round.id;
+      newestAt = round.at;
+      print(round);
     }
-    await clock.sleep(POLL_MS, signal).catch(() => {});
-  }
+  };
+  await follow(poll, clock, signal, () => {
+    // After a restart with a new database the ids start again at 1.
+    from = { since: newestAt + 1, after: 0 };
+  });
 }

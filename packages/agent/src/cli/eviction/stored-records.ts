@@ -20,6 +20,7 @@ function storedSource(copy: StateCopy): RecordSource {
   const queries = new RecordQueries(records, history);
   const { signal } = new AbortController();
   return {
+    isLive: false,
     explainPod: (pod) => queries.explainPod(pod, signal),
     explainNode: async () => queries.explainNode(),
     rounds: (since, after) => queries.rounds(since, after, signal),

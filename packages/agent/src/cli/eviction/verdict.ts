@@ -1,8 +1,8 @@
 import type { ExplainedRound, PodExplanation, Victim } from "../../eviction/index.ts";
 import type { Colour } from "../output.ts";
 import { plainText } from "../plain-text.ts";
+import { clockTimeOf, reasonText, secondsOf } from "../wording.ts";
 import { causeOf, endingText, exitTexts, isOurs } from "./pod-ending-text.ts";
-import { clockTimeOf, reasonText, secondsOf } from "./wording.ts";
 
 type Round = PodExplanation["rounds"][number];
 

@@ -12,7 +12,8 @@ export function thresholdText(scope: string, values: ThresholdValues): string {
   return `${scope || "value"} ${valueText(observedValue, unit)} ${side} threshold ${valueText(thresholdValue, unit)}`;
 }
 
-function valueText(value: number | null, unit: string): string {
+/** "512Mi" for bytes, "94.1%", "3 inodes"; "unknown" for null. */
+export function valueText(value: number | null, unit: string): string {
   if (value === null) return "unknown";
   if (unit === "bytes") return roundedBytes(value);
   if (unit === "" || unit === "%") return `${value}${unit}`;

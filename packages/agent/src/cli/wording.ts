@@ -1,5 +1,5 @@
-import { type EvictionOutcome, type RefusalReason, refusalReasons } from "../../eviction/index.ts";
-import { plainText } from "../plain-text.ts";
+import { type EvictionOutcome, type RefusalReason, refusalReasons } from "../eviction/index.ts";
+import { plainText } from "./plain-text.ts";
 
 /** "1 round", "3 rounds". */
 export function counted(count: number, word: string): string {

@@ -1,0 +1,100 @@
+import { request } from "node:http";
+import {
+  type ErrorCode,
+  type ErrorId,
+  errorCodes,
+  messageOf,
+  NodekeeperError,
+  systemClock,
+  withDeadline,
+} from "@nodekeeper/core/lib";
+import type { ApiAnswers, ApiPath, ApiQueries } from "../server/index.ts";
+
+const DEADLINE_MS = 10_000;
+const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
+
+/** Parameters of a request; those that are undefined are left out. */
+type Query<Path extends ApiPath> = {
+  readonly [Name in keyof ApiQueries[Path]]?: ApiQueries[Path][Name] | undefined;
+};
+
+/** A connection to one agent, through which commands read all that they print. The opener disposes of it. */
+export interface AgentConnection extends Disposable {
+  /**
+   * Gets the JSON answer of `/api/v1/<path>`. Deadline: 10 s. Throws the agent's own error, or `unavailable` with advice
+   * if no agent responds.
+   */
+  get<Path extends ApiPath>(path: Path, query?: Query<Path>): Promise<ApiAnswers[Path]>;
+}
+
+export interface HttpConnectionOptions {
+  /** "host:port" of the agent's status server. */
+  address: string;
+  /** How messages name the agent: "agent at 127.0.0.1:10290". */
+  name: string;
+  /** What to check if it does not respond. */
+  advice: string;
+  dispose?: () => void;
+}
+
+/** A connection to the status server at an address. Connects for each request. */
+export function httpConnection({ address, name, advice, dispose }: HttpConnectionOptions): AgentConnection {
+  return {
+    async get<Path extends ApiPath>(path: Path, query: Query<Path> = {}) {
+      const url = `http://${address}/api/v1/${path}${queryText(query)}`;
+      const text = await withDeadline(systemClock, DEADLINE_MS, { name, id: "NK1710" }, undefined, (signal) =>
+        fetchText(url, { name, advice }, signal),
+      );
+      return JSON.parse(text) as ApiAnswers[Path];
+    },
+    [Symbol.dispose]: () => dispose?.(),
+  };
+}
+
+function queryText(query: Readonly<Record<string, unknown>>): string {
+  const text = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) text.set(name, String(value));
+  return text.size === 0 ? "" : `?${text}`;
+}
+
+type Named = Pick<HttpConnectionOptions, "name" | "advice">;
+
+function fetchText(url: string, { name, advice }: Named, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown) => {
+      const message = `the ${name} does not respond (${messageOf(error)}). ${advice}`;
+      reject(new NodekeeperError("unavailable", message, { id: "NK1710", cause: error }));
+    };
+    const call = request(url, { signal, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      response.on("data", (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > MAX_RESPONSE_BYTES) call.destroy(new Error("response is larger than 16 MiB"));
+        else chunks.push(chunk);
+      });
+      response.on("error", fail);
+      response.on("end", () => {
+        const text = Buffer.concat(chunks).toString("utf8");
+        if (response.statusCode === 200) resolve(text);
+        else reject(errorFrom(name, response.statusCode ?? 0, text));
+      });
+    });
+    call.on("error", fail);
+    call.end();
+  });
+}
+
+// The error in the agent's JSON response, or the start of any other response.
+function errorFrom(name: string, status: number, text: string): NodekeeperError {
+  try {
+    const { error } = JSON.parse(text) as {
+      error?: { code?: string; id?: ErrorId; message?: string };
+    };
+    const { code = "", id, message } = error ?? {};
+    if (code in errorCodes && message) return new NodekeeperError(code as ErrorCode, message, { id });
+  } catch {
+    // Not a response of the agent.
+  }
+  return new NodekeeperError("unavailable", `${name}: ${status} ${text.slice(0, 300)}`, { id: "NK1710" });
+}

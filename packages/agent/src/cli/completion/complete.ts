@@ -1,0 +1,79 @@
+import type { Argument, Command, Option } from "commander";
+
+/** A word that may stand next on a command line. */
+export interface Candidate {
+  word: string;
+  about: string;
+}
+
+export interface Completion {
+  candidates: Candidate[];
+  /** Whether the word may be a path of a file. */
+  isFile: boolean;
+}
+
+/**
+ * The candidates for the last of `words` on a program's command line, by the declarations of its commands.
+ * @param words those after the program's name; the last is the one that is typed, and may be empty
+ */
+export function complete(program: Command, words: readonly string[]): Completion {
+  const typed = words.at(-1) ?? "";
+  let command = program;
+  let expecting: Option | undefined;
+  let positionals = 0;
+  for (const word of words.slice(0, -1)) {
+    if (expecting) expecting = undefined;
+    else if (word.startsWith("-")) expecting = valueOption(command, word);
+    else {
+      const found = command.commands.find((each) => each.name() === word);
+      if (found) command = found;
+      else positionals++;
+    }
+  }
+  if (expecting) return startingWith(typed, ofValue(expecting.argChoices, expecting.flags));
+  const [flag = "", value] = typed.split(/=(.*)/s);
+  if (value !== undefined) {
+    const option = optionsOf(command).find(({ long }) => long === flag);
+    const { candidates, isFile } = ofValue(option?.argChoices, option?.flags ?? "");
+    const words = candidates.map(({ word, about }) => ({ word: `${flag}=${word}`, about }));
+    return startingWith(typed, { candidates: words, isFile });
+  }
+  if (typed.startsWith("-")) return startingWith(typed, { candidates: flagsOf(command), isFile: false });
+  const argument: Argument | undefined = (command.registeredArguments ?? [])[positionals];
+  const { candidates, isFile } = ofValue(argument?.argChoices, argument?.name() ?? "");
+  return startingWith(typed, { candidates: [...commandsOf(command), ...candidates], isFile });
+}
+
+// An option whose value is the next word.
+function valueOption(command: Command, word: string): Option | undefined {
+  if (word.includes("=")) return undefined;
+  const option = optionsOf(command).find(({ long, short }) => word === long || word === short);
+  return option?.required || option?.optional ? option : undefined;
+}
+
+// Those of its programs may stand behind a command as well.
+function optionsOf(command: Command): readonly Option[] {
+  return [...command.options, ...(command.parent ? optionsOf(command.parent) : [])].filter(
+    ({ hidden }) => !hidden,
+  );
+}
+
+function flagsOf(command: Command): Candidate[] {
+  const flags = optionsOf(command).map(({ long, description }) => ({ word: long ?? "", about: description }));
+  return [...flags, { word: "--help", about: "display help for command" }];
+}
+
+function commandsOf(command: Command): Candidate[] {
+  return command.commands.map((each) => ({ word: each.name(), about: each.description() }));
+}
+
+function ofValue(choices: readonly string[] | undefined, placeholder: string): Completion {
+  return {
+    candidates: (choices ?? []).map((word) => ({ word, about: "" })),
+    isFile: /\bfile\b|\bpath\b/.test(placeholder),
+  };
+}
+
+function startingWith(typed: string, { candidates, isFile }: Completion): Completion {
+  return { candidates: candidates.filter(({ word }) => word.startsWith(typed)), isFile };
+}

@@ -1,0 +1,70 @@
+import type { AgentAccess, Options } from "../commands/context.ts";
+import { countOf } from "../commands/options.ts";
+import { agentRecords } from "../eviction/agent-records.ts";
+import { Cluster } from "./cluster.ts";
+import { Kubectl } from "./kubectl.ts";
+import { kubectlFlags } from "./options.ts";
+
+/** How `kubectl nodekeeper` reaches agents: those of all nodes, through kubectl. `stop` ends what it started. */
+export class ClusterAccess implements AgentAccess {
+  readonly statusDescription =
+    "print the state of a node's agent; without a node a row for each node, and what is wrong on which";
+  readonly #env: Readonly<Record<string, string | undefined>>;
+  #kubectl: Kubectl | undefined;
+
+  /** @param env environment of the process: KUBECTL is kubectl's path */
+  constructor(env: Readonly<Record<string, string | undefined>>) {
+    this.#env = env;
+  }
+
+  // The options are those of the program.
+  readonly addOptions: AgentAccess["addOptions"] = (command) => command;
+  readonly addRecordOptions = this.addOptions;
+  readonly addPodOptions = this.addOptions;
+  readonly addNamespaceOptions = this.addOptions;
+  readonly addNodeArgument: AgentAccess["addNodeArgument"] = (command) =>
+    command.argument("[node]", "name of the node (or --node)");
+
+  async connect(options: Options) {
+    return await this.#cluster(options).connect(options.node);
+  }
+
+  async openRecords(options: Options) {
+    return agentRecords(await this.connect(options));
+  }
+
+  readonly explainPod: AgentAccess["explainPod"] = async (options, pod) =>
+    await this.#cluster(options).explainPod(pod, options.node);
+
+  async namespaceOf(options: Options): Promise<string | undefined> {
+    return options.allNamespaces ? undefined : await this.defaultNamespace(options);
+  }
+
+  /** As kubectl: of the flag, else of the kubeconfig's context. */
+  async defaultNamespace(options: Options): Promise<string> {
+    if (options.namespace !== undefined) return options.namespace;
+    const args = ["config", "view", "--minify", "--output", "jsonpath={..namespace}"];
+    return (await this.#start(options).run(args)).trim() || "default";
+  }
+
+  fleet(options: Options) {
+    return options.node === undefined ? this.#cluster(options) : undefined;
+  }
+
+  /** Ends every process of kubectl that still runs. */
+  stop(): void {
+    this.#kubectl?.stop();
+  }
+
+  #cluster(options: Options): Cluster {
+    const { agentNamespace, agentSelector, parallel } = options;
+    const kubectl = this.#start(options);
+    const most = countOf(parallel, "--parallel");
+    return new Cluster({ kubectl, namespace: agentNamespace, selector: agentSelector, parallel: most });
+  }
+
+  #start(options: Options): Kubectl {
+    this.#kubectl ??= new Kubectl(this.#env.KUBECTL || "kubectl", kubectlFlags(options));
+    return this.#kubectl;
+  }
+}

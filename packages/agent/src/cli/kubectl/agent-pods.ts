@@ -1,0 +1,75 @@
+import { NodekeeperError } from "@nodekeeper/core/lib";
+import type { Kubectl } from "./kubectl.ts";
+
+const DEFAULT_PORT = 10_290;
+
+/** The agent of a node, as its pod shows it. */
+export interface AgentPod {
+  readonly node: string;
+  readonly pod: string;
+  /** Of its status server on the node's loopback. */
+  readonly port: number;
+  /** Why it can't be asked: it does not run. */
+  readonly problem: string | undefined;
+}
+
+interface PodList {
+  items: {
+    metadata: { name: string; creationTimestamp: string; deletionTimestamp?: string };
+    spec: { nodeName?: string; containers: { env?: { name: string; value?: string }[] }[] };
+    status?: { phase?: string; reason?: string; containerStatuses?: ContainerStatus[] };
+  }[];
+}
+
+interface ContainerStatus {
+  state?: { running?: object; waiting?: { reason?: string }; terminated?: { reason?: string } };
+}
+
+type Pod = PodList["items"][number];
+
+/** The agents by node, found by the labels of their pods. Throws `notFound` where there are none, and as `Kubectl.run`. */
+export async function findAgents(kubectl: Kubectl, namespace: string, selector: string): Promise<AgentPod[]> {
+  const args = ["get", "pods", "--namespace", namespace, "--selector", selector, "--output", "json"];
+  const { items } = JSON.parse(await kubectl.run(args)) as PodList;
+  const byNode = Map.groupBy(
+    items.filter(({ spec }) => spec.nodeName),
+    ({ spec }) => spec.nodeName!,
+  );
+  if (byNode.size === 0) {
+    const message = `no pod with the label ${selector} runs in the namespace ${namespace}: name the agents' namespace with --agent-namespace`;
+    throw new NodekeeperError("notFound", message, { id: "NK1716" });
+  }
+  return [...byNode].map(([node, pods]) => agentOf(node, pods)).sort((a, b) => (a.node < b.node ? -1 : 1));
+}
+
+// During an update a node has two for a time.
+function agentOf(node: string, pods: readonly Pod[]): AgentPod {
+  const [newest] = [...pods].sort(
+    (a, b) =>
+      Number(!isRunning(a)) - Number(!isRunning(b)) ||
+      Number(a.metadata.deletionTimestamp !== undefined) -
+        Number(b.metadata.deletionTimestamp !== undefined) ||
+      (a.metadata.creationTimestamp < b.metadata.creationTimestamp ? 1 : -1),
+  );
+  const { metadata } = newest!;
+  return { node, pod: metadata.name, port: portOf(newest!), problem: problemOf(newest!) };
+}
+
+function isRunning({ status }: Pod): boolean {
+  return status?.phase === "Running" && (status.containerStatuses ?? []).some(({ state }) => state?.running);
+}
+
+function problemOf(pod: Pod): string | undefined {
+  if (isRunning(pod)) return undefined;
+  const { status, metadata } = pod;
+  const state = status?.containerStatuses?.map(({ state }) => state?.waiting ?? state?.terminated)[0];
+  return `pod ${metadata.name} is ${state?.reason ?? status?.reason ?? status?.phase ?? "Pending"}`;
+}
+
+// The chart sets it for commands that run in the container.
+function portOf({ spec }: Pod): number {
+  const values = spec.containers.flatMap(({ env = [] }) =>
+    env.flatMap(({ name, value }) => (name === "NODEKEEPER_SERVER_ADDRESS" ? (value ?? []) : [])),
+  );
+  return Number(/:(\d{1,5})$/.exec(values[0] ?? "")?.[1] ?? DEFAULT_PORT);
+}

@@ -1,0 +1,323 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { NodekeeperError, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { eventually } from "@nodekeeper/testing/until";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createStatusServer, type JsonRoute } from "../../server/index.ts";
+import { runKubectlPlugin } from "./program.ts";
+
+// The plugin against agents' status servers, with a script for kubectl that finds them by their pods' names.
+let folder: string;
+const ends: (() => Promise<unknown> | unknown)[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "nk-kubectl-"));
+  ends.push(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, "calls"), "");
+  writeFileSync(
+    kubectl(),
+    `#!/bin/sh
+cd ${folder}
+echo "$@" >> calls
+case "$*" in
+  "config view"*) printf team-a ;;
+  "get pods"*) cat pods.json ;;
+  "get nodes"*) cat nodes 2>/dev/null || { echo 'Error from server (Forbidden): nodes is forbidden' >&2; exit 1; } ;;
+  "get pod "*) cat node-of-pod 2>/dev/null || { echo 'Error from server (NotFound): pods "x" not found' >&2; exit 1; } ;;
+  port-forward*)
+    for word; do case "$word" in pod/*) pod=\${word#pod/} ;; esac; done
+    [ -f "port-$pod" ] || { echo "error: unable to forward port because pod is not running" >&2; exit 1; }
+    echo "Forwarding from 127.0.0.1:$(cat "port-$pod") -> 10290"
+    echo $$ >> forwards
+    exec sleep 600 ;;
+esac
+`,
+  );
+  chmodSync(kubectl(), 0o755);
+  writeFileSync(join(folder, "nodes"), "node/n1\nnode/n2\nnode/n3\nnode/n4\n");
+});
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+const kubectl = () => join(folder, "kubectl");
+const calls = () => readFileSync(join(folder, "calls"), "utf8").trim().split("\n");
+
+interface Agent {
+  node: string;
+  version?: string;
+  plugins?: object[];
+  evictions?: object[];
+  /** Health checks that fail. */
+  checks?: string[];
+  /** Pods that it explains. */
+  pods?: Record<string, object>;
+  /** Absent: the pod does not run. */
+  isServing?: boolean;
+}
+
+/** Agents, each with its pod. */
+async function start(...agents: readonly Agent[]): Promise<void> {
+  const items = agents.map(({ node, isServing = true }) => ({
+    metadata: { name: `agent-${node}`, creationTimestamp: "2026-11-22T08:00:00Z" },
+    spec: { nodeName: node, containers: [{}] },
+    status: {
+      phase: "Running",
+      containerStatuses: [
+        { state: isServing ? { running: {} } : { waiting: { reason: "CrashLoopBackOff" } } },
+      ],
+    },
+  }));
+  writeFileSync(join(folder, "pods.json"), JSON.stringify({ items }));
+  for (const agent of agents) if (agent.isServing !== false) await serve(agent);
+}
+
+async function serve({
+  node,
+  version = "0.1.0",
+  plugins = [],
+  evictions = [],
+  checks = [],
+  pods = {},
+}: Agent): Promise<void> {
+  const answers: Record<string, JsonRoute["handle"]> = {
+    node: () => ({
+      ...{ nodeName: node, version, startedAt: Date.now() - 7_300_000, eviction: { mode: "live" } },
+      health: { ok: true, checks: checks.map((name) => ({ name, ok: false, message: "is late" })) },
+    }),
+    plugins: () => plugins,
+    objects: () => [],
+    "eviction/evictions": () => ({ items: evictions }),
+    "eviction/node": () => ({ conditions: [], events: [], nodeName: node, at: null, recordsSince: null }),
+    "eviction/explain": (query) => {
+      const found = pods[query.get("pod") ?? ""];
+      if (found) return found;
+      throw new NodekeeperError("notFound", "no record of the pod");
+    },
+  };
+  const server = createStatusServer({
+    address: "127.0.0.1:0",
+    checks: [],
+    registry: new Registry(),
+    routes: Object.entries(answers).map(([path, handle]) => ({ path, summary: path, handle })),
+    clock: systemClock,
+    log: silentLogger,
+  });
+  const controller = new AbortController();
+  const running = server.run(controller.signal);
+  ends.push(async () => {
+    controller.abort();
+    await running;
+  });
+  const address = await server.whenListening();
+  writeFileSync(join(folder, `port-agent-${node}`), address.split(":")[1]!);
+}
+
+async function plugin(...args: string[]) {
+  let out = "";
+  let err = "";
+  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+    err += text;
+    return true;
+  });
+  const write = (text: string) => {
+    out += text;
+  };
+  const output = { write, isTerminal: false, columns: 120 };
+  const status = await runKubectlPlugin(["node", "kubectl-nodekeeper", ...args], output, {
+    KUBECTL: kubectl(),
+  });
+  return { status, out, err };
+}
+
+const pluginRow = (name: string, more: object = {}) => ({
+  ...{ name, type: "ReporterPlugin", state: "registered", versions: [], attempts: 1, contentBytes: 0 },
+  ...{ registrationSocket: `/p/${name}.sock`, since: Date.now(), problems: [], ...more },
+});
+
+const explanation = (name: string, more: object = {}) => ({
+  ...{ uid: `uid-${name}`, namespace: "default", name, rounds: [], omitted: 0, steps: [], history: null },
+  ...{ events: [], otherUids: [], recordsSince: null, ...more },
+});
+
+describe("status", () => {
+  it("of a node is the page of its agent", async () => {
+    await start(
+      { node: "n1" },
+      { node: "n2", plugins: [pluginRow("good"), pluginRow("bad", { error: "no answer" })] },
+    );
+    const { out, status } = await plugin("status", "n2");
+    expect(status).toBe(0);
+    expect(out).toMatch(
+      /^Node n2\nAgent: +nodekeeper 0\.1\.0, started .*Z \(2h ago\)\nHealth: +ready\nPlugins: +2, 1 failing:\n {2}bad: no answer\n/,
+    );
+    expect((await plugin("status", "--node", "n2", "-o", "json")).out).toContain('"node": "n2"');
+  });
+
+  it("of all nodes has a row each: what fails, what is refused, evictions, versions, and who does not answer", async () => {
+    const web = { uid: "u1", namespace: "default", name: "web", dryRun: false };
+    const deleted = { ...web, outcome: { result: "gone", message: "pod deleted" } };
+    const dryRun = { ...web, name: "db", dryRun: true, outcome: null };
+    await start(
+      { node: "n1", evictions: [deleted, dryRun] },
+      {
+        node: "n2",
+        version: "0.0.9",
+        checks: ["ReporterPublished"],
+        plugins: [
+          pluginRow("bad", { error: "no answer", errorId: "NK1805" }),
+          pluginRow("odd", { problems: ["field x"] }),
+        ],
+      },
+      { node: "n3", isServing: false },
+    );
+    const { out, status } = await plugin("status");
+    const lines = out.split("\n").map((line) => line.split(/ {2,}/));
+    expect(lines[0]).toEqual(
+      "NODE AGENT VERSION AGE PLUGINS FAILING REFUSED EVICTED DRY-RUN CONDITIONS".split(" "),
+    );
+    expect(lines.slice(1, 5)).toEqual([
+      ["n1", "ready", "0.1.0", "2h", "0", "0", "0", "1", "1", "0"],
+      ["n2", "not ready", "0.0.9", "2h", "2", "1", "1", "0", "0", "0"],
+      ["n3", "no answer", ...Array(8).fill("-")],
+      ["n4", "none", ...Array(8).fill("-")],
+    ]);
+    expect(out).toMatch(/^n2 +not ready +ReporterPublished +is late$/m);
+    expect(out).toMatch(/^n2 +failing +bad +NK1805: no answer$/m);
+    expect(out).toMatch(/^n2 +refused +odd +field x$/m);
+    expect(out).toMatch(
+      /^n3 +no answer +- +the agent on node n3 can't be asked: pod agent-n3 is CrashLoopBackOff$/m,
+    );
+    expect(out).toContain(
+      "4 nodes; 1 without an answer; 1 without an agent; 1 eviction in the last hour; versions: 0.0.9 on 1, 0.1.0 on 1\n",
+    );
+    // As a check fails: scripts notice.
+    expect(status).toBe(1);
+    const json = JSON.parse((await plugin("status", "-o", "json")).out);
+    expect(json).toMatchObject({
+      nodes: [{ node: "n1", eviction: { evicted: ["default/web"] } }, { node: "n2" }],
+      unanswered: [
+        { node: "n3", hasAgent: true },
+        { node: "n4", hasAgent: false },
+      ],
+      versions: { "0.0.9": 1, "0.1.0": 1 },
+    });
+  });
+
+  it("of all nodes shows those with agents where the caller may not list nodes", async () => {
+    await start({ node: "n1" });
+    rmSync(join(folder, "nodes"));
+    const { out, status } = await plugin("status");
+    expect(out).toContain("1 node; all agents answered");
+    expect(status).toBe(0);
+  });
+});
+
+describe("explain pod", () => {
+  it("asks the agent of the pod's node first, and no other where that has a record", async () => {
+    await start(
+      { node: "n1", pods: { "default/web": explanation("web") } },
+      { node: "n2", pods: { "default/web": explanation("web") } },
+    );
+    writeFileSync(join(folder, "node-of-pod"), "n2");
+    const { out, status } = await plugin("explain", "pod", "default/web");
+    expect(status).toBe(0);
+    expect(out).toContain("Pod default/web");
+    expect(calls().filter((call) => call.startsWith("port-forward"))).toEqual([
+      expect.stringContaining("pod/agent-n2 :10290"),
+    ]);
+  });
+
+  it("finds a deleted pod on the node that it was on: of several the one where it was last", async () => {
+    const left = (leftAt: number) => ({ steps: [{ at: leftAt, message: `left at ${leftAt}` }] });
+    await start(
+      { node: "n1", pods: { "team-a/web": explanation("web", left(1_000)) } },
+      { node: "n2", pods: { "team-a/web": explanation("web", left(2_000)) } },
+      { node: "n3" },
+    );
+    const { out, err, status } = await plugin("explain", "pod", "web");
+    expect(status).toBe(0);
+    expect(out).toContain("left at 2000");
+    expect(err).toBe("nodekeeper: this pod was on node n2; earlier ones of this name: --node n1\n");
+  });
+
+  it("reports which agents did not answer where none has a record", async () => {
+    await start({ node: "n1" }, { node: "n2", isServing: false });
+    const silent = await plugin("explain", "pod", "-n", "default", "web");
+    expect(silent.status).toBe(1);
+    expect(silent.err).toMatch(
+      /NK1710: no record of the pod default\/web: asked 2 agents, of which 1 did not answer: n2 \(/,
+    );
+    await start({ node: "n1" });
+    expect((await plugin("explain", "pod", "default/web")).err).toMatch(
+      /NK1606: no record of the pod default\/web: asked 1 agents\n/,
+    );
+  });
+});
+
+describe("kubectl", () => {
+  it("gets the caller's context, kubeconfig and identity in each call", async () => {
+    await start({ node: "n1" });
+    const flags = [
+      "--context",
+      "prod",
+      "--kubeconfig=/k",
+      "--as",
+      "ann",
+      "--as-group",
+      "a",
+      "--as-group",
+      "b",
+    ];
+    expect((await plugin("status", "n1", ...flags)).status).toBe(0);
+    const passed = "--context=prod --kubeconfig=/k --as=ann --as-group=a --as-group=b";
+    expect(calls()).toEqual([
+      expect.stringMatching(new RegExp(`^get pods --namespace nodekeeper .* ${passed}$`)),
+      expect.stringMatching(new RegExp(`^port-forward --namespace nodekeeper .* ${passed}$`)),
+    ]);
+  });
+
+  it("leaves no process behind", async () => {
+    await start({ node: "n1" }, { node: "n2" });
+    await plugin("status");
+    const pids = readFileSync(join(folder, "forwards"), "utf8").trim().split("\n").map(Number);
+    expect(pids).toHaveLength(2);
+    for (const pid of pids) await eventually(() => expect(() => process.kill(pid, 0)).toThrow(/ESRCH/));
+  });
+
+  it.each([
+    [["plugins"], 2, /name a node with --node: n1, n2\n/],
+    [["plugins", "--node", "nx"], 1, /NK1716: no agent on node nx; there are agents on n1, n2/],
+    [["plugins", "--parallel", "0", "--node", "n1"], 2, /--parallel must be a whole number/],
+  ])("%s exits with %i and reports why", async (args, status, message) => {
+    await start({ node: "n1" }, { node: "n2" });
+    expect(await plugin(...args)).toMatchObject({ status, err: expect.stringMatching(message) });
+  });
+
+  it("is named where it is not found, and its own error is printed with what it means", async () => {
+    await start({ node: "n1" });
+    writeFileSync(
+      kubectl(),
+      `#!/bin/sh\necho 'Error from server (Forbidden): pods is forbidden' >&2\nexit 1\n`,
+    );
+    const refused = await plugin("plugins");
+    expect(refused.status).toBe(1);
+    expect(refused.err).toMatch(
+      /NK1715: kubectl get: Error from server \(Forbidden\).*\n {2}Cause: .*portforward/,
+    );
+    rmSync(kubectl());
+    expect((await plugin("plugins")).err).toMatch(/NK1714: can't run kubectl \(spawn .* ENOENT\)/);
+  });
+
+  it("passes on what an exec plugin of the kubeconfig writes to its user", async () => {
+    await start({ node: "n1" });
+    const script = readFileSync(kubectl(), "utf8");
+    writeFileSync(kubectl(), script.replace("#!/bin/sh\n", "#!/bin/sh\necho 'open https://login' >&2\n"));
+    const { err, status } = await plugin("plugins");
+    expect(status).toBe(0);
+    expect(err).toBe("open https://login\n");
+  });
+});

@@ -1,0 +1,43 @@
+import { type Command, Option } from "commander";
+import type { Options } from "../commands/context.ts";
+import { allNamespacesOption, namespaceOption } from "../commands/options.ts";
+
+// As kubectl has them.
+const passedOn: readonly (readonly [flags: string, about: string])[] = [
+  ["--context <name>", "kubeconfig context to use"],
+  ["--kubeconfig <file>", "path of the kubeconfig"],
+  ["--cluster <name>", "kubeconfig cluster to use"],
+  ["--user <name>", "kubeconfig user to use"],
+  ["--as <user>", "user to impersonate"],
+  ["--as-group <group>", "group to impersonate; may be repeated"],
+];
+
+/** Adds the options that each command of `kubectl nodekeeper` has, before or after the command's name. */
+export function addClusterOptions(program: Command): void {
+  program
+    .option("--node <name>", "name of the node")
+    .addOption(namespaceOption("namespace of pods (default: the context's)"))
+    .addOption(allNamespacesOption("pods in all namespaces"));
+  for (const [flags, about] of passedOn) program.option(flags, about, added);
+  program
+    .addOption(
+      new Option("--agent-namespace <name>", "namespace of the agents' pods")
+        .env("NODEKEEPER_NAMESPACE")
+        .default("nodekeeper"),
+    )
+    .option("--agent-selector <labels>", "labels of the agents' pods", "app.kubernetes.io/name=nodekeeper")
+    .option("--parallel <count>", "agents asked at a time", "8");
+}
+
+/** The flags that each call of kubectl gets. */
+export function kubectlFlags(options: Options): string[] {
+  return passedOn.flatMap(([flags]) => {
+    const option = new Option(flags);
+    const values: string[] = options[option.attributeName()] ?? [];
+    return values.map((value) => `${option.long}=${value}`);
+  });
+}
+
+function added(value: string, earlier: string[] = []): string[] {
+  return [...earlier, value];
+}

@@ -1,0 +1,72 @@
+import { Command } from "commander";
+import { declareCompletion } from "../commands/completion.ts";
+import type { CommandContext } from "../commands/context.ts";
+import { declareDevices } from "../commands/devices.ts";
+import { declareEvents } from "../commands/events.ts";
+import { declareExplain } from "../commands/explain.ts";
+import { declarePlugins } from "../commands/plugins.ts";
+import { declarePods } from "../commands/pods.ts";
+import { declareRounds } from "../commands/rounds.ts";
+import { declareStatus } from "../commands/status.ts";
+import { declareTop } from "../commands/top.ts";
+import { declareVersion } from "../commands/version.ts";
+import { configureHelp } from "../help.ts";
+import { type Output, standardOutput } from "../output.ts";
+import { runProgram } from "../program.ts";
+import { packageVersion } from "../version.ts";
+import { ClusterAccess } from "./access.ts";
+import { addClusterOptions } from "./options.ts";
+
+// In the order of --help.
+const commands = [
+  declareStatus,
+  declareExplain,
+  declarePods,
+  declareEvents,
+  declarePlugins,
+  declareDevices,
+  declareRounds,
+  declareTop,
+  declareCompletion,
+  declareVersion,
+];
+
+/** The declarations of `kubectl nodekeeper`, without running any. */
+export function createKubectlProgram(context: CommandContext): Command {
+  const program = configureHelp(new Command("kubectl-nodekeeper"))
+    .usage("[options] [command]")
+    .description("Ask the Nodekeeper agents of a cluster's nodes, with your own rights.")
+    .version(packageVersion(), "--version", "print the version")
+    .showHelpAfterError("(see --help)")
+    .exitOverride();
+  addClusterOptions(program);
+  for (const declare of commands) declare(program, context);
+  return program;
+}
+
+/** `kubectl nodekeeper`. Returns the exit status, as `runCli`. Nothing that it starts outlives it. */
+export async function runKubectlPlugin(
+  argv: readonly string[],
+  output: Output = standardOutput,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Promise<number> {
+  const agents = new ClusterAccess(env);
+  const stop = () => agents.stop();
+  const exit = () => process.exit(130);
+  process.on("exit", stop);
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, exit);
+  try {
+    let status = 0;
+    const fail = () => {
+      status = 1;
+    };
+    return await runProgram(createKubectlProgram({ output, fail, agents }), argv, {
+      output,
+      status: () => status,
+    });
+  } finally {
+    stop();
+    process.off("exit", stop);
+    for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.off(name, exit);
+  }
+}

@@ -1,0 +1,59 @@
+import type { Command } from "commander";
+import { httpConnection } from "./agent-connection.ts";
+import type { AgentAccess, Options } from "./commands/context.ts";
+import { allNamespacesOption, namespaceOption } from "./commands/options.ts";
+import { agentRecords } from "./eviction/agent-records.ts";
+import { podText } from "./pod-name.ts";
+
+const DEFAULT_SERVER = "127.0.0.1:10290";
+
+/** How `nodekeeper` reaches the agent: at the address of the flag, of the environment, or the default one. */
+export const localAccess: AgentAccess = {
+  addOptions: addServerOption,
+  addRecordOptions: (command) =>
+    addServerOption(command).option(
+      "--from <path>",
+      "read from a state directory (the agent may be stopped) or from output of `rounds --records`, instead of an agent",
+    ),
+  connect: async (options) => connect(options),
+  openRecords,
+  async explainPod(options, pod) {
+    using source = await openRecords(options);
+    return await source.explainPod(podText(pod));
+  },
+  addNodeArgument: (command) => command,
+  addPodOptions: (command) =>
+    command.addOption(namespaceOption("namespace of a pod named without one (default: default)")),
+  addNamespaceOptions: (command) =>
+    command
+      .addOption(namespaceOption("only pods in this namespace"))
+      .addOption(allNamespacesOption("pods in all namespaces (default)")),
+  namespaceOf: async ({ namespace, allNamespaces }) => (allNamespaces ? undefined : namespace),
+  fleet: () => undefined,
+  statusDescription:
+    "print the agent's state in a page: health, plugins, what is refused, evictions of the last hour",
+  defaultNamespace: async ({ namespace }) => namespace ?? "default",
+};
+
+function addServerOption(command: Command): Command {
+  const address = process.env.NODEKEEPER_SERVER_ADDRESS ?? DEFAULT_SERVER;
+  return command.option(
+    "--server <host:port>",
+    "address of the agent's status server (env: NODEKEEPER_SERVER_ADDRESS)",
+    address,
+  );
+}
+
+function connect({ server }: Options) {
+  return httpConnection({
+    address: server,
+    name: `agent at ${server}`,
+    advice: "Check that it is running and that --server is its status server's address",
+  });
+}
+
+async function openRecords(options: Options) {
+  if (options.from === undefined) return agentRecords(connect(options));
+  // Imported on demand: other commands do not need the database.
+  return await (await import("./eviction/open-records.ts")).openStoredRecords(options.from);
+}

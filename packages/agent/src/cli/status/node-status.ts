@@ -1,0 +1,88 @@
+import type { ApiAnswers } from "../../server/index.ts";
+import type { AgentConnection } from "../agent-connection.ts";
+import { problemOf, shownState } from "../plugin-row.ts";
+import { pluginsByName } from "../plugins-by-name.ts";
+
+/** How long evictions are counted. */
+export const EVICTIONS_MS = 3_600_000;
+
+/** Something that is wrong, and with what. */
+export interface NamedProblem {
+  name: string;
+  message: string;
+}
+
+/** The state of one node's agent, as `status` prints it. Plain JSON; times are wall milliseconds. */
+export interface NodeStatus {
+  node: string;
+  version: string;
+  startedAt: number;
+  /** Health checks that fail: of what the node's readiness probe asks. */
+  failingChecks: NamedProblem[];
+  plugins: number;
+  /** Plugins whose registration or last call failed. */
+  failingPlugins: NamedProblem[];
+  /** Content of plugins that is not published: invalid, refused by the API server, or too large. */
+  refusedContent: NamedProblem[];
+  /** Objects that can't be written. */
+  unpublished: NamedProblem[];
+  /** Undefined where eviction is off. */
+  eviction: EvictionStatus | undefined;
+}
+
+export interface EvictionStatus {
+  /** Whether no plugin's requests, or those of some, lead to evictions. */
+  dryRun: "no" | "some plugins" | "all plugins";
+  /** Pods of the last hour, as "namespace/name", in order. */
+  evicted: string[];
+  /** Pods that would have been evicted. */
+  dryRunEvicted: string[];
+  /** Taints and conditions that are set now. */
+  conditions: string[];
+}
+
+const modes = { live: "no", mixed: "some plugins", dryRun: "all plugins" } as const;
+
+/** Asks an agent for its state. Throws as `AgentConnection.get`. */
+export async function readNodeStatus(agent: AgentConnection, now: number): Promise<NodeStatus> {
+  const { nodeName, version, startedAt, health, eviction } = await agent.get("node");
+  const plugins = pluginsByName(await agent.get("plugins"));
+  const objects = await agent.get("objects");
+  return {
+    ...{ node: nodeName, version, startedAt, plugins: plugins.length },
+    failingChecks: health.checks.flatMap(({ name, ok, message }) => (ok ? [] : { name, message })),
+    failingPlugins: plugins.flatMap((row) => {
+      const isFailing = ["failing", "refused", "failed", "lost"].includes(shownState(row));
+      return isFailing ? { name: row.name || (row.registrationSocket ?? "-"), message: problemOf(row) } : [];
+    }),
+    refusedContent: plugins.flatMap(({ name, problems }) => problems.map((message) => ({ name, message }))),
+    unpublished: objects.flatMap(({ object, lastError }) =>
+      lastError ? { name: object, message: lastError } : [],
+    ),
+    eviction: eviction ? { dryRun: modes[eviction.mode], ...(await readEvictions(agent, now)) } : undefined,
+  };
+}
+
+async function readEvictions(agent: AgentConnection, now: number): Promise<Omit<EvictionStatus, "dryRun">> {
+  // By UID: a pod may be requested again, and another may have its name.
+  const evicted = new Map<string, string>();
+  const dryRunEvicted = new Map<string, string>();
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const page: ApiAnswers["eviction/evictions"] = await agent.get("eviction/evictions", {
+      since: now - EVICTIONS_MS,
+      after,
+    });
+    for (const { uid, namespace, name, dryRun, outcome } of page.items) {
+      const isEvicted = outcome?.result === "gone" || outcome?.result === "overdue";
+      if (dryRun) dryRunEvicted.set(uid, `${namespace}/${name}`);
+      else if (isEvicted) evicted.set(uid, `${namespace}/${name}`);
+    }
+    after = page.next;
+  }
+  const { conditions } = await agent.get("eviction/node");
+  return {
+    evicted: [...evicted.values()],
+    dryRunEvicted: [...dryRunEvicted.values()],
+    conditions: conditions.flatMap(({ name, taints }) => (taints.length > 0 ? taints : [name])),
+  };
+}

@@ -1,0 +1,34 @@
+import type { AgentConnection } from "../agent-connection.ts";
+import type { Fleet } from "../fleet.ts";
+import { type Output, printValue, type TableFormat } from "../output.ts";
+import { fleetPage, fleetSummary } from "./fleet-page.ts";
+import { readNodeStatus } from "./node-status.ts";
+import { statusPage } from "./status-page.ts";
+
+export interface StatusPrinting {
+  format: TableFormat;
+  output: Output;
+  /** Wall milliseconds. */
+  now: number;
+}
+
+/** `status` of one agent. */
+export async function statusCommand(
+  agent: AgentConnection,
+  { format, output, now }: StatusPrinting,
+): Promise<void> {
+  const status = await readNodeStatus(agent, now);
+  if (format === "json" || format === "yaml") printValue(output, format, status);
+  else output.write(statusPage(status, output, now));
+}
+
+/** `status` of all nodes. Returns whether each agent answered. */
+export async function fleetStatusCommand(
+  fleet: Fleet,
+  { format, output, now }: StatusPrinting,
+): Promise<boolean> {
+  const answers = await fleet.ask((agent) => readNodeStatus(agent, now));
+  if (format === "json" || format === "yaml") printValue(output, format, fleetSummary(answers));
+  else output.write(fleetPage(answers, { output, now, isWide: format === "wide" }));
+  return answers.every(({ answer, hasAgent }) => answer !== undefined || !hasAgent);
+}

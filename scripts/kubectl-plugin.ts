@@ -1,0 +1,44 @@
+import { chmod, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Plugin } from "esbuild";
+import { bundle } from "./bundle.ts";
+
+// Nothing happens on import in this repository, and the plugin uses little of what it imports.
+const withoutUnused: Plugin = {
+  name: "without unused",
+  setup(bundling) {
+    bundling.onResolve({ filter: /^/ }, async ({ path, kind, pluginData, importer, resolveDir }) => {
+      if (kind === "entry-point" || pluginData === "resolved") return undefined;
+      const found = await bundling.resolve(path, { kind, importer, resolveDir, pluginData: "resolved" });
+      return { ...found, sideEffects: false };
+    });
+  },
+};
+
+const nodeCheck = `if (Number(process.versions.node.split(".")[0]) < 22) {
+  console.error("kubectl-nodekeeper needs Node 22 or later; this is Node " + process.versions.node);
+  process.exit(1);
+}`;
+
+/**
+ * Makes `kubectl nodekeeper` in one file, which is copied into PATH without its ending: CommonJS needs no package.json
+ * beside it. It runs on the Node of an operator's machine, which may be older than the agent's. Beside it goes what
+ * kubectl's completion runs, by its name in PATH.
+ */
+export async function buildKubectlPlugin(folder: string): Promise<void> {
+  const outfile = join(folder, "kubectl-nodekeeper.cjs");
+  await bundle({
+    entryPoints: ["packages/agent/src/cli/kubectl/main.ts"],
+    outfile,
+    format: "cjs",
+    target: "node22",
+    sourcemap: false,
+    plugins: [withoutUnused],
+    // Only where it runs from source.
+    logOverride: { "empty-import-meta": "silent" },
+    banner: { js: ["#!/usr/bin/env node", nodeCheck].join("\n") },
+  });
+  await chmod(outfile, 0o755);
+  const complete = '#!/bin/sh\nexec kubectl-nodekeeper __complete "$@"\n';
+  await writeFile(join(folder, "kubectl_complete-nodekeeper"), complete, { mode: 0o755 });
+}
