@@ -8,7 +8,8 @@ RUN sed -i '1s|.*|#!/usr/bin/node|' dist/nodekeeper/nodekeeper.js && rm dist/nod
 
 FROM debian:trixie-slim
 COPY --from=build /usr/local/bin/node /usr/bin/node
-COPY --from=build /src/dist/nodekeeper/*.js /src/dist/nodekeeper/package.json /src/dist/nodekeeper/LICENSE /nodekeeper/
+COPY --from=build /src/dist/nodekeeper/*.js /src/dist/nodekeeper/package.json /src/dist/nodekeeper/LICENSE \
+    /src/dist/nodekeeper/THIRD-PARTY-NOTICES.txt /src/dist/nodekeeper/sbom.cdx.json /nodekeeper/
 RUN ln -s /nodekeeper/nodekeeper.js /usr/bin/nodekeeper
 # As in packages/agent/src/launch.ts: set here, the agent does not have to start over.
 ENV MALLOC_TRIM_THRESHOLD_=131072 MALLOC_ARENA_MAX=1

@@ -3,10 +3,13 @@ import { chmod, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { build, type Metafile, type Plugin } from "esbuild";
 import { templates } from "../packages/create-plugin/src/templates.ts";
-import { apart, buildProgram, common, report } from "./bundle.ts";
+import { apart, buildProgram, common, report, sourceDateEpoch } from "./bundle.ts";
 import { writeDeclarations } from "./declarations.ts";
 import { buildKubectlPlugin } from "./kubectl-plugin.ts";
 import { root } from "./run-command.ts";
+import { bundledPackages } from "./supply/bundled-packages.ts";
+import { noticesOf } from "./supply/notices.ts";
+import { npmComponents, sbomOf } from "./supply/sbom.ts";
 
 const [folder = join(root, "dist")] = process.argv.slice(2);
 const dist = resolve(folder);
@@ -54,20 +57,29 @@ await Promise.all([
 async function buildAgent(): Promise<void> {
   const folder = join(dist, "nodekeeper");
   await mkdir(folder, { recursive: true });
-  await Promise.all([
-    buildProgram("packages/agent/src/main.ts", join(folder, "main.js"), [commandsApart]),
-    buildProgram("packages/agent/src/cli/index.ts", join(folder, "cli.js"), [catalogueApart]),
-    buildProgram("packages/agent/src/cli/error-catalogue/index.ts", join(folder, "error-catalogue.js")),
-    ...["reporter", "driver", "eviction"].map((name) =>
-      buildProgram(`examples/${name}/main.ts`, join(folder, `example-${name}.js`)),
-    ),
+  const [metafiles] = await Promise.all([
+    Promise.all([
+      buildProgram("packages/agent/src/main.ts", join(folder, "main.js"), [commandsApart]),
+      buildProgram("packages/agent/src/cli/index.ts", join(folder, "cli.js"), [catalogueApart]),
+      buildProgram("packages/agent/src/cli/error-catalogue/index.ts", join(folder, "error-catalogue.js")),
+      ...["reporter", "driver", "eviction"].map((name) =>
+        buildProgram(`examples/${name}/main.ts`, join(folder, `example-${name}.js`)),
+      ),
+    ]),
     buildKubectlPlugin(folder),
     cp(join(root, "packages/agent/bin/nodekeeper.js"), join(folder, "nodekeeper.js")),
     ...["README.md", "LICENSE", "docs", "deploy", "proto"].map((name) =>
       cp(join(root, name), join(folder, name), { recursive: true }),
     ),
   ]);
-  await chmod(join(folder, "nodekeeper.js"), 0o755);
+  const packages = await bundledPackages(metafiles);
+  const { name, version, license: licence, description } = agent;
+  const subject = { name, version, licence, description, type: "application" } as const;
+  await Promise.all([
+    writeFile(join(folder, "THIRD-PARTY-NOTICES.txt"), noticesOf(packages)),
+    writeFile(join(folder, "sbom.cdx.json"), sbomOf(subject, npmComponents(packages), sourceDateEpoch())),
+    chmod(join(folder, "nodekeeper.js"), 0o755),
+  ]);
   await writeManifest(folder, {
     ...agent,
     bin: {

@@ -6,6 +6,11 @@ import { root } from "./run-command.ts";
 
 const { version } = JSON.parse(readFileSync(join(root, "packages/agent/package.json"), "utf8"));
 
+/** SOURCE_DATE_EPOCH of reproducible-builds.org: the time, in seconds, that what is built has; 0 where it is not set. */
+export function sourceDateEpoch(): number {
+  return Number(process.env.SOURCE_DATE_EPOCH ?? 0);
+}
+
 /** What all bundles have in common. */
 export const common: BuildOptions = {
   absWorkingDir: root,

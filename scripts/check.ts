@@ -10,6 +10,7 @@ import { findGoDrift } from "./go-descriptors.ts";
 import { findNameProblems } from "./names.ts";
 import { findRoomProblems } from "./rooms.ts";
 import { root, runCommand } from "./run-command.ts";
+import { findLockProblems } from "./supply/lock.ts";
 import { findWordProblems } from "./words.ts";
 
 interface Step {
@@ -26,6 +27,7 @@ const steps: Step[] = [
   { name: "errors", run: async () => fromProblems(await findErrorProblems(root)) },
   { name: "events", run: async () => fromProblems(await findEventProblems(root)) },
   { name: "docs", run: async () => fromProblems(await findDocsProblems(root)) },
+  { name: "locked packages", run: async () => fromProblems(await findLockProblems(root)) },
   { name: "unused code", run: () => runCommand("knip", ["--no-progress"]) },
   {
     name: "generated code",

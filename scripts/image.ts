@@ -1,17 +1,19 @@
 // Makes the container image without a container engine: npm run image -- --help
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { agentEnvironment } from "../packages/agent/src/launch.ts";
+import { sourceDateEpoch } from "./bundle.ts";
 import { ImageLayout, type PlatformImage } from "./image/archive.ts";
 import { architectures, writeAgent, writeBase } from "./image/root-filesystem.ts";
 import { printProgress } from "./programs.ts";
 import { root } from "./run-command.ts";
+import { type Component, debianComponent, nodeComponent, sbomOf } from "./supply/sbom.ts";
 
 const help = `usage: npm run image -- [options]
 
-Makes the agent's image as an archive in the OCI layout. It needs tar, apt-get and dpkg-deb, no container engine and not
+Makes the agent's image as an archive in the OCI layout, and a CycloneDX bill of materials of each architecture beside it. It needs tar, apt-get and dpkg-deb, no container engine and not
 root; the same sources and packages give the same bytes.
 
   --arch A[,A]   amd64, arm64 (default both)
@@ -25,6 +27,9 @@ SOURCE_DATE_EPOCH, in seconds, is the time that its files have (default 0).
   ctr -n k8s.io image import dist/nodekeeper-image.tar
   skopeo copy --all oci-archive:dist/nodekeeper-image.tar docker://…`;
 
+/** Of one architecture, compressed: what a node pulls. */
+const MOST_BYTES = 60e6;
+
 const { chosen, dist, name: givenName, output } = readArguments();
 const { version, description, license } = JSON.parse(
   readFileSync(join(dist, "nodekeeper/package.json"), "utf8"),
@@ -33,7 +38,7 @@ const name = givenName ?? `nodekeeper:${version}`;
 const runtime = runtimeOf();
 const work = mkdtempSync(join(tmpdir(), "nodekeeper-image-"));
 try {
-  const layout = new ImageLayout(join(work, "layout"), Number(process.env.SOURCE_DATE_EPOCH ?? 0));
+  const layout = new ImageLayout(join(work, "layout"), sourceDateEpoch());
   const agent = join(work, "agent");
   writeAgent(agent, join(dist, "nodekeeper"));
   const agentLayer = await layout.addLayer(agent, `nodekeeper ${version}`);
@@ -43,8 +48,11 @@ try {
     const contents = await writeBase(base, work, architecture);
     const layers = [await layout.addLayer(base, contents.join(", ")), agentLayer];
     images.push({ architecture: architecture.name, layers, runtime });
+    writeSbom(architecture.name, contents);
     const bytes = layers.reduce((sum, { descriptor }) => sum + descriptor.size, 0);
     printProgress(`${architecture.name}: ${(bytes / 1e6).toFixed(1)} MB compressed: ${contents.join(", ")}`);
+    if (bytes > MOST_BYTES)
+      throw new Error(`${architecture.name}: larger than ${MOST_BYTES / 1e6} MB compressed`);
   }
   layout.finish(name, images);
   mkdirSync(dirname(output), { recursive: true });
@@ -52,6 +60,23 @@ try {
   printProgress(`${name}: ${output}, ${(statSync(output).size / 1e6).toFixed(1)} MB`);
 } finally {
   rmSync(work, { recursive: true, force: true });
+}
+
+/** The bill of materials of one architecture's image, beside the archive. */
+function writeSbom(architecture: string, contents: readonly string[]): void {
+  const agent = JSON.parse(readFileSync(join(dist, "nodekeeper/sbom.cdx.json"), "utf8"));
+  const base = contents.map((each) => {
+    const [package_ = "", ofPackage = ""] = each.split(" ");
+    return package_ === "node"
+      ? nodeComponent(ofPackage)
+      : debianComponent(package_, ofPackage, architecture);
+  });
+  const components = [...base, ...(agent.components as Component[])];
+  const subject = { name: "nodekeeper", version, licence: license, description, type: "container" } as const;
+  writeFileSync(
+    `${output.replace(/\.tar$/, "")}-${architecture}.cdx.json`,
+    sbomOf(subject, components, sourceDateEpoch()),
+  );
 }
 
 /** What the container runs with. Root only where the pod sets it: the runtime's socket is root's. */

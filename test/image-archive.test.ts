@@ -8,9 +8,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join, matchesGlob } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { ImageLayout } from "../scripts/image/archive.ts";
+import { isAgentFile } from "../scripts/image/root-filesystem.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -61,4 +62,27 @@ it("leads from its index to each blob by digest and size", async () => {
   expect(configuration).toMatchObject({ created: "1970-01-01T00:00:00Z", config: { Cmd: ["/program"] } });
   expect(configuration.rootfs.diff_ids).toHaveLength(manifest.layers.length);
   for (const layer of manifest.layers) read(layer);
+});
+
+it("has the files that the Dockerfile copies, which no engine builds here", () => {
+  const dockerfile = readFileSync(join(import.meta.dirname, "../Dockerfile"), "utf8").replaceAll(
+    /\\\n\s*/g,
+    "",
+  );
+  const [, copied = ""] = /^COPY --from=build (.*dist\/nodekeeper.*) \/nodekeeper\/$/m.exec(dockerfile) ?? [];
+  const removed = [...dockerfile.matchAll(/rm dist\/nodekeeper\/(\S+)/g)].map(([, glob = ""]) => glob);
+  const isCopied = (name: string) =>
+    !removed.some((glob) => matchesGlob(name, glob)) &&
+    copied.split(" ").some((path) => matchesGlob(name, basename(path)));
+  const built = [
+    "nodekeeper.js",
+    "main.js",
+    "cli.js",
+    "example-driver.js",
+    "cli.js.map",
+    "package.json",
+    "LICENSE",
+  ];
+  for (const name of [...built, "THIRD-PARTY-NOTICES.txt", "sbom.cdx.json", "README.md", "docs"])
+    expect([name, isCopied(name)]).toEqual([name, isAgentFile(name)]);
 });

@@ -9,6 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { type DebianPackage, downloadPackages } from "../debian-packages.ts";
 import { run } from "../programs.ts";
@@ -37,7 +38,7 @@ const DROPPED = /\/(?:gconv|audit)\/|\.conf$|\/libc-gconv|^usr\/share\/doc\/[^/]
 /** Where the agent lies in the image. */
 const HOME = "nodekeeper";
 
-/** What was put into a layer, for people: "libc6 2.41-12". */
+/** What was put into a layer: "libc6 2.41-12". */
 export type Contents = string[];
 
 /** Node and the libraries it needs: the layer that stays the same from one version of the agent to the next. */
@@ -57,19 +58,25 @@ export async function writeBase(folder: string, work: string, architecture: Arch
   mkdirSync(join(folder, "usr/bin"), { recursive: true });
   copyFileSync(await nodeProgram(work, architecture, version), join(folder, "usr/bin/node"));
   chmodSync(join(folder, "usr/bin/node"), 0o755);
+  write(join(folder, "usr/share/doc/node/copyright"), readFileSync(nodeLicence()));
   return [`node ${version}`, ...contents];
 }
 
 /** The agent as `npm run build` made it in the folder `built`, without its examples and source maps, and the command `nodekeeper`. */
 export function writeAgent(folder: string, built: string): void {
-  const programs = readdirSync(built).filter((name) => name.endsWith(".js") && !name.startsWith("example-"));
-  for (const file of [...programs, "package.json", "LICENSE"])
+  for (const file of readdirSync(built).filter(isAgentFile))
     write(join(folder, HOME, file), readFileSync(join(built, file)));
   // The image has no env(1) that would look for Node.
   const start = readFileSync(join(built, "nodekeeper.js"), "utf8").replace(/^#!.*/, "#!/usr/bin/node");
   write(join(folder, HOME, "nodekeeper.js"), start, 0o755);
   mkdirSync(join(folder, "usr/bin"), { recursive: true });
   symlinkSync(`/${HOME}/nodekeeper.js`, join(folder, "usr/bin/nodekeeper"));
+}
+
+/** Whether a file of the built package is in the image: the program, and what its licences ask for. */
+export function isAgentFile(name: string): boolean {
+  if (["package.json", "LICENSE", "THIRD-PARTY-NOTICES.txt", "sbom.cdx.json"].includes(name)) return true;
+  return name.endsWith(".js") && !name.startsWith("example-");
 }
 
 async function writeLibraries(folder: string, work: string, { name }: Architecture): Promise<Contents> {
@@ -108,6 +115,12 @@ function filesUnder(folder: string): string[] {
 /** The version of Node that the project is tested with: its devDependency. */
 export function nodeVersion(): string {
   return JSON.parse(readFileSync(join(root, "package.json"), "utf8")).devDependencies.node;
+}
+
+/** The licence of Node, V8, OpenSSL and the others that are in its executable: the same for all architectures. */
+export function nodeLicence(): string {
+  const installed = createRequire(join(root, "node_modules/node/package.json"));
+  return join(dirname(installed.resolve(`node-linux-${process.arch}/package.json`)), "LICENSE");
 }
 
 /** The path of Node's executable for an architecture; another than this machine's is downloaded into the folder `work`. */

@@ -1,0 +1,69 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Metafile } from "esbuild";
+import { root } from "../run-command.ts";
+import { isAllowed, shippable } from "./licences.ts";
+import { readLock } from "./lock.ts";
+
+/** A package of npm of which a bundle holds code. */
+export interface BundledPackage {
+  name: string;
+  version: string;
+  /** An SPDX expression. */
+  licence: string;
+  /** The text of its licence files. */
+  text: string;
+  /** SHA-512 of its archive in the registry, hexadecimal. */
+  sha512: string;
+}
+
+/**
+ * The packages of which bundles hold code, in the order of their names.
+ * @throws where one has a licence that may not be shipped, no text of it, or no hash in the lock file
+ */
+export async function bundledPackages(metafiles: readonly Metafile[]): Promise<BundledPackage[]> {
+  const inputs = metafiles.flatMap(({ outputs }) =>
+    Object.values(outputs).flatMap((output) =>
+      Object.entries(output.inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
+    ),
+  );
+  const folders = new Set(
+    inputs.flatMap((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []),
+  );
+  const lock = await readLock(root);
+  const packages = await Promise.all(
+    [...folders].map(async (folder): Promise<BundledPackage> => {
+      const manifest = JSON.parse(await readFile(join(root, folder, "package.json"), "utf8"));
+      const { name, version, license: licence } = manifest;
+      const [, hash] = /^sha512-(\S+)$/.exec(lock.get(folder)?.integrity ?? "") ?? [];
+      if (!hash) throw new Error(`${folder}: no sha512 integrity in package-lock.json`);
+      if (!isAllowed(licence, shippable)) throw new Error(`${folder}: ${licence} may not be shipped`);
+      return {
+        name,
+        version,
+        licence,
+        text: await licenceText(folder),
+        sha512: Buffer.from(hash, "base64").toString("hex"),
+      };
+    }),
+  );
+  return packages.sort((a, b) =>
+    a.name < b.name ? -1 : a.name > b.name ? 1 : a.version < b.version ? -1 : 1,
+  );
+}
+
+async function licenceText(folder: string): Promise<string> {
+  const names = (await readdir(join(root, folder)))
+    .filter((name) => /^(?:licen[cs]e|copying|notice)/i.test(name))
+    .sort();
+  const texts = await Promise.all(names.map((name) => readFile(join(root, folder, name), "utf8")));
+  if (texts.length > 0) return texts.map((text) => text.trim()).join("\n\n");
+  // Some packages have it in their description alone.
+  const readme = await readFile(join(root, folder, "README.md"), "utf8").catch(() => "");
+  const [, section] = /^#+ licen[cs]e\s*\n([\s\S]+)/im.exec(readme) ?? [];
+  if (section) return section.trim();
+  const { author = "its authors", license } = JSON.parse(
+    await readFile(join(root, folder, "package.json"), "utf8"),
+  );
+  return `${license}, by ${typeof author === "string" ? author : author.name}; the package has no text of it.`;
+}
