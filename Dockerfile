@@ -7,7 +7,9 @@ RUN npm ci --no-audit --no-fund && npm run build
 RUN sed -i '1s|.*|#!/usr/bin/node|' dist/nodekeeper/nodekeeper.js && rm dist/nodekeeper/example-*.js
 
 FROM debian:trixie-slim
-COPY --from=build /usr/local/bin/node /usr/bin/node
+# The Node that the lock file names, by its hash, as in the archive of `npm run image`.
+COPY --from=build /src/node_modules/node/bin/node /usr/bin/node
+COPY --from=build /src/node_modules/node/node_modules/node-linux-*/LICENSE /usr/share/doc/node/copyright
 COPY --from=build /src/dist/nodekeeper/*.js /src/dist/nodekeeper/package.json /src/dist/nodekeeper/LICENSE \
     /src/dist/nodekeeper/THIRD-PARTY-NOTICES.txt /src/dist/nodekeeper/sbom.cdx.json /nodekeeper/
 RUN ln -s /nodekeeper/nodekeeper.js /usr/bin/nodekeeper
