@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import Ajv from "ajv";
+import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
 import type { BundledPackage } from "../scripts/supply/bundled-packages.ts";
 import { isAllowed, shippable } from "../scripts/supply/licences.ts";
