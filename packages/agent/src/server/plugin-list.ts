@@ -60,7 +60,8 @@ export function listPlugins(known: KnownPlugins): PluginRow[] {
     const counted = calls.get(keyOf(row.type, row.name));
     if (!counted || (row.state !== "registered" && row.state !== "in-tree")) return row;
     const minutes = Math.max(now - Math.max(startedAt, row.since ?? 0), 1_000) / 60_000;
-    return { ...row, calls: { ...counted, perMinute: counted.count / minutes } };
+    // Rounded: an average that changes in each answer would be sent again and again to those who follow changes.
+    return { ...row, calls: { ...counted, perMinute: Math.round((counted.count / minutes) * 10) / 10 } };
   });
 }
 

@@ -1,9 +1,11 @@
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
-import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { FakeClock, NodekeeperError, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createStatusServer, Streams } from "../index.ts";
+import { sendStream } from "../send-stream.ts";
 
 // More than the kernel's buffers of a connection take.
 const LARGE = "x".repeat(32 * 1024 * 1024);
@@ -107,6 +109,34 @@ it("cuts off a client that reads nothing for 20 s, and no other", async () => {
   await until("it has ended", () => streams.count === 1);
   const seen = text().length;
   await untilLater("the other continues", () => text().length > seen);
+});
+
+it("asks once a minute whether a client may still read, and ends the stream of one that may not", async () => {
+  const stop = new AbortController();
+  let checks = 0;
+  let isAllowed = true;
+  const checkAccess = async () => {
+    checks++;
+    if (!isAllowed) throw new NodekeeperError("forbidden", "revoked");
+  };
+  const options = { clock, signal: stop.signal, headers: {}, checkAccess, onCut: () => {} };
+  const server = createServer((_, response) => {
+    void sendStream(response, streams.open(new URLSearchParams("topics=small"), undefined), options);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  sockets.push(socket);
+  socket.on("error", () => {}).resume();
+  socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const startedAt = clock.monotonic();
+  await untilLater("it was checked twice", () => checks >= 2);
+  expect(clock.monotonic() - startedAt).toBeGreaterThanOrEqual(120_000);
+  expect(streams.count).toBe(1);
+  isAllowed = false;
+  await untilLater("it has ended", () => streams.count === 0);
+  server.close();
+  server.closeAllConnections();
 });
 
 it("keeps a stream without news alive by comments", async () => {
