@@ -1,4 +1,5 @@
 // Every check of the code that does not run it: npm run check
+import { findChartSchemaDrift } from "./chart-schema.ts";
 import { findChartDrift } from "./chart-templates.ts";
 import { findChartValuesDrift } from "./chart-values-page.ts";
 import { findDashboardDrift } from "./dashboard.ts";
@@ -36,6 +37,7 @@ const steps: Step[] = [
         ...(await findDrift()),
         ...(await findGoDrift()),
         ...(await findChartDrift()),
+        ...(await findChartSchemaDrift()),
         ...(await findChartValuesDrift()),
         ...(await findDashboardDrift()),
       ]),

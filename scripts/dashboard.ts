@@ -19,10 +19,10 @@ interface Panel {
 
 const at = 'node=~"$node"';
 const one = (expression: string, legend: string) => [{ expression, legend }];
-const p99 = (metric: string, by = "node") =>
+const p99 = (metric: string) =>
   one(
-    `histogram_quantile(0.99, sum by (le, ${by}) (rate(${metric}_bucket{${at}}[$__rate_interval])))`,
-    `{{${by}}}`,
+    `histogram_quantile(0.99, sum by (le, node) (rate(${metric}_bucket{${at}}[$__rate_interval])))`,
+    "{{node}}",
   );
 
 const rows: readonly { title: string; panels: readonly Panel[] }[] = [
@@ -161,9 +161,9 @@ const rows: readonly { title: string; panels: readonly Panel[] }[] = [
         ),
       },
       {
-        title: "Duration of a round's steps, 99th percentile",
+        title: "Duration of rounds, 99th percentile",
         unit: "s",
-        queries: p99("nodekeeper_eviction_round_duration_seconds", "step"),
+        queries: p99("nodekeeper_eviction_round_duration_seconds"),
       },
     ],
   },

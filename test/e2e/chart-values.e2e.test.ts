@@ -285,6 +285,8 @@ describe.skipIf(missing)("the chart's values", () => {
 
   it.each([
     ["a misspelt value", "evictions.dryRun=false", /evictions/],
+    ["a misspelt setting", "config.eviction.burts=1", /burts/],
+    ["a setting that is out of range", "config.eviction.burst=5000", /burst/],
     ["a misspelt value in a group", "eviction.dryrun=false", /dryrun/],
     ["a word in place of a boolean", "lifecycle.enabled=yes please", /lifecycle.enabled|lifecycle\/enabled/],
     ["a port that is none", "statusServer.port=70000", /statusServer.port|statusServer\/port/],

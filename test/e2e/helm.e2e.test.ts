@@ -11,10 +11,13 @@ import type { ApiObject } from "./support/admin-client.ts";
 import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
 import { freePort } from "./support/free-port.ts";
 import { PluginUser } from "./support/kubectl-plugin.ts";
+import { RollingLoad } from "./support/node/rolling-load.ts";
 import { podsPath, untilDeleted, untilPodReady, pod as workload } from "./support/node/workloads.ts";
 import { type ClusterNode, missingForNode, startNode } from "./support/node.ts";
+import { serviceAccountUser } from "./support/nodekeeper-install.ts";
 import { missingParts, pathOf } from "./support/parts.ts";
 import { sample } from "./support/sample.ts";
+import { getOverTls } from "./support/tls-get.ts";
 
 const execute = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
@@ -38,6 +41,8 @@ describe.skipIf(missing)("the chart on a real node", () => {
   const [install, operate, remove, ...others] = ["docs/install.md", "docs/monitoring.md"].flatMap((page) =>
     blocksOf(page, isForHere),
   );
+  /** Of the status server for other machines. */
+  let remotePort: number;
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "nk-helm-"));
@@ -53,12 +58,14 @@ describe.skipIf(missing)("the chart on a real node", () => {
     node = await startNode(cluster, { kubelet: { address: "0.0.0.0" } });
     await node.containerd.ctr("image", "import", "--snapshotter", "native", image);
     const port = await freePort();
+    remotePort = await freePort();
     server = `http://127.0.0.1:${port}`;
     values = [
       ...[`image.repository=${IMAGE}`, "image.tag=e2e", "image.pullPolicy=Never"],
       ...["kubernetesService.host=127.0.0.1", `kubernetesService.port=${cluster.port}`],
       ...[`hostPaths.runtime=${dirname(node.containerd.socket)}`, `statusServer.port=${port}`],
       `lifecycle.runtimeEndpoint=unix://${node.containerd.socket}`,
+      ...["statusServer.remote.enabled=true", `statusServer.remote.port=${remotePort}`],
     ].flatMap((value) => ["--set", value]);
     // The documentation's commands as they are, but for what belongs to this node.
     const more = [...values, "--wait", "--timeout", "4m"].join(" ");
@@ -161,7 +168,29 @@ describe.skipIf(missing)("the chart on a real node", () => {
     expect(await bob.run("status")).toMatchObject({ status: 1, stderr: refused });
   });
 
-  it("is upgraded and rolled back without withdrawing anything", async () => {
+  /** The certificate's authority, as Prometheus has it. */
+  const authority = async () => {
+    const { data } = await cluster.admin.get(`/api/v1/namespaces/${NAMESPACE}/secrets/nodekeeper-tls`);
+    return Buffer.from(data["ca.crt"], "base64").toString();
+  };
+
+  it("lets Prometheus read metrics over TLS as docs/monitoring.md shows, and others not", async () => {
+    const ca = await authority();
+    const serverName = "nodekeeper.nodekeeper.svc";
+    const get = (token?: string) => getOverTls({ port: remotePort, path: "/metrics", ca, serverName, token });
+    await cluster.kubectl.run("create", "namespace", "monitoring");
+    await cluster.kubectl.run("create", "serviceaccount", "prometheus", "-n", "monitoring");
+    const token = (await cluster.kubectl.run("create", "token", "prometheus", "-n", "monitoring")).trim();
+    expect((await get()).status).toBe(401);
+    expect((await get(token)).text).toContain("prometheus may not get /metrics");
+    for (const block of others) expect(await runBlock(block, root, shell)).toEqual([]);
+    // A refusal is remembered for ten seconds.
+    await eventually(async () => expect((await get(token)).text).toMatch(/^nodekeeper_build_info\{/m));
+  });
+
+  it("is upgraded under load and rolled back: nothing is withdrawn, no event lost, no pod evicted", async () => {
+    const load = await RollingLoad.start(cluster, node, node.path("/run/nodekeeper/nodekeeper.sock"));
+    const ca = await authority();
     const { uid } = (await cluster.admin.get(`${cnrPath}/${node.name}`)).metadata;
     const seen = sample(zones);
     const before = await zones();
@@ -180,6 +209,14 @@ describe.skipIf(missing)("the chart on a real node", () => {
     );
     for (const each of await seen.stop()) expect(each).toBe(before);
     expect((await cluster.admin.get(`${cnrPath}/${node.name}`)).metadata.uid).toBe(uid);
+    expect(await load.check()).toBeGreaterThan(10);
+    await load.stop();
+    const evictions = cluster.audit
+      .requests({ user: serviceAccountUser })
+      .filter(({ objectRef, verb }) => objectRef?.subresource === "eviction" || verb === "delete");
+    expect(evictions).toEqual([]);
+    // Made once, although Helm rendered its template three times.
+    expect(await authority()).toBe(ca);
   });
 
   it("is what deploy/manifests has for those without Helm", async () => {
@@ -213,10 +250,6 @@ describe.skipIf(missing)("the chart on a real node", () => {
     );
   });
 
-  it("has no other commands in its pages that fail", async () => {
-    for (const block of others) expect(await runBlock(block, root, shell)).toEqual([]);
-  });
-
   it("leaves nothing of it in the cluster when it is upgraded, rolled back and uninstalled as docs/install.md shows", async () => {
     expect(await runBlock(remove!, root, shell)).toEqual([]);
     const selector = "app.kubernetes.io/instance=nodekeeper";
@@ -226,7 +259,7 @@ describe.skipIf(missing)("the chart on a real node", () => {
       const left = await cluster.kubectl.run("get", kinds, "-l", selector, "-o", "name");
       const more = await cluster.kubectl.run(
         "get",
-        "all,configmaps,serviceaccounts",
+        "all,configmaps,serviceaccounts,secrets",
         "-n",
         NAMESPACE,
         "-l",

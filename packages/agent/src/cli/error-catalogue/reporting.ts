@@ -57,4 +57,11 @@ export const reportingErrors: CatalogueEntries = {
       "After a restart or an upgrade, published fields have no plugin that reports them. They stay for the grace period, and are removed then.",
     remedy: "If they should stay, start the plugin that reports them. Otherwise nothing has to be done.",
   },
+  NK1810: {
+    title: "Some resources of the kubelet are not reported",
+    cause:
+      "The kubelet's PodResources API lists what can't be matched with the machine or a pod, or its configuration file (`reporting.kubelet.configFile`) can't be read. Everything else is reported.",
+    remedy:
+      "The line names each. In a container mount the file: `hostPaths.kubeletConfig` of the chart. Where the topology policy is not needed, set `reporting.kubelet.configFile` to nothing.",
+  },
 };

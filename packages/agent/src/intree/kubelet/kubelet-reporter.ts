@@ -158,7 +158,7 @@ export class KubeletReporter implements ReporterSource {
     this.#lastProblems = current;
     const { log } = this.#options;
     if (current === "") log.info({}, "all resources of the kubelet are reported again");
-    else log.warn({ errorId: "NK1803", problems }, "some resources of the kubelet are not reported");
+    else log.warn({ errorId: "NK1810", problems }, "some resources of the kubelet are not reported");
   }
 
   #response(content: Content): GetReportContentResponse {
