@@ -9,7 +9,7 @@ import { untilSameView } from "./same-view.ts";
 import { deployment, deploymentsPath, untilReady } from "./workloads.ts";
 
 const NAME = "rolling";
-const REPLICAS = 3;
+const REPLICAS = 2;
 
 // By the state that the runtime has of a container now. One that started and ended while no agent ran is reported by its
 // end alone.
@@ -91,7 +91,7 @@ export class RollingLoad {
       const labels = { version: String(version) };
       const changed = { spec: { template: { metadata: { labels } } } };
       await this.#cluster.admin.patch(`${deploymentsPath}/${NAME}`, changed);
-      await sleep(1_000);
+      await sleep(2_000);
     }
   }
 }
