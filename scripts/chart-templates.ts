@@ -23,10 +23,12 @@ const ruleConditions: Readonly<Record<string, string>> = {
 
 /** The templates by their paths in the repository. */
 async function chartTemplates(): Promise<Map<string, string>> {
-  const [rights, optional, policies, definition] = await Promise.all(
-    ["rbac.yaml", "rbac-optional.yaml", "admission-policies.yaml", "crds/customnoderesources.yaml"].map(
-      (file) => readFile(join(root, "deploy", file), "utf8"),
-    ),
+  const files = [
+    ...["rbac.yaml", "rbac-optional.yaml", "rbac-kubectl-plugin.yaml"],
+    ...["admission-policies.yaml", "crds/customnoderesources.yaml"],
+  ];
+  const [rights, optional, viewer, policies, definition] = await Promise.all(
+    files.map((file) => readFile(join(root, "deploy", file), "utf8")),
   );
   // The namespace is the release's, and the account has a template of its own.
   const roles = documents(rights!).filter(({ kind }) => kind.startsWith("ClusterRole"));
@@ -39,6 +41,13 @@ async function chartTemplates(): Promise<Map<string, string>> {
   const uses = '{{- $uses := include "nodekeeper.uses" . | fromYaml }}';
   return new Map([
     [`${templates}/rbac.yaml`, whole(".Values.rbac.create", rbac).replace("\n", `\n${uses}\n`)],
+    [
+      `${templates}/viewer-role.yaml`,
+      whole(
+        ".Values.rbac.viewer",
+        documents(viewer!).map(({ text }) => text),
+      ),
+    ],
     [
       `${templates}/admission-policies.yaml`,
       whole(

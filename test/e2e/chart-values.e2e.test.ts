@@ -249,6 +249,13 @@ describe.skipIf(missing)("the chart's values", () => {
     });
   });
 
+  it("has a Role for those who use kubectl nodekeeper, where it is asked for", async () => {
+    expect(ofKind(byDefault, "Role")).toEqual([]);
+    const role = named(await render("rbac.viewer=true"), "Role", "nodekeeper-viewer")!;
+    expect(role.metadata.namespace).toBe("nodekeeper");
+    expect(role.rules.flatMap(({ resources }: ApiObject) => resources)).toEqual(["pods", "pods/portforward"]);
+  });
+
   it("lets Prometheus find the agents, trust their certificate, and get metrics only", async () => {
     const objects = await render(
       ...[remote, "podMonitor.enabled=true", "podMonitor.labels.release=prometheus"],
