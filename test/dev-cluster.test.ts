@@ -75,6 +75,38 @@ it("a development cluster publishes what a reporter reports, and evicts what an 
   });
 });
 
+it("a development cluster reports a misspelt field of a plugin, and publishes the plugin that has none", async () => {
+  await using cluster = await startDevCluster({ agentScript });
+  await using stack = new AsyncDisposableStack();
+  for (const [name, field] of [
+    ["misspelt", "capacitty"],
+    ["right", "capacity"],
+  ] as const) {
+    const plugin = serveReporterPlugin({
+      name,
+      socketDir: cluster.pluginDirectory,
+      log: silentLogger,
+      async *report() {
+        yield [customNodeResource(status("resources", { [field]: { "example.com/fans": "4" } }))];
+      },
+    });
+    stack.defer(() => plugin.stop());
+  }
+  await eventually(async () => {
+    const plugins = await cluster.agentApi<{ name: string; problems: string[] }[]>("plugins");
+    const problems = (name: string) => plugins.find((plugin) => plugin.name === name)?.problems;
+    expect(problems("misspelt")?.join()).toContain(
+      ".status.resources.capacitty: field not declared in schema",
+    );
+    expect(problems("right")).toEqual([]);
+    const found = cluster.apiServer.store.get(
+      "customnoderesources.node.katalyst.kubewharf.io",
+      cluster.nodeName,
+    );
+    expect(found?.status).toMatchObject({ resources: { capacity: { "example.com/fans": "4" } } });
+  });
+});
+
 it("a development cluster reports which setting is invalid", async () => {
   const settings = { eviction: { syncPeriod: "soon" } };
   await expect(startDevCluster({ agentScript, settings })).rejects.toThrow(/eviction\.syncPeriod/);
