@@ -1,11 +1,13 @@
 // Pages of docs/ that are generated as a whole, besides docs/errors.md.
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ALERTS_PAGE, alertsPage } from "./alerts-page.ts";
 import { EVENTS_PAGE, eventsPage } from "./events-page.ts";
 import { METRICS_PAGE, metricsPage } from "./metrics-page.ts";
 import { root } from "./run-command.ts";
 
 const pages: Readonly<Record<string, () => Promise<string>>> = {
+  [ALERTS_PAGE]: alertsPage,
   [EVENTS_PAGE]: eventsPage,
   [METRICS_PAGE]: metricsPage,
 };

@@ -127,7 +127,7 @@ describe("this repository's pages", () => {
     expect(await findBlockProblems(repository.root, await markdownFiles(repository.root))).toEqual([]);
   });
 
-  it("show the metrics and Events that the code has", async () => {
+  it("show the metrics, Events and alerts that the code has", async () => {
     expect(await findPageDrift()).toEqual([]);
   });
 });
