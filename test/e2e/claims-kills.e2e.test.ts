@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ApiObject } from "./support/admin-client.ts";
 import type { AgentProcess } from "./support/agent-process.ts";
 import { Child } from "./support/child.ts";
-import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
+import type { ControlPlane } from "./support/control-plane.ts";
+import { startClaimsNode } from "./support/node/claims-node.ts";
 import { container, pod, podsPath } from "./support/node/workloads.ts";
-import { type ClusterNode, missingForNode, startNode } from "./support/node.ts";
-import { optionalRbacFile } from "./support/nodekeeper-install.ts";
+import { type ClusterNode, missingForNode } from "./support/node.ts";
 
 const DRIVER = "held.example.com";
 const resources = "/apis/resource.k8s.io/v1";
@@ -26,13 +26,9 @@ describe.skipIf(missingForNode())("killed between each two steps of a claim", ()
   const ends: Array<() => unknown> = [];
 
   beforeAll(async () => {
-    cluster = await startControlPlane();
-    ends.push(() => cluster.stop());
-    await cluster.kubectl.run("apply", "-f", optionalRbacFile);
-    node = await startNode(cluster);
-    ends.push(() => node.stop());
-    agent = await node.startAgent({ "devices-kubelet-plugin-enabled": "true" });
-    ends.push(() => agent.child.stop());
+    const started = await startClaimsNode();
+    ({ cluster, node, agent } = started);
+    ends.push(() => started.stop());
     folder = join(cluster.folder, "held");
     mkdirSync(join(folder, "hold"), { recursive: true });
     driver = new Child({

@@ -1,9 +1,10 @@
 import { readdirSync } from "node:fs";
+import { serveDeviceDriver } from "@nodekeeper/sdk";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { ApiObject } from "./support/admin-client.ts";
 import type { AgentProcess } from "./support/agent-process.ts";
-import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
+import type { ControlPlane } from "./support/control-plane.ts";
 import { ClaimDriver, type ClaimDriverOptions } from "./support/node/claim-driver.ts";
 import {
   type ClaimOptions,
@@ -13,6 +14,8 @@ import {
   createDeviceClass,
   resources,
 } from "./support/node/claims.ts";
+import { startClaimsNode } from "./support/node/claims-node.ts";
+import { OwnKubeletPlugin } from "./support/node/own-kubelet-plugin.ts";
 import {
   deployment,
   deploymentsPath,
@@ -22,8 +25,7 @@ import {
   untilPodReady,
   untilReady,
 } from "./support/node/workloads.ts";
-import { type ClusterNode, missingForNode, startNode } from "./support/node.ts";
-import { optionalRbacFile } from "./support/nodekeeper-install.ts";
+import { type ClusterNode, missingForNode } from "./support/node.ts";
 
 const MANY = 30;
 const claimsPath = `${resources}/namespaces/default/resourceclaims`;
@@ -33,28 +35,18 @@ describe.skipIf(missingForNode())("claims of many pods, and devices that pods sh
   let node: ClusterNode;
   let agent: AgentProcess;
   let driver: ClaimDriver | undefined;
-  const ends: Array<() => unknown> = [];
-  const endAll = async () => {
-    for (const end of ends.splice(0).reverse()) await end();
-  };
+  let stop: (() => Promise<void>) | undefined;
 
   beforeAll(async () => {
-    try {
-      cluster = await startControlPlane();
-      ends.push(() => cluster.stop());
-      await cluster.kubectl.run("apply", "-f", optionalRbacFile);
-      node = await startNode(cluster);
-      ends.push(() => node.stop());
-      agent = await node.startAgent({ "devices-kubelet-plugin-enabled": "true" });
-      ends.push(() => agent.child.stop());
-      await agent.ready();
-    } catch (error) {
-      await endAll();
-      throw error;
-    }
+    ({ cluster, node, agent, stop } = await startClaimsNode());
   });
-  afterEach(() => driver?.stop());
-  afterAll(endAll);
+  let caseEnd: (() => unknown) | undefined;
+  afterEach(async () => {
+    await driver?.stop();
+    await caseEnd?.();
+    caseEnd = undefined;
+  });
+  afterAll(() => stop?.());
 
   /** Starts a driver, and creates its class and a template of claims, both called like it without ".example.com". */
   async function serve(
@@ -217,6 +209,52 @@ describe.skipIf(missingForNode())("claims of many pods, and devices that pods sh
     expect(output).toContain("ACCELERATOR_MODES=FromClass:usual,FromClaim:special");
     await remove("ordered");
     await untilUnprepared(own);
+  });
+
+  it("devices that need no preparation: their pods run as they are", async () => {
+    const name = "plain.example.com";
+    const own = serveDeviceDriver({
+      name,
+      socketDir: agent.pluginFolder,
+      async *devices() {
+        yield [{ devices: [{ name: "accelerator-0" }] }];
+      },
+    });
+    caseEnd = () => own.stop();
+    await createDeviceClass(cluster, name);
+    await createClaimTemplate(cluster, "plain", claimSpec(name));
+    await createPod("plain", "plain");
+    expect(await outputOf(await untilPodReady(cluster, "plain"))).toBe("ready\n");
+    await remove("plain");
+  });
+
+  it("the claims of a driver that keeps its own kubelet plugin are prepared by that alone", async () => {
+    const name = "own.example.com";
+    const own = serveDeviceDriver({
+      name,
+      socketDir: agent.pluginFolder,
+      ownKubeletPlugin: true,
+      async *devices() {
+        yield [{ devices: [{ name: "accelerator-0" }] }];
+      },
+    });
+    const plugin = new OwnKubeletPlugin(node.path("/var/lib/kubelet/plugins_registry/own.sock"));
+    caseEnd = async () => {
+      plugin.stop();
+      await own.stop();
+    };
+    const device = { request: "accelerators", pool: node.name, device: "accelerator-0" };
+    await plugin.start(name, device);
+    await createDeviceClass(cluster, name);
+    await createClaimTemplate(cluster, "own", claimSpec(name));
+    await createPod("own", "own");
+    expect(await outputOf(await untilPodReady(cluster, "own"))).toBe("ready\n");
+    expect(plugin.calls.prepared).toHaveLength(1);
+    const drivers = JSON.parse(await agent.command("devices", "-o", "json"));
+    const found = drivers.find((each: ApiObject) => each.name === name);
+    expect(found.claims).toMatchObject({ kubelet: "ownPlugin", claims: [] });
+    await remove("own");
+    await eventually(() => expect(plugin.calls.unprepared).toEqual(plugin.calls.prepared));
   });
 
   it("a device that turns unhealthy repels new pods until it is healthy again", async () => {

@@ -4,7 +4,7 @@ import { type ClaimToPrepare, type DeviceHealth, serveDeviceDriver } from "@node
 import { eventually } from "@nodekeeper/testing/until";
 import { afterEach, describe, expect, it } from "vitest";
 import type { ApiObject } from "./support/admin-client.ts";
-import { startControlPlane } from "./support/control-plane.ts";
+import { startClaimsNode } from "./support/node/claims-node.ts";
 import {
   container,
   deployment,
@@ -15,8 +15,7 @@ import {
   untilPodReady,
   untilReady,
 } from "./support/node/workloads.ts";
-import { missingForNode, startNode } from "./support/node.ts";
-import { optionalRbacFile } from "./support/nodekeeper-install.ts";
+import { missingForNode } from "./support/node.ts";
 
 const DRIVER = "accelerators.example.com";
 const resources = "/apis/resource.k8s.io/v1";
@@ -54,13 +53,8 @@ describe.each(["containerd", "newContainerd"] as const)("claims on a node with %
   it.skipIf(missingForNode(part))(
     "pods that claim devices run with them, whatever is killed or emptied, and nothing stays prepared",
     async () => {
-      const cluster = await startControlPlane();
-      ends.push(() => cluster.stop());
-      await cluster.kubectl.run("apply", "-f", optionalRbacFile);
-      const node = await startNode(cluster, { containerd: part });
-      ends.push(() => node.stop());
-      const agent = await node.startAgent({ "devices-kubelet-plugin-enabled": "true" });
-      ends.push(() => agent.child.stop());
+      const { cluster, node, agent, stop } = await startClaimsNode({ containerd: part });
+      ends.push(stop);
 
       const prepared = new Map<string, ClaimToPrepare>();
       let report = Promise.withResolvers<DeviceHealth[]>();

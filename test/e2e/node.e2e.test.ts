@@ -1,8 +1,14 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { PodLifecycleClient } from "@nodekeeper/sdk";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterEach, describe, expect, it } from "vitest";
 import type { ApiObject } from "./support/admin-client.ts";
 import { startControlPlane } from "./support/control-plane.ts";
+import { removeEndedRuns } from "./support/ended-runs.ts";
 import { interfacesOf, leftovers } from "./support/node/leftovers.ts";
 import {
   container,
@@ -16,13 +22,34 @@ import {
 } from "./support/node/workloads.ts";
 import { missingForNode, startNode } from "./support/node.ts";
 
+const ends: Array<() => unknown> = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+it.skipIf(process.getuid?.() !== 0)(
+  "what a killed test process left is removed by the next one",
+  async () => {
+    const owner = spawn(process.execPath, [join(import.meta.dirname, "support/left-behind-driver.ts")], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    ends.push(() => owner.kill("SIGKILL"));
+    const [line] = (await once(createInterface(owner.stdout), "line")) as [string];
+    const folder = line.trim();
+    const left = () => leftovers(folder, "203.0.113.1").map((each) => each.split(" ")[0]);
+    await removeEndedRuns();
+    // Its owner runs.
+    expect(new Set(left())).toEqual(new Set(["mount", "cgroup", "process"]));
+    owner.kill("SIGKILL");
+    await once(owner, "exit");
+    await removeEndedRuns();
+    await eventually(() => expect(left()).toEqual([]));
+    expect(existsSync(folder)).toBe(false);
+  },
+);
+
 // What the cases on a real node rest on.
 describe.each(["containerd", "newContainerd"] as const)("a node with its kubelet on %s", (part) => {
-  const ends: Array<() => unknown> = [];
-  afterEach(async () => {
-    for (const end of ends.splice(0).reverse()) await end();
-  });
-
   it.skipIf(missingForNode(part))(
     "runs the pods of a Deployment, which the agent reports, and leaves nothing behind",
     async () => {

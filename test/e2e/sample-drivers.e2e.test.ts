@@ -5,11 +5,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { ApiObject } from "./support/admin-client.ts";
 import type { AgentProcess } from "./support/agent-process.ts";
 import { Child } from "./support/child.ts";
-import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
+import type { ControlPlane } from "./support/control-plane.ts";
 import { claiming, claimSpec, createClaimTemplate, createDeviceClass } from "./support/node/claims.ts";
+import { startClaimsNode } from "./support/node/claims-node.ts";
 import { pod, podsPath, untilDeleted, untilPodReady } from "./support/node/workloads.ts";
-import { type ClusterNode, missingForNode, startNode } from "./support/node.ts";
-import { optionalRbacFile } from "./support/nodekeeper-install.ts";
+import { type ClusterNode, missingForNode } from "./support/node.ts";
 import { missingParts, pathOf } from "./support/parts.ts";
 
 /** The samples of examples/, as they are started. */
@@ -36,29 +36,14 @@ describe.skipIf(missing)("the sample drivers on a real node", () => {
   let cluster: ControlPlane;
   let node: ClusterNode;
   let agent: AgentProcess;
-  const ends: Array<() => unknown> = [];
-  const endAll = async () => {
-    for (const end of ends.splice(0).reverse()) await end();
-  };
+  let stop: (() => Promise<void>) | undefined;
   let caseEnd: () => unknown = () => {};
 
   beforeAll(async () => {
-    try {
-      cluster = await startControlPlane();
-      ends.push(() => cluster.stop());
-      await cluster.kubectl.run("apply", "-f", optionalRbacFile);
-      node = await startNode(cluster);
-      ends.push(() => node.stop());
-      agent = await node.startAgent({ "devices-kubelet-plugin-enabled": "true" });
-      ends.push(() => agent.child.stop());
-      await agent.ready();
-    } catch (error) {
-      await endAll();
-      throw error;
-    }
+    ({ cluster, node, agent, stop } = await startClaimsNode());
   });
   afterEach(() => caseEnd());
-  afterAll(endAll);
+  afterAll(() => stop?.());
 
   it.for(samples)("the one in $language: a pod gets what its claim asks for", async (sample, { skip }) => {
     if (sample.missing) skip(sample.missing);

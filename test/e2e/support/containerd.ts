@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { makeCgroup, removeCgroup, weighAsPods } from "./cgroups.ts";
 import { Child } from "./child.ts";
 import { imageName, writeImage } from "./container-image.ts";
+import { mountsUnder } from "./ended-runs.ts";
 import { pathOf } from "./parts.ts";
 
 const execute = promisify(execFile);
@@ -199,11 +200,4 @@ function readProc(pid: string, name: string): string {
   } catch {
     return "";
   }
-}
-
-/** Innermost first. */
-function mountsUnder(folder: string): string[] {
-  const mounts = readFileSync("/proc/self/mounts", "utf8").split("\n");
-  const points = mounts.map((line) => line.split(" ")[1] ?? "");
-  return points.filter((point) => point.startsWith(`${folder}/`)).reverse();
 }

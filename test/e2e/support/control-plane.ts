@@ -1,5 +1,4 @@
-import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { eventually } from "@nodekeeper/testing/until";
@@ -7,6 +6,7 @@ import { AdminClient, type ApiObject } from "./admin-client.ts";
 import { AuditLog } from "./audit-log.ts";
 import { Authority, type KeyPair } from "./certificates.ts";
 import { Child } from "./child.ts";
+import { makeRunFolder, removeEndedRuns } from "./ended-runs.ts";
 import { Etcd } from "./etcd.ts";
 import { freePort } from "./free-port.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
@@ -58,7 +58,8 @@ export interface ControlPlane {
 
 /** Starts etcd and kube-apiserver on free ports of loopback, with TLS, RBAC and an audit log, in a temporary folder. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const folder = mkdtempSync(join(tmpdir(), "nodekeeper-e2e-"));
+  await removeEndedRuns();
+  const folder = makeRunFolder();
   const cleanups: Array<() => unknown> = [
     () => process.env.KEEP_E2E || rmSync(folder, { recursive: true, force: true }),
   ];

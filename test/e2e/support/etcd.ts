@@ -1,5 +1,5 @@
 import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Child } from "./child.ts";
 import { freePort } from "./free-port.ts";
 import { pathOf } from "./parts.ts";
@@ -25,7 +25,7 @@ export class Etcd {
     const [client, peer] = [await freePort(), await freePort()];
     const url = `http://127.0.0.1:${client}`;
     const peerUrl = `http://127.0.0.1:${peer}`;
-    const data = mkdtempSync(join(isWritable(TMPFS) ? TMPFS : folder, "nodekeeper-e2e-etcd-"));
+    const data = mkdtempSync(join(isWritable(TMPFS) ? TMPFS : folder, `${basename(folder)}-etcd-`));
     const child = new Child({
       name: "etcd",
       command: pathOf("etcd"),

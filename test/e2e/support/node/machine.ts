@@ -99,7 +99,8 @@ export class Machine {
       // As systemd makes them on a real machine, but within this namespace: containers may ask for propagation.
       "mount --make-rshared /",
       `touch '${folder}/is-set-up'`,
-      "exec sleep 2147483647",
+      // A path of the folder among its arguments shows whose it is.
+      `exec tail -f '${folder}/is-set-up'`,
     ].join("\n");
   }
 }
