@@ -106,9 +106,6 @@ export class AgentProcess {
     // USER_HZ is 100 on every Linux that Node runs on.
     return (utime + stime) / 100;
   }
-  get pid() {
-    return this.#child?.pid;
-  }
 
   #isReady(): Promise<boolean> {
     return new Promise((resolve) => {
