@@ -81,7 +81,7 @@ export function runCommands(
 ): Promise<{ status: number; output: string }> {
   const path = `${join(folder, "bin")}:${process.env.PATH}`;
   return new Promise((resolve) => {
-    const options = { cwd, env: { ...env, PATH: path }, timeout: 180_000, maxBuffer: 64 * 2 ** 20 };
+    const options = { cwd, env: { ...env, PATH: path }, timeout: 500_000, maxBuffer: 64 * 2 ** 20 };
     execFile("bash", ["-c", script], options, (error, stdout, stderr) => {
       resolve({ status: error ? Number(error.code ?? 1) : 0, output: stdout + stderr });
     });
