@@ -127,6 +127,19 @@ describe("this repository's pages", () => {
     expect(await findBlockProblems(repository.root, await markdownFiles(repository.root))).toEqual([]);
   });
 
+  it("name metrics that exist", async () => {
+    const files = await markdownFiles(repository.root);
+    const metrics = new Set(files.get("docs/metrics.md")?.match(/\bnodekeeper_\w+/g));
+    const unknown = [...files].flatMap(([path, text]) =>
+      path === "CHANGELOG.md"
+        ? []
+        : (text.match(/\bnodekeeper_[a-z_]+[a-z](?![*_\w])/g) ?? [])
+            .filter((name) => !metrics.has(name.replace(/_(bucket|sum|count)$/, "")))
+            .map((name) => `${path}: ${name}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+
   it("show the metrics, Events and alerts that the code has", async () => {
     expect(await findPageDrift()).toEqual([]);
   });
