@@ -8,7 +8,8 @@ import { parse, stringify } from "yaml";
 import { missingParts, pathOf } from "./support/parts.ts";
 
 const execute = promisify(execFile);
-const rulesFile = join(import.meta.dirname, "../../deploy/helm/nodekeeper/files/alerts.yaml");
+const files = join(import.meta.dirname, "../../deploy/helm/nodekeeper/files");
+const rulesFile = join(files, "alerts.yaml");
 const missing = missingParts("promtool");
 
 interface Rule {
@@ -207,6 +208,17 @@ describe.skipIf(missing)("the alert rules", () => {
   it("are rules of Prometheus", async () => {
     const { stdout } = await promtool("check", "rules", "--lint=all", "--lint-fatal", rulesFile);
     expect(stdout).toContain(`${rules.length} rules found`);
+  });
+
+  it("and the dashboard's queries are PromQL", async () => {
+    const { panels } = JSON.parse(readFileSync(join(files, "dashboard.json"), "utf8"));
+    const queries: string[] = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+    const inGrafana = (query: string) => query.replaceAll("$__rate_interval", "5m").replaceAll("$node", ".*");
+    const rules = queries.map((query, at) => ({ record: `query:${at}`, expr: inGrafana(query) }));
+    const file = join(folder, "dashboard.yaml");
+    writeFileSync(file, stringify({ groups: [{ name: "dashboard", rules }] }));
+    expect((await promtool("check", "rules", file)).stdout).toContain(`${queries.length} rules found`);
+    expect(queries.length).toBeGreaterThan(20);
   });
 
   it("fire each when they should, with what an operator reads, and not when nothing is wrong", async () => {
