@@ -1,4 +1,4 @@
-// Measures the budgets: npm run bench -- SUITE [--quick] [-o json]
+// Measures the budgets: npm run bench -- SUITE [--quick] [-o json]; fleet also takes --agents N
 import { parseArgs } from "node:util";
 import { keepProcessSmall } from "../packages/agent/src/cli/memory.ts";
 import { benchClaims } from "./claims.ts";
@@ -6,11 +6,21 @@ import { benchDevicePeers } from "./device-peers.ts";
 import { benchDevices } from "./devices.ts";
 import { benchEviction } from "./eviction.ts";
 import { type Figure, printFigures } from "./figures.ts";
+import { benchFleet } from "./fleet.ts";
 import { benchFootprint } from "./footprint.ts";
 import { benchHost } from "./host.ts";
 import { benchLargeReports } from "./large-reports.ts";
 import { benchLifecycle } from "./lifecycle.ts";
 import { benchReporting } from "./reporting.ts";
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    quick: { type: "boolean", default: false },
+    output: { type: "string", short: "o", default: "text" },
+    agents: { type: "string" },
+  },
+});
 
 const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   reporting: benchReporting,
@@ -22,19 +32,17 @@ const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   eviction: benchEviction,
   footprint: benchFootprint,
   host: benchHost,
+  fleet: (quick) =>
+    benchFleet({
+      agents: Number(values.agents ?? (quick ? 50 : 300)),
+      steadyMs: quick ? 60_000 : 600_000,
+    }),
 };
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: {
-    quick: { type: "boolean", default: false },
-    output: { type: "string", short: "o", default: "text" },
-  },
-});
 const [name = ""] = positionals;
 const suite = suites[name];
 if (!suite) {
-  console.error(`usage: npm run bench -- ${Object.keys(suites).join("|")} [--quick] [-o json]`);
+  console.error(`usage: npm run bench -- ${Object.keys(suites).join("|")} [--quick] [-o json] [--agents N]`);
   process.exit(2);
 }
 // These measure parts of the agent in this process: with the flags that the agent runs with.
