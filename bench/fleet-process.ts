@@ -1,5 +1,6 @@
 // Runs agents of several nodes in one process: the whole agent with its composition root, without a container runtime and
 // in-tree plugins. Each has a reporter plugin and a driver of two devices, on real sockets.
+import { EventEmitter } from "node:events";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createLogger, stopped, systemClock } from "@nodekeeper/core/lib";
@@ -16,6 +17,8 @@ import { loadConfiguration } from "../packages/agent/src/config/index.ts";
 import type { FleetAnswer, FleetOrder } from "./fleet-agents.ts";
 
 keepProcessSmall();
+// Each agent listens to every HTTP/2 stream of the process.
+EventEmitter.defaultMaxListeners = 0;
 
 /** One node: plugins that outlive the agent, and the agent. */
 class FleetNode {

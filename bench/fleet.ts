@@ -75,9 +75,9 @@ export async function benchFleet({ agents: count, steadyMs }: FleetOptions): Pro
       ...loadFigures("at rest, a report a minute", steady),
       { name: "at rest: RSS of the API server", value: rss, unit: "MB" },
       ...loadFigures("rolling restart", rollout),
-      ...peakFigures("rolling restart", rollout),
+      ...peakFigures("rolling restart", rollout, count),
       ...loadFigures(back, outage),
-      ...peakFigures(back, outage),
+      ...peakFigures(back, outage, count),
       { name: `${back}: until all is watched and published`, value: outage.seconds, unit: "s", budget: 60 },
     ];
   } finally {
@@ -160,10 +160,12 @@ function loadFigures(name: string, { rates, seconds, cpuSeconds }: Measured): Fi
   ];
 }
 
-function peakFigures(name: string, { rates }: Measured): Figure[] {
+// A few agents' starts are peaks by themselves.
+function peakFigures(name: string, { rates }: Measured, count: number): Figure[] {
+  const budget = count < 200 ? {} : { budget: 3 };
   return [
     { name: `${name}: requests in the busiest second`, value: rates.peak, unit: "" },
-    { name: `${name}: busiest second to mean`, value: rates.peak / rates.mean, unit: "", budget: 3 },
+    { name: `${name}: busiest second to mean`, value: rates.peak / rates.mean, unit: "", ...budget },
   ];
 }
 

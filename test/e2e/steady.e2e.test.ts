@@ -10,6 +10,7 @@ import { SteeredPlugin } from "./support/steered-plugin.ts";
 
 const missing = missingParts("etcd", "openssl", "kubeApiServer", "kubectl", "cnrDefinition");
 const NODE = "worker-1";
+const MOST_AT_START = 26;
 const WINDOW_S = Number(process.env.E2E_STEADY_SECONDS ?? 120);
 
 describe.skipIf(missing)("an agent for whom nothing changes", () => {
@@ -33,7 +34,7 @@ describe.skipIf(missing)("an agent for whom nothing changes", () => {
     await cluster?.stop();
   });
 
-  it("asks the API server at most once a minute besides its watches", async () => {
+  it("asks the API server little at its start, and at most once a minute after that", async () => {
     const contents = [
       customNodeResource(status("resources", { capacity: { "example.com/gpus": "8" } })),
       node(
@@ -48,8 +49,14 @@ describe.skipIf(missing)("an agent for whom nothing changes", () => {
     );
     await sleep(5_000);
     const since = Date.now();
+    // docs/fleet.md multiplies these. There is no driver, but a report for the Node.
+    const start = cluster.audit.requests({ user: agent.user });
+    console.log("requests of the start", tally(start));
+    const watches = start.filter(({ verb }) => verb === "watch");
+    expect(watches.length, JSON.stringify(tally(watches))).toBeLessThanOrEqual(5);
+    expect(start.length, JSON.stringify(tally(start))).toBeLessThanOrEqual(MOST_AT_START);
     // Without this, the figure below would be of no traffic.
-    expect(cluster.audit.requests({ user: agent.user }).length).toBeGreaterThan(5);
+    expect(start.length).toBeGreaterThan(5);
     for (const endsAt = since + WINDOW_S * 1_000; Date.now() < endsAt; await sleep(1_000)) {
       // The same again and again is no change.
       for (const plugin of plugins) plugin.say(...contents);
@@ -61,8 +68,7 @@ describe.skipIf(missing)("an agent for whom nothing changes", () => {
       }
     }
     const requests = cluster.audit.requests({ user: agent.user, since });
-    const besidesWatches = requests.filter(({ verb }) => verb !== "watch");
     console.log(`requests in ${WINDOW_S} s`, tally(requests));
-    expect(besidesWatches.length, JSON.stringify(tally(besidesWatches))).toBeLessThanOrEqual(WINDOW_S / 60);
+    expect(requests.length, JSON.stringify(tally(requests))).toBeLessThanOrEqual(WINDOW_S / 60);
   });
 });

@@ -6,7 +6,7 @@ export type RetryPolicy = Readonly<Pick<BackoffOptions, "baseMs" | "maxMs" | "ji
 
 /** How long what failed waits before it is tried again: the one list, by what is tried. Milliseconds. */
 export const retryPolicies = {
-  /** A list or watch of the API server. All agents lose theirs at one moment. */
+  /** A list or watch of the API server. All agents lose theirs at one moment: docs/fleet.md. */
   apiWatch: { baseMs: 5_000, maxMs: 30_000, isOfFleet: true },
   /** Finding out which ResourceSlices the API server has. */
   sliceDiscovery: { baseMs: 5_000, maxMs: 120_000, isOfFleet: true },
