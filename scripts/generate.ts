@@ -1,4 +1,4 @@
-// Makes packages/core/src/gen from proto/, the settings in docs/configuration.md, docs/errors.md, docs/events.md, docs/metrics.md, templates and dashboard of the chart, and its values in docs/install.md: npm run generate
+// Makes packages/core/src/gen from proto/, the settings in docs/configuration.md, docs/commands.md, docs/errors.md, docs/events.md, docs/metrics.md, templates and dashboard of the chart, and its values in docs/install.md: npm run generate
 import { writeChartSchema } from "./chart-schema.ts";
 import { writeChartTemplates } from "./chart-templates.ts";
 import { writeChartValues } from "./chart-values-page.ts";

@@ -2,12 +2,14 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ALERTS_PAGE, alertsPage } from "./alerts-page.ts";
+import { COMMANDS_PAGE, commandsPage } from "./commands-page.ts";
 import { EVENTS_PAGE, eventsPage } from "./events-page.ts";
 import { METRICS_PAGE, metricsPage } from "./metrics-page.ts";
 import { root } from "./run-command.ts";
 
 const pages: Readonly<Record<string, () => Promise<string>>> = {
   [ALERTS_PAGE]: alertsPage,
+  [COMMANDS_PAGE]: async () => commandsPage(),
   [EVENTS_PAGE]: eventsPage,
   [METRICS_PAGE]: metricsPage,
 };

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { httpConnection } from "./agent-connection.ts";
 import type { AgentAccess, Options } from "./commands/context.ts";
 import { allNamespacesOption, namespaceOption } from "./commands/options.ts";
@@ -36,11 +36,10 @@ export const localAccess: AgentAccess = {
 };
 
 function addServerOption(command: Command): Command {
-  const address = process.env.NODEKEEPER_SERVER_ADDRESS ?? DEFAULT_SERVER;
-  return command.option(
-    "--server <host:port>",
-    "address of the agent's status server (env: NODEKEEPER_SERVER_ADDRESS)",
-    address,
+  return command.addOption(
+    new Option("--server <host:port>", "address of the agent's status server")
+      .env("NODEKEEPER_SERVER_ADDRESS")
+      .default(DEFAULT_SERVER),
   );
 }
 

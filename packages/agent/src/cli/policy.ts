@@ -17,6 +17,7 @@ import {
 import { recordsOfFile } from "./eviction/record-source.ts";
 import { type Output, type PageFormat, printValue } from "./output.ts";
 import { trialPage } from "./policy-page.ts";
+import { timeOf } from "./wording.ts";
 
 export interface PolicyTestOptions {
   /** Path of the policy file. */
@@ -135,7 +136,7 @@ function unreadable(path: string, error: unknown): NodekeeperError {
 function page({ problems, scenes }: PolicyTest, output: Output): string {
   const refused = problems.map((problem) => `refused: ${describeProblem(problem)}\n`).join("");
   const pages = scenes.map(({ round, at, policies }) => {
-    const heading = round === null ? "" : `Round ${round} at ${new Date(at).toISOString()}\n\n`;
+    const heading = round === null ? "" : `Round ${round} at ${timeOf(at)}\n\n`;
     return heading + policies.map((trial) => trialPage(trial, output)).join("\n");
   });
   return [refused, ...pages].filter((part) => part !== "").join("\n");

@@ -6,14 +6,9 @@ export function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
-/** Wall milliseconds as "2026-11-21T04:00:10.000Z". */
+/** Wall milliseconds as all commands print times: "2026-11-21T04:00:10.000Z". */
 export function timeOf(ms: number): string {
   return new Date(ms).toISOString();
-}
-
-/** The same without milliseconds, for sentences: "2026-11-21T04:00:10Z". */
-export function clockTimeOf(ms: number): string {
-  return timeOf(ms).replace(/\.\d+Z$/, "Z");
 }
 
 /** How long after something else: "+0.4 s", "+14.9 s"; "-2.0 s" where the clock was set back in between. */

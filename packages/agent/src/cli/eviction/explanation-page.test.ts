@@ -8,7 +8,7 @@ import { explanationPage } from "./explanation-page.ts";
 import { verdictOf } from "./verdict.ts";
 
 const plain: Output = { write() {}, isTerminal: false, columns: 120 };
-const START = Date.parse("2026-03-01T12:00:00Z");
+const START = Date.parse("2026-03-01T12:00:00.000Z");
 
 /** Rounds five seconds apart, explained for one pod. */
 class Story {
@@ -86,7 +86,7 @@ describe("the page about a pod", () => {
 Pod default/web  (web)
 shared_cores, Burstable, priority 100, grace period 30 s, of ReplicaSet web-6d4
 
-Evicted at 2026-03-01T12:00:00Z (round 1), pod deleted after 9.9 s: requested by pressure: memory 94.1 > threshold 90.
+Evicted at 2026-03-01T12:00:00.000Z (round 1), pod deleted after 9.9 s: requested by pressure: memory 94.1 > threshold 90.
 
 What happened
   2026-03-01T12:00:00.120Z  +0.1 s  POST eviction: accepted
@@ -187,7 +187,7 @@ Round 1 at 2026-03-01T12:00:00.000Z
         ];
         story.play({ pressure: pressure("web") });
       },
-      "Selected at 2026-03-01T12:00:00Z (round 1) but not evicted: 429: PodDisruptionBudget default/web allows no disruption now. Requested by pressure: memory 94.1 > threshold 90.",
+      "Selected at 2026-03-01T12:00:00.000Z (round 1) but not evicted: 429: PodDisruptionBudget default/web allows no disruption now. Requested by pressure: memory 94.1 > threshold 90.",
     ],
     [
       "it was withdrawn",
@@ -198,12 +198,12 @@ Round 1 at 2026-03-01T12:00:00.000Z
         ];
         story.play({});
       },
-      "Selected at 2026-03-01T12:00:00Z (round 1), withdrawn before its eviction was accepted: the threshold is no longer met. Requested by pressure: memory 94.1 > threshold 90.",
+      "Selected at 2026-03-01T12:00:00.000Z (round 1), withdrawn before its eviction was accepted: the threshold is no longer met. Requested by pressure: memory 94.1 > threshold 90.",
     ],
     [
       "it is in progress",
       (story) => story.play({ pressure: pressure("web") }).step(50, "POST eviction: 429, retry in 10 s"),
-      "Its eviction started at 2026-03-01T12:00:00Z (round 1) and has not ended; last: POST eviction: 429, retry in 10 s. Requested by pressure: memory 94.1 > threshold 90.",
+      "Its eviction started at 2026-03-01T12:00:00.000Z (round 1) and has not ended; last: POST eviction: 429, retry in 10 s. Requested by pressure: memory 94.1 > threshold 90.",
     ],
     [
       "it failed, and was evicted at the second attempt",
@@ -216,7 +216,7 @@ Round 1 at 2026-03-01T12:00:00.000Z
         story.rounds.outcomes = [{ uid: "web", result: "gone", message: "pod deleted" }];
         story.play({});
       },
-      "Evicted at 2026-03-01T13:00:10Z (round 3): requested by force: too old.",
+      "Evicted at 2026-03-01T13:00:10.000Z (round 3): requested by force: too old.",
     ],
     [
       "it was deleted long after its grace period, and not by another client",
@@ -227,7 +227,7 @@ Round 1 at 2026-03-01T12:00:00.000Z
         ];
         story.play({}).left(90_000);
       },
-      "Evicted at 2026-03-01T12:00:00Z (round 1), but still terminating after its grace period. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:01:30Z.",
+      "Evicted at 2026-03-01T12:00:00.000Z (round 1), but still terminating after its grace period. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:01:30.000Z.",
     ],
     [
       "another client deleted it before its eviction was sent",
@@ -236,7 +236,7 @@ Round 1 at 2026-03-01T12:00:00.000Z
         story.rounds.outcomes = [{ uid: "web", result: "gone", sent: false, message: "no such pod" }];
         story.play({}).left(2_000);
       },
-      "Selected at 2026-03-01T12:00:00Z (round 1), but deleted before its eviction was sent. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02Z, not by Nodekeeper.",
+      "Selected at 2026-03-01T12:00:00.000Z (round 1), but deleted before its eviction was sent. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02.000Z, not by Nodekeeper.",
     ],
     [
       "a PodDisruptionBudget refused it and another client deleted it",
@@ -245,7 +245,7 @@ Round 1 at 2026-03-01T12:00:00.000Z
         story.rounds.outcomes = [{ uid: "web", result: "failed", message: "no disruption is allowed" }];
         story.play({}).left(90_000);
       },
-      "Selected at 2026-03-01T12:00:00Z (round 1) but not evicted: no disruption is allowed. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:01:30Z, not by Nodekeeper.",
+      "Selected at 2026-03-01T12:00:00.000Z (round 1) but not evicted: no disruption is allowed. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:01:30.000Z, not by Nodekeeper.",
     ],
     [
       "it is queued",

@@ -2,7 +2,7 @@ import { formatDuration } from "@nodekeeper/core/lib";
 import type { ExplainedCondition, NodeExplanation } from "../../eviction/index.ts";
 import { age, type Output, paint } from "../output.ts";
 import { plainText } from "../plain-text.ts";
-import { clockTimeOf, labelled, timeOf } from "../wording.ts";
+import { labelled, timeOf } from "../wording.ts";
 
 /** The page of `nodekeeper explain node`: each condition set by eviction, then the timeline. */
 export function nodePage(explanation: NodeExplanation, output: Output): string {
@@ -38,12 +38,12 @@ function conditionText(
           : "none: no effect reported",
     ),
     labelled("set by", cause === undefined ? plugin : `${plugin}: ${cause}`),
-    labelled("since", `${clockTimeOf(since)}${lasting}`),
+    labelled("since", `${timeOf(since)}${lasting}`),
     labelled(
       "until",
       isMet || until === null
         ? `${transition} after it clears`
-        : `${clockTimeOf(until)} unless it is reported again; last reported ${clockTimeOf(lastMet)}`,
+        : `${timeOf(until)} unless it is reported again; last reported ${timeOf(lastMet)}`,
     ),
   ].join("");
 }

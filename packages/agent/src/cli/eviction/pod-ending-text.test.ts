@@ -3,7 +3,7 @@ import type { ContainerExit, NodePod, PodEnding } from "../../eviction/index.ts"
 import { testPod } from "../../eviction/testing/rounds.ts";
 import { endingText } from "./pod-ending-text.ts";
 
-const START = Date.parse("2026-03-01T12:00:00Z");
+const START = Date.parse("2026-03-01T12:00:00.000Z");
 const DELETED = START + 60_000;
 
 function nodePod(ending: Partial<PodEnding>, changes: Partial<NodePod> = {}): NodePod {
@@ -40,7 +40,7 @@ describe("the text about a pod's end", () => {
     [
       "is terminating",
       nodePod({ deletion }),
-      "Terminating: its deletion was requested at 2026-03-01T12:00:30Z.",
+      "Terminating: its deletion was requested at 2026-03-01T12:00:30.000Z.",
     ],
     [
       "has completed",
@@ -53,7 +53,7 @@ describe("the text about a pod's end", () => {
         { deletion: { requestedAt: DELETED, gracePeriodSeconds: 0 } },
         { leftAt: DELETED, exits: [exit("main", { exitCode: 1, at: START })] },
       ),
-      "Pod deleted at 2026-03-01T12:01:00Z, not by Nodekeeper.",
+      "Pod deleted at 2026-03-01T12:01:00.000Z, not by Nodekeeper.",
     ],
     [
       "ran out of memory twice, and was preempted by the kubelet",
@@ -73,22 +73,22 @@ describe("the text about a pod's end", () => {
           ],
         },
       ),
-      "Pod deleted at 2026-03-01T12:01:00Z, not by Nodekeeper. Preempted by the kubelet for a critical pod: Preempted in order to admit critical pod. Container main exited with code 143. Container main was OOM-killed 2 times, last at 2026-03-01T12:00:05Z.",
+      "Pod deleted at 2026-03-01T12:01:00.000Z, not by Nodekeeper. Preempted by the kubelet for a critical pod: Preempted in order to admit critical pod. Container main exited with code 143. Container main was OOM-killed 2 times, last at 2026-03-01T12:00:05.000Z.",
     ],
     [
       "was disrupted by an unknown component",
       nodePod({ disruption: disruption("DeletionByDrainer", "maintenance") }, { leftAt: DELETED }),
-      "Pod deleted at 2026-03-01T12:01:00Z, not by Nodekeeper. Disrupted (DeletionByDrainer): maintenance.",
+      "Pod deleted at 2026-03-01T12:01:00.000Z, not by Nodekeeper. Disrupted (DeletionByDrainer): maintenance.",
     ],
     [
       "had many containers",
       nodePod({ deletion }, { leftAt: DELETED, exits: [..."abcdefg"].map((name) => exit(name)) }),
-      `Pod deleted at 2026-03-01T12:01:00Z, not by Nodekeeper. ${[..."abcde"].map((name) => `Container ${name} exited with code 0.`).join(" ")} 2 more containers.`,
+      `Pod deleted at 2026-03-01T12:01:00.000Z, not by Nodekeeper. ${[..."abcde"].map((name) => `Container ${name} exited with code 0.`).join(" ")} 2 more containers.`,
     ],
     [
       "was deleted while it was not watched",
       nodePod({}, { leftAt: DELETED, lastKnownAt: START }),
-      "Pod deleted between 2026-03-01T12:00:00Z and 2026-03-01T12:01:00Z, while the agent was not watching; not by Nodekeeper.",
+      "Pod deleted between 2026-03-01T12:00:00.000Z and 2026-03-01T12:01:00.000Z, while the agent was not watching; not by Nodekeeper.",
     ],
   ])("one that %s", (_name, history, expected) => {
     expect(endingText(history)).toBe(expected);

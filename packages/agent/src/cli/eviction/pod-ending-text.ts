@@ -5,7 +5,7 @@ import type {
   PodEnding,
   PodExplanation,
 } from "../../eviction/index.ts";
-import { clockTimeOf, counted } from "../wording.ts";
+import { counted, timeOf } from "../wording.ts";
 
 const EVICTION_API = "EvictionByEvictionAPI";
 // Reasons of the condition DisruptionTarget:
@@ -124,16 +124,15 @@ export function timelineOf(explanation: PodExplanation): EvictionStep[] {
 }
 
 function stillThere({ deletion, phase }: PodEnding): string {
-  if (deletion !== null)
-    return `Terminating: its deletion was requested at ${clockTimeOf(deletion.requestedAt)}.`;
+  if (deletion !== null) return `Terminating: its deletion was requested at ${timeOf(deletion.requestedAt)}.`;
   if (phase === "Succeeded") return "Completed.";
   return "";
 }
 
 function departure({ lastKnownAt }: NodePod, leftAt: number, byUs: boolean): string {
   const by = byUs ? "" : "not by Nodekeeper";
-  if (lastKnownAt === null) return `Pod deleted at ${clockTimeOf(leftAt)}${by && `, ${by}`}.`;
-  const between = `between ${clockTimeOf(lastKnownAt)} and ${clockTimeOf(leftAt)}`;
+  if (lastKnownAt === null) return `Pod deleted at ${timeOf(leftAt)}${by && `, ${by}`}.`;
+  const between = `between ${timeOf(lastKnownAt)} and ${timeOf(leftAt)}`;
   return `Pod deleted ${between}, while the agent was not watching${by && `; ${by}`}.`;
 }
 
@@ -154,7 +153,7 @@ function exitText({ name, exitCode, reason, memoryLimit }: ContainerExit): strin
 // "Container main was OOM-killed at 2026-11-21T20:28:50Z.", "... 3 times, last at ..."
 function killsText(kills: readonly ContainerExit[]): string {
   const { name, at } = kills.at(-1)!;
-  const when = at === null ? "" : ` at ${clockTimeOf(at)}`;
+  const when = at === null ? "" : ` at ${timeOf(at)}`;
   const often = kills.length > 1 ? ` ${counted(kills.length, "time")}${when && `, last${when}`}` : when;
   return `Container ${name} was OOM-killed${often}.`;
 }

@@ -8,7 +8,7 @@ import type {
   RoundRecord,
   RoundSummary,
 } from "../../eviction/index.ts";
-import { counted } from "../wording.ts";
+import { counted, timeOf } from "../wording.ts";
 
 /** Reads the records of eviction. Times are wall milliseconds. */
 export interface RecordSource extends Disposable {
@@ -76,9 +76,7 @@ export function withRound<T>({ id }: RoundRecord, use: () => T): T {
 
 /** "3 rounds since 2026-03-01T12:00:00.000Z"; "3 rounds" without a time. */
 export function roundsSince(count: number, since: number | undefined): string {
-  return since === undefined
-    ? counted(count, "round")
-    : `${counted(count, "round")} since ${new Date(since).toISOString()}`;
+  return since === undefined ? counted(count, "round") : `${counted(count, "round")} since ${timeOf(since)}`;
 }
 
 function readLine(line: string): RoundRecord | HistoryLine {

@@ -6,7 +6,7 @@ import { policyDifferences } from "./policy-differences.ts";
 import { replayPage, type ShownReplay } from "./replay-page.ts";
 
 const plain: Output = { write() {}, isTerminal: false, columns: 120 };
-const START = Date.parse("2026-03-01T12:00:00Z");
+const START = Date.parse("2026-03-01T12:00:00.000Z");
 const pod = (name: string) => ({ uid: name, namespace: "shop", name });
 const victim = (name: string) => ({ ...pod(name), plugin: "p", reason: "because", gracePeriodSeconds: null });
 

@@ -8,7 +8,7 @@ import { agentRecords } from "./agent-records.ts";
 import { roundLine } from "./round-line.ts";
 import { roundsCommand } from "./rounds.ts";
 
-const NOON = Date.parse("2026-03-01T12:00:00Z");
+const NOON = Date.parse("2026-03-01T12:00:00.000Z");
 const summary = (id: number, changes: Partial<RoundSummary> = {}): RoundSummary => ({
   id,
   at: NOON + id * 5_000,

@@ -1,7 +1,7 @@
 import type { ExplainedRound, PodExplanation, Victim } from "../../eviction/index.ts";
 import type { Colour } from "../output.ts";
 import { plainText } from "../plain-text.ts";
-import { clockTimeOf, reasonText, secondsOf } from "../wording.ts";
+import { reasonText, secondsOf, timeOf } from "../wording.ts";
 import { causeOf, endingText, exitTexts, isOurs } from "./pod-ending-text.ts";
 
 type Round = PodExplanation["rounds"][number];
@@ -21,7 +21,7 @@ export function verdictOf(explanation: PodExplanation): Verdict {
   const chosen = rounds.findLast((round) => round.victim !== null);
   if (!chosen?.victim) return notSelected(explanation);
   const why = askText(chosen.victim);
-  const at = `${clockTimeOf(chosen.at)} (round ${chosen.id})`;
+  const at = `${timeOf(chosen.at)} (round ${chosen.id})`;
   const outcome = rounds.findLast((round) => round.id > chosen.id && round.outcome !== null)?.outcome;
   const last = steps.at(-1);
   if (outcome?.result === "gone" && outcome.sent !== false) {

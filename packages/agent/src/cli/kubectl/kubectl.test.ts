@@ -62,7 +62,7 @@ interface Agent {
 /** Agents, each with its pod. */
 async function start(...agents: readonly Agent[]): Promise<void> {
   const items = agents.map(({ node, isServing = true }) => ({
-    metadata: { name: `agent-${node}`, creationTimestamp: "2026-11-22T08:00:00Z" },
+    metadata: { name: `agent-${node}`, creationTimestamp: "2026-11-22T08:00:00.000Z" },
     spec: { nodeName: node, containers: [{}] },
     status: {
       phase: "Running",
@@ -318,6 +318,6 @@ describe("kubectl", () => {
     writeFileSync(kubectl(), script.replace("#!/bin/sh\n", "#!/bin/sh\necho 'open https://login' >&2\n"));
     const { err, status } = await plugin("plugins");
     expect(status).toBe(0);
-    expect(err).toBe("open https://login\n");
+    expect(new Set(err.trim().split("\n"))).toEqual(new Set(["open https://login"]));
   });
 });

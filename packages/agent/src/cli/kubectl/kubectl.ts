@@ -35,7 +35,7 @@ export class Kubectl {
    * Throws its error with the code that it stands for: `notFound`, `forbidden`, `unauthenticated`, else `unavailable`.
    */
   async run(args: readonly string[]): Promise<string> {
-    const child = this.#start(args, "inherit");
+    const child = this.#start(args);
     const errors = errorsOf(child, (text) => process.stderr.write(text));
     const chunks: Buffer[] = [];
     let size = 0;
@@ -52,8 +52,8 @@ export class Kubectl {
   /** Forwards a free port of this machine to a port of a pod. Deadline: 30 s. Throws as `run`. */
   async forward(namespace: string, pod: string, port: number): Promise<Forward> {
     const args = ["port-forward", "--namespace", namespace, "--address=127.0.0.1", `pod/${pod}`, `:${port}`];
-    const child = this.#start(args, "ignore");
-    const errors = errorsOf(child, () => {});
+    const child = this.#start(args);
+    const errors = errorsOf(child, (text) => process.stderr.write(text));
     const dispose = () => void child.kill();
     const listening = new Promise<string>((resolve) => {
       let text = "";
@@ -83,8 +83,9 @@ export class Kubectl {
     for (const child of this.#children) child.kill("SIGKILL");
   }
 
-  #start(args: readonly string[], stdin: "inherit" | "ignore"): ChildProcess {
-    const child = spawn(this.#path, [...args, ...this.#flags], { stdio: [stdin, "pipe", "pipe"] });
+  // An exec plugin of the kubeconfig may ask its user something.
+  #start(args: readonly string[]): ChildProcess {
+    const child = spawn(this.#path, [...args, ...this.#flags], { stdio: ["inherit", "pipe", "pipe"] });
     this.#children.add(child);
     return child;
   }
