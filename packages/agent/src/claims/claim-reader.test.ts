@@ -1,5 +1,6 @@
 import { ApiStatusError } from "@nodekeeper/core/kube";
 import { NodekeeperError } from "@nodekeeper/core/lib";
+import { until } from "@nodekeeper/testing/until";
 import { expect, it } from "vitest";
 import { ClaimReader } from "./claim-reader.ts";
 
@@ -67,4 +68,37 @@ it("a version that the server dropped is discovered once again for all claims, w
   expect(found.map(({ metadata }) => metadata.uid)).toEqual(["uid-1", "uid-1"]);
   expect(discoveries).toBe(1);
   expect(versionsAsked).toEqual(["v1beta1", "v1beta1", "v1", "v1"]);
+});
+
+it("of many claims four are read at a time, in the order of the calls; one that fails holds up none", async () => {
+  const started: string[] = [];
+  const reading = new Map<string, PromiseWithResolvers<void>>();
+  const reader = new ClaimReader({
+    resolve: async () => resource,
+    forgetDiscovery: () => {},
+    get: async (_, name) => {
+      started.push(name);
+      const end = Promise.withResolvers<void>();
+      reading.set(name, end);
+      await end.promise;
+      return { metadata: { namespace: "default", name, uid: "uid-1" } };
+    },
+  });
+  const { signal } = new AbortController();
+  const names = ["a", "b", "c", "d", "e", "f"];
+  const read = names.map((name) => reader.read({ ...claim, name }, signal));
+  const settled = Promise.allSettled(read);
+  await until("four are read", () => started.length === 4);
+  expect(started).toEqual(["a", "b", "c", "d"]);
+  reading.get("c")!.resolve();
+  await read[2];
+  await until("the next one is read", () => started.length === 5);
+  reading.get("a")!.reject(new NodekeeperError("unavailable", "connection refused"));
+  await until("the last one is read", () => started.length === 6);
+  expect(started).toEqual(names);
+  for (const end of reading.values()) end.resolve();
+  expect((await settled).map(({ status }) => status)).toEqual([
+    "rejected",
+    ...names.slice(1).map(() => "fulfilled"),
+  ]);
 });

@@ -23,7 +23,14 @@ const answered =
     stream.end(body);
   };
 
-async function call(answer: Answer, { signal = new AbortController().signal } = {}): Promise<string> {
+async function call(
+  answer: Answer,
+  {
+    signal = new AbortController().signal,
+    pieces = [Buffer.from("x"), Buffer.from("yz")],
+    maxReceiveBytes = 10,
+  } = {},
+): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), "nkg-"));
   const path = join(directory, "a.sock");
   const server = createServer();
@@ -34,9 +41,9 @@ async function call(answer: Answer, { signal = new AbortController().signal } = 
   const sessions = new Set<{ destroy(): void }>();
   server.on("session", (session) => sessions.add(session));
   await new Promise<void>((resolve) => server.listen(path, resolve));
-  const channel = new UnaryChannel(path, { maxReceiveBytes: 10 });
+  const channel = new UnaryChannel(path, { maxReceiveBytes });
   try {
-    const message = await channel.call("a.B/C", [Buffer.from("x"), Buffer.from("yz")], signal);
+    const message = await channel.call("a.B/C", pieces, signal);
     return Buffer.from(message).toString();
   } finally {
     channel.close();
@@ -53,6 +60,9 @@ it("sends the pieces as one message, and gives the answer", async () => {
     stream.on("end", () => answered(Buffer.concat(chunks))(stream));
   };
   expect(await call(echo)).toBe("xyz");
+  // So much is not copied together before it is sent.
+  const pieces = [Buffer.alloc(20_000, "a"), Buffer.alloc(20_000, "b")];
+  expect(await call(echo, { pieces, maxReceiveBytes: 50_000 })).toBe("a".repeat(20_000) + "b".repeat(20_000));
 });
 
 it("takes an empty answer, and one of exactly the limit", async () => {

@@ -28,6 +28,18 @@ describe("childScope", () => {
     expect(parent.signal.aborted).toBe(false);
   });
 
+  it("aborts with the reason of the first of several parents, and leaves no listener on any", () => {
+    const [first, second] = [new AbortController(), new AbortController()];
+    const scope = childScope(first.signal, undefined, second.signal);
+    const reason = new Error("second");
+    second.abort(reason);
+    first.abort(new Error("first"));
+    expect(scope.signal.reason).toBe(reason);
+    scope.release();
+    expect([listeners(first.signal), listeners(second.signal)]).toEqual([0, 0]);
+    expect(childScope(undefined, AbortSignal.abort(reason)).signal.reason).toBe(reason);
+  });
+
   it("leaves no listener after release, and is not aborted later", () => {
     const parent = new AbortController();
     const scope = childScope(parent.signal);
