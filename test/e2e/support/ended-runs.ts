@@ -11,10 +11,10 @@ const OWNER = "owner";
 // Where etcd has its data.
 const memory = "/dev/shm";
 
-/** Makes the folder of a cluster, which names this process as its owner. */
+/** Makes the folder of a cluster, which names this process as its owner; with KEEP_E2E=1 none, so that it is kept. */
 export function makeRunFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), PREFIX));
-  writeFileSync(join(folder, OWNER), stampOf(process.pid));
+  if (!process.env.KEEP_E2E) writeFileSync(join(folder, OWNER), stampOf(process.pid));
   return folder;
 }
 
