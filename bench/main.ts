@@ -32,16 +32,13 @@ const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   eviction: benchEviction,
   footprint: benchFootprint,
   host: benchHost,
-  fleet: (quick) =>
-    benchFleet({
-      agents: Number(values.agents ?? (quick ? 50 : 300)),
-      steadyMs: quick ? 60_000 : 600_000,
-    }),
+  fleet: (quick) => benchFleet({ agents, steadyMs: quick ? 60_000 : 600_000 }),
 };
 
 const [name = ""] = positionals;
 const suite = suites[name];
-if (!suite) {
+const agents = Number(values.agents ?? (values.quick ? 50 : 300));
+if (!suite || !Number.isInteger(agents) || agents < 1) {
   console.error(`usage: npm run bench -- ${Object.keys(suites).join("|")} [--quick] [-o json] [--agents N]`);
   process.exit(2);
 }
