@@ -167,8 +167,10 @@ describe("programs in the documentation, in a project made by npm init", () => {
         );
       else
         await child.until("is registered", async () => {
-          const plugins = await cluster.agentApi<{ socket: string; state: string }[]>("plugins");
-          const found = plugins.filter(({ socket }) => socket.includes(`/${folderOf(snippet.page)}/`));
+          const plugins = await cluster.agentApi<{ registrationSocket?: string; state: string }[]>("plugins");
+          const found = plugins.filter(({ registrationSocket }) =>
+            registrationSocket?.includes(`/${folderOf(snippet.page)}/`),
+          );
           expect(found.map(({ state }) => state)).toContain("registered");
         });
     }
@@ -198,7 +200,7 @@ describe("npm create @nodekeeper/plugin", () => {
     expect(stdout).toMatch(/^. pass 1$/m);
   }
 
-  it.each(kinds)("a %s in TypeScript has no type error, and passes its test", async (kind) => {
+  it.each(kinds)("kind %s in TypeScript has no type error, and passes its test", async (kind) => {
     const { cwd } = await create(kind, "typescript");
     const types = ["--typeRoots", join(root, "node_modules/@types")];
     const { stdout } = await run(join(bin, "tsc"), types, { cwd }).catch((error) => error);
@@ -206,7 +208,7 @@ describe("npm create @nodekeeper/plugin", () => {
     await test(cwd);
   });
 
-  it.for(kinds)("a %s in Go builds as it stands, and passes its test", async (kind, { skip }) => {
+  it.for(kinds)("kind %s in Go builds as it stands, and passes its test", async (kind, { skip }) => {
     const missing = missingParts(kind === "driver" ? "goSampleDriver" : "goReporter");
     if (missing) skip(missing);
     const { cwd, scripts } = await create(kind, "go");
@@ -216,7 +218,7 @@ describe("npm create @nodekeeper/plugin", () => {
     await test(cwd);
   });
 
-  it.for(kinds)("a %s in Python passes its test", async (kind, { skip }) => {
+  it.for(kinds)("kind %s in Python passes its test", async (kind, { skip }) => {
     const missing = missingParts("pythonSampleDriver");
     if (missing) skip(missing);
     const { cwd, scripts } = await create(kind, "python");
