@@ -147,32 +147,26 @@ describe("programs in the documentation, in a project made by npm init", () => {
     const agentScript = join(project, "node_modules/nodekeeper/nodekeeper.js");
     await using cluster = await startDevCluster({ agentScript });
     await using started = new AsyncDisposableStack();
-    for (const snippet of snippets.filter((each) => !isTest(each))) {
+    for (const [index, snippet] of snippets.filter((each) => !isTest(each)).entries()) {
       const cwd = join(project, "docs", folderOf(snippet.page));
+      // Each has a directory of its own: the SDK's README has the plugin of the guide, with its name.
+      const directory = join(cluster.pluginDirectory, String(index));
       const child = new Child({
         name: snippet.file,
         command: join(bin, "node"),
-        // The SDK's README has the plugin of the guide: each has a directory of its own.
-        args: [
-          join(cwd, snippet.file),
-          isWatch(snippet) ? cluster.apiSocket : join(cluster.pluginDirectory, folderOf(snippet.page)),
-        ],
+        args: [join(cwd, snippet.file), isWatch(snippet) ? cluster.apiSocket : directory],
         logFile: join(cwd, `${snippet.file}.log`),
       });
       started.defer(() => child.stop());
       child.start();
-      if (isWatch(snippet))
-        await child.until("has the pods", async () =>
-          expect(readFileSync(join(cwd, `${snippet.file}.log`), "utf8")).toContain("0 pods"),
+      await child.until("working", async () => {
+        if (isWatch(snippet)) return expect(child.log).toContain("0 pods");
+        const plugins = await cluster.agentApi<{ registrationSocket?: string; state: string }[]>("plugins");
+        const found = plugins.find(({ registrationSocket }) =>
+          registrationSocket?.startsWith(`${directory}/`),
         );
-      else
-        await child.until("is registered", async () => {
-          const plugins = await cluster.agentApi<{ registrationSocket?: string; state: string }[]>("plugins");
-          const found = plugins.filter(({ registrationSocket }) =>
-            registrationSocket?.includes(`/${folderOf(snippet.page)}/`),
-          );
-          expect(found.map(({ state }) => state)).toContain("registered");
-        });
+        expect(found?.state).toBe("registered");
+      });
     }
   });
 
