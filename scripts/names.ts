@@ -15,7 +15,7 @@ const rules: readonly NameRule[] = [
   { pattern: /\bthrown\b/, instead: "error" },
   { pattern: /(?<!\.)\berr\b(?!:)/, instead: "error; `err` is the log's key alone", exceptTests: true },
   { pattern: /#?\blogger\b/, instead: "log" },
-  { pattern: /\bchild\(\{ (?:room):/, instead: "component, as the log's key for a part of the agent" },
+  { pattern: /\bchild\(\{ (?:component|room):/, instead: "logger, as the log's key for a part of the agent" },
 ];
 
 /** What breaks the rules in the repository at `root`, one line each. */

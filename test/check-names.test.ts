@@ -7,7 +7,7 @@ describe("names in code", () => {
     ["a parameter", "function codeOf(thrown: unknown) {", /write error/],
     ["the log's key as a variable", "log.warn({ err }, text);", /write error/],
     ["another word for the log", "const { logger } = options;", /write log/],
-    ["another key for a part", 'log.child({ room: "kube" });', /component/],
+    ["another key for a part", 'log.child({ component: "kube" });', /logger/],
   ])("refused: %s", (_, line, expected) => {
     expect(nameProblemsIn("src/a.ts", `const a = 1;\n${line}\n`)).toEqual([
       expect.stringMatching(new RegExp(`^src/a.ts:2: .*${expected.source}`)),

@@ -84,7 +84,10 @@ describe.concurrent("the state database", () => {
     const aside = readdirSync(setup.agent.stateDir).filter((name) => name.includes("corrupt"));
     expect(aside.length).toBeGreaterThan(0);
     const report = setup.agent.logLines.find(({ msg }) => msg?.startsWith("state database is corrupt"));
-    expect(report).toMatchObject({ v: "error", setAside: expect.stringContaining("nodekeeper.db.corrupt-") });
+    expect(report).toMatchObject({
+      level: "error",
+      setAside: expect.stringContaining("nodekeeper.db.corrupt-"),
+    });
     plugin.say(widgets("steady", 2));
     await untilWidgets(cluster, "steady", 2);
     const withdrawing = cluster.requests

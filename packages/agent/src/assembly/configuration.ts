@@ -23,7 +23,7 @@ export function configurationPart(
     sources,
     initial: configuration(),
     clock,
-    log: log.child({ component: "config" }),
+    log: log.child({ logger: "config" }),
     subscribe: onHangup,
     onChange: (changed) => {
       context.setConfiguration(changed);

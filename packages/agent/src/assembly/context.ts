@@ -82,7 +82,7 @@ export async function agentContext(options: ContextOptions): Promise<AgentContex
     environment: sources.env,
   });
   const kubeMetrics = createKubeMetrics(registry);
-  const kubeLog = log.child({ component: "kube" });
+  const kubeLog = log.child({ logger: "kube" });
   const client = createKubeClient({
     access,
     clock,

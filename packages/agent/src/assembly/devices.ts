@@ -20,7 +20,7 @@ export function devicesPart(context: AgentContext): DevicesPart {
   const claims: ClaimManager | undefined = claimsOf({
     ...context,
     onTaints: (driver) => sync.taintsChanged(driver),
-    log: log.child({ component: "claims" }),
+    log: log.child({ logger: "claims" }),
   });
   const sync: DeviceSync = new DeviceSync({
     client,
@@ -35,7 +35,7 @@ export function devicesPart(context: AgentContext): DevicesPart {
     }),
     turns,
     clock,
-    log: log.child({ component: "devices" }),
+    log: log.child({ logger: "devices" }),
     registry,
     queueMetrics,
   });

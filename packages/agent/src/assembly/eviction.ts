@@ -58,7 +58,7 @@ export function evictionPart(
   if (!configuration().eviction.enabled) return undefined;
   const { nodeName } = configuration();
   const events = namingNode(context.events, nodeName);
-  const log = context.log.child({ component: "eviction" });
+  const log = context.log.child({ logger: "eviction" });
   const policy = () => evictionPolicyOf(configuration());
   const settings = () => evictionSettingsOf(configuration());
   const roundMetrics = createEvictionRoundMetrics(registry);

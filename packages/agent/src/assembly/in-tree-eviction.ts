@@ -68,7 +68,7 @@ export function inTreeEviction(assembly: InTreeEvictionAssembly): InTreeEviction
     runtime && ((signal) => runtime.containerFilesystem(signal)),
     clock,
   );
-  const intreeLog = log.child({ component: "intree" });
+  const intreeLog = log.child({ logger: "intree" });
   const parts = {
     readings,
     memories,

@@ -48,7 +48,7 @@ function containerRuntime(
 ): CriRuntime | FoundRuntime {
   const { endpoint } = configuration.runtime;
   const settings = runtimeSettingsOf(configuration);
-  const options = { clock, log: log.child({ component: "runtime" }), registry, settings };
+  const options = { clock, log: log.child({ logger: "runtime" }), registry, settings };
   return endpoint === "" ? new FoundRuntime(options) : new CriRuntime({ ...options, endpoint });
 }
 
@@ -65,7 +65,7 @@ function podLifecycle(
     runtime,
     store: new LifecycleStore(database),
     clock,
-    log: log.child({ component: "lifecycle" }),
+    log: log.child({ logger: "lifecycle" }),
     registry,
     settings: lifecycleSettingsOf(configuration),
   });
@@ -80,7 +80,7 @@ function localApiOf(
   registry: Registry,
 ): LocalApi | undefined {
   if (api.socket === "") return undefined;
-  const apiLog = log.child({ component: "server" });
+  const apiLog = log.child({ logger: "server" });
   const { watchesRefused } = createLocalApiMetrics(registry);
   let refusalLoggedAt = Number.NEGATIVE_INFINITY;
   const onRefused = (problem: string) => {

@@ -32,7 +32,7 @@ export function pluginsPart(
     foreignSockets: [api.socket, runtime.endpoint.replace("unix://", "")].filter((path) => path !== ""),
     handlers: [manager, devices.handler, ...(eviction ? [eviction.plugins] : [])],
     clock,
-    log: log.child({ component: "plugins" }),
+    log: log.child({ logger: "plugins" }),
     registry,
     reservedNames: (type) => (type === manager.type ? manager.inTreeNames : new Set()),
     rescanIntervalMs: plugins.rescanInterval,

@@ -16,7 +16,7 @@ export function remoteAccessOf(
       certFile: tlsCertFile,
       privateKeyFile: tlsPrivateKeyFile,
       clock,
-      log: log.child({ component: "server" }),
+      log: log.child({ logger: "server" }),
     }),
     check: delegatedAccess({ client, clock }),
   };

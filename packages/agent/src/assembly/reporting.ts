@@ -40,7 +40,7 @@ export function reportingPart(
   const { nodeName, reporting, plugins, eviction: evictionSettings } = configuration();
   const store = new ReporterStore(context.database);
   const policies = kindPolicies(reporting.additionalKinds);
-  const log = context.log.child({ component: "reporting" });
+  const log = context.log.child({ logger: "reporting" });
   const metrics = createReportingMetrics(registry);
   const settings = () => configuration().reporting;
   const notify = (reason: string, message: string) => context.notify({ type: "Warning", reason, message });

@@ -51,7 +51,7 @@ export function statusServersOf(
     routes,
     streams: streamsOf(context, routes, summarized),
     clock,
-    log: log.child({ component: "server" }),
+    log: log.child({ logger: "server" }),
   };
   return {
     main: createStatusServer({ ...common, address: server.address }),

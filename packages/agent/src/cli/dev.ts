@@ -40,7 +40,7 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
   const log = createLogger(level, logFile);
   const apiServer = createDevApiServer({
     clock: systemClock,
-    log: log.child({ component: "devcluster" }),
+    log: log.child({ logger: "devcluster" }),
     port: checkPort(options.apiPort),
     // With a simulated runtime, the simulated kubelet terminates pods.
     removePodsAfterGrace: !options.simulatedRuntime,
@@ -162,7 +162,7 @@ async function startSimulated(
     nodeName,
     workloads: sampleWorkloads,
     hostIP: thisMachine().address,
-    log: log.child({ component: "devcluster" }),
+    log: log.child({ logger: "devcluster" }),
   });
   return [serve, ...node];
 }

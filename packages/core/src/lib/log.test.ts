@@ -16,15 +16,25 @@ describe("log", () => {
     const [line] = logged("info", (log) =>
       log.child({ plugin: "gpu" }).warn({ pod: { name: "a", namespace: "b" } }, "x"),
     );
-    expect(Object.keys(line!).sort()).toEqual(["msg", "plugin", "pod", "ts", "v"]);
-    expect(line).toMatchObject({ v: "warn", msg: "x", plugin: "gpu", pod: { name: "a", namespace: "b" } });
-    expect(new Date(line!.ts as string).toISOString()).toBe(line!.ts);
+    expect(Object.keys(line!).sort()).toEqual(["level", "msg", "plugin", "pod", "ts", "v"]);
+    const pod = { name: "a", namespace: "b" };
+    expect(line).toMatchObject({ level: "warn", v: 0, msg: "x", plugin: "gpu", pod });
+    expect(Math.abs(Date.now() - (line!.ts as number))).toBeLessThan(3_600_000);
+  });
+
+  it("has the verbosity of klog, which errors do not have", () => {
+    const lines = logged("debug", (log) => {
+      log.debug("x");
+      log.info("x");
+      log.error("x");
+    });
+    expect(lines.map(({ v }) => v)).toEqual([4, 0, undefined]);
   });
 
   it("writes errors with code and cause, without stacks", () => {
     const error = new NodekeeperError("deadline", "asking gpu", { cause: new Error("silence") });
     const [line] = logged("info", (log) => log.error({ err: error }, "x"));
-    expect(line!.err).toEqual({ message: "asking gpu", code: "deadline", cause: { message: "silence" } });
+    expect(line).toMatchObject({ err: "asking gpu: silence", errCode: "deadline" });
     const [text] = logged("info", (log) => log.error({ err: "just text" }, "x"));
     expect(text!.err).toBe("just text");
   });
