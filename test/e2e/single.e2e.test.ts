@@ -1,0 +1,150 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { eventually } from "@nodekeeper/testing/until";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { agentEnvironment } from "../../packages/agent/src/launch.ts";
+import type { Child } from "./support/child.ts";
+import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
+import { freePort } from "./support/free-port.ts";
+import { writeKubeconfig } from "./support/kubeconfig.ts";
+import { installNodekeeper, serviceAccount } from "./support/nodekeeper-install.ts";
+import { missingParts } from "./support/parts.ts";
+import { readService, startUnit } from "./support/unit-process.ts";
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, "../..");
+const unitFile = join(root, "deploy/systemd/nodekeeper.service");
+const { version } = JSON.parse(readFileSync(join(root, "packages/agent/package.json"), "utf8"));
+const missing =
+  missingParts("etcd", "kubeApiServer", "kubectl", "cnrDefinition") ??
+  (process.getuid?.() === 0 ? undefined : "mount namespaces need root");
+
+let folder: string;
+let program: string;
+
+beforeAll(async () => {
+  // Not below /tmp, of which the unit has its own.
+  folder = mkdtempSync("/var/tmp/nk-single-");
+  await run(join(root, "node_modules/.bin/node"), ["scripts/single.ts", "--dist", folder], { cwd: root });
+  program = join(folder, `nodekeeper-linux-${process.arch}`);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("the single executable", () => {
+  const nowhere = { cwd: "/", env: { PATH: "/nonexistent" } };
+
+  it("has the commands, and needs no Node and no file beside it", async () => {
+    const { stdout } = await run(program, ["version"], nowhere);
+    expect(stdout).toMatch(new RegExp(`^nodekeeper ${version} \\(node v24`));
+    const failure = await run(program, ["plugins", "list", "--server", "127.0.0.1:1"], nowhere).catch(
+      (error) => error,
+    );
+    expect(failure.stderr).toMatch(/: NK\d{4}: [\s\S]*Remedy: /);
+  });
+
+  it("names the package that has the development cluster", async () => {
+    await expect(run(program, ["dev"], nowhere)).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("npx nodekeeper dev"),
+    });
+  });
+});
+
+describe("the systemd unit", () => {
+  it.skipIf(!existsSync("/usr/bin/systemd-analyze"))(
+    "is understood by systemd, and exposes little",
+    async () => {
+      // The commands that it names are not installed on this machine.
+      const unit = join(folder, "nodekeeper.service");
+      writeFileSync(unit, readFileSync(unitFile, "utf8").replaceAll("/usr/local/bin/nodekeeper", program));
+      const { stdout, stderr } = await run("systemd-analyze", ["verify", "--man=no", unit]);
+      expect(stdout + stderr).toBe("");
+      // Of 10; more than 2.5 fails.
+      await run("systemd-analyze", ["security", "--offline=yes", "--threshold=25", unit]);
+    },
+  );
+
+  it("sets what the agent would start over for", () => {
+    const set = readService(unitFile)
+      .get("Environment")!
+      .flatMap((line) => line.split(" "));
+    expect(set).toEqual(
+      expect.arrayContaining(Object.entries(agentEnvironment).map((pair) => pair.join("="))),
+    );
+  });
+
+  describe.skipIf(missing)("started as it says", () => {
+    const nodeName = "unit-node";
+    let cluster: ControlPlane;
+    let child: Child;
+    let server: string;
+
+    beforeAll(async () => {
+      cluster = await startControlPlane();
+      const { metadata } = await cluster.addNode(nodeName);
+      const uid = await installNodekeeper(cluster);
+      const etc = join(folder, "etc");
+      mkdirSync(etc);
+      writeFileSync(
+        join(etc, "token"),
+        cluster.tokens.sign({ ...serviceAccount, uid }, 3_600, { name: nodeName, uid: metadata.uid }),
+      );
+      writeFileSync(join(etc, "ca.crt"), readFileSync(cluster.trustFile));
+      const user = { tokenFile: join(etc, "token") };
+      const port = await freePort();
+      server = `http://127.0.0.1:${port}`;
+      child = startUnit(readService(unitFile), {
+        folder: join(folder, "machine"),
+        program,
+        environment: {
+          NODE_NAME: nodeName,
+          KUBECONFIG: writeKubeconfig(join(etc, "kubeconfig"), {
+            port: cluster.port,
+            authority: join(etc, "ca.crt"),
+            user,
+          }),
+          NODEKEEPER_SERVER_ADDRESS: `127.0.0.1:${port}`,
+          // No runtime and no kubelet on this machine: without lifecycle the local API is not served.
+          NODEKEEPER_LIFECYCLE: "false",
+          NODEKEEPER_EXTRA_ARGS: "--reporting-in-tree-plugins system-reporter-plugin",
+        },
+      });
+      child.start();
+    });
+    afterAll(async () => {
+      await child?.stop();
+      await cluster?.stop();
+    });
+
+    const status = async (path: string) => {
+      const response = await fetch(server + path);
+      return { ok: response.ok, text: await response.text() };
+    };
+    const ready = () =>
+      child.until("ready", async () => expect(await status("/readyz?verbose")).toMatchObject({ ok: true }));
+
+    it("reports the node, without capabilities and without a folder of the machine's that it could write", async () => {
+      await ready();
+      await eventually(async () => {
+        const path = `/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/${nodeName}`;
+        expect((await cluster.admin.get(path)).spec.nodeResourceProperties.length).toBeGreaterThan(0);
+      });
+      const process = readFileSync(`/proc/${child.pid}/status`, "utf8");
+      expect(process).toMatch(/^CapBnd:\s0+$/m);
+      expect(process).toMatch(/^CapEff:\s0+$/m);
+      expect(process).toMatch(/^NoNewPrivs:\s1$/m);
+      expect(readFileSync(`/proc/${child.pid}/mounts`, "utf8")).toMatch(/^\S+ \/ \S+ ro[, ]/m);
+      expect(existsSync(join(folder, "machine/lib/nodekeeper/state/nodekeeper.db"))).toBe(true);
+    });
+
+    it("starts again after a kill, and ends when it is stopped", async () => {
+      await child.kill();
+      child.start();
+      await ready();
+      await child.stop();
+      await expect(status("/livez")).rejects.toThrow();
+    });
+  });
+});

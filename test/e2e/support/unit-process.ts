@@ -1,0 +1,77 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Child } from "./child.ts";
+
+/** A unit's `[Service]`: the values of each key, in the order of the file. */
+export type Service = ReadonlyMap<string, readonly string[]>;
+
+/** Reads a unit file as systemd.syntax(7) has it, without quotes and line continuations, which ours has none of. */
+export function readService(file: string): Service {
+  const text = readFileSync(file, "utf8");
+  const [, section = ""] = /^\[Service\]\n([\s\S]*?)(?:^\[|$(?![\s\S]))/m.exec(text) ?? [];
+  const pairs = [...section.matchAll(/^([A-Za-z]+)=(.*)$/gm)].map(([, key = "", value = ""]) => ({
+    key,
+    value,
+  }));
+  return new Map(
+    [...Map.groupBy(pairs, ({ key }) => key)].map(([key, all]) => [key, all.map(({ value }) => value)]),
+  );
+}
+
+export interface UnitOptions {
+  /** An empty folder, which becomes the machine's /var/lib and /run, and holds the log. */
+  folder: string;
+  /** What lies at the unit's ExecStart. */
+  program: string;
+  /** Lines of the unit's EnvironmentFile. */
+  environment: Readonly<Record<string, string>>;
+}
+
+/**
+ * What a unit starts, as far as it can be had without systemd as the first process: its command with its environment, no
+ * capabilities and no way to new ones, a file system of which only its directories can be written, and a /tmp, /run and
+ * /var/lib of its own. System call filters and address families are systemd's alone.
+ */
+export function startUnit(unit: Service, { folder, program, environment }: UnitOptions): Child {
+  const value = (key: string) => {
+    const [first] = unit.get(key) ?? [];
+    if (first === undefined) throw new Error(`the unit has no ${key}`);
+    return first;
+  };
+  const [command = "", ...words] = value("ExecStart").split(" ");
+  const own = (unit.get("Environment") ?? []).flatMap((line) => line.split(" "));
+  const env = { ...Object.fromEntries(own.map((each) => each.split("=", 2))), ...environment };
+  const args = words.flatMap((word) =>
+    word.startsWith("$") ? (env[word.slice(1)] ?? "").split(" ") : [word],
+  );
+  for (const name of ["lib", "run", "bin"]) mkdirSync(join(folder, name), { recursive: true });
+  const script = [
+    // In place of the machine's own, so that it may have an agent of its own.
+    `mount --bind '${folder}/lib' /var/lib`,
+    `mount --bind '${folder}/run' /run`,
+    `touch '${folder}/bin/nodekeeper' && mount --bind '${folder}/bin' ${join(command, "..")}`,
+    `mount --bind '${program}' ${command}`,
+    `mkdir -p /var/lib/${value("StateDirectory")} /run/${value("RuntimeDirectory")}`,
+    `for path in /var/lib/${value("StateDirectory")} /run/${value("RuntimeDirectory")}; do mount --bind $path $path; done`,
+    "for path in / /run /var/lib; do mount -o remount,bind,ro $path; done",
+    "mount -t tmpfs tmpfs /tmp",
+    `umask ${value("UMask")}`,
+    `exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all ${command} "$@"`,
+  ];
+  return new Child({
+    name: "unit",
+    command: "/usr/bin/unshare",
+    args: [
+      "--mount",
+      "--propagation",
+      "private",
+      "/bin/sh",
+      "-euc",
+      script.join("\n"),
+      "unit",
+      ...args.filter(Boolean),
+    ],
+    env,
+    logFile: join(folder, "log"),
+  });
+}
