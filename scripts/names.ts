@@ -14,7 +14,8 @@ const rules: readonly NameRule[] = [
   { pattern: /\bcatch \((?!error\b)\w+/, instead: "catch (error)" },
   { pattern: /\bthrown\b/, instead: "error" },
   { pattern: /(?<!\.)\berr\b(?!:)/, instead: "error; `err` is the log's key alone", exceptTests: true },
-  { pattern: /#?\blogger\b/, instead: "log" },
+  // `logger` is the key of a log line, as in Kubernetes.
+  { pattern: /#?\blogger\b(?!: ")/, instead: "log" },
   { pattern: /\bchild\(\{ (?:component|room):/, instead: "logger, as the log's key for a part of the agent" },
 ];
 

@@ -41,7 +41,7 @@ reporting:
 const running = () => agent.api("configuration");
 
 it("a changed file applies to the log's level and the write interval", async () => {
-  expect(agent.logLines.filter(({ level }) => level === "debug" || v === "info")).toEqual([]);
+  expect(agent.logLines.filter(({ level }) => level === "debug" || level === "info")).toEqual([]);
   write({ level: "debug", minWriteInterval: "1s" });
   await until("it applies", async () => (await running()).reporting.minWriteInterval === 1_000);
   expect((await running()).log.level).toBe("debug");
