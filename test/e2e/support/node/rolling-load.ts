@@ -91,7 +91,7 @@ export class RollingLoad {
       const labels = { version: String(version) };
       const changed = { spec: { template: { metadata: { labels } } } };
       await this.#cluster.admin.patch(`${deploymentsPath}/${NAME}`, changed);
-      await sleep(2_000);
+      await sleep(4_000);
     }
   }
 }
