@@ -136,7 +136,12 @@ const cases: Record<string, Case> = {
   NodekeeperDriverFailing: on("nodekeeper_devices_drivers", "1x90", "0x90", { state: "failing" }, "1"),
   NodekeeperDriverAbsent: {
     fires: { 'nodekeeper_devices_published{driver="gpu"}': "8x40", "up{}": "1x90" },
-    isWell: { 'nodekeeper_devices_published{driver="gpu"}': "8x90", "up{}": "1x90" },
+    // The agent is upgraded meanwhile: another pod.
+    isWell: {
+      'nodekeeper_devices_published{driver="gpu",pod="a"}': "8x40",
+      'nodekeeper_devices_published{driver="gpu",pod="b"}': "_x40 8x50",
+      "up{}": "1x90",
+    },
     labels: { driver: "gpu" },
     value: "8",
   },

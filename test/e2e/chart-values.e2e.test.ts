@@ -140,6 +140,13 @@ const parts: readonly [title: string, values: string[], mounts: string[], rights
     ["get resource.k8s.io/resourceclaims"],
   ],
   [
+    // It finds ended claims by the kubelet's PodResources.
+    "preparation of claims without the kubelet's readings",
+    ["devices.kubeletPlugin.enabled=true", "reporting.inTreePlugins=[]"],
+    [...defaults, "/var/lib/kubelet/plugins_registry", "/var/run/cdi"],
+    ["get resource.k8s.io/resourceclaims"],
+  ],
+  [
     "parts that config turns on and off",
     ["config.lifecycle.enabled=false", "config.devices.kubeletPlugin.enabled=true"],
     [...always, ...machine, kubelet, "/var/lib/kubelet/plugins_registry", "/var/run/cdi"],
