@@ -2,10 +2,14 @@
 import { chmod, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { build, type Metafile, type Plugin } from "esbuild";
+import { createProgram } from "../packages/agent/src/cli/index.ts";
+import { localAccess } from "../packages/agent/src/cli/local-access.ts";
+import { standardOutput } from "../packages/agent/src/cli/output.ts";
 import { templates } from "../packages/create-plugin/src/templates.ts";
 import { apart, buildProgram, common, report, sourceDateEpoch } from "./bundle.ts";
 import { writeDeclarations } from "./declarations.ts";
 import { buildKubectlPlugin } from "./kubectl-plugin.ts";
+import { manPageOf } from "./man-page.ts";
 import { root } from "./run-command.ts";
 import { bundledPackages } from "./supply/bundled-packages.ts";
 import { noticesOf } from "./supply/notices.ts";
@@ -74,14 +78,17 @@ async function buildAgent(): Promise<void> {
   ]);
   const packages = await bundledPackages(metafiles);
   const { name, version, license: licence, description } = agent;
+  const declared = createProgram({ output: standardOutput, fail() {}, agents: localAccess });
   const subject = { name, version, licence, description, type: "application" } as const;
   await Promise.all([
     writeFile(join(folder, "THIRD-PARTY-NOTICES.txt"), noticesOf(packages)),
     writeFile(join(folder, "sbom.cdx.json"), sbomOf(subject, npmComponents(packages), sourceDateEpoch())),
     chmod(join(folder, "nodekeeper.js"), 0o755),
+    writeFile(join(folder, "nodekeeper.1"), manPageOf(declared, version)),
   ]);
   await writeManifest(folder, {
     ...agent,
+    man: ["./nodekeeper.1"],
     bin: {
       nodekeeper: "nodekeeper.js",
       "kubectl-nodekeeper": "kubectl-nodekeeper.cjs",
