@@ -1,4 +1,6 @@
-import type { Command } from "commander";
+import type { createProgram } from "../packages/agent/src/cli/index.ts";
+
+type Command = ReturnType<typeof createProgram>;
 
 /** A program's manual page for man(1), of section 1, from the declarations of its commands: groff_man(7). */
 export function manPageOf(program: Command, version: string): string {

@@ -1,5 +1,4 @@
 import { spawnSync } from "node:child_process";
-import { Command } from "commander";
 import { expect, it } from "vitest";
 import { createProgram } from "../packages/agent/src/cli/index.ts";
 import { localAccess } from "../packages/agent/src/cli/local-access.ts";
@@ -17,7 +16,7 @@ it("has every command and option of the program", () => {
 });
 
 it("escapes what roff would read", () => {
-  const page = manPageOf(new Command("x").description("y").option("-a", ".b \\c 'd"), "1");
+  const page = manPageOf(program().createCommand("x").description("y").option("-a", ".b \\c 'd"), "1");
   expect(page).toContain(".B \\-a\n\\&.b \\ec 'd\n");
 });
 
