@@ -37,10 +37,14 @@ export async function sendStream(
         await checkAccess(scope.signal);
         checkedAt = clock.monotonic();
       }
-      if (!response.write(piece)) await drained(response, clock, scope.signal);
+      if (response.write(piece)) continue;
+      await drained(response, clock, scope.signal).catch((error) => {
+        if (error instanceof NodekeeperError && error.code === "deadline") onCut();
+        throw error;
+      });
     }
-  } catch (error) {
-    if (error instanceof NodekeeperError && error.code === "deadline") onCut();
+  } catch {
+    // The client is told by the end of its connection.
     response.destroy();
   } finally {
     stream.close();

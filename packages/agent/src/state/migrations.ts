@@ -112,7 +112,7 @@ const migrations: readonly string[] = [
      uid        TEXT NOT NULL,     -- of the ResourceClaim
      namespace  TEXT NOT NULL,
      name       TEXT NOT NULL,
-     state      TEXT NOT NULL,     -- preparing, prepared, unpreparing
+     state      TEXT NOT NULL,     -- preparing, prepared, unpreparing, unprepared
      boot       TEXT NOT NULL,     -- of the machine, when it was prepared
      devices    TEXT NOT NULL,     -- what was prepared, as JSON
      cdi        TEXT NOT NULL,     -- text of the CDI file; empty where there is none

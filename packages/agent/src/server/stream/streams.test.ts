@@ -21,12 +21,19 @@ const sockets: Socket[] = [];
 beforeEach(async () => {
   clock = new FakeClock();
   registry = new Registry();
-  reads = { small: 0, large: 0 };
+  reads = { hanging: 0, small: 0, large: 0 };
   const state = (path: string, value: string) => ({
     path,
     handle: () => ({ value, reads: ++reads[path]! }),
   });
-  const states = [state("small", ""), state("large", LARGE)];
+  const hanging = {
+    path: "hanging",
+    handle: () => {
+      reads.hanging!++;
+      return new Promise<never>(() => {});
+    },
+  };
+  const states = [hanging, state("small", ""), state("large", LARGE)];
   streams = new Streams({ states, events: undefined, rounds: undefined, clock });
   const common = { clock, registry, log: silentLogger };
   const server = createStatusServer({ ...common, address: "127.0.0.1:0", checks: [], routes: [], streams });
@@ -72,10 +79,10 @@ const cut = async () =>
 
 it("reads nothing while no stream is open, and once for all that are", async () => {
   await clock.step(10_000);
-  expect(reads).toEqual({ small: 0, large: 0 });
+  expect(reads).toEqual({ hanging: 0, small: 0, large: 0 });
   const texts = [await open("small", true), await open("small", true)];
   for (const text of texts) await until("the first answer", () => text().includes('"reads":1}'));
-  expect(reads).toEqual({ small: 1, large: 0 });
+  expect(reads).toEqual({ hanging: 0, small: 1, large: 0 });
   for (const text of texts) await untilLater("the next answer", () => text().includes('"reads":2}'));
   for (const socket of sockets.splice(0)) socket.destroy();
   await until("they have ended", () => streams.count === 0);
@@ -154,4 +161,10 @@ it("keeps a stream without news alive by comments", async () => {
   await pieces.next();
   stream.close();
   expect(quiet.count).toBe(0);
+});
+
+it("gives up an answer that hangs, asked once for all streams, and sends the others", async () => {
+  const texts = [await open("hanging,small", true), await open("hanging,small", true)];
+  await until("both wait for it", () => reads.hanging === 1);
+  for (const text of texts) await untilLater("another answer", () => text().includes('"reads":'), 1_000);
 });
