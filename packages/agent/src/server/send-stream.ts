@@ -44,7 +44,7 @@ export async function sendStream(
       });
     }
   } catch {
-    // The client is told by the end of its connection.
+    // The client notices by the end of its connection.
     response.destroy();
   } finally {
     stream.close();

@@ -10,7 +10,7 @@ import { type ApiResource, type WatchEvent, type WatchOptions, watchHeadLength }
 const LONGEST_LINE = 16 * 1024 * 1024;
 
 // The API server sends bookmarks once a minute to watches that get any; three missed ones mean that the connection is dead.
-const BOOKMARK_SILENCE_MS = 180_000;
+export const BOOKMARK_SILENCE_MS = 180_000;
 
 /** The server sent a malformed stream: events may have been lost in it, so the objects must be listed again. */
 export class MalformedStreamError extends NodekeeperError {

@@ -101,7 +101,7 @@ describe("a watcher", () => {
     expect(delivered).toEqual(["replace a", "upsert b", "upsert b", "delete a"]);
     expect(lists()[0]!.url.search).toBe("?fieldSelector=metadata.name%3Da&limit=500&resourceVersion=0");
     expect(watches()[0]!.url.search).toBe(
-      "?watch=true&allowWatchBookmarks=true&resourceVersion=10&timeoutSeconds=1440&fieldSelector=metadata.name%3Da",
+      "?watch=true&allowWatchBookmarks=true&resourceVersion=10&timeoutSeconds=360&fieldSelector=metadata.name%3Da",
     );
   });
 
@@ -121,7 +121,7 @@ describe("a watcher", () => {
   test("begins the next watch at once when the server ended one in time", async () => {
     start();
     const first = await nthWatch(1);
-    await clock.step(1_440_000);
+    await clock.step(360_000);
     first.end();
     await nthWatch(2);
     expect(lists()).toHaveLength(1);
@@ -237,7 +237,7 @@ describe("a watcher", () => {
     const watcher = start();
     await nthWatch(1);
     await until("the watch is open", () => watcher.healthCheck().check().message === "watching");
-    await clock.step(1_469_999);
+    await clock.step(389_999);
     expect(watcher.lastError).toBeUndefined();
     await clock.step(1);
     await stepWhenWaiting(1, 1_300);
@@ -259,6 +259,23 @@ describe("a watcher", () => {
     await stepWhenWaiting(1, 1_300);
     await nthWatch(2);
     expect(versionOf(watches()[1]!)).toBe("40");
+  });
+
+  test("watches for longer after bookmarks, and gives up such a watch after three without a message", async () => {
+    const bookmarks = vi.spyOn(ContainedHandler.prototype, "countBookmark");
+    onTestFinished(() => bookmarks.mockRestore());
+    const watcher = start();
+    const first = await nthWatch(1);
+    first.write(line("BOOKMARK", { metadata: { resourceVersion: "40" } }));
+    await until("the bookmark is there", () => bookmarks.mock.calls.length === 1);
+    first.socket!.resetAndDestroy();
+    await stepWhenWaiting(1, 1_300);
+    await nthWatch(2);
+    expect(watches()[1]!.url.searchParams.get("timeoutSeconds")).toBe("1440");
+    await until("the second is open", () => watcher.healthCheck().check().message === "watching");
+    await clock.step(180_000);
+    await stepWhenWaiting(2, 1_300);
+    await nthWatch(3);
   });
 
   test("notifies the handler each time a watch is open", async () => {

@@ -16,7 +16,7 @@ import { ContainedHandler } from "./contained-handler.ts";
 import { ApiStatusError } from "./http-errors.ts";
 import type { KubeMetrics } from "./metrics.ts";
 import type { ApiResource, KubeApiClient, ListOptions, WatchEvent, WatchHandler } from "./types.ts";
-import { MalformedStreamError, StreamStatusError } from "./watch.ts";
+import { BOOKMARK_SILENCE_MS, MalformedStreamError, StreamStatusError } from "./watch.ts";
 
 export interface WatcherOptions {
   client: KubeApiClient;
@@ -31,8 +31,9 @@ export interface WatcherOptions {
   log: Logger;
   metrics: KubeMetrics;
   /**
-   * The server is asked to end each watch after a random time in this range, seconds. Default 1200 to 2400: a connection
-   * that is dead is noticed by its missing bookmarks, and each watch that starts again is a request of every node.
+   * The server is asked to end each watch after a random time in this range, seconds. Default 300 to 600, and 1200 to 2400
+   * once it has sent a bookmark: then a connection that is dead is noticed by missing ones, and each watch that starts
+   * again is a request of every node.
    */
   timeoutSeconds?: { min: number; max: number };
   /** A server that is silent for timeoutSeconds and this much longer is given up on, milliseconds. Default 30,000. */
@@ -78,6 +79,7 @@ export class Watcher implements Runnable {
   #contactAt: number | undefined;
   #lostAt: number;
   #isOpen = false;
+  #sendsBookmarks = false;
   #lastError: unknown;
 
   constructor(options: WatcherOptions) {
@@ -156,7 +158,10 @@ export class Watcher implements Runnable {
 
   async #watch(signal: AbortSignal): Promise<void> {
     const { client, clock, handler, resource, inactivityMarginMs = 30_000 } = this.#options;
-    const { min, max } = this.#options.timeoutSeconds ?? { min: 1_200, max: 2_400 };
+    // Without bookmarks a connection that died silently would be noticed by the end of the watch alone.
+    const { min, max } =
+      this.#options.timeoutSeconds ??
+      (this.#sendsBookmarks ? { min: 1_200, max: 2_400 } : { min: 300, max: 600 });
     const timeoutSeconds = Math.round(min + this.#random() * (max - min));
     const startedAt = clock.monotonic();
     try {
@@ -165,7 +170,10 @@ export class Watcher implements Runnable {
         signal,
         resourceVersion: this.#resourceVersion ?? "",
         timeoutSeconds,
-        inactivityMs: timeoutSeconds * 1000 + inactivityMarginMs,
+        inactivityMs: Math.min(
+          timeoutSeconds * 1000 + inactivityMarginMs,
+          this.#sendsBookmarks ? BOOKMARK_SILENCE_MS : Number.POSITIVE_INFINITY,
+        ),
         onOpen: () => this.#opened(),
         onEvent: (event) => this.#take(event),
         ...(handler.knownVersion && { knownVersion: (head) => this.#handler.knownVersion(head) }),
@@ -211,8 +219,10 @@ export class Watcher implements Runnable {
 
   #take({ type, object }: WatchEvent): void {
     this.#progressed();
-    if (type === "BOOKMARK") this.#handler.countBookmark();
-    else if (type === "DELETED") this.#handler.delete(object);
+    if (type === "BOOKMARK") {
+      this.#sendsBookmarks = true;
+      this.#handler.countBookmark();
+    } else if (type === "DELETED") this.#handler.delete(object);
     else this.#handler.upsert(type, object);
     if (object.metadata.resourceVersion) this.#resourceVersion = object.metadata.resourceVersion;
   }
