@@ -7,6 +7,7 @@ import { findDocsProblems } from "./docs/problems.ts";
 import { findErrorProblems } from "./errors-page.ts";
 import { findEventProblems } from "./events-page.ts";
 import { findDrift } from "./generated-code.ts";
+import { findPageDrift } from "./generated-pages.ts";
 import { findGoDrift } from "./go-descriptors.ts";
 import { findNameProblems } from "./names.ts";
 import { findRoomProblems } from "./rooms.ts";
@@ -40,6 +41,7 @@ const steps: Step[] = [
         ...(await findChartSchemaDrift()),
         ...(await findChartValuesDrift()),
         ...(await findDashboardDrift()),
+        ...(await findPageDrift()),
       ]),
   },
 ];

@@ -9,7 +9,6 @@ import { groupsOf, markdownFiles } from "../scripts/docs/pages.ts";
 import { findDocsProblems } from "../scripts/docs/problems.ts";
 import { serveFolder } from "../scripts/docs/serve.ts";
 import { buildSite } from "../scripts/docs/site.ts";
-import { findPageDrift } from "../scripts/generated-pages.ts";
 import * as repository from "../scripts/run-command.ts";
 
 let root: string;
@@ -138,10 +137,6 @@ describe("this repository's pages", () => {
             .map((name) => `${path}: ${name}`),
     );
     expect(unknown).toEqual([]);
-  });
-
-  it("show the metrics, Events and alerts that the code has", async () => {
-    expect(await findPageDrift()).toEqual([]);
   });
 });
 
