@@ -46,16 +46,14 @@ try {
 
 /** The script in the form that Node reads within its own executable. It is the same for all architectures. */
 async function makeBlob(): Promise<string> {
-  const script = join(work, "nodekeeper.cjs");
-  await buildScript("packages/agent/src/main.ts", script, [withoutDev]);
-  const output = join(work, "nodekeeper.blob");
-  const configuration = join(work, "sea-config.json");
-  writeFileSync(
-    configuration,
-    JSON.stringify({ main: script, output, disableExperimentalSEAWarning: true, useCodeCache: false }),
-  );
-  await run(join(root, "node_modules/node/bin/node"), ["--experimental-sea-config", configuration]);
-  return output;
+  await buildScript("packages/agent/src/main.ts", join(work, "nodekeeper.cjs"), [withoutDev]);
+  // The blob holds the script's path as it is given: the temporary folder must not be part of it.
+  const files = { main: "nodekeeper.cjs", output: "nodekeeper.blob" };
+  const configuration = { ...files, disableExperimentalSEAWarning: true, useCodeCache: false };
+  writeFileSync(join(work, "sea-config.json"), JSON.stringify(configuration));
+  const node = join(root, "node_modules/node/bin/node");
+  await run(node, ["--experimental-sea-config", "sea-config.json"], { cwd: work });
+  return join(work, files.output);
 }
 
 async function makeExecutable(architecture: Architecture, blob: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -42,6 +42,12 @@ describe("the single executable", () => {
       (error) => error,
     );
     expect(failure.stderr).toMatch(/: NK\d{4}: [\s\S]*Remedy: /);
+  });
+
+  it("has the same bytes when it is built again, elsewhere", async () => {
+    const again = mkdtempSync(join(folder, "again-"));
+    await run(join(root, "node_modules/.bin/node"), ["scripts/single.ts", "--dist", again], { cwd: root });
+    expect(readFileSync(join(again, basename(program))).equals(readFileSync(program))).toBe(true);
   });
 
   it("names the package that has the development cluster", async () => {
