@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Client, credentials } from "@grpc/grpc-js";
 import { imageName } from "./container-image.ts";
@@ -33,10 +33,13 @@ type Write = (writer: BinaryWriter) => void;
 export class CriClient {
   readonly #client: Client;
   readonly #podCgroup: string;
+  readonly #podLogs: string;
   readonly #sandboxes = new Map<string, { spec: PodSpec; config: Write }>();
 
   constructor({ socket, podCgroup }: { socket: string; podCgroup: string }) {
     this.#podCgroup = podCgroup;
+    // Of this runtime alone: pods of other runs have the same UIDs, and their logs would be taken for these.
+    this.#podLogs = join(dirname(socket), "pod-logs");
     this.#client = new Client(`unix:${socket}`, credentials.createInsecure(), {
       "grpc.default_authority": "localhost",
       "grpc.initial_reconnect_backoff_ms": 100,
@@ -51,7 +54,7 @@ export class CriClient {
         metadata.uint32(10).string(spec.name).uint32(18).string(spec.uid).uint32(26).string(spec.namespace);
         metadata.uint32(32).uint32(attempt);
       });
-      writer.uint32(26).string(logFolder(spec));
+      writer.uint32(26).string(this.#logFolder(spec));
       labels(writer, 6, podLabels(spec));
       message(writer, 8, (linux) => {
         // Beside the containers of other pods, a sandbox with its two of 1024 shares would get no CPU on a busy machine.
@@ -101,7 +104,7 @@ export class CriClient {
 
   /** What a container has written so far, in CRI's log format. */
   logs(spec: PodSpec, container: Pick<ContainerSpec, "name" | "attempt">): Promise<string> {
-    return readFile(join(logFolder(spec), logName(container)), "utf8");
+    return readFile(join(this.#logFolder(spec), logName(container)), "utf8");
   }
 
   stopContainer(id: string, timeoutSeconds = 0): Promise<string> {
@@ -126,6 +129,10 @@ export class CriClient {
     this.#client.close();
   }
 
+  #logFolder({ uid }: PodSpec): string {
+    return join(this.#podLogs, uid);
+  }
+
   // Answers the first field, where those calls that make something have its ID.
   #call(method: string, request: Write): Promise<string> {
     return new Promise((resolve, reject) => {
@@ -143,10 +150,6 @@ export class CriClient {
       );
     });
   }
-}
-
-function logFolder({ uid }: PodSpec): string {
-  return `/tmp/nodekeeper-e2e-logs/${uid}`;
 }
 
 function logName({ name, attempt = 0 }: Pick<ContainerSpec, "name" | "attempt">): string {
