@@ -114,6 +114,47 @@ describe("a value of a wrong type", () => {
     const answer = await api.call("PUT", `${PODS}/web/status`, { ...pod(spec), status });
     expect(answer.body.message).toContain('status.startTime: expected a time as of RFC 3339, got "tomorrow"');
   });
+
+  it.each([
+    "2026",
+    "2026-11-22",
+    "Nov 22 2026",
+    "2026-11-22T10:00:00",
+    "2026-11-22 10:00:00Z",
+    "2026-02-30T10:00:00Z",
+    "2026-11-22T24:00:00Z",
+    "",
+  ])("%j is not a time", async (startTime) => {
+    await api.call("POST", PODS, pod({}));
+    expect(await api.call("PUT", `${PODS}/web/status`, { ...pod({}), status: { startTime } })).toMatchObject({
+      status: 400,
+      body: { message: expect.stringContaining("status.startTime: expected a time as of RFC 3339, got") },
+    });
+  });
+
+  it.each(["2024-02-29T10:00:00Z", "2026-11-22T10:00:00+01:00", "2026-11-22T23:59:59.123456789-07:30"])(
+    "%j is a time",
+    async (startTime) => {
+      await api.call("POST", PODS, pod({}));
+      const status = { startTime };
+      expect((await api.call("PUT", `${PODS}/web/status`, { ...pod({}), status })).status).toBe(200);
+    },
+  );
+
+  it("takes a time in microseconds with all of its digits only", async () => {
+    const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    const lease = (name: string, renewTime: string) => ({ metadata: { name }, spec: { renewTime } });
+    for (const refused of ["2026-11-22T10:00:00Z", "2026-11-22T10:00:00.123Z"])
+      expect(await api.call("POST", leases, lease("a", refused))).toMatchObject({
+        status: 400,
+        body: { message: expect.stringContaining("with six digits of a second") },
+      });
+    for (const [name, taken] of Object.entries({
+      b: "2026-11-22T10:00:00.123456Z",
+      c: "2026-11-22T10:00:00.000000+01:00",
+    }))
+      expect((await api.call("POST", leases, lease(name, taken))).status).toBe(201);
+  });
 });
 
 describe("a custom kind", () => {

@@ -1,4 +1,5 @@
 import { at, isTree, type MutableTree, setOwn, type Tree } from "../json.ts";
+import { isMicroTime, isTime } from "./time.ts";
 
 /** A field that does not fit its kind's schema. */
 export interface Misfit {
@@ -7,6 +8,8 @@ export interface Misfit {
   /** What is wrong: "expected string, got number". */
   why: string;
 }
+
+const MICRO_TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
 
 type Refuse = (path: string, why: string) => void;
 
@@ -48,8 +51,7 @@ export function conform(value: unknown, schema: Tree, resolve: (schema: Tree) =>
       refuse(path, `expected ${expected}, got ${typeOf(found)}`);
       return found;
     }
-    if (level.format === "date-time" && Number.isNaN(Date.parse(String(found))))
-      refuse(path, `expected a time as of RFC 3339, got ${JSON.stringify(found)}`);
+    if (level.format === "date-time") checkTime(String(found), given, path, refuse);
     if (Array.isArray(found)) {
       const { items } = level;
       return isTree(items) ? found.map((item, index) => walk(item, items, `${path}[${index}]`)) : found;
@@ -75,6 +77,13 @@ export function conform(value: unknown, schema: Tree, resolve: (schema: Tree) =>
   };
 
   return { value: walk(value, schema, ""), unknown, misfits, broken };
+}
+
+function checkTime(found: string, { $ref }: Tree, path: string, refuse: Refuse): void {
+  const shown = JSON.stringify(found);
+  if (!isTime(found)) return refuse(path, `expected a time as of RFC 3339, got ${shown}`);
+  if ($ref !== MICRO_TIME || isMicroTime(found)) return;
+  refuse(path, `expected a time as of RFC 3339 with six digits of a second, got ${shown}`);
 }
 
 // What custom kinds' schemas may demand beyond types; those of Kubernetes' own kinds have none of it.
