@@ -1,4 +1,4 @@
-import { basename } from "node:path";
+import { basename, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { type Kind, kinds, type Language, languages } from "./templates.ts";
 import { UsageError } from "./usage-error.ts";
@@ -69,9 +69,9 @@ export function oneOf<T extends string>(what: string, known: readonly T[], value
   throw new UsageError(`${what} must be one of ${known.join(", ")}; got ${JSON.stringify(value)}`);
 }
 
-/** The name that a plugin in this folder has unless another one is given. */
+/** The name that a plugin in this folder has unless another one is given: of "." that of the present folder. */
 export function defaultName(folder: string, kind: Kind): string {
-  const base = basename(folder);
+  const base = basename(resolve(folder));
   return kind === "driver" ? `${base}.example.com` : base;
 }
 

@@ -1,3 +1,4 @@
+import { execFile } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
@@ -8,12 +9,14 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { PassThrough } from "node:stream";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { parseArguments } from "./arguments.ts";
+import { defaultName, parseArguments } from "./arguments.ts";
 import { writeProject } from "./project.ts";
 import { completeArguments } from "./questions.ts";
+import { nextSteps } from "./readme.ts";
 import { kinds, languages, sampleNames } from "./templates.ts";
 
 const root = join(import.meta.dirname, "../../..");
@@ -69,6 +72,11 @@ describe("arguments", () => {
     });
   });
 
+  it.each([".", "./", "a/.."])("take the present folder as %j by its name", (present) => {
+    expect(defaultName(present, "reporter")).toBe(basename(process.cwd()));
+    expect(defaultName(present, "driver")).toBe(`${basename(process.cwd())}.example.com`);
+  });
+
   it("are asked for on a terminal, again after what is not one of the choices", async () => {
     const args = parseArguments([]);
     expect(await completeArguments(args, terminal("4", "driver", "3", "", "tea.example.org"))).toEqual({
@@ -87,6 +95,38 @@ it("questions end without a project when the terminal is closed", async () => {
     if (String(text).startsWith("language")) input.end();
   });
   await expect(choosing).rejects.toThrow("no answer: nothing was created");
+});
+
+describe("the next steps", () => {
+  const stepsFor = (where: string) =>
+    nextSteps({ folder: where, kind: "reporter", language: "go", name: "tea" });
+
+  it.each([
+    ["tea", "cd tea"],
+    ["../a/tea-1.0", "cd ../a/tea-1.0"],
+    ["/srv/tea", "cd /srv/tea"],
+    ["my tea", "cd 'my tea'"],
+    ["it's $HOME; tea", "cd 'it'\\''s $HOME; tea'"],
+    ["~/tea", "cd '~/tea'"],
+    ["-tea", "cd './-tea'"],
+    ["thé", "cd 'thé'"],
+  ])("begin in the folder %j as a shell reads it", (where, step) => {
+    expect(stepsFor(where)[0]).toBe(step);
+  });
+
+  it("stay in the present folder", () => {
+    const [, ...rest] = stepsFor("tea");
+    for (const present of [".", "./", process.cwd()]) expect(stepsFor(present)).toEqual(rest);
+  });
+
+  it("reach the folder, whatever is in its name", async () => {
+    const name = "a $(touch no) `touch no` 'b' \"c\" & d";
+    mkdirSync(join(folder, name));
+    const script = `${stepsFor(name)[0]} && pwd`;
+    const { stdout } = await promisify(execFile)("/bin/sh", ["-c", script], { cwd: folder });
+    expect(basename(stdout.trimEnd())).toBe(name);
+    expect(readdirSync(folder)).toEqual([name]);
+  });
 });
 
 describe("a project", () => {

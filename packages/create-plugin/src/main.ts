@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { parseArguments, usage } from "./arguments.ts";
 import { type Source, writeProject } from "./project.ts";
 import { completeArguments } from "./questions.ts";
-import { commands } from "./readme.ts";
+import { nextSteps } from "./readme.ts";
 import { UsageError } from "./usage-error.ts";
 
 try {
@@ -12,7 +12,7 @@ try {
   else {
     const choices = await completeArguments(args, { input: process.stdin, output: process.stdout });
     await writeProject(choices, await source());
-    const steps = [`cd ${choices.folder}`, ...commands(choices)].map((line) => `  ${line}\n`);
+    const steps = nextSteps(choices).map((line) => `  ${line}\n`);
     process.stdout.write(`Created ${choices.name} in ${choices.folder}. Next:\n\n${steps.join("")}`);
   }
 } catch (error) {

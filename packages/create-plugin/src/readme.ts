@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { Choices } from "./arguments.ts";
 import { languageNames, scriptsOf } from "./manifest.ts";
 import type { Kind } from "./templates.ts";
@@ -44,7 +45,21 @@ On a node, the default of \`--socket-dir\` is the directory that the agent watch
 `;
 }
 
-/** What to run after the project was created. */
+/** What to type after the project was created, from the folder where the command ran. */
+export function nextSteps(choices: Choices): string[] {
+  const isHere = resolve(choices.folder) === process.cwd();
+  return [...(isHere ? [] : [`cd ${shellWord(choices.folder)}`]), ...commands(choices)];
+}
+
+/** A text as one word of a POSIX shell. A "~" at the start is quoted: it is part of the name by now. */
+function shellWord(text: string): string {
+  if (/^[\w./][\w./:@%+=,-]*$/.test(text)) return text;
+  // A "-" at the start would be an option.
+  const word = text.startsWith("-") ? `./${text}` : text;
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** What to run in the project after it was created. */
 export function commands(choices: Choices): string[] {
   return ["npm install", ...(scriptsOf(choices).build ? ["npm run build"] : []), "npm test"];
 }
