@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { createLogger, FakeClock } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
@@ -40,6 +41,25 @@ describe("a plugin that is not registered after 10 s", () => {
         errorId: "NK1319",
         reason: expect.stringMatching(reason),
       }),
+    ]);
+    await plugin.stop();
+  });
+
+  it("warns again after the socket was removed, with the directory as it was then", async () => {
+    const directory = join(folder.path, "none");
+    const { plugin, clock, warnings } = serve(directory);
+    const warned = (times: number) =>
+      until(`warned ${times} times`, () => warnings().length === times, { clock, stepMs: 1_000 });
+    await plugin.ready;
+    await warned(1);
+    rmSync(plugin.socketPath);
+    await warned(2);
+    rmSync(directory, { recursive: true });
+    await warned(3);
+    expect(warnings()).toEqual([
+      expect.objectContaining({ reason: expect.stringContaining("the directory was missing") }),
+      expect.objectContaining({ reason: expect.stringContaining("plugins.allowedUids") }),
+      expect.objectContaining({ reason: expect.stringContaining("the directory was missing") }),
     ]);
     await plugin.stop();
   });

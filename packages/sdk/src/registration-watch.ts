@@ -17,7 +17,7 @@ export interface RegistrationWatchOptions {
 export class RegistrationWatch {
   readonly #options: RegistrationWatchOptions;
   readonly #directory: string;
-  readonly #wasMissing: boolean;
+  #wasMissing: boolean;
   #timer: { cancel(): void } | undefined;
   #wasAsked = false;
 
@@ -33,6 +33,11 @@ export class RegistrationWatch {
     this.stop();
     this.#wasAsked = false;
     this.#timer = this.#options.clock.after(WARN_AFTER_SECONDS * 1_000, () => this.#check());
+  }
+
+  /** The socket disappeared. To be called before it is served again, as the constructor. */
+  lost(): void {
+    this.#wasMissing = !existsSync(this.#directory);
   }
 
   /** The agent has asked for the plugin's name and type. */

@@ -154,6 +154,7 @@ export class ServedPlugin implements Plugin {
       onServing: () => this.#watch.start(),
       onLost: () => {
         this.registration = { state: "waiting" };
+        this.#watch.lost();
       },
       clock: this.#clock,
       log: this.#log,
