@@ -1,5 +1,5 @@
 import { at, isTree, type MutableTree, setOwn, type Tree } from "../json.ts";
-import { isMicroTime, isTime } from "./time.ts";
+import { unlessMicroTime, unlessTime } from "./time.ts";
 
 /** A field that does not fit its kind's schema. */
 export interface Misfit {
@@ -51,7 +51,10 @@ export function conform(value: unknown, schema: Tree, resolve: (schema: Tree) =>
       refuse(path, `expected ${expected}, got ${typeOf(found)}`);
       return found;
     }
-    if (level.format === "date-time") checkTime(String(found), given, path, refuse);
+    if (level.format === "date-time") {
+      const time = given.$ref === MICRO_TIME ? unlessMicroTime(String(found)) : unlessTime(String(found));
+      if (time) refuse(path, `expected ${time}, got ${JSON.stringify(found)}`);
+    }
     if (Array.isArray(found)) {
       const { items } = level;
       return isTree(items) ? found.map((item, index) => walk(item, items, `${path}[${index}]`)) : found;
@@ -77,13 +80,6 @@ export function conform(value: unknown, schema: Tree, resolve: (schema: Tree) =>
   };
 
   return { value: walk(value, schema, ""), unknown, misfits, broken };
-}
-
-function checkTime(found: string, { $ref }: Tree, path: string, refuse: Refuse): void {
-  const shown = JSON.stringify(found);
-  if (!isTime(found)) return refuse(path, `expected a time as of RFC 3339, got ${shown}`);
-  if ($ref !== MICRO_TIME || isMicroTime(found)) return;
-  refuse(path, `expected a time as of RFC 3339 with six digits of a second, got ${shown}`);
 }
 
 // What custom kinds' schemas may demand beyond types; those of Kubernetes' own kinds have none of it.
