@@ -20,8 +20,9 @@ const head = `# Metrics
 
 <!-- Generated from the metrics that the agent registers by "npm run generate". -->
 
-At \`/metrics\` of the status server ([operating.md](operating.md#health)), in the text format of Prometheus. All names
-start with \`nodekeeper_\` and the module, but for those of the process, which are the ones that client libraries of Prometheus share.
+At \`/metrics\` of the status server ([operating.md](operating.md#health)), in the text format of Prometheus, or in
+OpenMetrics where \`Accept\` prefers it. All names start with \`nodekeeper_\` and the module, but for those of the process, which
+are the ones that client libraries of Prometheus share.
 Metrics of a part that is off are absent; a metric with labels appears with its first value. Durations are in seconds, sizes
 in bytes. No label holds the name of a pod.
 `;
