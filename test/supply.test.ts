@@ -64,6 +64,7 @@ describe("licences", () => {
     ["MIT OR GPL-3.0-only", true],
     ["(Apache-2.0 AND BSD-3-Clause)", true],
     ["MIT AND GPL-3.0-only", false],
+    ["(MIT OR X) AND (GPL-3.0-only OR Y)", false],
     ["MPL-2.0", false],
     ["SEE LICENSE IN x", false],
   ])("%s may be shipped: %s", (expression, expected) => {

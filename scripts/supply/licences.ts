@@ -15,6 +15,6 @@ export const usable: readonly string[] = [...shippable, "EPL-2.0", "MPL-2.0"];
  * not understood, and is not allowed.
  */
 export function isAllowed(expression: string, list: readonly string[]): boolean {
-  const flat = expression.replace(/^\((.*)\)$/, "$1");
+  const flat = expression.replace(/^\(([^()]*)\)$/, "$1");
   return flat.split(" OR ").some((choice) => choice.split(" AND ").every((name) => list.includes(name)));
 }
