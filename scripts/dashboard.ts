@@ -182,7 +182,7 @@ const rows: readonly { title: string; panels: readonly Panel[] }[] = [
       {
         title: "Time since the last list",
         unit: "s",
-        queries: one(`time() - nodekeeper_lifecycle_last_seen_seconds{${at}}`, "{{node}}"),
+        queries: one(`time() - (nodekeeper_lifecycle_last_seen_seconds{${at}} > 0)`, "{{node}}"),
       },
       {
         title: "Oldest call to the runtime without an answer",
