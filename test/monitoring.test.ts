@@ -19,7 +19,7 @@ const alerts: Alert[] = parse(read("deploy/helm/nodekeeper/files/alerts.yaml")).
 );
 interface Panel {
   title: string;
-  targets?: { expr: string }[];
+  targets?: { expr: string; legendFormat: string }[];
 }
 const panels: Panel[] = JSON.parse(read("deploy/helm/nodekeeper/files/dashboard.json")).panels;
 
@@ -27,6 +27,35 @@ const panels: Panel[] = JSON.parse(read("deploy/helm/nodekeeper/files/dashboard.
 function metricsIn(query: string): string[] {
   const names = query.match(/\b(nodekeeper|process|nodejs)_[a-z_]+/g) ?? [];
   return names.map((name) => name.replace(/_(bucket|sum|count)$/, ""));
+}
+
+/** What Prometheus and its operator add to each series, and the buckets of a histogram. */
+const everywhere = ["job", "instance", "node", "namespace", "pod", "container", "endpoint", "le"];
+
+/** Labels of each metric, by the page that "npm run check" keeps in step with the agent. */
+const labelsOf = new Map(
+  [...read("docs/metrics.md").matchAll(/^\| `(\w+)` \| \w+ \| (.*?) \|/gm)].map(([, name, labels]) => [
+    name as string,
+    [...(labels as string).matchAll(/`(\w+)`/g)].map(([, label]) => label as string),
+  ]),
+);
+
+/** Labels that a query selects or groups by, or that the text shown with its answer names. */
+function labelsIn(query: string, text: string): string[] {
+  const selected = query.matchAll(/\b(\w+)\s*(?:=~|!~|!=|=)\s*"/g);
+  const grouped = query.matchAll(/\b(?:by|without|on|ignoring)\s*\(([^()]*)\)/g);
+  const shown = text.matchAll(/\$labels\.(\w+)|\{\{(\w+)\}\}/g);
+  return [
+    ...[...selected].map(([, label]) => label as string),
+    ...[...grouped].flatMap(([, labels]) => (labels as string).split(",").map((label) => label.trim())),
+    ...[...shown].map(([, ofAlert, ofLegend]) => (ofAlert ?? ofLegend) as string),
+  ];
+}
+
+/** Those of them that none of the query's metrics has. */
+function unknownLabels(query: string, text: string): string[] {
+  const known = new Set([...everywhere, ...metricsIn(query).flatMap((name) => labelsOf.get(name) ?? [])]);
+  return labelsIn(query, text).filter((label) => !known.has(label));
 }
 
 describe("alert rules and the dashboard", () => {
@@ -57,6 +86,19 @@ describe("alert rules and the dashboard", () => {
     const metrics = metricsIn(expr as string);
     expect(metrics.filter((name) => !exposed.has(name))).toEqual([]);
     expect(metrics.length > 0 || /\bup\{/.test(expr as string)).toBe(true);
+  });
+
+  it.each(alerts)("$alert names only labels that its metrics have", ({ expr, annotations }) => {
+    expect(unknownLabels(expr, annotations.description)).toEqual([]);
+  });
+
+  it("the dashboard names only labels that its metrics have", () => {
+    const targets = panels.flatMap(({ targets = [] }) => targets);
+    const all = targets.map(({ expr, legendFormat }) => [expr, unknownLabels(expr, legendFormat)]);
+    expect(all.filter(([, unknown]) => unknown!.length > 0)).toEqual([]);
+    // As it would be for a label that is gone.
+    const gone = "sum by (step) (rate(nodekeeper_eviction_round_duration_seconds_bucket[5m]))";
+    expect(unknownLabels(gone, "{{method}}")).toEqual(["step", "method"]);
   });
 
   it("the dashboard names only metrics that exist, in each panel some", () => {
