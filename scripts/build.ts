@@ -61,7 +61,7 @@ await Promise.all([
 async function buildAgent(): Promise<void> {
   const folder = join(dist, "nodekeeper");
   await mkdir(folder, { recursive: true });
-  const [metafiles] = await Promise.all([
+  const [metafiles, ofPlugin] = await Promise.all([
     Promise.all([
       buildProgram("packages/agent/src/main.ts", join(folder, "main.js"), [commandsApart]),
       buildProgram("packages/agent/src/cli/index.ts", join(folder, "cli.js"), [catalogueApart]),
@@ -76,7 +76,7 @@ async function buildAgent(): Promise<void> {
       cp(join(root, name), join(folder, name), { recursive: true }),
     ),
   ]);
-  const packages = await bundledPackages(metafiles);
+  const packages = await bundledPackages([...metafiles, ofPlugin]);
   const { name, version, license: licence, description } = agent;
   const declared = createProgram({ output: standardOutput, fail() {}, agents: localAccess });
   const subject = { name, version, licence, description, type: "application" } as const;

@@ -1,6 +1,6 @@
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Plugin } from "esbuild";
+import type { Metafile, Plugin } from "esbuild";
 import { bundle } from "./bundle.ts";
 
 // Nothing happens on import in this repository, and the plugin uses little of what it imports.
@@ -25,9 +25,9 @@ const nodeCheck = `if (Number(process.versions.node.split(".")[0]) < 22) {
  * beside it. It runs on the Node of an operator's machine, which may be older than the agent's. Beside it goes what
  * kubectl's completion runs, by its name in PATH.
  */
-export async function buildKubectlPlugin(folder: string): Promise<void> {
+export async function buildKubectlPlugin(folder: string): Promise<Metafile> {
   const outfile = join(folder, "kubectl-nodekeeper.cjs");
-  await bundle({
+  const metafile = await bundle({
     entryPoints: ["packages/agent/src/cli/kubectl/main.ts"],
     outfile,
     format: "cjs",
@@ -41,4 +41,5 @@ export async function buildKubectlPlugin(folder: string): Promise<void> {
   await chmod(outfile, 0o755);
   const complete = '#!/bin/sh\nexec kubectl-nodekeeper __complete "$@"\n';
   await writeFile(join(folder, "kubectl_complete-nodekeeper"), complete, { mode: 0o755 });
+  return metafile;
 }
