@@ -21,7 +21,7 @@ it("reports why it can't be served, from the first try on, and once", async () =
   controller.abort(stopped("test is over"));
   await running;
   rmSync(folder, { recursive: true });
-  expect(lines.map(({ v, msg }) => `${v}: ${msg}`)).toEqual([
+  expect(lines.map(({ level, msg }) => `${level}: ${msg}`)).toEqual([
     "warn: local API can't be served, will be tried again",
   ]);
   expect(api.healthCheck().check()).toMatchObject({

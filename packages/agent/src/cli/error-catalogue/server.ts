@@ -79,13 +79,13 @@ export const serverErrors: CatalogueEntries = {
     remedy: "Find the client: `ss -xp` lists the processes connected to `api.socket`. Restart it.",
   },
   NK1714: {
-    title: "kubectl can't be run",
+    title: "The kubectl command can't be run",
     cause:
       "`kubectl nodekeeper` reaches agents through kubectl, and finds none in PATH or at the path in the variable KUBECTL.",
     remedy: "Install kubectl, or set KUBECTL to its path.",
   },
   NK1715: {
-    title: "kubectl failed",
+    title: "The kubectl command failed",
     cause:
       "The API server can't be reached, the credentials of the kubeconfig are not accepted, or the account lacks a right: to list pods and to create `pods/portforward` in the agents' namespace.",
     remedy:
