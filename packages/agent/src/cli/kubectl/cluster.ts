@@ -1,4 +1,4 @@
-import { codeOf, NodekeeperError, Semaphore } from "@nodekeeper/core/lib";
+import { codeOf, messageOf, NodekeeperError, Semaphore } from "@nodekeeper/core/lib";
 import type { PodExplanation } from "../../eviction/index.ts";
 import type { AgentConnection } from "../agent-connection.ts";
 import type { Fleet, FleetAnswer } from "../fleet.ts";
@@ -37,13 +37,22 @@ export class Cluster implements Fleet {
     const found = await this.#agentOn(node);
     let isFirst = true;
     const open = async () => {
-      // Later the node's agent has another pod.
-      if (!isFirst) this.#agents = undefined;
-      const agent = isFirst ? found : await this.#agentOn(found.node);
+      if (!isFirst) return await this.#forwardAgain(found.node);
       isFirst = false;
-      return await this.#forward(agent);
+      return await this.#forward(found);
     };
     return nodeConnection({ node: found.node, open });
+  }
+
+  // The node's agent has another pod by now, or none yet: while its DaemonSet is updated it is unavailable.
+  async #forwardAgain(node: string): Promise<Forward> {
+    this.#agents = undefined;
+    try {
+      return await this.#forward(await this.#agentOn(node));
+    } catch (error) {
+      if (codeOf(error) !== "notFound") throw error;
+      throw new NodekeeperError("unavailable", messageOf(error), { cause: error });
+    }
   }
 
   async #agentOn(node: string | undefined): Promise<AgentPod> {

@@ -1,11 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { type ErrorCode, NodekeeperError, systemClock } from "@nodekeeper/core/lib";
+import { ErrorOutput, type Failure } from "./error-output.ts";
 
+const MIB = 1024 * 1024;
 // An exec plugin of the kubeconfig may wait for its user to log in.
 const RUN_DEADLINE_MS = 120_000;
 const FORWARD_DEADLINE_MS = 30_000;
-const MAX_OUTPUT_BYTES = 512 * 1024 * 1024;
-const MAX_ERROR_LENGTH = 4_000;
+// A string of V8 has less than 512 MiB.
+const MAX_OUTPUT_BYTES = 511 * MIB;
+// Of what port-forward prints before it is ready.
+const MAX_READY_LENGTH = 4_000;
 
 /** A port of this machine that leads to a pod's port, until it is disposed of. */
 export interface Forward extends Disposable {
@@ -22,60 +26,78 @@ export interface Forward extends Disposable {
 export class Kubectl {
   readonly #path: string;
   readonly #flags: readonly string[];
+  readonly #maxOutputBytes: number;
   readonly #children = new Set<ChildProcess>();
 
-  /** @param flags that each call ends with, such as `--context=prod` */
-  constructor(path: string, flags: readonly string[]) {
+  /**
+   * @param flags that each call ends with, such as `--context=prod`
+   * @param maxOutputBytes how much a call may print
+   */
+  constructor(path: string, flags: readonly string[], maxOutputBytes = MAX_OUTPUT_BYTES) {
     this.#path = path;
     this.#flags = flags;
+    this.#maxOutputBytes = maxOutputBytes;
   }
 
   /**
    * Runs kubectl and returns its standard output. Prompts and warnings of kubectl reach standard error. Deadline: 2 min.
-   * Throws its error with the code that it stands for: `notFound`, `forbidden`, `unauthenticated`, else `unavailable`.
+   * Throws its error with the code that it stands for: `notFound`, `forbidden`, `unauthenticated`, else `unavailable`;
+   * `exhausted` where it prints too much.
    */
   async run(args: readonly string[]): Promise<string> {
     const child = this.#start(args);
-    const errors = errorsOf(child, (text) => process.stderr.write(text));
+    const errors = errorsOf(child);
     const chunks: Buffer[] = [];
     let size = 0;
     child.stdout!.on("data", (chunk: Buffer) => {
       size += chunk.length;
-      if (size > MAX_OUTPUT_BYTES) child.kill();
+      if (size > this.#maxOutputBytes) child.kill("SIGKILL");
       else chunks.push(chunk);
     });
-    const status = await this.#ended(child, RUN_DEADLINE_MS, `kubectl ${args[0]}`);
-    if (status === 0) return Buffer.concat(chunks).toString("utf8");
-    throw failureOf(args[0]!, errors(), status);
+    try {
+      const status = await this.#ended(child, RUN_DEADLINE_MS, `kubectl ${args[0]}`);
+      if (size > this.#maxOutputBytes) {
+        const message = `kubectl ${args[0]} ${args[1]}: its output is longer than ${this.#maxOutputBytes / MIB} MiB`;
+        throw new NodekeeperError("exhausted", message);
+      }
+      if (status === 0) return Buffer.concat(chunks).toString("utf8");
+      throw failureOf(args[0]!, errors.take(), status);
+    } finally {
+      errors.show();
+    }
   }
 
   /** Forwards a free port of this machine to a port of a pod. Deadline: 30 s. Throws as `run`. */
   async forward(namespace: string, pod: string, port: number): Promise<Forward> {
     const args = ["port-forward", "--namespace", namespace, "--address=127.0.0.1", `pod/${pod}`, `:${port}`];
     const child = this.#start(args);
-    const errors = errorsOf(child, (text) => process.stderr.write(text));
+    const errors = errorsOf(child);
     const dispose = () => void child.kill();
     const listening = new Promise<string>((resolve) => {
       let text = "";
       child.stdout!.on("data", (chunk: Buffer) => {
         // Later it prints a line for each connection.
-        if (text.length < MAX_ERROR_LENGTH) text += chunk.toString("utf8");
+        if (text.length < MAX_READY_LENGTH) text += chunk.toString("utf8");
         const local = /^Forwarding from (127\.0\.0\.1:\d+) ->/m.exec(text)?.[1];
         if (local !== undefined) resolve(local);
       });
     });
     const ended = this.#ended(child, FORWARD_DEADLINE_MS, "kubectl port-forward", listening);
-    const address = await Promise.race([listening, ended]);
-    if (typeof address === "string" && address.includes(":")) {
-      return {
-        address,
-        get isOpen() {
-          return child.exitCode === null && child.signalCode === null;
-        },
-        [Symbol.dispose]: dispose,
-      };
+    try {
+      const address = await Promise.race([listening, ended]);
+      if (typeof address === "string" && address.includes(":")) {
+        return {
+          address,
+          get isOpen() {
+            return child.exitCode === null && child.signalCode === null;
+          },
+          [Symbol.dispose]: dispose,
+        };
+      }
+      throw failureOf("port-forward", errors.take(), address);
+    } finally {
+      errors.show();
     }
-    throw failureOf("port-forward", errors(), address);
   }
 
   /** Ends all processes that still run. */
@@ -122,16 +144,10 @@ export class Kubectl {
   }
 }
 
-// What kubectl writes to standard error: its error is kept for ours, all else is passed on at once.
-function errorsOf(child: ChildProcess, passOn: (text: string) => void): () => string {
-  let kept = "";
-  child.stderr!.on("data", (chunk: Buffer) => {
-    const text = chunk.toString("utf8");
-    const isError = kept !== "" || /^(?:error:|Error |Unable to |The connection |E\d{4} )/m.test(text);
-    if (isError) kept = (kept + text).slice(-MAX_ERROR_LENGTH);
-    else passOn(text);
-  });
-  return () => kept.trim();
+function errorsOf(child: ChildProcess): ErrorOutput {
+  const errors = new ErrorOutput((text) => process.stderr.write(text));
+  child.stderr!.setEncoding("utf8").on("data", (text: string) => errors.add(text));
+  return errors;
 }
 
 const codes: readonly (readonly [RegExp, ErrorCode])[] = [
@@ -140,13 +156,10 @@ const codes: readonly (readonly [RegExp, ErrorCode])[] = [
   [/\(Unauthorized\)|must be logged in|getting credentials/, "unauthenticated"],
 ];
 
-function failureOf(command: string, errors: string, status: number | string): NodekeeperError {
-  const [, code] = codes.find(([pattern]) => pattern.test(errors)) ?? [];
-  // Lines before the last are of klog, such as retries.
-  const line =
-    errors
-      .split("\n")
-      .at(-1)
-      ?.replace(/^error: /, "") || `ended with ${status} and without a message`;
-  return new NodekeeperError(code ?? "unavailable", `kubectl ${command}: ${line}`, { id: "NK1715" });
+function failureOf(command: string, { errors, last }: Failure, status: number | string): NodekeeperError {
+  const own = errors.map((line) => line.replace(/^error: /, "")).join("; ");
+  const ending = last === "" ? `ended with ${status} and without a message` : `ended with ${status}: ${last}`;
+  const text = own || ending;
+  const [, code] = codes.find(([pattern]) => pattern.test(text)) ?? [];
+  return new NodekeeperError(code ?? "unavailable", `kubectl ${command}: ${text}`, { id: "NK1715" });
 }

@@ -1,0 +1,85 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually } from "@nodekeeper/testing/until";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Cluster } from "./cluster.ts";
+import { Kubectl } from "./kubectl.ts";
+
+// A connection to the agent of one node while its pod is replaced, with a script for kubectl.
+let folder: string;
+let kubectl: Kubectl;
+const server = createServer((_, response) => response.end("[]"));
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "nk-kubectl-"));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const path = join(folder, "kubectl");
+  writeFileSync(
+    path,
+    `#!/bin/sh
+cd ${folder}
+case "$1" in
+  get) cat pods.json ;;
+  port-forward)
+    [ ! -e refused ] || { cat refused >&2; exit 1; }
+    echo $$ > pid
+    echo "Forwarding from 127.0.0.1:${(server.address() as AddressInfo).port} -> 10290"
+    exec sleep 600 ;;
+esac
+`,
+  );
+  chmodSync(path, 0o755);
+  kubectl = new Kubectl(path, []);
+});
+
+afterEach(async () => {
+  kubectl.stop();
+  await new Promise((resolve) => server.close(resolve));
+  rmSync(folder, { recursive: true });
+});
+
+const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+
+function haveAgents(...pods: readonly string[]): void {
+  const items = pods.map((name) => ({
+    metadata: { name, creationTimestamp: "2026-11-22T08:00:00Z" },
+    spec: { nodeName: "n1", containers: [{}] },
+    status: { phase: "Running", containerStatuses: [{ state: { running: {} } }] },
+  }));
+  write("pods.json", JSON.stringify({ items }));
+}
+
+/** Ends the forward, as the deletion of its pod does. */
+function endForward(): void {
+  process.kill(Number(readFileSync(join(folder, "pid"), "utf8")));
+}
+
+const connect = (node: string | undefined) =>
+  new Cluster({ kubectl, namespace: "nodekeeper", selector: "app=x", parallel: 1 }).connect(node);
+
+it("an agent whose pod is replaced is unavailable until it has another", async () => {
+  haveAgents("agent-1");
+  using agent = await connect("n1");
+  expect(await agent.get("plugins")).toEqual([]);
+
+  haveAgents();
+  endForward();
+  const missing = { code: "unavailable", message: expect.stringContaining("no pod with the label app=x") };
+  await eventually(() => expect(agent.get("plugins")).rejects.toMatchObject(missing));
+
+  haveAgents("agent-2");
+  write("refused", 'Error from server (NotFound): pods "agent-2" not found\n');
+  const deleted = { code: "unavailable", message: expect.stringContaining("(NotFound)") };
+  await expect(agent.get("plugins")).rejects.toMatchObject(deleted);
+
+  rmSync(join(folder, "refused"));
+  expect(await agent.get("plugins")).toEqual([]);
+});
+
+it("an agent that is not there at first is not found", async () => {
+  haveAgents();
+  await expect(connect("n1")).rejects.toMatchObject({ code: "notFound", id: "NK1716" });
+});
