@@ -1,5 +1,13 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "@nodekeeper/testing/until";
@@ -42,6 +50,17 @@ describe("the single executable", () => {
       (error) => error,
     );
     expect(failure.stderr).toMatch(/: NK\d{4}: [\s\S]*Remedy: /);
+  });
+
+  it("is kubectl's plugin where it is called by that name", async () => {
+    const link = join(folder, "kubectl-nodekeeper");
+    symlinkSync(program, link);
+    const kubectl = "/nonexistent/kubectl";
+    const failure = await run(link, ["status"], { ...nowhere, env: { KUBECTL: kubectl } }).catch(
+      (error) => error,
+    );
+    expect(failure.stderr).toContain(`NK1714: can't run kubectl (spawn ${kubectl} ENOENT)`);
+    expect((await run(link, ["__complete", "--agent-n"], nowhere)).stdout).toContain("--agent-namespace");
   });
 
   it("has the same bytes when it is built again, elsewhere", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { agentEnvironment, type LaunchedProcess, startOver } from "./launch.ts";
+import { agentEnvironment, isKubectlPlugin, type LaunchedProcess, startOver } from "./launch.ts";
 
 function launched(changes: Partial<LaunchedProcess> = {}) {
   const execve = vi.fn<NonNullable<LaunchedProcess["execve"]>>();
@@ -58,5 +58,18 @@ describe("an agent's process", () => {
     const { given, execve } = launched(changes);
     startOver(given, false);
     expect(execve).not.toHaveBeenCalled();
+  });
+});
+
+describe("the program", () => {
+  it.each([
+    ["/usr/local/bin/kubectl-nodekeeper", true, true],
+    ["kubectl-nodekeeper", true, true],
+    ["/usr/local/bin/nodekeeper", true, false],
+    ["/opt/kubectl-nodekeeper/nodekeeper-linux-x64", true, false],
+    ["kubectl-nodekeeper-2", true, false],
+    ["kubectl-nodekeeper", false, false],
+  ])("called as %s, single executable: %s, is the kubectl plugin: %s", (argv0, isSingle, expected) => {
+    expect(isKubectlPlugin(argv0, isSingle)).toBe(expected);
   });
 });

@@ -1,4 +1,5 @@
 import { accessSync, constants } from "node:fs";
+import { basename } from "node:path";
 
 /**
  * Environment of an agent's process. glibc reads these before the first line of JavaScript runs: mallopt(3).
@@ -54,4 +55,13 @@ export function startOver(launched: LaunchedProcess, isSingle: boolean): void {
     [execPath, ...execArgv, ...argv.slice(isSingle ? 2 : 1)],
     Object.fromEntries([...defined, ...missing, [STARTED_OVER, "1"]]),
   );
+}
+
+/**
+ * Whether the process is `kubectl nodekeeper`: a single executable called by the name under which kubectl looks for that
+ * plugin, as a link or a copy is. A script of Node is never, it has a program of its own for the plugin.
+ * @param argv0 the name or path that the process was called by
+ */
+export function isKubectlPlugin(argv0: string, isSingle: boolean): boolean {
+  return isSingle && basename(argv0) === "kubectl-nodekeeper";
 }

@@ -1,11 +1,16 @@
 #!/usr/bin/env node
 import { isSea } from "node:sea";
-import { startOver } from "./launch.ts";
+import { isKubectlPlugin, startOver } from "./launch.ts";
 
 // A function, since the single executable's script is no ES module: it can't wait at its top level.
 void main();
 
 async function main(): Promise<void> {
+  if (isKubectlPlugin(process.argv0, isSea())) {
+    const { runPlugin } = await import("./cli/index.ts");
+    process.exitCode = await runPlugin(process.argv);
+    return;
+  }
   // Before the commands are loaded: what is loaded here is loaded twice.
   if (process.argv[2] === "run") startOver(process, isSea());
   const { runCli } = await import("./cli/index.ts");

@@ -66,3 +66,9 @@ export async function runCli(argv: readonly string[], output: Output = standardO
     status: () => status,
   });
 }
+
+/** The command line of `kubectl nodekeeper`, which is loaded only where it runs. Returns the exit status, as `runCli`. */
+export async function runPlugin(argv: readonly string[]): Promise<number> {
+  const { runKubectlPlugin } = await import("./kubectl/program.ts");
+  return await runKubectlPlugin(argv);
+}
