@@ -57,12 +57,11 @@ function endForward(): void {
   process.kill(Number(readFileSync(join(folder, "pid"), "utf8")));
 }
 
-const connect = (node: string | undefined) =>
-  new Cluster({ kubectl, namespace: "nodekeeper", selector: "app=x", parallel: 1 }).connect(node);
+const cluster = () => new Cluster({ kubectl, namespace: "nodekeeper", selector: "app=x", parallel: 1 });
 
 it("an agent whose pod is replaced is unavailable until it has another", async () => {
   haveAgents("agent-1");
-  using agent = await connect("n1");
+  using agent = await cluster().connect("n1");
   expect(await agent.get("plugins")).toEqual([]);
 
   haveAgents();
@@ -81,5 +80,16 @@ it("an agent whose pod is replaced is unavailable until it has another", async (
 
 it("an agent that is not there at first is not found", async () => {
   haveAgents();
-  await expect(connect("n1")).rejects.toMatchObject({ code: "notFound", id: "NK1716" });
+  await expect(cluster().connect("n1")).rejects.toMatchObject({ code: "notFound", id: "NK1716" });
+});
+
+it("an agent whose pod is deleted after it was listed has not answered that it has no record", async () => {
+  haveAgents("agent-1");
+  write("refused", 'Error from server (NotFound): pods "agent-1" not found\n');
+  const explained = cluster().explainPod({ namespace: "default", name: "web" }, undefined);
+  await expect(explained).rejects.toMatchObject({
+    code: "unavailable",
+    id: "NK1710",
+    message: expect.stringContaining("of which 1 did not answer: n1 ("),
+  });
 });

@@ -47,12 +47,7 @@ export class Cluster implements Fleet {
   // The node's agent has another pod by now, or none yet: while its DaemonSet is updated it is unavailable.
   async #forwardAgain(node: string): Promise<Forward> {
     this.#agents = undefined;
-    try {
-      return await this.#forward(await this.#agentOn(node));
-    } catch (error) {
-      if (codeOf(error) !== "notFound") throw error;
-      throw new NodekeeperError("unavailable", messageOf(error), { cause: error });
-    }
+    return await this.#forward(await orUnavailable(this.#agentOn(node)));
   }
 
   async #agentOn(node: string | undefined): Promise<AgentPod> {
@@ -129,7 +124,8 @@ export class Cluster implements Fleet {
 
   async #forward({ node, pod, port, problem }: AgentPod): Promise<Forward> {
     const { kubectl, namespace } = this.#options;
-    if (problem === undefined) return await kubectl.forward(namespace, pod, port);
+    // A pod that was deleted since it was listed: of an agent, "not found" is the answer that it has no record.
+    if (problem === undefined) return await orUnavailable(kubectl.forward(namespace, pod, port));
     const message = `the agent on node ${node} can't be asked: ${problem}`;
     throw new NodekeeperError("unavailable", message, { id: "NK1710" });
   }
@@ -162,5 +158,14 @@ export class Cluster implements Fleet {
       if (["notFound", "forbidden"].includes(codeOf(error))) return undefined;
       throw error;
     }
+  }
+}
+
+async function orUnavailable<T>(found: Promise<T>): Promise<T> {
+  try {
+    return await found;
+  } catch (error) {
+    if (codeOf(error) !== "notFound") throw error;
+    throw new NodekeeperError("unavailable", messageOf(error), { cause: error });
   }
 }
