@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -143,6 +144,7 @@ describe("the systemd unit", () => {
       await cluster?.stop();
     });
 
+    const modeOf = (path: string) => statSync(join(folder, "machine", path)).mode & 0o777;
     const status = async (path: string) => {
       const response = await fetch(server + path);
       return { ok: response.ok, text: await response.text() };
@@ -162,6 +164,22 @@ describe("the systemd unit", () => {
       expect(process).toMatch(/^NoNewPrivs:\s1$/m);
       expect(readFileSync(`/proc/${child.pid}/mounts`, "utf8")).toMatch(/^\S+ \/ \S+ ro[, ]/m);
       expect(existsSync(join(folder, "machine/lib/nodekeeper/state/nodekeeper.db"))).toBe(true);
+    });
+
+    it("can write the folders of claims, which nothing had made before it started", () => {
+      const mounts = readFileSync(`/proc/${child.pid}/mounts`, "utf8");
+      for (const path of [
+        "/run/nodekeeper",
+        "/run/cdi",
+        "/var/lib/nodekeeper",
+        "/var/lib/kubelet/plugins_registry",
+      ])
+        expect(mounts).toMatch(new RegExp(`^\\S+ ${path} \\S+ rw[, ]`, "m"));
+      for (const path of ["/", "/run", "/var/lib"])
+        expect(mounts).toMatch(new RegExp(`^\\S+ ${path} \\S+ ro[, ]`, "m"));
+      // Readers of CDI files are programs of any user; the kubelet's folders are root's.
+      expect(modeOf("run/cdi")).toBe(0o755);
+      expect(modeOf("lib/kubelet/plugins_registry")).toBe(0o750);
     });
 
     it("starts again after a kill, and ends when it is stopped", async () => {

@@ -30,7 +30,7 @@ export interface UnitOptions {
 /**
  * What a unit starts, as far as it can be had without systemd as the first process: its command with its environment, no
  * capabilities and no way to new ones, a file system of which only its directories can be written, and a /tmp, /run and
- * /var/lib of its own. System call filters and address families are systemd's alone.
+ * /var/lib of its own, which are empty at the first start. System call filters and address families are systemd's alone.
  */
 export function startUnit(unit: Service, { folder, program, environment }: UnitOptions): Child {
   const value = (key: string) => {
@@ -45,17 +45,27 @@ export function startUnit(unit: Service, { folder, program, environment }: UnitO
     word.startsWith("$") ? (env[word.slice(1)] ?? "").split(" ") : [word],
   );
   for (const name of ["lib", "run", "bin"]) mkdirSync(join(folder, name), { recursive: true });
+  const directories = [
+    ...value("StateDirectory")
+      .split(" ")
+      .map((name) => `/var/lib/${name}`),
+    ...value("RuntimeDirectory")
+      .split(" ")
+      .map((name) => `/run/${name}`),
+  ];
+  const writable = (unit.get("ReadWritePaths") ?? []).flatMap((line) => line.split(" ")).map(optional);
   const script = [
     // In place of the machine's own, so that it may have an agent of its own.
     `mount --bind '${folder}/lib' /var/lib`,
     `mount --bind '${folder}/run' /run`,
     `touch '${folder}/bin/nodekeeper' && mount --bind '${folder}/bin' ${join(command, "..")}`,
     `mount --bind '${program}' ${command}`,
-    `mkdir -p /var/lib/${value("StateDirectory")} /run/${value("RuntimeDirectory")}`,
-    `for path in /var/lib/${value("StateDirectory")} /run/${value("RuntimeDirectory")}; do mount --bind $path $path; done`,
+    `mkdir -p -m 755 ${directories.join(" ")}`,
+    `umask ${value("UMask")}`,
+    ...(unit.get("ExecStartPre") ?? []).map(unprotected),
+    `for path in ${[...directories, ...writable].join(" ")}; do if [ -e $path ]; then mount --bind $path $path; fi; done`,
     "for path in / /run /var/lib; do mount -o remount,bind,ro $path; done",
     "mount -t tmpfs tmpfs /tmp",
-    `umask ${value("UMask")}`,
     `exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all ${command} "$@"`,
   ];
   return new Child({
@@ -74,4 +84,15 @@ export function startUnit(unit: Service, { folder, program, environment }: UnitO
     env,
     logFile: join(folder, "log"),
   });
+}
+
+// Commands before the start run before anything is protected: all of ours have "+", and may fail.
+function unprotected(command: string): string {
+  if (!command.startsWith("-+")) throw new Error(`ExecStartPre=${command} does not begin with -+`);
+  return `${command.slice(2)} || true`;
+}
+
+function optional(path: string): string {
+  if (!path.startsWith("-")) throw new Error(`ReadWritePaths=${path} does not begin with -`);
+  return path.slice(1);
 }
