@@ -42,7 +42,7 @@ function describeLevel(level: string): object {
   return v === undefined ? { level } : { level, v };
 }
 
-// One line and a code instead of a stack: an operator acts on the message; debug has the stack.
+// One line and a code instead of a stack: an operator acts on the message.
 function describeError(fields: Record<string, unknown>): Record<string, unknown> {
   const errorId = fields.errorId ?? errorIdOf(fields.err);
   const withId = errorId === undefined ? fields : { ...fields, errorId };
