@@ -121,7 +121,7 @@ describe.skipIf(missing)("the agent's connection to a real API server", () => {
       expect(text).toContain("401");
       expect(ok).toBe(false);
     });
-    expect(agent.child.log).toContain('"code":"unauthenticated"');
+    expect(agent.child.log).toContain('"errCode":"unauthenticated"');
     agent.renewToken(3_600);
     await shows(3);
     await agent.ready();
