@@ -5,14 +5,20 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { Plugin } from "esbuild";
 import { buildScript } from "./bundle.ts";
-import { type Architecture, architectures, nodeProgram, nodeVersion } from "./image/root-filesystem.ts";
+import {
+  type Architecture,
+  architectures,
+  nodeLicence,
+  nodeProgram,
+  nodeVersion,
+} from "./image/root-filesystem.ts";
 import { printProgress, run } from "./programs.ts";
 import { root, runCommand } from "./run-command.ts";
 
 const help = `usage: npm run single -- [options]
 
 Makes DIST/nodekeeper-linux-ARCH: a single executable application of Node, which needs glibc and libstdc++ of the machine
-and nothing else. The same sources and packages give the same bytes.
+and nothing else. The same sources and packages give the same bytes. Beside it goes LICENSE-node.txt, the licence of Node.
 
   --arch A[,A]   x64, arm64 (default this machine's)
   --dist FOLDER  (default dist)
@@ -38,6 +44,7 @@ const { chosen, dist } = readArguments();
 const work = mkdtempSync(join(tmpdir(), "nodekeeper-single-"));
 try {
   mkdirSync(dist, { recursive: true });
+  copyFileSync(nodeLicence(), join(dist, "LICENSE-node.txt"));
   const blob = await makeBlob();
   for (const architecture of chosen) await makeExecutable(architecture, blob);
 } finally {

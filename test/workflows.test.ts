@@ -54,3 +54,10 @@ it("a release has files of this repository that are there", () => {
   expect(paths.length).toBeGreaterThan(1);
   for (const path of paths) expect(existsSync(join(root, path)), path).toBe(true);
 });
+
+it("a release has the licences of what its executables contain", () => {
+  const { text } = workflows.find(({ name }) => name === "release.yml")!;
+  const copied = text.match(/\bcp .* release\/assets$/gm)?.join("\n");
+  for (const file of ["LICENSE", "dist/LICENSE-node.txt", "dist/nodekeeper/THIRD-PARTY-NOTICES.txt"])
+    expect(copied).toContain(` ${file} `);
+});

@@ -51,6 +51,7 @@ describe("the single executable", () => {
       (error) => error,
     );
     expect(failure.stderr).toMatch(/: NK\d{4}: [\s\S]*Remedy: /);
+    expect(readFileSync(join(folder, "LICENSE-node.txt"), "utf8")).toMatch(/^Node\.js is licensed/);
   });
 
   it("is kubectl's plugin where it is called by that name", async () => {
