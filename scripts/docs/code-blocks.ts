@@ -5,7 +5,7 @@ import { type CodeBlock, readMarkdown } from "./markdown.ts";
 
 /** What runs a block, by its info string: ```` ```sh run=dev ````. */
 export type BlockRunner =
-  /** test/docs-commands.test.ts, beside a development cluster. */
+  /** test/heavy/docs-commands.test.ts, beside a development cluster. */
   | { kind: "dev" }
   /** Scripts and test files of the repository, which exist; .ci/run runs them. */
   | { kind: "repository" }

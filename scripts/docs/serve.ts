@@ -13,8 +13,8 @@ export interface FolderServer extends Disposable {
 export async function serveFolder(folder: string, port: number): Promise<FolderServer> {
   const types: Record<string, string> = { ".html": "text/html; charset=utf-8", ".css": "text/css" };
   const server = createServer(async (request, response) => {
-    // Names of pages need no escapes, and are not unescaped: an escape that is none would be an error here.
-    const path = new URL(request.url ?? "/", "http://localhost").pathname;
+    // Names of pages need no escapes. Whatever is asked for, nothing here is parsed that could be malformed.
+    const [path = "/"] = (request.url ?? "/").split(/[?#]/);
     const file = join(folder, path.endsWith("/") ? `${path}index.html` : path);
     const content = path.split("/").includes("..") ? undefined : await readFile(file).catch(() => undefined);
     if (!content) return response.writeHead(404).end("not found\n");

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { statusReader } from "./support/agent.ts";
+import { statusReader } from "../support/agent.ts";
 import {
   blocksOf,
   copyInto,
@@ -14,8 +14,9 @@ import {
   runBlock,
   runCommands,
   writeFilesOf,
-} from "./support/doc-blocks.ts";
-import { type ScriptProcess, startScript } from "./support/processes.ts";
+} from "../support/doc-blocks.ts";
+import { type ScriptProcess, startScript } from "../support/processes.ts";
+import { sized } from "../support/sizes.ts";
 
 // Commands that end by themselves run as they are; the others until they have printed something, or the agent listens.
 const nodekeeper = `
@@ -101,7 +102,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it.each(pagesFor("dev"))("%s: its commands do what it shows", async (page) => {
+const pages = pagesFor("dev");
+
+it.each(sized(pages.slice(0, 1), pages))("%s: its commands do what it shows", async (page) => {
   const cwd = join(folder, "pages", page);
   mkdirSync(cwd, { recursive: true });
   writeFilesOf(page, cwd);
