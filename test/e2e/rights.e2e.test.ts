@@ -177,9 +177,7 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
         expect(ok).toBe(false);
       });
       await eventually(() => {
-        const errors = agent
-          .logged()
-          .map(({ err, message }) => (err as { message?: string } | undefined)?.message ?? message);
+        const errors = agent.logged().map(({ err, message }) => err ?? message);
         expect(errors).toContainEqual(expect.stringContaining(refusal));
       });
       await cluster.admin.patch(clusterRolePath, { rules: clusterRules });
