@@ -50,6 +50,10 @@ describe("allowed", () => {
       { "agent/src/eviction/decide/a.ts": 'import "@nodekeeper/core/lib";\nimport "./b.ts";' },
     ],
     [
+      "types from where functions are pure",
+      { "agent/src/eviction/wording/a.ts": 'import type { B } from "../records/b.ts";' },
+    ],
+    [
       "layers below",
       {
         "agent/src/devices/index.ts": 'import "./sync/a.ts";',

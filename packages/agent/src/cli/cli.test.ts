@@ -6,7 +6,8 @@ import { createDevApiServer } from "@nodekeeper/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createStatusServer, type PluginRow } from "../server/index.ts";
 import { runCli } from "./index.ts";
-import { age, type Output, table } from "./output.ts";
+import { type Output, table } from "./output.ts";
+import { age } from "./wording.ts";
 
 let directory: string;
 const ends: (() => Promise<void> | void)[] = [];

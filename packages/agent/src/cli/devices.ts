@@ -1,8 +1,9 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { ApiAnswers } from "../server/index.ts";
 import type { AgentConnection } from "./agent-connection.ts";
-import { age, type Colour, type Output, printValue, type TableFormat, table } from "./output.ts";
+import { type Colour, type Output, printValue, type TableFormat, table } from "./output.ts";
 import { plainText } from "./plain-text.ts";
+import { age } from "./wording.ts";
 
 export interface DevicesOptions {
   format: TableFormat;

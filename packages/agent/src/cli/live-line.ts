@@ -1,7 +1,8 @@
 import type { Clock, Timer } from "@nodekeeper/core/lib";
 import type { Agent } from "../agent.ts";
-import { age, type Output, paint } from "./output.ts";
+import { type Output, paint } from "./output.ts";
 import { plainText } from "./plain-text.ts";
+import { age } from "./wording.ts";
 
 const TERMINAL_MS = 500;
 const PLAIN_MS = 10_000;

@@ -87,12 +87,3 @@ export function table(
 export function dimLine(output: Output, text: string): string {
   return `${paint(output, "dim", text)}\n`;
 }
-
-/** Formats a duration in milliseconds as kubectl prints ages: "12s", "3m", "5h", "2d". */
-export function age(ms: number): string {
-  const seconds = Math.max(Math.round(ms / 1000), 0);
-  if (seconds < 120) return `${seconds}s`;
-  if (seconds < 7_200) return `${Math.floor(seconds / 60)}m`;
-  if (seconds < 172_800) return `${Math.floor(seconds / 3_600)}h`;
-  return `${Math.floor(seconds / 86_400)}d`;
-}

@@ -1,7 +1,8 @@
 import type { AgentConnection } from "./agent-connection.ts";
-import { age, type Colour, type Output, printValue, type TableFormat, table } from "./output.ts";
+import { type Colour, type Output, printValue, type TableFormat, table } from "./output.ts";
 import { problemOf, shownState } from "./plugin-row.ts";
 import { pluginsByName } from "./plugins-by-name.ts";
+import { age } from "./wording.ts";
 
 const colours: Record<string, Colour> = {
   registered: "green",

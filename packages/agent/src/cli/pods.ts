@@ -3,7 +3,6 @@ import type { ApiAnswers } from "../server/index.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { follow } from "./follow.ts";
 import {
-  age,
   type Colour,
   type Output,
   printItem,
@@ -13,6 +12,7 @@ import {
   table,
 } from "./output.ts";
 import { type PodSelector, selectorText } from "./pod-name.ts";
+import { age } from "./wording.ts";
 
 export interface PodsOptions {
   format: TableFormat;

@@ -69,7 +69,7 @@ export type {
   DesiredTaints,
   NodeTaint,
 } from "./decide/taints.ts";
-export { thresholdText, valueText } from "./decide/threshold-text.ts";
+export { valueText } from "./decide/threshold-text.ts";
 export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
 export { type EncodablePod, type ObservedPod, observeJson, type PodDetails } from "./observe/observed-pod.ts";
 export { PodWatch, type PodWatchOptions } from "./observe/pod-watch.ts";
@@ -82,7 +82,6 @@ export type {
   PodExplanation,
 } from "./records/explain.ts";
 export type { ExplainedCondition, NodeExplanation } from "./records/explain-node.ts";
-export { heldText } from "./records/held-text.ts";
 export type { ContainerExit, PodEnding } from "./records/pod-ending.ts";
 export { type NodePod, PodHistory, type PodHistoryOptions } from "./records/pod-history.ts";
 export { type HistoryLine, importLine } from "./records/record-lines.ts";
@@ -97,7 +96,24 @@ export {
   type ReplayedVictim,
 } from "./records/replay.ts";
 export type { RoundRecord } from "./records/round-record.ts";
-export { methodOf, type RoundSummary } from "./records/round-summary.ts";
+export type { RoundSummary } from "./records/round-summary.ts";
 export { storedTaints } from "./records/stored-taints.ts";
 export { createEvictionRoundMetrics, type EvictionRoundMetrics } from "./round-metrics.ts";
 export type { EvictionSettings } from "./round-settings.ts";
+export {
+  age,
+  candidateOutcomes,
+  conditionTaintsText,
+  counted,
+  graceText,
+  outcomeText,
+  podText,
+  rankText,
+  refusalWord,
+  roundHeading,
+  roundLines,
+  timelineOf,
+  timeOf,
+  type Verdict,
+  verdictOf,
+} from "./wording/index.ts";

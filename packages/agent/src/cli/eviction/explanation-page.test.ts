@@ -3,9 +3,9 @@ import { decide } from "../../eviction/decide/decide.ts";
 import type { EvictionPod, PodExplanation } from "../../eviction/index.ts";
 import { addToExplanation, emptyExplanation } from "../../eviction/records/explain.ts";
 import { evictPod, type TestPlugin, TestRounds, testPod } from "../../eviction/testing/rounds.ts";
+import { verdictOf } from "../../eviction/wording/verdict.ts";
 import type { Output } from "../output.ts";
 import { explanationPage } from "./explanation-page.ts";
-import { verdictOf } from "./verdict.ts";
 
 const plain: Output = { write() {}, isTerminal: false, columns: 120 };
 const START = Date.parse("2026-03-01T12:00:00.000Z");

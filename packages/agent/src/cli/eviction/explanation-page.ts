@@ -1,10 +1,10 @@
-import type { NodePod, PodExplanation } from "../../eviction/index.ts";
-import { type Output, paint } from "../output.ts";
+import { type PodExplanation, podText, timelineOf, type Verdict, verdictOf } from "../../eviction/index.ts";
+import { type Colour, type Output, paint } from "../output.ts";
 import { plainText } from "../plain-text.ts";
-import { counted, offsetOf, timeOf } from "../wording.ts";
+import { counted, timeOf } from "../wording.ts";
 import { roundText } from "./explained-round.ts";
-import { timelineOf } from "./pod-ending-text.ts";
-import { verdictOf } from "./verdict.ts";
+
+const colours: Readonly<Record<Verdict["kind"], Colour>> = { evicted: "red", kept: "green", other: "yellow" };
 
 /** The page of `nodekeeper explain pod`: the verdict, the timeline, then each round. */
 export function explanationPage(explanation: PodExplanation, output: Output): string {
@@ -14,7 +14,7 @@ export function explanationPage(explanation: PodExplanation, output: Output): st
   return [
     `${paint(output, "bold", plainText(`Pod ${namespace}/${name}`, 600))}  (${plainText(uid)})\n`,
     pod ? `${plainText(podText(pod), 600)}\n` : "",
-    `\n${paint(output, verdict.colour, verdict.text)}\n`,
+    `\n${paint(output, colours[verdict.kind], plainText(verdict.text, 650))}\n`,
     stepsText(explanation, output),
     explanation.omitted > 0
       ? `\n(${counted(explanation.omitted, "round")} in which nothing was decided left out)\n`
@@ -24,30 +24,13 @@ export function explanationPage(explanation: PodExplanation, output: Output): st
   ].join("");
 }
 
-function podText({
-  qosLevel,
-  qosClass,
-  priority,
-  priorityClassName,
-  gracePeriodSeconds,
-  owner,
-}: NodePod["pod"]): string {
-  const className = priorityClassName ? ` (${priorityClassName})` : "";
-  const of = owner ? `, of ${owner.kind} ${owner.name}` : "";
-  return `${qosLevel}, ${qosClass}, priority ${priority}${className}, grace period ${gracePeriodSeconds} s${of}`;
-}
-
 // Each step with its offset from the round that first selected the pod, or from the first step.
 function stepsText(explanation: PodExplanation, output: Output): string {
   const all = timelineOf(explanation);
-  const [first] = all;
-  if (!first) return "";
-  const from = explanation.rounds.find((round) => round.victim !== null)?.at ?? first.at;
-  const offsets = all.map(({ at }) => offsetOf(at - from));
-  const width = Math.max(...offsets.map((offset) => offset.length));
+  if (all.length === 0) return "";
+  const width = Math.max(...all.map(({ offset }) => offset.length));
   const lines = all.map(
-    ({ at, message }, index) =>
-      `  ${timeOf(at)}  ${offsets[index]!.padStart(width)}  ${plainText(message)}\n`,
+    ({ at, offset, message }) => `  ${timeOf(at)}  ${offset.padStart(width)}  ${plainText(message)}\n`,
   );
   return `\n${paint(output, "bold", "What happened")}\n${lines.join("")}`;
 }

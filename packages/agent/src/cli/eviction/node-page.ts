@@ -1,8 +1,8 @@
 import { formatDuration } from "@nodekeeper/core/lib";
-import type { ExplainedCondition, NodeExplanation } from "../../eviction/index.ts";
-import { age, type Output, paint } from "../output.ts";
+import { conditionTaintsText, type ExplainedCondition, type NodeExplanation } from "../../eviction/index.ts";
+import { type Output, paint } from "../output.ts";
 import { plainText } from "../plain-text.ts";
-import { labelled, timeOf } from "../wording.ts";
+import { age, labelled, timeOf } from "../wording.ts";
 
 /** The page of `nodekeeper explain node`: each condition set by eviction, then the timeline. */
 export function nodePage(explanation: NodeExplanation, output: Output): string {
@@ -23,20 +23,13 @@ function conditionText(
   { at, transitionMs }: NodeExplanation,
   output: Output,
 ): string {
-  const { name, target, effects, taints, plugin, cause, since, lastMet, isMet, until } = condition;
+  const { name, target, plugin, cause, since, lastMet, isMet, until } = condition;
   const object = target === "node" ? "Node" : "CustomNodeResource";
   const lasting = at === null ? "" : ` (for ${age(at - since)})`;
   const transition = transitionMs === null ? "a while" : formatDuration(transitionMs);
   return [
     `${paint(output, "yellow", plainText(`Condition ${name} of the ${object}`, 300))}\n`,
-    labelled(
-      "taints",
-      taints.length > 0
-        ? taints.join(", ")
-        : effects.length > 0
-          ? `none: ${effects.join(", ")} not allowed or malformed`
-          : "none: no effect reported",
-    ),
+    labelled("taints", conditionTaintsText(condition)),
     labelled("set by", cause === undefined ? plugin : `${plugin}: ${cause}`),
     labelled("since", `${timeOf(since)}${lasting}`),
     labelled(

@@ -1,8 +1,8 @@
 import { messageOf } from "@nodekeeper/core/lib";
 import type { FleetAnswer } from "../fleet.ts";
-import { age, type Output, paint, table } from "../output.ts";
+import { type Output, paint, table } from "../output.ts";
 import { plainText } from "../plain-text.ts";
-import { counted } from "../wording.ts";
+import { age, counted } from "../wording.ts";
 import type { NamedProblem, NodeStatus } from "./node-status.ts";
 
 const MOST_PROBLEMS = 50;

@@ -1,6 +1,6 @@
-import { age, type Output, paint } from "../output.ts";
+import { type Output, paint } from "../output.ts";
 import { plainText } from "../plain-text.ts";
-import { counted, timeOf } from "../wording.ts";
+import { age, counted, timeOf } from "../wording.ts";
 import type { EvictionStatus, NamedProblem, NodeStatus } from "./node-status.ts";
 
 const MOST_LINES = 20;

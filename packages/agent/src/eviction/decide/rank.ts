@@ -11,9 +11,44 @@ const scopeImportance: ReadonlyMap<string, number> = new Map([
 
 /** A pod and the scope of the request that counts for it; null where no plugin requested it. */
 export interface Rankable {
-  pod: EvictionPod;
+  pod: Pick<EvictionPod, "uid" | "namespace" | "name" | "qosLevel" | "qosClass" | "priority">;
   scope: string | null;
 }
+
+interface RankKey {
+  name: string;
+  compare(a: Rankable, b: Rankable): number;
+  shownOf(one: Rankable): string;
+}
+
+const importanceKeys: readonly RankKey[] = [
+  {
+    name: "QoS level",
+    compare: (a, b) => levelImportance(a) - levelImportance(b),
+    shownOf: ({ pod }) => pod.qosLevel,
+  },
+  {
+    name: "QoS class",
+    compare: (a, b) => classImportance[a.pod.qosClass] - classImportance[b.pod.qosClass],
+    shownOf: ({ pod }) => pod.qosClass,
+  },
+  {
+    name: "priority",
+    compare: (a, b) => a.pod.priority - b.pod.priority,
+    shownOf: ({ pod }) => String(pod.priority),
+  },
+  {
+    name: "scope",
+    compare: (a, b) => importanceOfScope(a.scope) - importanceOfScope(b.scope),
+    shownOf: ({ scope }) => scope ?? "not requested",
+  },
+];
+const nameKeys: readonly RankKey[] = (["name", "namespace", "uid"] as const).map((key) => ({
+  name: key === "uid" ? "UID" : key,
+  compare: (a, b) => compareText(a.pod[key], b.pod[key]),
+  shownOf: ({ pod }) => pod[key],
+}));
+const keys: readonly RankKey[] = [...importanceKeys, ...nameKeys];
 
 /**
  * Compares two pods by rank: negative if `a` is evicted before `b`. The keys in order: katalyst's QoS level
@@ -21,27 +56,37 @@ export interface Rankable {
  * never equal.
  */
 export function compareImportance(a: Rankable, b: Rankable): number {
-  return (
-    levelImportance(a.pod) - levelImportance(b.pod) ||
-    classImportance[a.pod.qosClass] - classImportance[b.pod.qosClass] ||
-    a.pod.priority - b.pod.priority ||
-    importanceOfScope(a.scope) - importanceOfScope(b.scope) ||
-    compareText(a.pod.name, b.pod.name) ||
-    compareText(a.pod.namespace, b.pod.namespace) ||
-    compareText(a.pod.uid, b.pod.uid)
-  );
+  for (const { compare } of keys) {
+    const difference = compare(a, b);
+    if (difference !== 0) return difference;
+  }
+  return 0;
 }
 
 /** Why `more` ranks higher than `less`: "priority 100 over 0". */
 export function differenceOf(less: Rankable, more: Rankable): string {
-  const [a, b] = [less.pod, more.pod];
-  if (levelImportance(a) !== levelImportance(b)) return `QoS level ${b.qosLevel} over ${a.qosLevel}`;
-  if (a.qosClass !== b.qosClass) return `QoS class ${b.qosClass} over ${a.qosClass}`;
-  if (a.priority !== b.priority) return `priority ${b.priority} over ${a.priority}`;
-  if (importanceOfScope(less.scope) !== importanceOfScope(more.scope)) {
-    return `scope ${more.scope} over ${less.scope}`;
-  }
-  return "by name, all else is equal";
+  const key = importanceKeys.find(({ compare }) => compare(less, more) !== 0);
+  return key ? `${key.name} ${key.shownOf(more)} over ${key.shownOf(less)}` : "by name, all else is equal";
+}
+
+/** One key of a comparison of two pods. */
+export interface ComparedKey {
+  /** "QoS level", "priority" */
+  name: string;
+  /** The values of both pods. */
+  values: readonly [string, string];
+  /** `decides`: the first key in which they differ. Keys after it are not compared. */
+  result: "equal" | "decides" | "notCompared";
+}
+
+/** The comparison of two pods, key by key in their order, as `compareImportance` makes it. */
+export function comparisonOf(a: Rankable, b: Rankable): ComparedKey[] {
+  const deciding = keys.findIndex(({ compare }) => compare(a, b) !== 0);
+  return keys.map(({ name, shownOf }, index) => ({
+    name,
+    values: [shownOf(a), shownOf(b)],
+    result: index === deciding ? "decides" : deciding < 0 || index < deciding ? "equal" : "notCompared",
+  }));
 }
 
 /** Compares by code units, independent of the locale. */
@@ -50,7 +95,7 @@ export function compareText(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-function levelImportance(pod: EvictionPod): number {
+function levelImportance({ pod }: Rankable): number {
   return pod.qosLevel === "reclaimed_cores" ? 0 : 1;
 }
 

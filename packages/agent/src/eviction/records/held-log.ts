@@ -1,6 +1,6 @@
 import type { Logger } from "@nodekeeper/core/lib";
 import type { MetThreshold } from "../decide/decision.ts";
-import { heldText } from "./held-text.ts";
+import { heldText } from "../wording/held.ts";
 
 /** Logs why confirmed thresholds are on hold: once when a hold starts and when its reason changes. */
 export class HeldLog {

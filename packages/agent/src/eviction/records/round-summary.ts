@@ -1,9 +1,10 @@
-import type { CallFailure, MetThreshold } from "../decide/decision.ts";
+import type { MetThreshold } from "../decide/decision.ts";
 import type { PodReference } from "../decide/pods.ts";
 import type { RefusalReason } from "../decide/refusals.ts";
 import type { EvictionOutcome } from "../decide/round.ts";
 import { thresholdText } from "../decide/threshold-text.ts";
-import { heldText } from "./held-text.ts";
+import { heldText } from "../wording/held.ts";
+import { methodOf } from "../wording/text.ts";
 import type { RoundRecord } from "./round-record.ts";
 
 /** A requested pod whose last eviction failed. */
@@ -77,11 +78,6 @@ function metText(threshold: MetThreshold, now: number): string {
   const text = `${plugin} (${metType}): ${thresholdText(scope, threshold)}`;
   if (held) return `${text}, on hold: ${heldText(held, now)}`;
   return confirmed ? text : `${text}, within its grace period`;
-}
-
-/** The gRPC method of a failed call, which is recorded as `thresholdMet`: "ThresholdMet". */
-export function methodOf(call: CallFailure["call"]): string {
-  return `${call.charAt(0).toUpperCase()}${call.slice(1)}`;
 }
 
 function referenceOf({ uid, namespace, name }: PodReference): PodReference {

@@ -1,11 +1,8 @@
-import type {
-  ContainerExit,
-  EvictionStep,
-  NodePod,
-  PodEnding,
-  PodExplanation,
-} from "../../eviction/index.ts";
-import { counted, timeOf } from "../wording.ts";
+import type { EvictionStep } from "../parts.ts";
+import type { PodExplanation } from "../records/explain.ts";
+import type { ContainerExit, PodEnding } from "../records/pod-ending.ts";
+import type { NodePod } from "../records/pod-history.ts";
+import { counted, offsetOf, timeOf } from "./text.ts";
 
 const EVICTION_API = "EvictionByEvictionAPI";
 // Reasons of the condition DisruptionTarget:
@@ -95,8 +92,20 @@ export function exitTexts({ ending, exits, leftAt }: NodePod): string[] {
     : shown;
 }
 
+/** A line of "What happened". */
+export interface TimelineLine extends EvictionStep {
+  /** Since the round that first selected the pod, or since the first line: "+2.0 s". */
+  offset: string;
+}
+
 /** The timeline of a pod, oldest first: steps of the agent, and reports of the API server and the runtime. */
-export function timelineOf(explanation: PodExplanation): EvictionStep[] {
+export function timelineOf(explanation: PodExplanation): TimelineLine[] {
+  const all = stepsOf(explanation);
+  const from = explanation.rounds.find(({ victim }) => victim !== null)?.at ?? all[0]?.at ?? 0;
+  return all.map((step) => ({ ...step, offset: offsetOf(step.at - from) }));
+}
+
+function stepsOf(explanation: PodExplanation): EvictionStep[] {
   const { history, events, steps, rounds } = explanation;
   const all = [...steps, ...events];
   // The last step of an eviction already reports the deletion.

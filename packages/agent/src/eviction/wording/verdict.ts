@@ -1,15 +1,13 @@
-import type { ExplainedRound, PodExplanation, Victim } from "../../eviction/index.ts";
-import type { Colour } from "../output.ts";
-import { plainText } from "../plain-text.ts";
-import { reasonText, secondsOf, timeOf } from "../wording.ts";
-import { causeOf, endingText, exitTexts, isOurs } from "./pod-ending-text.ts";
+import type { Victim } from "../decide/decision.ts";
+import type { ExplainedRound, PodExplanation } from "../records/explain.ts";
+import { causeOf, endingText, exitTexts, isOurs } from "./ending.ts";
+import { reasonText, secondsOf, timeOf } from "./text.ts";
 
-type Round = PodExplanation["rounds"][number];
-
-/** The summary of what happened to a pod, in a few sentences. */
+/** The summary of what happened to a pod, in a few sentences. Names and reasons in it are as plugins and pods have them. */
 export interface Verdict {
   text: string;
-  colour: Colour;
+  /** `evicted`: by Nodekeeper. `kept`: it runs. `other`: it ended otherwise, or its eviction has not ended. */
+  kind: "evicted" | "kept" | "other";
 }
 
 /**
@@ -27,7 +25,7 @@ export function verdictOf(explanation: PodExplanation): Verdict {
   if (outcome?.result === "gone" && outcome.sent !== false) {
     const later = last && last.at > chosen.at ? `, pod deleted after ${secondsOf(last.at - chosen.at)}` : "";
     const exits = history ? exitTexts(history).map((text) => ` ${text}`) : [];
-    return { colour: "red", text: plainText(`Evicted at ${at}${later}: ${why}.${exits.join("")}`, 650) };
+    return { kind: "evicted", text: `Evicted at ${at}${later}: ${why}.${exits.join("")}` };
   }
   const but =
     outcome?.result === "overdue"
@@ -41,7 +39,7 @@ export function verdictOf(explanation: PodExplanation): Verdict {
             : `Its eviction started at ${at} and has not ended${last ? `; last: ${last.message}` : ""}`;
   // The pod's end is attributed to an eviction that was sent, or may have been.
   const since = history ? endingText(history, isOurs(explanation)) : "";
-  return { colour: "yellow", text: plainText(`${but}. ${capitalized(why)}.${since && ` ${since}`}`, 650) };
+  return { kind: "other", text: `${but}. ${capitalized(why)}.${since && ` ${since}`}` };
 }
 
 function capitalized(text: string): string {
@@ -60,13 +58,12 @@ function notSelected({ rounds, history }: PodExplanation): Verdict {
       ({ refusals, dryRunVictim }) => refusals.length > 0 || dryRunVictim !== null,
     );
     const before = asked ? ` Before that, Nodekeeper did not evict it: ${whyNot(asked)}.` : "";
-    return { colour: "yellow", text: plainText(`${ending}${before}`, 650) };
+    return { kind: "other", text: `${ending}${before}` };
   }
-  const text = `Not evicted: ${whyNot(rounds.at(-1))}.${ending && ` ${ending}`}`;
-  return { colour: "green", text: plainText(text, 650) };
+  return { kind: "kept", text: `Not evicted: ${whyNot(rounds.at(-1))}.${ending && ` ${ending}`}` };
 }
 
-function whyNot(round: ExplainedRound | Round | undefined): string {
+function whyNot(round: ExplainedRound | undefined): string {
   if (!round) return "no plugin requested it";
   const { dryRunVictim, withdrawals, refusals, exclusion, place, thresholds } = round;
   if (dryRunVictim) return `${askText(dryRunVictim)}; the plugin is in dry run`;

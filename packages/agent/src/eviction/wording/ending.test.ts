@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { ContainerExit, NodePod, PodEnding } from "../../eviction/index.ts";
-import { testPod } from "../../eviction/testing/rounds.ts";
-import { endingText } from "./pod-ending-text.ts";
+import type { ContainerExit, NodePod, PodEnding } from "../index.ts";
+import { testPod } from "../testing/rounds.ts";
+import { endingText } from "./ending.ts";
 
 const START = Date.parse("2026-03-01T12:00:00.000Z");
 const DELETED = START + 60_000;

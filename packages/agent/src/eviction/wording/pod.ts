@@ -1,0 +1,15 @@
+import type { NodePod } from "../records/pod-history.ts";
+
+/** What decides about a pod in a line: "shared_cores, Burstable, priority 0, grace period 30 s, of ReplicaSet web-6d4". */
+export function podText({
+  qosLevel,
+  qosClass,
+  priority,
+  priorityClassName,
+  gracePeriodSeconds,
+  owner,
+}: NodePod["pod"]): string {
+  const className = priorityClassName ? ` (${priorityClassName})` : "";
+  const of = owner ? `, of ${owner.kind} ${owner.name}` : "";
+  return `${qosLevel}, ${qosClass}, priority ${priority}${className}, grace period ${gracePeriodSeconds} s${of}`;
+}

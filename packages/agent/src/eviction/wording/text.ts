@@ -1,0 +1,88 @@
+import type { CallFailure } from "../decide/decision.ts";
+import { type RefusalReason, refusalReasons } from "../decide/refusals.ts";
+import type { EvictionOutcome } from "../decide/round.ts";
+
+/** "1 round", "3 rounds". */
+export function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+/** Wall milliseconds as all texts have times: "2026-11-21T04:00:10.000Z". */
+export function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** How long after something else: "+0.4 s", "+14.9 s"; "-2.0 s" where the clock was set back in between. */
+export function offsetOf(ms: number): string {
+  return `${ms < 0 ? "-" : "+"}${secondsOf(Math.abs(ms))}`;
+}
+
+/** "14.9 s" */
+export function secondsOf(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+/** A duration in milliseconds as kubectl prints ages: "12s", "3m", "5h", "2d". */
+export function age(ms: number): string {
+  const seconds = Math.max(Math.round(ms / 1000), 0);
+  if (seconds < 120) return `${seconds}s`;
+  if (seconds < 7_200) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 172_800) return `${Math.floor(seconds / 3_600)}h`;
+  return `${Math.floor(seconds / 86_400)}d`;
+}
+
+/** The gRPC method of a failed call, which is recorded as `thresholdMet`: "ThresholdMet". */
+export function methodOf(call: CallFailure["call"]): string {
+  return `${call.charAt(0).toUpperCase()}${call.slice(1)}`;
+}
+
+/** A reason with its detail: "pods with a critical priority are not evicted (priority 2000000000)". */
+export function reasonText(reason: string, detail: string): string {
+  const rule = (refusalReasons as Readonly<Record<string, string>>)[reason] ?? reason;
+  return detail.startsWith(rule) ? detail : `${rule} (${detail})`;
+}
+
+/** A victim's grace period in seconds; null for the pod's own, which is `own`, undefined where it is not known. */
+export function graceText(seconds: number | null, own?: number): string {
+  if (seconds !== null) return `${seconds} s`;
+  return own === undefined ? "that of the pod spec" : `${own} s (from the pod spec)`;
+}
+
+/** The outcome of an eviction: "evicted: pod deleted", "not evicted: gave up after 3 attempts: ...". */
+export function outcomeText({ result, message }: Pick<EvictionOutcome, "result" | "message">): string {
+  const words = { gone: "evicted", overdue: "evicted", failed: "not evicted", withdrawn: "withdrawn" };
+  return `${words[result] ?? result}: ${message}`;
+}
+
+// Short forms of `refusalReasons`, for counts.
+const refusalWords: Readonly<Record<RefusalReason, string>> = {
+  unknownPod: "unknown pod",
+  nameMismatch: "name mismatch",
+  otherNode: "on another node",
+  finished: "finished",
+  terminating: "already terminating",
+  mirror: "mirror pod",
+  static: "static pod",
+  critical: "critical priority",
+  systemQos: "QoS level system_cores",
+  daemonSet: "DaemonSet pod",
+  skipLabel: "protected by a label",
+  skipAnnotation: "protected by an annotation",
+  overTopN: "more pods than requested",
+  dryRun: "plugin in dry run",
+  pending: "eviction in progress",
+  paused: "retry pending after a failed attempt",
+  notifyOnly: "notified only",
+  pendingRelease: "earlier victim still terminating",
+  cooldown: "cooldown",
+  nodeLimit: "node limit",
+  namespaceLimit: "namespace limit",
+  ownerLimit: "owner limit",
+  notLeastImportant: "ranked higher",
+  overBurst: "queued, over the burst limit",
+};
+
+/** A refusal reason in a few words: "ranked higher". Unknown reasons of other versions are returned unchanged. */
+export function refusalWord(reason: string): string {
+  return (refusalWords as Readonly<Record<string, string>>)[reason] ?? reason;
+}
