@@ -19,8 +19,12 @@ export const bannedWords: readonly BannedWord[] = [
     instead: "report, send, emit, log, return, notify; distinguish",
   },
   { pattern: /\banew\b/i, instead: "again, recreated" },
-  // "begun" in quotes is the stored stage of a withdrawal.
-  { pattern: /\b(begun|began)\b/i, except: /["`]begun["`]/g, instead: "started" },
+  // Records of earlier versions have it as the stage of a withdrawal.
+  {
+    pattern: /\b(begun|began)\b/i,
+    except: /\bbegun: "started"|'"begun"'|in place of `begun`/g,
+    instead: "started",
+  },
   { pattern: /\bwish(es|ed|ing)?\b/i, instead: "request, requested" },
   { pattern: /\bfates?\b/i, instead: "outcome, verdict" },
   { pattern: /\bbeliev(es?|ed|ing)\b/i, instead: "reconcile, last known" },
@@ -52,12 +56,12 @@ export const bannedWords: readonly BannedWord[] = [
     instead: "is evicted, is removed; terminating",
   },
   {
-    // HTTP status 410 and the error code for it, the stored result of an eviction, which is also a metric label, and the
-    // state of a socket.
+    // HTTP status 410, and the result of an eviction in records of earlier versions.
     except:
-      /\b410\b[^.]*?\bgone\b|\bgone\b[^.]*?\b410\b|["`](\w+ )?gone["`]|\bgone: (["\d]|Status)|\binvalid, gone\b|\bgone \(/gi,
+      /\b410\b[^.]*?\bgone\b|\bgone\b[^.]*?\b410\b|\bgone: "terminated"|"gone" as "terminated"|'"gone"'|in place of `gone`/gi,
     pattern: /\bgone\b/i,
-    instead: "deleted (object), exited (process), disconnected (plugin), expired (record)",
+    instead:
+      "deleted (object), exited (process), disconnected (plugin), expired (record), terminated (pod), unavailable (socket)",
   },
   { pattern: /\b(is|are|was|were|be|been|go|goes|went) away\b/i, instead: "is unavailable, is unreachable" },
   { pattern: /\bturns? the health check\b/i, instead: "fails the readiness check" },

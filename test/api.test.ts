@@ -227,11 +227,13 @@ describe("the API", () => {
   });
 
   it("has readings, evictions with their outcome, conditions with owner and expiry, and rounds", async () => {
-    const { body: readings } = await ask("eviction/readings");
-    const values = readings.rounds
-      .at(-1)
-      .readings.find((each: { plugin: string }) => each.plugin === "pressure");
-    expect(values).toMatchObject({ scope: "memory", observed: 0.93, threshold: 0.8, met: "hard" });
+    await eventually(async () => {
+      const { body: readings } = await ask("eviction/readings");
+      const values = readings.rounds
+        .at(-1)
+        .readings.find((each: { plugin: string }) => each.plugin === "pressure");
+      expect(values).toMatchObject({ scope: "memory", observed: 0.93, threshold: 0.8, met: "hard" });
+    });
     await eventually(async () => {
       const { body } = await ask("eviction/evictions");
       expect(body.items[0]).toMatchObject({
@@ -239,19 +241,22 @@ describe("the API", () => {
         name: "victim",
         plugin: "pressure",
         dryRun: false,
-        outcome: { result: "gone" },
+        outcome: { result: "terminated" },
       });
     });
-    const { body: node } = await ask("eviction/node");
-    expect(node.conditions).toMatchObject([
-      {
-        plugin: "pressure",
-        name: "Hot",
-        taints: ["nodekeeper.dev/Hot:NoSchedule"],
-        isMet: true,
-        until: null,
-      },
-    ]);
+    // A round in which the plugin was too slow to answer counts as one that did not report it.
+    await eventually(async () => {
+      const { body: node } = await ask("eviction/node");
+      expect(node.conditions).toMatchObject([
+        {
+          plugin: "pressure",
+          name: "Hot",
+          taints: ["nodekeeper.dev/Hot:NoSchedule"],
+          isMet: true,
+          until: null,
+        },
+      ]);
+    });
     expect((await ask("eviction/records?limit=2")).body.records.length).toBeGreaterThan(0);
     expect((await ask("eviction/explain?pod=default/witness")).status).toBe(200);
     expect((await ask("eviction/explain?pod=default/stranger")).status).toBe(404);

@@ -84,6 +84,6 @@ it("an eviction that was sent is followed, never sent again, and its end is reco
   // The kubelet has removed it at last.
   cluster.server.store.delete("pods", "web", "default");
   await until("its end in the record", async () =>
-    JSON.stringify(await agent.api(`eviction/explain?pod=${uid}`)).includes('"result":"gone"'),
+    JSON.stringify(await agent.api(`eviction/explain?pod=${uid}`)).includes('"result":"terminated"'),
   );
 });

@@ -66,7 +66,7 @@ describe("a plugin under pressure", () => {
     expect(podNames()).toEqual(expect.arrayContaining(["web", "db"]));
     await until(
       "confirmation",
-      async () => (await metric('nodekeeper_eviction_ended_total{outcome="gone"}')) === 1,
+      async () => (await metric('nodekeeper_eviction_ended_total{outcome="terminated"}')) === 1,
     );
   });
 

@@ -275,7 +275,9 @@ describe("a decision while the disk is full", () => {
       ...{ order: 1, rank: 1, candidates: 1, gracePeriodSeconds: null },
     });
     remove("web");
-    await until("a round after it", async () => /ended_total{outcome="gone"} 1/.test(await agent.metrics()));
+    await until("a round after it", async () =>
+      /ended_total{outcome="terminated"} 1/.test(await agent.metrics()),
+    );
     const failures = () => agent.logLines.filter(({ msg }) => msg?.startsWith("round can't be recorded"));
     expect(failures()).toHaveLength(1);
     connection.exec("PRAGMA max_page_count = 1000000");

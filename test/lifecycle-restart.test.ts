@@ -137,7 +137,7 @@ describe("a container killer", () => {
       const request = { pod, gracePeriodSeconds: 0, ownGracePeriodSeconds: 0, since: Date.now() + 1_000 };
       const result = await killer.kill(request, new AbortController().signal);
       expect(result).toMatchObject({ kind: "accepted" });
-      if (result.kind === "accepted") expect(await result.ended).toMatchObject({ kind: "gone" });
+      if (result.kind === "accepted") expect(await result.ended).toMatchObject({ kind: "terminated" });
       expect(runtime.containers.get(container)?.exitCode).toBe(137);
     });
     database.close();

@@ -79,7 +79,7 @@ it.each(cases)(
       await until("it is out of quarantine", async () => !("bad" in (await quarantined())));
     } finally {
       await plugin.stop();
-      await until("its content is gone", () => cluster.widgets("bad") === undefined);
+      await until("its content is withdrawn", () => cluster.widgets("bad") === undefined);
     }
   },
 );

@@ -82,7 +82,7 @@ describe.skipIf(missing)("the agent's connection to a real API server", () => {
   });
 
   it("lists again after its version was compacted away (410), and takes back what changed meanwhile", async () => {
-    const { agent, shows, disturb, asked } = await startAgent("worker-gone", { port: proxy.port });
+    const { agent, shows, disturb, asked } = await startAgent("worker-expired", { port: proxy.port });
     await eventually(() => expect(asked("watch", 0)).toHaveLength(1));
     proxy.refuse();
     await disturb();
@@ -93,7 +93,7 @@ describe.skipIf(missing)("the agent's connection to a real API server", () => {
     const since = Date.now();
     proxy.resume();
     await shows(1);
-    expect(agent.logged().filter(({ reason }) => reason === "gone")).not.toEqual([]);
+    expect(agent.logged().filter(({ reason }) => reason === "expired")).not.toEqual([]);
     expect(asked("list", since).length).toBeGreaterThan(0);
     await eventually(() => expect(asked("watch", since).length).toBeGreaterThan(1));
     await agent.ready();

@@ -174,7 +174,7 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
       type: "Warning",
     });
     await eventually(async () =>
-      expect(await agent.metric("nodekeeper_eviction_ended_total", '{outcome="gone"}')).toBe(1),
+      expect(await agent.metric("nodekeeper_eviction_ended_total", '{outcome="terminated"}')).toBe(1),
     );
     await eventually(() => {
       const logged = agent.logged().find(({ msg }) => msg === "evicted pod was deleted");
@@ -239,7 +239,7 @@ describe.skipIf(missing)("eviction on a real kube-apiserver, with a Go plugin an
     kubelet.ignored.add("web-0");
     say(pressure);
     await eventually(() => expect(evictionsOf("web-0")).toHaveLength(1));
-    // As a StatefulSet does, the moment the old one is gone.
+    // As a StatefulSet does, the moment the old one is deleted.
     await cluster.admin.delete(`${pods}/web-0?gracePeriodSeconds=0`);
     say({ ...pressure, metType: "NOT_MET" });
     kubelet.ignored.delete("web-0");

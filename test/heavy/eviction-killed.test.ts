@@ -118,7 +118,7 @@ it("killed again and again while many pods are evicted: each is evicted once, an
     if (cluster.evictions().length >= names.length) break;
   }
   startAgent();
-  await until("all are gone", () => !names.some(isThere), { explain: agent.output });
+  await until("all are deleted", () => !names.some(isThere), { explain: agent.output });
   const evicted = cluster.evictions();
   expect(new Set(evicted).size).toBe(evicted.length);
   expect(evicted.toSorted()).toEqual(names.toSorted());

@@ -151,7 +151,7 @@ export function constantly(
   };
 }
 
-/** Resolves when the caller is gone. */
+/** Resolves when the caller has hung up. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

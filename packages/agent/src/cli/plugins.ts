@@ -11,7 +11,7 @@ const colours: Record<string, Colour> = {
   superseded: "yellow",
   lost: "yellow",
   failing: "red",
-  gone: "yellow",
+  unavailable: "yellow",
   refused: "red",
   failed: "red",
 };

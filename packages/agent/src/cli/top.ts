@@ -47,7 +47,7 @@ export async function topCommand(
   );
 }
 
-/** How much of the way to its threshold a signal has gone: 1 where it meets it, -1 where that is not known. */
+/** A signal's part of its threshold: 1 where it meets it, 0 at the least, -1 where that is not known. */
 function shareOf({ observed, threshold, operator }: Reading): number {
   if (observed === null || threshold === null) return -1;
   const [part, whole] = operator === "lessThan" ? [threshold, observed] : [observed, threshold];

@@ -137,7 +137,7 @@ describe("a round", () => {
     expect(namesOf(agent.evictor.started)).toEqual(["a"]);
     metType = "none";
     await agent.round();
-    expect(agent.evictor.withdrawn).toMatchObject([{ name: "a", stage: "begun" }]);
+    expect(agent.evictor.withdrawn).toMatchObject([{ name: "a", stage: "started" }]);
     agent.evictor.outcomes.push({ uid: "a", result: "withdrawn", message: "nothing was sent" });
     await agent.round();
     expect(agent.manager.state.pending).toEqual([]);
@@ -290,7 +290,7 @@ describe("an agent that is killed", () => {
     using next = new TestAgent(directory, pods, [forcing("b")]);
     await next.round();
     expect(next.evictor.resumed).toMatchObject([{ name: "b", deadline: next.clock.now() + 60_000 }]);
-    next.evictor.outcomes.push({ uid: "b", result: "gone", message: "gone" });
+    next.evictor.outcomes.push({ uid: "b", result: "terminated", message: "pod deleted" });
     pods.pods.delete("b");
     await next.round();
     expect(next.evictor.started).toEqual([]);

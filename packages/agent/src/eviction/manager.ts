@@ -313,7 +313,7 @@ export class EvictionManager implements Runnable {
 
   #act(input: DecideInput, decision: Decision, roundId: number): void {
     const { evictor, tainter } = this.#options;
-    const started = decision.withdrawals.filter(({ stage }) => stage === "begun");
+    const started = decision.withdrawals.filter(({ stage }) => stage === "started");
     if (started.length > 0) evictor.withdraw(started);
     if (decision.resumed.length > 0) evictor.resume(decision.resumed);
     if (decision.victims.length > 0) evictor.start(decision.victims, roundId);

@@ -144,7 +144,7 @@ it("a plugin killed with SIGKILL is deregistered though its file stays, and regi
   const child = await startChild(at("child.sock"));
   await until("registered", () => handler.serving.has("child"));
   child.kill("SIGKILL");
-  await until("gone", () => statusAt(at("child.sock"))?.state === "gone");
+  await until("unavailable", () => statusAt(at("child.sock"))?.state === "unavailable");
   expect(existsSync(at("child.sock"))).toBe(true);
   expect(handler.calls).toEqual([
     "register child 1",
@@ -161,7 +161,7 @@ it("a stale socket met at start is no plugin, and becomes one when a process lis
   child.kill("SIGKILL");
   await once(child, "exit");
   const { handler, at: statusAt } = start();
-  await until("gone", () => statusAt(at("child.sock"))?.reason === "no process listens on the socket");
+  await until("unavailable", () => statusAt(at("child.sock"))?.reason === "no process listens on the socket");
   await serve(at(".new"), { name: "back" });
   renameSync(at(".new"), at("child.sock"));
   await until("registered", () => handler.serving.has("back"));
@@ -180,7 +180,7 @@ it("an endpoint apart from the registration socket counts too", async () => {
     Number(/probe_failures_total\{result="missing"\} (\d+)/.exec(await registry.metrics())?.[1]);
   const before = await probes();
   await until("three more probes", async () => (await probes()) >= before + 3);
-  expect(statusAt(at("reg.sock"))?.state).toBe("gone");
+  expect(statusAt(at("reg.sock"))?.state).toBe("unavailable");
   expect(handler.calls).toHaveLength(2);
   await listen(join(apart.path, "api"), () => {});
   await until("registered again", () => handler.serving.has("apart"));

@@ -167,7 +167,7 @@ export class PluginManager implements Runnable {
       // Sessions in a directory that cannot be read now are kept.
       if (sockets.has(path) || isUnder(path, failures) || isUnder(path, unread)) continue;
       this.#sessions.delete(path);
-      scope.abort(new NodekeeperError("gone", "its socket was removed"));
+      scope.abort(new NodekeeperError("notFound", "its socket was removed"));
     }
     for (const socket of [...sockets.values()].sort(byAge)) {
       const present = this.#sessions.get(socket.path);

@@ -51,7 +51,7 @@ it("a socket re-created over and over before it can answer leaves one predecesso
   const last = new PluginSession({ path, identity: "last", bornNs: 0n }, 20_000, predecessor, shared);
   const controller = new AbortController();
   const finished = last.run(controller.signal);
-  controller.abort(new NodekeeperError("gone", "its socket was removed"));
+  controller.abort(new NodekeeperError("notFound", "its socket was removed"));
   await finished;
   expect(release).toHaveBeenCalledExactlyOnceWith(registration, "its socket was removed");
 });
@@ -59,7 +59,11 @@ it("a socket re-created over and over before it can answer leaves one predecesso
 it("a name that an earlier file left ends too where the next file was accepted under another and re-created at once", async () => {
   const release = vi.fn(async () => {});
   const shared = context(release);
-  const ended = async (predecessor: Predecessor | undefined, code: "conflict" | "gone", name?: string) => {
+  const ended = async (
+    predecessor: Predecessor | undefined,
+    code: "conflict" | "notFound",
+    name?: string,
+  ) => {
     const session = new PluginSession({ path, identity: `${name}`, bornNs: 0n }, 1, predecessor, shared);
     const controller = new AbortController();
     const finished = session.run(controller.signal);
@@ -70,7 +74,7 @@ it("a name that an earlier file left ends too where the next file was accepted u
   };
   const old = await ended(undefined, "conflict", "old");
   const next = await ended(old, "conflict", "new");
-  await ended(next, "gone");
+  await ended(next, "notFound");
   expect(release).toHaveBeenCalledWith(expect.objectContaining({ name: "old" }), "test");
   expect(release).toHaveBeenCalledWith(expect.objectContaining({ name: "new" }), "test");
 });

@@ -106,7 +106,7 @@ export class PluginSession implements Claimant {
     return [own, ...this.#inherited.filter(({ type, name }) => type !== own.type || name !== own.name)];
   }
 
-  /** Runs until the signal aborts. With abort reason "gone" it deregisters; otherwise the plugin stays registered. */
+  /** Runs until the signal aborts. With abort reason `notFound` it deregisters; otherwise the plugin stays registered. */
   async run(signal: AbortSignal): Promise<void> {
     try {
       while (!signal.aborted) await this.#step(signal);
@@ -114,7 +114,7 @@ export class PluginSession implements Claimant {
       if (!signal.aborted) this.#log.error({ err: error }, "plugin session failed with an internal error");
     }
     await this.#inherit();
-    if (codeOf(signal.reason) !== "gone") return;
+    if (codeOf(signal.reason) !== "notFound") return;
     const reason = messageOf(signal.reason);
     await this.#releasePredecessor(reason);
     await this.#release(reason);
@@ -176,7 +176,7 @@ export class PluginSession implements Claimant {
         return await this.#watchOver(signal);
       case "superseded":
         return await this.#wait(this.#context.livenessIntervalMs, signal);
-      case "gone":
+      case "unavailable":
         return await this.#awaitProcess(signal);
       case "refused":
         await this.#wait(this.#refusals.next(), signal);
@@ -229,7 +229,7 @@ export class PluginSession implements Claimant {
     this.#attempts++;
     checkSocketPath(this.path);
     const found = await this.#context.liveness.probe(this.path);
-    if (found === "refused") return this.#enter("gone", "no process listens on the socket");
+    if (found === "refused") return this.#enter("unavailable", "no process listens on the socket");
     using client = new RegistrationClient(this.path, timeouts, this.#context.clock);
     const { trust } = this.#context;
     const isTrusted = await this.#unlessRefused(client, signal, () => trust.checkRegistration(this.path));
@@ -333,7 +333,7 @@ export class PluginSession implements Claimant {
     const reason = await this.#loss();
     if (!reason) return;
     await this.#release(reason);
-    this.#enter("gone", reason);
+    this.#enter("unavailable", reason);
   }
 
   async #repeatNotice(signal: AbortSignal): Promise<void> {
@@ -347,7 +347,7 @@ export class PluginSession implements Claimant {
     await this.#wait(Math.min(this.#failures.next(), this.#context.livenessIntervalMs), signal);
     const { path } = this;
     const listening = await this.#context.liveness.listening(path, this.#candidate?.endpoint ?? path);
-    if (!listening || this.#state !== "gone") return;
+    if (!listening || this.#state !== "unavailable") return;
     this.#enter("registering", this.#reason);
   }
 

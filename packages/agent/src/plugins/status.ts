@@ -4,9 +4,9 @@ import type { ErrorId } from "@nodekeeper/core/lib";
  * State of a plugin's socket.
  * `registering`: the handshake is in progress or scheduled. `registered`: its handler accepted it.
  * `refused`: the plugin was notified of the reason; retried slowly, and when its socket changes. `failed`: retried with
- * backoff. `superseded`: a newer socket owns the name. "gone": the socket file exists, but no process listens on it.
+ * backoff. `superseded`: a newer socket owns the name. `unavailable`: the socket file exists, but no process listens on it.
  */
-export type PluginState = "registering" | "registered" | "refused" | "failed" | "superseded" | "gone";
+export type PluginState = "registering" | "registered" | "refused" | "failed" | "superseded" | "unavailable";
 
 /** Status of one socket, as returned by `list`. */
 export interface PluginStatus {

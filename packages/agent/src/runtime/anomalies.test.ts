@@ -11,7 +11,7 @@ const labels = {
 
 const orphaned: CriAnswers = {
   listPodSandbox: () => ({ items: [sandboxOf("b")] }),
-  listContainers: () => ({ containers: [containerOf("gone", "a1"), containerOf("b-sandbox", "b1")] }),
+  listContainers: () => ({ containers: [containerOf("deleted", "a1"), containerOf("b-sandbox", "b1")] }),
 };
 
 describe("odd answers", () => {
@@ -140,7 +140,7 @@ describe("a container without a sandbox", () => {
       {
         listPodSandbox: () => ({ items: [sandboxOf("b")] }),
         listContainers: () => ({
-          containers: Array.from({ length: 50 }, (_, index) => containerOf("gone", `c${index}`)),
+          containers: Array.from({ length: 50 }, (_, index) => containerOf("deleted", `c${index}`)),
         }),
         containerStatus: () => new Promise<never>(() => {}),
       },
@@ -156,7 +156,7 @@ describe("a container without a sandbox", () => {
       {
         listPodSandbox: () => ({}),
         listContainers: () => ({
-          containers: Array.from({ length: 2_000 }, (_, index) => containerOf("gone", `c${index}`)),
+          containers: Array.from({ length: 2_000 }, (_, index) => containerOf("deleted", `c${index}`)),
         }),
         containerStatus: ({ containerId }) => ({ status: { id: containerId, labels } }),
       },

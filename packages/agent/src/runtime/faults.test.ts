@@ -202,15 +202,15 @@ describe("stopping a container", () => {
     await using test = await connected({
       stopContainer: (request) => {
         asked.push(request);
-        if (request.containerId === "gone") throw refusal(5);
+        if (request.containerId === "deleted") throw refusal(5);
         return {};
       },
     });
     await test.runtime.stopContainer("a1", 30, test.signal);
-    await test.runtime.stopContainer("gone", 0, test.signal);
+    await test.runtime.stopContainer("deleted", 0, test.signal);
     expect(asked).toEqual([
       { containerId: "a1", timeout: 30n },
-      { containerId: "gone", timeout: 0n },
+      { containerId: "deleted", timeout: 0n },
     ]);
     for (const bad of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(await failure(test.runtime.stopContainer("a1", bad, test.signal))).toMatchObject({

@@ -18,7 +18,7 @@ export const statusOfCode: Readonly<Record<ErrorCode, number>> = {
   throttled: 429,
   unavailable: 503,
   deadline: 504,
-  gone: 410,
+  expired: 410,
   unsupported: 501,
   exhausted: 413,
   corrupt: 500,

@@ -33,7 +33,7 @@ const statuses: Record<ErrorCode, Status> = {
   throttled: Status.RESOURCE_EXHAUSTED,
   unavailable: Status.UNAVAILABLE,
   deadline: Status.DEADLINE_EXCEEDED,
-  gone: Status.OUT_OF_RANGE,
+  expired: Status.OUT_OF_RANGE,
   unsupported: Status.UNIMPLEMENTED,
   exhausted: Status.RESOURCE_EXHAUSTED,
   corrupt: Status.DATA_LOSS,

@@ -138,7 +138,7 @@ describe("a list", () => {
   });
 
   test.each([
-    ["expires each time", () => 410, "gone"],
+    ["expires each time", () => 410, "expired"],
     ["repeats a page", () => 200, "unavailable"],
   ])("that %s ends with %s", async (_, status, code) => {
     await using server = await startServer(({ response }) => {

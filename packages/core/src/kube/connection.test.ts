@@ -15,7 +15,7 @@ describe("statuses", () => {
     [405, "unsupported", undefined],
     [406, "unsupported", undefined],
     [409, "conflict", "NK1214"],
-    [410, "gone", undefined],
+    [410, "expired", undefined],
     [415, "unsupported", undefined],
     [422, "invalid", "NK1210"],
     [429, "throttled", "NK1209"],

@@ -16,7 +16,7 @@ const codesByStatus: Readonly<Record<number, ErrorCode>> = {
   406: "unsupported",
   408: "unavailable",
   409: "conflict",
-  410: "gone",
+  410: "expired",
   412: "conflict",
   413: "exhausted",
   415: "unsupported",

@@ -22,7 +22,7 @@ export async function listWhole(connection: Connection, resource: ApiResource, o
     try {
       return await listOnce(connection, resource, options);
     } catch (error) {
-      if (codeOf(error) !== "gone" || restarts >= MOST_RESTARTS) throw error;
+      if (codeOf(error) !== "expired" || restarts >= MOST_RESTARTS) throw error;
     }
   }
 }

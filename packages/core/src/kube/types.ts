@@ -108,7 +108,7 @@ export interface ListOptions extends CallOptions {
 
 /**
  * Access to one API server. Every call has a deadline; failures are NodekeeperErrors with one of these codes:
- * notFound, conflict, forbidden, unauthenticated, throttled (with retryAfterMs), invalid, gone, unsupported,
+ * notFound, conflict, forbidden, unauthenticated, throttled (with retryAfterMs), invalid, expired, unsupported,
  * unavailable, deadline, stopped, exhausted (an object or an answer beyond its size, too many calls). No call retries by itself except
  * once with renewed credentials after a 401, and a GET that met a kept connection the server had just closed.
  */
@@ -223,7 +223,7 @@ export interface ServerVersion {
 /** What `createKubeClient` makes: the calls that all modules use, and those for watchers and the preflight. */
 export interface KubeApiClient extends KubeClient {
   /**
-   * One watch, from opening to its end: resolves when the server ends it, rejects as every call does, with `gone`
+   * One watch, from opening to its end: resolves when the server ends it, rejects as every call does, with `expired`
    * when the version asked for is no longer kept, and with MalformedStreamError when the stream is malformed.
    */
   watch(resource: ApiResource, options: WatchOptions): Promise<void>;

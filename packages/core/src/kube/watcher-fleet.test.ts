@@ -48,7 +48,7 @@ class FleetServer {
 
   async #watch({ resourceVersion, onOpen }: WatchOptions): Promise<void> {
     this.#arrive();
-    if (resourceVersion !== String(this.#version)) throw new NodekeeperError("gone", "too old");
+    if (resourceVersion !== String(this.#version)) throw new NodekeeperError("expired", "too old");
     onOpen?.();
     const open = Promise.withResolvers<void>();
     this.#open.add(open);

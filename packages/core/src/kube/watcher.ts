@@ -232,7 +232,7 @@ export class Watcher implements Runnable {
     this.#lastError = error;
     const reason = this.#reasonOf(error);
     if (isTooNew(error)) this.#needed = "newest";
-    else if (reason === "gone") this.#expired();
+    else if (reason === "expired") this.#expired();
     else if (reason === "malformed" || this.#statusErrors >= MOST_STATUS_ERRORS) {
       this.#needed ??= "not older";
       this.#statusErrors = 0;
@@ -260,7 +260,7 @@ export class Watcher implements Runnable {
 
   #reasonOf(error: unknown): string {
     if (error instanceof MalformedStreamError) return "malformed";
-    if (codeOf(error) === "gone") return "gone";
+    if (codeOf(error) === "expired") return "expired";
     if (error instanceof StreamStatusError) this.#statusErrors++;
     return codeOf(error);
   }

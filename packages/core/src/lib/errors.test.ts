@@ -10,7 +10,7 @@ describe("errors", () => {
   });
 
   it.each([
-    [new NodekeeperError("gone", "x"), "gone"],
+    [new NodekeeperError("expired", "x"), "expired"],
     [new DOMException("x", "AbortError"), "stopped"],
     [AbortSignal.abort().reason, "stopped"],
     [new TypeError("x"), "internal"],
@@ -28,7 +28,7 @@ describe("errors", () => {
     expect(new NodekeeperError("internal", "y", { id: "NK1602", cause }).id).toBe("NK1602");
     expect(messageWithId(new NodekeeperError("internal", "y", { cause }))).toBe("NK1204: y: x");
     expect(messageWithId(new Error("y"))).toBe("y");
-    for (const error of [new NodekeeperError("gone", "x"), new Error("x"), "NK1204", undefined])
+    for (const error of [new NodekeeperError("expired", "x"), new Error("x"), "NK1204", undefined])
       expect(errorIdOf(error)).toBeUndefined();
   });
 

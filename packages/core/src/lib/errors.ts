@@ -11,7 +11,7 @@ export const errorCodes = {
   throttled: "too many requests; retry later",
   unavailable: "the other side can't be reached or can't answer now",
   deadline: "no answer within the deadline",
-  gone: "the version asked for is no longer kept; list again",
+  expired: "the version asked for is no longer kept; list again",
   unsupported: "the other side does not know this call, kind or version",
   exhausted: "a limit on size, number or rate was reached",
   corrupt: "stored data can't be read",

@@ -60,7 +60,7 @@ describe("watch", () => {
     expect((await watch.next()).type).toBe("DELETED");
   });
 
-  test("history that is gone is a 410 in the stream", async () => {
+  test("history that is no longer kept is a 410 in the stream", async () => {
     const api = await start({ historyLimit: 8 });
     const { body } = await api.call("GET", CONFIG_MAPS);
     for (let i = 0; i < 12; i++) await api.call("POST", CONFIG_MAPS, configMap(`c${i}`));
@@ -303,7 +303,7 @@ describe("the data directory", () => {
         { apiVersion: "v1", kind: "ConfigMap", ...configMap("kept") },
         "alice",
       );
-      await before.call("POST", CONFIG_MAPS, configMap("gone"));
+      await before.call("POST", CONFIG_MAPS, configMap("deleted"));
       await before.call("DELETE", `${CONFIG_MAPS}/deleted`);
       const { body } = await before.call("GET", CONFIG_MAPS);
       await before.server.stop();

@@ -207,7 +207,7 @@ describe("a pod that is deleted", () => {
     await until("others continue", () => isReady("web"));
     expect(runningOf(uid)).toHaveLength(2);
     await remove("slow", { gracePeriodSeconds: 1 });
-    await until("gone", () => podNamed("slow") === undefined);
+    await until("deleted", () => podNamed("slow") === undefined);
   });
 
   it("by force is killed at once", async () => {
@@ -283,7 +283,7 @@ describe("an API server that fails", () => {
     await until("ready", () => isReady("web"));
     server.cutWatches();
     await remove("web");
-    await until("gone", () => podNamed("web") === undefined);
+    await until("deleted", () => podNamed("web") === undefined);
     await until("nothing is left", () => containersOf(uid).length === 0);
   });
 });

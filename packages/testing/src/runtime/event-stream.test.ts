@@ -155,10 +155,10 @@ describe("GetContainerEvents", () => {
     const stop = new AbortController();
     const reading = (async () => {
       for await (const _ of bare.getContainerEvents({}, { signal: stop.signal }));
-    })().catch(() => "gone");
+    })().catch(() => "refused");
     await eventually(() => expect(asked).toHaveBeenCalledWith("GetContainerEvents"));
     stop.abort();
-    expect(await reading).toBe("gone");
+    expect(await reading).toBe("refused");
     // The server learns of it a moment later; another call on the same connection is behind that news.
     const version = bare.version({});
     await eventually(() => expect(asked).toHaveBeenCalledWith("Version"));

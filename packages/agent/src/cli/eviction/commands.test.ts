@@ -100,7 +100,7 @@ function playEviction(): void {
   ]);
   play(rounds, { pressure: hard, greedy: { pods: [evictPod("critical", { force: true })] } });
   rounds.remove("web");
-  rounds.outcomes = [{ uid: "web", result: "gone", message: "pod deleted" }];
+  rounds.outcomes = [{ uid: "web", result: "terminated", message: "pod deleted" }];
   play(rounds, {}, [
     ["web", "POST eviction: accepted"],
     ["web", "container app exited with code 143"],
@@ -160,7 +160,7 @@ describe("explain pod", () => {
     const { out } = await ask("explain", "pod", "default/web", "-o", "json");
     expect(JSON.parse(out)).toMatchObject({
       name: "web",
-      rounds: [{ victim: { plugin: "pressure" } }, { outcome: { result: "gone" } }],
+      rounds: [{ victim: { plugin: "pressure" } }, { outcome: { result: "terminated" } }],
     });
   });
 

@@ -74,7 +74,7 @@ describe("the page about a pod", () => {
     });
     story.play({ pressure: pressure("web") });
     story.rounds.remove("web");
-    story.rounds.outcomes = [{ uid: "web", result: "gone", message: "pod deleted" }];
+    story.rounds.outcomes = [{ uid: "web", result: "terminated", message: "pod deleted" }];
     story.play({});
     story
       .step(120, "POST eviction: accepted")
@@ -213,7 +213,7 @@ Round 1 at 2026-03-01T12:00:00.000Z
         story.play({});
         story.rounds.pass(3_600);
         story.play({ force: { pods: [evictPod("web", { force: true, reason: "too old" })] } });
-        story.rounds.outcomes = [{ uid: "web", result: "gone", message: "pod deleted" }];
+        story.rounds.outcomes = [{ uid: "web", result: "terminated", message: "pod deleted" }];
         story.play({});
       },
       "Evicted at 2026-03-01T13:00:10.000Z (round 3): requested by force: too old.",
@@ -233,7 +233,7 @@ Round 1 at 2026-03-01T12:00:00.000Z
       "another client deleted it before its eviction was sent",
       (story) => {
         story.play({ pressure: pressure("web") });
-        story.rounds.outcomes = [{ uid: "web", result: "gone", sent: false, message: "no such pod" }];
+        story.rounds.outcomes = [{ uid: "web", result: "terminated", sent: false, message: "no such pod" }];
         story.play({}).left(2_000);
       },
       "Selected at 2026-03-01T12:00:00.000Z (round 1), but deleted before its eviction was sent. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02.000Z, not by Nodekeeper.",
@@ -273,7 +273,7 @@ Round 1 at 2026-03-01T12:00:00.000Z
   ])("that Nodekeeper evicted does not name another client (%s)", (reason, isShown) => {
     const story = new Story(testPod("web"));
     story.play({ pressure: pressure("web") });
-    story.rounds.outcomes = [{ uid: "web", result: "gone", sent: true, message: "pod deleted" }];
+    story.rounds.outcomes = [{ uid: "web", result: "terminated", sent: true, message: "pod deleted" }];
     story.play({}).left(2_000, reason);
     expect(story.page()).not.toMatch(/another client|not by Nodekeeper/);
     expect(story.page().includes("Preempted by the scheduler: why")).toBe(isShown);

@@ -65,7 +65,7 @@ describe("a round in a line", () => {
     [
       {
         outcomes: [
-          { ...pod("web"), result: "gone", message: "pod deleted" },
+          { ...pod("web"), result: "terminated", message: "pod deleted" },
           { uid: "u-1", namespace: "", name: "", result: "failed", message: "no" },
         ],
       },

@@ -159,7 +159,7 @@ describe("status", () => {
 
   it("of all nodes has a row each: what fails, what is refused, evictions, versions, and who does not answer", async () => {
     const web = { uid: "u1", namespace: "default", name: "web", dryRun: false };
-    const deleted = { ...web, outcome: { result: "gone", message: "pod deleted" } };
+    const deleted = { ...web, outcome: { result: "terminated", message: "pod deleted" } };
     const dryRun = { ...web, name: "db", dryRun: true, outcome: null };
     await start(
       { node: "n1", evictions: [deleted, dryRun] },

@@ -73,7 +73,7 @@ async function readEvictions(agent: AgentConnection, now: number): Promise<Omit<
       after,
     });
     for (const { uid, namespace, name, dryRun, outcome } of page.items) {
-      const isEvicted = outcome?.result === "gone" || outcome?.result === "overdue";
+      const isEvicted = outcome?.result === "terminated" || outcome?.result === "overdue";
       if (dryRun) dryRunEvicted.set(uid, `${namespace}/${name}`);
       else if (isEvicted) evicted.set(uid, `${namespace}/${name}`);
     }

@@ -28,7 +28,7 @@ export function isPodNotFound(error: unknown, name: string): boolean {
  */
 export function resultOfError(error: unknown, pod: PodReference, rights: CallRights): KillEnd {
   const message = messageOf(error);
-  if (isPodNotFound(error, pod.name)) return { kind: "gone", message: "404: pod is already deleted" };
+  if (isPodNotFound(error, pod.name)) return { kind: "terminated", message: "404: pod is already deleted" };
   const retryAfterMs = error instanceof NodekeeperError ? error.retryAfterMs : undefined;
   const again = (maybeSent: boolean): KillEnd => ({ kind: "retry", message, retryAfterMs, maybeSent });
   switch (codeOf(error)) {

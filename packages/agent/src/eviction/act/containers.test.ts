@@ -75,7 +75,7 @@ describe("stopping containers", () => {
       message: "StopContainer app, helper, grace period 30 s",
     });
     expect(await (result as { ended: Promise<unknown> }).ended).toEqual({
-      kind: "gone",
+      kind: "terminated",
       message: "stopped app, helper",
     });
     expect(runtime.stopCalls).toEqual([
@@ -88,7 +88,7 @@ describe("stopping containers", () => {
     const runtime = new TestRuntime(container("app"));
     const request = runtime.request({ containers: new Set(["id-before"]) });
     expect(await runtime.killer().kill(request, signal)).toEqual({
-      kind: "gone",
+      kind: "terminated",
       message: "no container of the pod is running",
     });
     expect(runtime.stopCalls).toEqual([]);

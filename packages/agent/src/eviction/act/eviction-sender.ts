@@ -69,8 +69,8 @@ export class EvictionSender {
   async send(task: EvictionTask, signal: AbortSignal): Promise<NextStep> {
     const fresh = await this.read(task, signal);
     switch (fresh.kind) {
-      case "gone":
-        return end("gone", fresh.message);
+      case "terminated":
+        return end("terminated", fresh.message);
       case "protected":
         return end("failed", fresh.message);
       case "terminating": {
@@ -110,7 +110,7 @@ export class EvictionSender {
 
   /** The next step after a killer's result. */
   ended(task: EvictionTask, result: KillEnd, graceSeconds: number | undefined): NextStep {
-    if (result.kind === "gone") return end("gone", result.message);
+    if (result.kind === "terminated") return end("terminated", result.message);
     if (result.kind === "failed") {
       if (result.isForbidden) this.#forbid(result.message);
       return { ...end("failed", result.message), budget: result.budget };

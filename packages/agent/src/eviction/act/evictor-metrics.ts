@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "@nodekeeper/core/lib";
 
-const outcomes = ["gone", "overdue", "failed", "withdrawn"] as const;
+const outcomes = ["terminated", "overdue", "failed", "withdrawn"] as const;
 
 /** Metrics of evictions from the decision to the end. */
 export function createEvictorMetrics(registry: Registry) {
@@ -8,13 +8,13 @@ export function createEvictorMetrics(registry: Registry) {
   const metrics = {
     kills: new Counter({
       name: "nodekeeper_eviction_kills_total",
-      help: "Eviction attempts by killer and result: accepted, gone (already deleted), budget (refused by a PodDisruptionBudget), forbidden, failed, retry.",
+      help: "Eviction attempts by killer and result: accepted, terminated (already), budget (refused by a PodDisruptionBudget), forbidden, failed, retry.",
       labelNames: ["killer", "result"],
       registers,
     }),
     ended: new Counter({
       name: "nodekeeper_eviction_ended_total",
-      help: "Evictions by outcome: gone (pod deleted), overdue (still terminating after its deadline), failed, withdrawn.",
+      help: "Evictions by outcome: terminated (pod deleted, or its containers stopped), overdue (still terminating after its deadline), failed, withdrawn.",
       labelNames: ["outcome"],
       registers,
     }),

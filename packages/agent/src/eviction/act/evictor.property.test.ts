@@ -88,7 +88,7 @@ class World {
       case "withdraw": {
         const uid = this.uidOf(step.name);
         const reason = "no longer met";
-        agent.evictor.withdraw([{ uid, namespace: "default", name: step.name, stage: "begun", reason }]);
+        agent.evictor.withdraw([{ uid, namespace: "default", name: step.name, stage: "started", reason }]);
         break;
       }
       case "remove":

@@ -54,7 +54,7 @@ describe("an eviction", () => {
     test.terminate("web");
     await test.clock.step(20_000);
     test.remove("web");
-    expect(test.outcomes()).toEqual(["web gone"]);
+    expect(test.outcomes()).toEqual(["web terminated"]);
     expect(test.steps()).toEqual(["eviction started", "POST eviction: accepted", "pod deleted"]);
     await test.clock.step(120_000);
     expect(test.killed()).toEqual(["web"]);
@@ -70,17 +70,17 @@ describe("an eviction", () => {
   });
 
   it.each<[string, (test: TestEvictor) => void, string, string]>([
-    ["is no more", (test) => test.pods.delete("web"), "gone", "GET: 404, pod is already deleted"],
+    ["is no more", (test) => test.pods.delete("web"), "terminated", "GET: 404, pod is already deleted"],
     [
       "was recreated under its name",
       (test) => test.put("web", { metadata: { uid: "other" } }),
-      "gone",
+      "terminated",
       "pod is already deleted: another pod has its name",
     ],
     [
       "has finished",
       (test) => test.put("web", { status: { phase: "Failed" } }),
-      "gone",
+      "terminated",
       "pod has finished: Failed",
     ],
     [
@@ -116,7 +116,7 @@ describe("an eviction", () => {
     expect(test.kills).toEqual([]);
     test.remove("web");
     // Another client deleted it.
-    expect(test.outcome()).toMatchObject({ result: "gone", sent: false });
+    expect(test.outcome()).toMatchObject({ result: "terminated", sent: false });
     expect(test.events).toEqual([]);
   });
 
@@ -133,7 +133,7 @@ describe("an eviction", () => {
       { reason: "Evicted", message: "Evicted by pressure: memory 0.9 > threshold 0.8" },
     ]);
     test.remove("web");
-    expect(test.outcome()).toMatchObject({ result: "gone", sent: true });
+    expect(test.outcome()).toMatchObject({ result: "terminated", sent: true });
   });
 
   it("whose pod is deleted before the answer comes was sent", async () => {
@@ -143,7 +143,7 @@ describe("an eviction", () => {
       return { kind: "accepted", message: "POST eviction: accepted" };
     };
     await test.evict(victim("web"));
-    expect(test.outcome()).toMatchObject({ result: "gone", sent: true });
+    expect(test.outcome()).toMatchObject({ result: "terminated", sent: true });
     expect(test.events).toMatchObject([{ reason: "Evicted" }]);
   });
 
@@ -312,7 +312,7 @@ describe("confirmation", () => {
     await test.clock.step(600_000);
     expect(test.outcomes()).toEqual([]);
     test.remove("web");
-    expect(test.outcomes()).toEqual(["web gone"]);
+    expect(test.outcomes()).toEqual(["web terminated"]);
     expect(test.events).toHaveLength(2);
   });
 
@@ -351,7 +351,10 @@ describe("confirmation", () => {
     await test.evict(victim("web"));
     test.pods.delete("web");
     await test.clock.step(60_000);
-    expect(test.outcome()).toMatchObject({ result: "gone", message: "GET: 404, pod is already deleted" });
+    expect(test.outcome()).toMatchObject({
+      result: "terminated",
+      message: "GET: 404, pod is already deleted",
+    });
   });
 
   it("waits while the API server is unreachable", async () => {
@@ -369,7 +372,7 @@ describe("confirmation", () => {
     test.onRead = () => undefined;
     test.pods.delete("web");
     await test.clock.step(10_000);
-    expect(test.outcomes()).toEqual(["web gone"]);
+    expect(test.outcomes()).toEqual(["web terminated"]);
   });
 
   it("counts a pod that was deleted during the call as deleted", async () => {
@@ -379,7 +382,7 @@ describe("confirmation", () => {
       return { kind: "accepted", message: "accepted" };
     };
     await test.evict(victim("web"));
-    expect(test.outcomes()).toEqual(["web gone"]);
+    expect(test.outcomes()).toEqual(["web terminated"]);
   });
 
   it("follows a killer that reports the end itself", async () => {
@@ -395,9 +398,9 @@ describe("confirmation", () => {
     await test.evict(victim("web"));
     await test.clock.step(300_000);
     expect(test.outcomes()).toEqual([]);
-    end({ kind: "gone", message: "stopped app" });
+    end({ kind: "terminated", message: "stopped app" });
     await test.clock.step(0);
-    expect(test.outcome()).toMatchObject({ uid: "web", result: "gone", message: "stopped app" });
+    expect(test.outcome()).toMatchObject({ uid: "web", result: "terminated", message: "stopped app" });
   });
 });
 
@@ -406,8 +409,8 @@ describe("withdrawal", () => {
     uid: "web",
     namespace: "default",
     name: "web",
-    stage: "begun",
-    reason: "gone",
+    stage: "started",
+    reason: "no longer met",
   } as const;
 
   it("stops what was not sent, at once", async () => {
@@ -428,13 +431,13 @@ describe("withdrawal", () => {
     await test.evict(victim("web"));
     test.evictor.withdraw([withdrawal]);
     test.remove("web");
-    expect(test.outcomes()).toEqual(["web gone"]);
+    expect(test.outcomes()).toEqual(["web terminated"]);
   });
 
   it.each([
     ["is terminating", (test: TestEvictor) => test.terminate("web"), []],
     ["is untouched", () => {}, ["web withdrawn"]],
-    ["is deleted", (test: TestEvictor) => void test.pods.delete("web"), ["web gone"]],
+    ["is deleted", (test: TestEvictor) => void test.pods.delete("web"), ["web terminated"]],
   ])("after a try without an answer looks first: the pod %s", async (_name, change, outcomes) => {
     const test = setup("web");
     test.onKill = async () => again({ maybeSent: true });
@@ -470,7 +473,7 @@ describe("a new agent", () => {
   });
 
   it.each([
-    ["exited", [], { result: "gone", message: "its containers have exited" }],
+    ["exited", [], { result: "terminated", message: "its containers have exited" }],
     ["run", ["app"], { result: "failed", message: "containers were not stopped, or were restarted: app" }],
   ])(
     "determines by its containers, at the deadline, whether a pod was stopped: they %s",
@@ -504,13 +507,13 @@ describe("a new agent", () => {
     await test.clock.step(1);
     expect(test.outcomes()).toEqual(["web overdue"]);
     test.remove("web");
-    expect(test.outcomes()).toEqual(["web gone"]);
+    expect(test.outcomes()).toEqual(["web terminated"]);
     expect(test.kills).toEqual([]);
   });
 
   it.each([
     ["still terminating", (test: TestEvictor) => test.terminate("web"), "overdue"],
-    ["deleted", () => {}, "gone"],
+    ["deleted", () => {}, "terminated"],
   ])("records one that is past its deadline as what it is: %s", async (_name, arrange, result) => {
     const test = setup();
     arrange(test);

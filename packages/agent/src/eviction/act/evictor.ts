@@ -262,8 +262,8 @@ export class PodEvictor implements Evictor, Runnable {
       return;
     }
     switch (fresh.kind) {
-      case "gone":
-        this.#end(task, "gone", fresh.message);
+      case "terminated":
+        this.#end(task, "terminated", fresh.message);
         break;
       case "unknown":
         this.#step(task, `the pod can't be read: ${fresh.message}`);
@@ -292,7 +292,7 @@ export class PodEvictor implements Evictor, Runnable {
       this.#accepted(task, deadline);
       this.#awaitDeletion(task, deadline);
     } else if (containers && running.length === 0) {
-      this.#end(task, "gone", "its containers have exited");
+      this.#end(task, "terminated", "its containers have exited");
     } else {
       const message = `containers were not stopped, or were restarted: ${running.join(", ") || "unknown"}`;
       this.#end(task, "failed", message);
@@ -321,7 +321,7 @@ export class PodEvictor implements Evictor, Runnable {
 
   #podDeleted(uid: string): void {
     const task = this.#tasks.get(uid);
-    if (task) this.#end(task, "gone", "pod deleted");
+    if (task) this.#end(task, "terminated", "pod deleted");
   }
 
   #end(task: EvictionTask, result: EvictionOutcome["result"], message: string, budget?: BudgetStatus): void {
@@ -337,7 +337,7 @@ export class PodEvictor implements Evictor, Runnable {
     const seconds = (clock.monotonic() - task.since) / 1000;
     if (result === "withdrawn") {
       log.info({ pod, plugin, message }, "eviction withdrawn");
-    } else if (result === "gone") {
+    } else if (result === "terminated") {
       this.#evicted++;
       this.#step(task, message);
       metrics.duration.observe(seconds);
@@ -349,7 +349,7 @@ export class PodEvictor implements Evictor, Runnable {
       const text = `Eviction requested by ${plugin} failed: ${message}`;
       events.record({ type: "Warning", reason: "EvictionFailed", message: text, regarding: aboutPod(pod) });
     }
-    if (result === "gone") containers?.podDeleted(pod);
+    if (result === "terminated") containers?.podDeleted(pod);
     else containers?.forget(pod.uid);
   }
 

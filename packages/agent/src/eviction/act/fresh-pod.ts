@@ -10,7 +10,7 @@ import { podResource } from "./pod-resource.ts";
 /** The current state of a pod that is to be evicted. */
 export type FreshPod =
   /** It is deleted, has finished, or another pod has its name. */
-  | { kind: "gone"; message: string }
+  | { kind: "terminated"; message: string }
   /** It is terminating already. */
   | { kind: "terminating"; pod: EvictionPod }
   /** It may be evicted. */
@@ -40,11 +40,12 @@ export async function readFreshPod(
   try {
     const object = await client.get(podResource, name, { namespace, signal });
     if (object.metadata.uid !== uid)
-      return { kind: "gone", message: "pod is already deleted: another pod has its name" };
+      return { kind: "terminated", message: "pod is already deleted: another pod has its name" };
     pod = observeJson(object).pod;
   } catch (error) {
     signal.throwIfAborted();
-    if (isPodNotFound(error, name)) return { kind: "gone", message: "GET: 404, pod is already deleted" };
+    if (isPodNotFound(error, name))
+      return { kind: "terminated", message: "GET: 404, pod is already deleted" };
     return {
       kind: "unknown",
       message: `GET: ${messageOf(error)}`,
@@ -55,6 +56,7 @@ export async function readFreshPod(
   const [exclusion] = selectCandidates([pod], nodeName, skip).exclusions;
   if (exclusion === undefined) return { kind: "present", pod };
   if (exclusion.reason === "terminating") return { kind: "terminating", pod };
-  if (exclusion.reason === "finished") return { kind: "gone", message: `pod has finished: ${pod.phase}` };
+  if (exclusion.reason === "finished")
+    return { kind: "terminated", message: `pod has finished: ${pod.phase}` };
   return { kind: "protected", message: `pod is protected since the decision: ${exclusion.detail}` };
 }

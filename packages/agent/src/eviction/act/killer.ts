@@ -34,7 +34,7 @@ export type KillResult =
 
 export type KillEnd =
   /** The pod is deleted, or its containers have exited. */
-  | { kind: "gone"; message: string }
+  | { kind: "terminated"; message: string }
   /** Not retryable now. `isForbidden`: every pod would be refused. */
   | { kind: "failed"; message: string; isForbidden?: boolean; isBudget?: boolean; budget?: BudgetStatus }
   /** Retryable. `maybeSent`: the eviction may have been accepted. `isThrottled`: the server limits all requests. */

@@ -118,7 +118,7 @@ describe("the eviction API", () => {
     expect(await kill(old)).toMatchObject({ kind: "retry", maybeSent: false });
     expect(isTerminating("web")).toBe(false);
     expect(await readFreshPod(freshReading(), requestFor(old).pod, signal)).toEqual({
-      kind: "gone",
+      kind: "terminated",
       message: "pod is already deleted: another pod has its name",
     });
   });
@@ -126,7 +126,7 @@ describe("the eviction API", () => {
   it("of a deleted pod is done", async () => {
     const pod = putPod("web");
     server.store.delete("pods", "web", "default");
-    expect(await kill(pod)).toMatchObject({ kind: "gone" });
+    expect(await kill(pod)).toMatchObject({ kind: "terminated" });
   });
 
   it.each([

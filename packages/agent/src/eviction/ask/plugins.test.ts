@@ -259,10 +259,10 @@ describe("registration", () => {
     const server = await servePlugin(socketOf("b"));
     servers.push({ stop: () => server.forceShutdown() });
     await plugins.register(registrationOf("a", socketOf("b"), 2), signal);
-    plugins.deregister(registrationOf("a", socketOf("a"), 1), "gone");
+    plugins.deregister(registrationOf("a", socketOf("a"), 1), "disconnected");
     expect(plugins.names).toEqual(["a", "inner"]);
     expect((await answersByName()).a?.threshold).toHaveProperty("answer");
-    plugins.deregister(registrationOf("a", socketOf("b"), 2), "gone");
+    plugins.deregister(registrationOf("a", socketOf("b"), 2), "disconnected");
     expect(plugins.names).toEqual(["inner"]);
   });
 

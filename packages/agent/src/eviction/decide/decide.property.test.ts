@@ -134,7 +134,12 @@ const arbitraryStep: fc.Arbitrary<Step> = fc.record({
   outcomes: fc.array(
     fc.record({
       uid: fc.constantFrom(...podNames),
-      result: fc.constantFrom("gone" as const, "overdue" as const, "failed" as const, "withdrawn" as const),
+      result: fc.constantFrom(
+        "terminated" as const,
+        "overdue" as const,
+        "failed" as const,
+        "withdrawn" as const,
+      ),
       sent: fc.boolean(),
       message: fc.constantFrom("", "because"),
     }),

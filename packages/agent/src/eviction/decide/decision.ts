@@ -77,10 +77,10 @@ export interface RankedCandidate extends PodReference {
 /** A pod selected in an earlier round whose eviction is cancelled. */
 export interface Withdrawal extends PodReference {
   /**
-   * `queued`: it waited because of the burst limit. `begun` (the stored spelling): its eviction was started; the
-   * withdrawal is repeated each round until the eviction has ended.
+   * `queued`: it waited because of the burst limit. `started`: its eviction was started; the withdrawal is repeated each
+   * round until the eviction has ended. The spellings are stored in records.
    */
-  stage: "queued" | "begun";
+  stage: "queued" | "started";
   reason: string;
 }
 

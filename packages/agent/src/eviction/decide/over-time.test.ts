@@ -491,7 +491,7 @@ describe("withdrawals", () => {
     rounds.play({ p: before });
     rounds.pass(5);
     const { withdrawals } = rounds.play(after ? { p: after } : {});
-    expect(withdrawals.map(({ name, stage }) => [name, stage])).toEqual(withdrawn ? [["a", "begun"]] : []);
+    expect(withdrawals.map(({ name, stage }) => [name, stage])).toEqual(withdrawn ? [["a", "started"]] : []);
   });
 
   it("don't touch a pod that another plugin forces too, nor one that is terminating already", () => {

@@ -176,9 +176,9 @@ function compareUids(a: { uid: string }, b: { uid: string }): number {
   return compareText(a.uid, b.uid);
 }
 
-// Of several outcomes of one pod the last in this order counts: "gone" above all.
+// Of several outcomes of one pod the last in this order counts: "terminated" above all.
 function compareOutcomes(a: EvictionOutcome, b: EvictionOutcome): number {
-  const weight = { withdrawn: 0, failed: 1, overdue: 2, gone: 3 };
+  const weight = { withdrawn: 0, failed: 1, overdue: 2, terminated: 3 };
   return (
     compareText(a.uid, b.uid) || weight[a.result] - weight[b.result] || compareText(a.message, b.message)
   );

@@ -10,14 +10,14 @@ export interface EvictionOutcome {
   namespace?: string;
   name?: string;
   /**
-   * The spellings are stored in records.
+   * The spellings are stored in records; `readRecord` has those of earlier versions.
    *
-   * - "gone": the pod is deleted, or its containers have exited where it is evicted by stopping them.
+   * - `terminated`: the pod is deleted, or its containers have exited where it is evicted by stopping them.
    * - `overdue`: accepted, but the pod is still terminating after its grace period and the release margin.
    * - `failed`: the pod was not evicted, and is not tried again for `failedEvictionPauseMs`.
    * - `withdrawn`: cancelled before it was accepted.
    */
-  result: "gone" | "overdue" | "failed" | "withdrawn";
+  result: "terminated" | "overdue" | "failed" | "withdrawn";
   /** Whether the API server or the runtime accepted it, or may have; absent for no. */
   sent?: boolean;
   /** For operators: "429: PodDisruptionBudget default/web allows no disruption now". */

@@ -48,20 +48,20 @@ export function findWithdrawals(input: WithdrawalInput): Withdrawal[] {
   const answers = new Map(input.round.plugins.map((plugin) => [plugin.plugin, plugin]));
   for (const pod of input.underWay.dropped) {
     if (input.accepted.has(pod.uid)) continue;
-    add(pod, "begun", "it was not sent before the agent restarted, and no plugin has requested it since");
+    add(pod, "started", "it was not sent before the agent restarted, and no plugin has requested it since");
   }
   for (const pod of input.underWay.pending) {
     // An accepted eviction can't be withdrawn.
     if (pod.acceptedAt !== null) continue;
     const exclusion = exclusions.get(pod.uid);
     if (exclusion && exclusion.reason !== "terminating" && exclusion.reason !== "finished") {
-      add(pod, "begun", `the pod is protected since the decision: ${exclusion.detail}`);
+      add(pod, "started", `the pod is protected since the decision: ${exclusion.detail}`);
     }
     if (exclusion || !candidates.has(pod.uid)) continue;
     const reason = isDryRun(input.round.policy, pod.plugin)
       ? refusalReasons.dryRun
       : whyWithdrawn(pod, answers.get(pod.plugin));
-    if (reason !== null && !isStillAsked(pod, input.asked)) add(pod, "begun", reason);
+    if (reason !== null && !isStillAsked(pod, input.asked)) add(pod, "started", reason);
   }
   return withdrawals.sort((a, b) => compareText(a.uid, b.uid) || compareText(a.stage, b.stage));
 }

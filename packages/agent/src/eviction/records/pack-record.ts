@@ -4,7 +4,7 @@ import type { Decision, RankedCandidate } from "../decide/decision.ts";
 import { type EvictionPod, referenceTo } from "../decide/pods.ts";
 import { compareImportance } from "../decide/rank.ts";
 import type { DecideInput } from "../decide/round.ts";
-import { completeInput, type RoundRecord } from "./round-record.ts";
+import { type RoundRecord, readRecord } from "./round-record.ts";
 
 // A low level, because this runs between the decision and acting on it.
 const COMPRESSION = { level: 3 };
@@ -61,7 +61,8 @@ export function packRound({ input, decision }: RoundRecord, base: PodBase["pods"
 /** Decodes a round. Throws `corrupt` for malformed bytes. */
 export function unpackRound(id: number, bytes: Uint8Array, base: readonly EvictionPod[]): RoundRecord {
   const packed = unpack(bytes, `round ${id}`) as PackedRound;
-  if (!Array.isArray(packed?.changed) || !Array.isArray(packed.decision?.ranking)) {
+  const { input: { outcomes } = {}, decision: { ranking, withdrawals } = {} } = packed ?? {};
+  if (![packed?.changed, ranking, withdrawals, outcomes].every(Array.isArray)) {
     throw new NodekeeperError("corrupt", `round ${id} is incomplete`);
   }
   const { input, decision, changed, removed } = packed;
@@ -69,8 +70,11 @@ export function unpackRound(id: number, bytes: Uint8Array, base: readonly Evicti
   for (const uid of removed) left.delete(uid);
   for (const pod of changed) left.set(pod.uid, pod);
   const pods = [...left.values()];
-  const whole = { ...completeInput(input), pods };
-  return { id, input: whole, decision: { ...decision, ranking: wholeRanking(decision, pods) } };
+  return readRecord({
+    id,
+    input: { ...input, pods },
+    decision: { ...decision, ranking: wholeRanking(decision, pods) },
+  });
 }
 
 function isOrdinary({ outcome, why }: RankedCandidate): boolean {

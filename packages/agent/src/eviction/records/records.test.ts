@@ -65,11 +65,18 @@ describe("records", () => {
   it("find a pod by how its eviction ended, also where it was deleted while no agent ran and is in no list", () => {
     const rounds = new TestRounds([testPod("b")]);
     rounds.outcomes = [
-      { uid: "a", namespace: "default", name: "a", result: "gone", sent: true, message: "no such pod" },
+      { uid: "a", namespace: "default", name: "a", result: "terminated", sent: true, message: "no such pod" },
     ];
     play(rounds, {});
     expect(records.findPods("a")).toEqual([{ uid: "a", namespace: "default", name: "a" }]);
     expect(records.findPods("default/a")).toHaveLength(1);
+  });
+
+  it("of an earlier version have the names of today", () => {
+    const rounds = new TestRounds([testPod("b")]);
+    rounds.outcomes = [{ uid: "a", result: "gone" as "terminated", message: "pod deleted" }];
+    play(rounds, {});
+    expect([...records.rounds()]).toMatchObject([{ input: { outcomes: [{ result: "terminated" }] } }]);
   });
 
   it("give back each round as it was", () => {

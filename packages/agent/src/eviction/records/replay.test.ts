@@ -44,7 +44,7 @@ describe("replay", () => {
 
   it("leaves no question open about a plugin that named its candidates, and these are the same", () => {
     const rounds = new TestRounds([daemon, testPod("web")]);
-    const record = recorded(rounds, { pressure: hard(["web"], ["web"]), other: hard([], ["gone"]) });
+    const record = recorded(rounds, { pressure: hard(["web"], ["web"]), other: hard([], ["deleted"]) });
     expect(under(record, takeDaemons)).toMatchObject({ differing: [], uncertain: 0 });
     expect(under(record, {})).toMatchObject({ differing: [], uncertain: 0 });
   });
@@ -71,12 +71,12 @@ describe("a round in a line", () => {
     });
     rounds.remove("web");
     rounds.outcomes = [
-      { uid: "web", result: "gone", message: "gone" },
-      { uid: "stranger", result: "gone", message: "gone" },
+      { uid: "web", result: "terminated", message: "pod deleted" },
+      { uid: "stranger", result: "terminated", message: "pod deleted" },
     ];
     expect(summaryOf(recorded(rounds, {})).outcomes).toEqual([
-      { uid: "web", namespace: "default", name: "web", result: "gone", message: "gone" },
-      { uid: "stranger", namespace: "", name: "", result: "gone", message: "gone" },
+      { uid: "web", namespace: "default", name: "web", result: "terminated", message: "pod deleted" },
+      { uid: "stranger", namespace: "", name: "", result: "terminated", message: "pod deleted" },
     ]);
   });
 

@@ -4,7 +4,7 @@ import type { PodReference } from "../decide/pods.ts";
 import type { EvictionPolicy } from "../decide/policy.ts";
 import type { RefusalReason } from "../decide/refusals.ts";
 import { type OpenQuestions, openQuestions } from "./replay-questions.ts";
-import { completeInput, type RoundRecord } from "./round-record.ts";
+import { type RoundRecord, readRecord } from "./round-record.ts";
 
 /** A victim in a comparison. */
 export type ReplayedVictim = PodReference & Pick<Victim, "plugin" | "reason" | "gracePeriodSeconds">;
@@ -55,7 +55,7 @@ export function emptyReplay(): Replay {
 
 /** Replays one more round into a result. */
 export function addToReplay(result: Replay, record: RoundRecord, policy: EvictionPolicy): void {
-  const input = completeInput(record.input);
+  const { input } = readRecord(record);
   const after = decide({ ...input, policy });
   result.rounds++;
   result.victimsBefore += record.decision.victims.length;

@@ -1,25 +1,41 @@
 import { expect, it } from "vitest";
-import type { DecideInput } from "../decide/round.ts";
-import { completeInput } from "./round-record.ts";
+import { decide } from "../decide/decide.ts";
+import { evictPod, TestRounds, testPod, testPolicy } from "../testing/rounds.ts";
+import { replay } from "./replay.ts";
+import { type RoundRecord, readRecord } from "./round-record.ts";
 
-type Recorded = Pick<DecideInput, "state" | "policy">;
-
-/** Input as a version of the agent recorded it. */
-function recorded(policy: object): Recorded {
-  return { state: {}, policy } as unknown as Recorded;
+/** A record with another policy, as a version of the agent wrote it. */
+function recorded(policy: object): RoundRecord {
+  const input = new TestRounds([testPod("web")]).input({});
+  return { id: 1, input: { ...input, policy }, decision: decide(input) } as unknown as RoundRecord;
 }
 
 it("a recorded policy has the times that an earlier version recorded under other names", () => {
-  const { policy } = completeInput(recorded({ conditionTransitionMs: 2_000, forgetPluginMs: 0 }));
+  const { policy } = readRecord(recorded({ conditionTransitionMs: 2_000, forgetPluginMs: 0 })).input;
   expect(policy).toMatchObject({ conditionTransitionPeriodMs: 2_000, forgetPluginAfterMs: 0 });
   expect(Object.keys(policy)).not.toEqual(expect.arrayContaining(["conditionTransitionMs"]));
 });
 
 it("a recorded policy without these times has the defaults of then", () => {
-  const { policy } = completeInput(recorded({ burst: 7 }));
-  expect(policy).toMatchObject({
+  expect(readRecord(recorded({ burst: 7 })).input.policy).toMatchObject({
     burst: 7,
     conditionTransitionPeriodMs: 300_000,
     forgetPluginAfterMs: 300_000,
   });
+});
+
+// What decides after a restart is that a pod's eviction ended: an unknown result would weigh as none.
+it("an outcome and a withdrawal that an earlier version recorded under other names are read and replayed", () => {
+  const rounds = new TestRounds([testPod("web"), testPod("db")]);
+  rounds.outcomes = [{ uid: "web", result: "terminated", message: "pod deleted" }];
+  const input = structuredClone(rounds.input({ forcing: { pods: [evictPod("db", { force: true })] } }));
+  const withdrawal = { uid: "db", namespace: "default", name: "db", stage: "started", reason: "cleared" };
+  const now = { id: 1, input, decision: { ...decide(input), withdrawals: [withdrawal] } } as RoundRecord;
+  const then = JSON.parse(
+    JSON.stringify(now).replaceAll('"terminated"', '"gone"').replaceAll('"started"', '"begun"'),
+  ) as RoundRecord;
+  expect(then).not.toEqual(now);
+  expect(readRecord(then)).toEqual(readRecord(now));
+  expect(readRecord(now)).toEqual(now);
+  expect(replay([then], testPolicy())).toEqual(replay([now], testPolicy()));
 });

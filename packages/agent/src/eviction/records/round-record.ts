@@ -1,6 +1,6 @@
-import type { Decision } from "../decide/decision.ts";
+import type { Decision, Withdrawal } from "../decide/decision.ts";
 import type { EvictionPolicy } from "../decide/policy.ts";
-import type { DecideInput } from "../decide/round.ts";
+import type { DecideInput, EvictionOutcome } from "../decide/round.ts";
 import { emptyEvictionState } from "../decide/state.ts";
 
 /** A recorded round: its complete input and its decision. Plain JSON. */
@@ -62,19 +62,38 @@ const earlierNames = {
   conditionTransitionPeriodMs: "conditionTransitionMs",
   forgetPluginAfterMs: "forgetPluginMs",
 } as const satisfies Partial<Record<keyof EvictionPolicy, string>>;
+// Values that earlier versions recorded under another name, with their names of today.
+const earlierResults: Readonly<Record<string, EvictionOutcome["result"]>> = { gone: "terminated" };
+const earlierStages: Readonly<Record<string, Withdrawal["stage"]>> = { begun: "started" };
 const unlimited = { perNode: null, perNamespace: null, perOwner: null };
 const anyGrace = { shortestSeconds: 0 };
 
-/** Gives the fields of state and policy that are missing in records of earlier versions their values of then. */
-export function completeInput<T extends Pick<DecideInput, "state" | "policy">>(input: T): T {
-  const { state, policy } = input;
+/**
+ * A record of any version, as this version writes it: fields that earlier versions did not have get their values of then,
+ * renamed fields and values their names of today. A record of this version stays as it is.
+ */
+export function readRecord(record: RoundRecord): RoundRecord {
+  const { input, decision } = record;
+  const { state, policy, outcomes } = input;
   const limits = { ...unlimited, ...policy.limits };
   const grace = { ...anyGrace, ...policy.grace };
   return {
-    ...input,
-    state: { ...emptyEvictionState(), ...state },
-    policy: { ...absentPolicy, ...withEarlierNames(policy), limits, grace },
+    ...record,
+    input: {
+      ...input,
+      outcomes: outcomes.map((outcome) => ({ ...outcome, result: newerOf(earlierResults, outcome.result) })),
+      state: { ...emptyEvictionState(), ...state },
+      policy: { ...absentPolicy, ...withEarlierNames(policy), limits, grace },
+    },
+    decision: {
+      ...decision,
+      withdrawals: decision.withdrawals.map((one) => ({ ...one, stage: newerOf(earlierStages, one.stage) })),
+    },
   };
+}
+
+function newerOf<Value extends string>(earlier: Readonly<Record<string, Value>>, value: Value): Value {
+  return earlier[value] ?? value;
 }
 
 function withEarlierNames(recorded: EvictionPolicy): EvictionPolicy {

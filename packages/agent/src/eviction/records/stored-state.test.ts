@@ -69,7 +69,7 @@ describe("a stored state", () => {
 
   it("keeps the other lists where one is no list", () => {
     const state = wholeState();
-    const [found, lines] = read({ ...state, recent: "gone" });
+    const [found, lines] = read({ ...state, recent: "deleted" });
     expect(found).toEqual({ ...state, recent: [] });
     expect(lines).toHaveLength(1);
   });

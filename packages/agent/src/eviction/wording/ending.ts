@@ -38,7 +38,7 @@ export function isOurs({ rounds }: Pick<PodExplanation, "rounds">): boolean {
   const chosen = rounds.findLast((round) => round.victim !== null);
   if (chosen === undefined) return false;
   const outcome = rounds.findLast((round) => round.id > chosen.id && round.outcome !== null)?.outcome;
-  return !outcome || (outcome.result === "gone" && outcome.sent !== false) || outcome.sent === true;
+  return !outcome || (outcome.result === "terminated" && outcome.sent !== false) || outcome.sent === true;
 }
 
 /**
@@ -109,7 +109,7 @@ function stepsOf(explanation: PodExplanation): EvictionStep[] {
   const { history, events, steps, rounds } = explanation;
   const all = [...steps, ...events];
   // The last step of an eviction already reports the deletion.
-  const hasLastStep = rounds.some(({ outcome }) => outcome?.result === "gone");
+  const hasLastStep = rounds.some(({ outcome }) => outcome?.result === "terminated");
   if (history) {
     const { uid, ending, exits, leftAt, lastKnownAt } = history;
     const add = (at: number | null, message: string) => {

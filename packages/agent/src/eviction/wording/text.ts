@@ -50,7 +50,7 @@ export function graceText(seconds: number | null, own?: number): string {
 
 /** The outcome of an eviction: "evicted: pod deleted", "not evicted: gave up after 3 attempts: ...". */
 export function outcomeText({ result, message }: Pick<EvictionOutcome, "result" | "message">): string {
-  const words = { gone: "evicted", overdue: "evicted", failed: "not evicted", withdrawn: "withdrawn" };
+  const words = { terminated: "evicted", overdue: "evicted", failed: "not evicted", withdrawn: "withdrawn" };
   return `${words[result] ?? result}: ${message}`;
 }
 

@@ -22,7 +22,7 @@ export function verdictOf(explanation: PodExplanation): Verdict {
   const at = `${timeOf(chosen.at)} (round ${chosen.id})`;
   const outcome = rounds.findLast((round) => round.id > chosen.id && round.outcome !== null)?.outcome;
   const last = steps.at(-1);
-  if (outcome?.result === "gone" && outcome.sent !== false) {
+  if (outcome?.result === "terminated" && outcome.sent !== false) {
     const later = last && last.at > chosen.at ? `, pod deleted after ${secondsOf(last.at - chosen.at)}` : "";
     const exits = history ? exitTexts(history).map((text) => ` ${text}`) : [];
     return { kind: "evicted", text: `Evicted at ${at}${later}: ${why}.${exits.join("")}` };
@@ -30,7 +30,7 @@ export function verdictOf(explanation: PodExplanation): Verdict {
   const but =
     outcome?.result === "overdue"
       ? `Evicted at ${at}, but ${outcome.message}`
-      : outcome?.result === "gone"
+      : outcome?.result === "terminated"
         ? `Selected at ${at}, but deleted before its eviction was sent`
         : outcome?.result === "failed"
           ? `Selected at ${at} but not evicted: ${outcome.message}`

@@ -83,7 +83,7 @@ describe("allocatable resources of a CustomNodeResource", () => {
     [
       "no such object",
       () => {
-        throw new NodekeeperError("notFound", "gone");
+        throw new NodekeeperError("notFound", "deleted");
       },
       true,
       "missing",

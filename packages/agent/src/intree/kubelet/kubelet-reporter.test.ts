@@ -251,7 +251,7 @@ describe("getReportContent", () => {
 
   it("leaves out a pod that does not run, and counts it", async () => {
     const { kubelet, reporter, metric } = await setUp();
-    kubelet.pods = [holding("web", 1n), holding("gone", 2n)];
+    kubelet.pods = [holding("web", 1n), holding("deleted", 2n)];
     await kubelet.start();
     expect(holdings(await reporter.getReportContent(noAbort))).toEqual(web);
     expect(await metric("nodekeeper_intree_kubelet_unknown_pods")).toEqual([

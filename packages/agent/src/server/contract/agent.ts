@@ -69,7 +69,7 @@ export const plugin = named(
     name: text(),
     type: text("ReporterPlugin, EvictionPlugin or DRAPlugin."),
     state: text(
-      "registering, registered, refused, failed, superseded, gone (the socket), in-tree, or lost while its grace period runs.",
+      "registering, registered, refused, failed, superseded, unavailable (no process listens on its socket), in-tree, or lost while its grace period runs.",
     ),
     endpoint: optional(text()),
     registrationSocket: optional(text()),

@@ -1,19 +1,17 @@
 import {
   callFailure,
-  evictionPod,
-  explainedCondition,
   metThresholdFields,
+  metType,
   neighbour,
-  outcome,
-  podReference,
   refusal,
   refusalCounts,
-  roundRecord,
-  storedCondition,
-  strippedPod,
+  thresholdValues,
   victim,
   withdrawal,
-} from "./eviction-round.ts";
+} from "./eviction-decision.ts";
+import { evictionPod, podReference, reference, strippedPod } from "./eviction-pod.ts";
+import { roundRecord } from "./eviction-round.ts";
+import { explainedCondition, kind, outcome, outcomeResult, storedCondition } from "./eviction-state.ts";
 import {
   constant,
   either,
@@ -24,13 +22,10 @@ import {
   nullable,
   number,
   object,
-  oneOf,
   optional,
   text,
   time,
 } from "./schema.ts";
-
-const reference = { uid: text(), namespace: text(), name: text() };
 
 const step = named(
   "EvictionStep",
@@ -136,7 +131,7 @@ export const roundSummary = named(
     outcomes: list(
       object({
         ...reference,
-        result: oneOf(["gone", "overdue", "failed", "withdrawn"]),
+        result: outcomeResult,
         message: text(),
       }),
     ),
@@ -174,14 +169,14 @@ export const evictionPage = object({
         round: integer("The id of the round."),
         plugin: text(),
         scope: text(),
-        kind: oneOf(["soft", "forced"]),
+        kind,
         reason: text(),
         dryRun: flag("Whether it was only recorded, because the plugin is in dry run."),
         outcome: nullable(
           object(
             {
               at: time(),
-              result: oneOf(["gone", "overdue", "failed", "withdrawn"], "`gone`: the pod was deleted."),
+              result: outcomeResult,
               message: text(),
             },
             "Null while it is not known, and where it is in a later page.",
@@ -202,9 +197,9 @@ export const reading = named(
       scope: text("The signal; empty where the plugin named none."),
       observed: nullable(number("Null where the plugin reports no value while the threshold is not met.")),
       threshold: nullable(number()),
-      operator: oneOf(["lessThan", "greaterThan"], "How the observed value meets the threshold."),
+      operator: thresholdValues.operator,
       unit: optional(text()),
-      met: oneOf(["none", "soft", "hard"]),
+      met: metType,
     },
     "A plugin's observed value against its threshold.",
   ),

@@ -1,0 +1,124 @@
+import { reference } from "./eviction-pod.ts";
+import {
+  flag,
+  integer,
+  list,
+  named,
+  nullable,
+  number,
+  object,
+  oneOf,
+  optional,
+  text,
+  time,
+} from "./schema.ts";
+
+// What a round of eviction leaves to the next.
+
+export const kind = oneOf(
+  ["soft", "forced"],
+  "`forced`: must be evicted. `soft`: at most one pod per round.",
+);
+export const graceSeconds = nullable(number("Seconds; null for the pod's own."));
+export const askSource = oneOf(["threshold", "evictPods"]);
+
+export const outcomeResult = oneOf(
+  ["terminated", "overdue", "failed", "withdrawn"],
+  "`terminated`: the pod was deleted, or its containers were stopped.",
+);
+
+const budget = nullable(
+  object({
+    name: nullable(text()),
+    currentHealthy: nullable(number()),
+    desiredHealthy: nullable(number()),
+  }),
+);
+
+export const outcome = named(
+  "EvictionOutcome",
+  object(
+    {
+      uid: text(),
+      namespace: optional(text()),
+      name: optional(text()),
+      result: outcomeResult,
+      sent: optional(flag()),
+      message: text(),
+      budget: optional(budget),
+    },
+    "How an eviction ended.",
+  ),
+);
+
+const pressure = object({ plugin: text(), scope: text(), source: askSource });
+
+export const pending = object({
+  ...reference,
+  plugin: text(),
+  scope: text(),
+  kind,
+  source: askSource,
+  reason: text(),
+  others: optional(list(pressure)),
+  gracePeriodSeconds: graceSeconds,
+  since: time(),
+  acceptedAt: nullable(time()),
+  deadline: nullable(time()),
+});
+
+const conditionFields = {
+  plugin: text("The plugin that reports it: its owner."),
+  target: oneOf(["node", "customNodeResource"]),
+  name: text(),
+  effects: list(text()),
+  since: time(),
+  cause: optional(text('"disk 95 > threshold 90"')),
+};
+
+export const storedCondition = object({ ...conditionFields, lastSeen: time() });
+
+export const explainedCondition = named(
+  "Condition",
+  object({
+    ...conditionFields,
+    taints: list(text('"nodekeeper.dev/DiskHot:NoSchedule"')),
+    lastMet: time("When the plugin last reported it."),
+    isMet: flag("Whether the plugin reported it in the last round."),
+    until: nullable(time("When it is cleared unless it is reported again; null while it is met.")),
+  }),
+);
+
+export const state = object({
+  version: integer(),
+  at: nullable(time()),
+  boot: nullable(object({ id: text(), uptimeMs: number() })),
+  thresholds: list(
+    object({
+      plugin: text(),
+      scope: text(),
+      metType: oneOf(["soft", "hard"]),
+      since: time(),
+      reportedAt: time(),
+      lastSeen: time(),
+    }),
+  ),
+  conditions: list(storedCondition),
+  queue: list(object({ ...reference, since: time() })),
+  pending: list(pending),
+  interrupted: list(pending),
+  recent: list(
+    object({
+      uid: text(),
+      namespace: text(),
+      ownerUid: nullable(text()),
+      plugin: text(),
+      scope: text(),
+      others: optional(list(pressure)),
+      at: time(),
+      releasedAt: nullable(time()),
+    }),
+  ),
+  paused: list(object({ uid: text(), until: time(), reason: text(), budget })),
+  unusable: list(object({ plugin: text(), rounds: integer() })),
+});
