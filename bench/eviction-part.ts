@@ -54,6 +54,7 @@ export class EvictionPart {
       }),
       events: { record: () => {} },
       onNodeEvent: () => {},
+      onMarks: () => {},
       settings: () => defaultEvictionSettings,
       bootTime: () => undefined,
       policy: () => policy,

@@ -262,6 +262,44 @@ describe("the API", () => {
     expect((await ask("eviction/explain?pod=default/stranger")).status).toBe(404);
   });
 
+  it("has what limits evictions now, and the pods by QoS", async () => {
+    const { body: budgets } = await ask("eviction/budgets");
+    expect(budgets).toMatchObject({
+      node: { limit: null, used: 1, freeAt: null },
+      namespaces: [{ namespace: "default", used: 1 }],
+      queued: [],
+      thresholds: [{ plugin: "pressure", metType: "hard", confirmed: true }],
+    });
+    const { body: counts } = await ask("eviction/candidates");
+    expect(counts).toMatchObject({ pods: 1, candidates: 1, excluded: {} });
+    expect(counts.mix).toEqual([{ qosLevel: expect.any(String), qosClass: expect.any(String), pods: 1 }]);
+  });
+
+  it("has marks of a timeline, in pages and of a time", async () => {
+    const kindsOf = (items: { kind: string }[]) => items.map(({ kind }) => kind);
+    await eventually(async () => {
+      const { body } = await ask("marks");
+      expect(kindsOf(body.items)).toEqual(
+        expect.arrayContaining(["pluginRegistered", "conditionSet", "taintAdded", "evictionEnded"]),
+      );
+    });
+    const { items } = (await ask("marks")).body;
+    expect(items[0]).toMatchObject({ kind: "agentStarted", title: "agent 0.0.0-test started" });
+    const selected = items.find(({ kind }: { kind: string }) => kind === "evictionSelected");
+    expect(selected).toMatchObject({
+      plugin: "pressure",
+      pod: { name: "victim" },
+      round: expect.any(Number),
+    });
+    const { body: page } = await ask("marks?limit=2");
+    const { body: rest } = await ask(`marks?after=${page.next}`);
+    expect([...page.items, ...rest.items]).toEqual(items);
+    expect((await ask(`marks?since=${selected.at}&until=${selected.at}`)).body.items).toContainEqual(
+      selected,
+    );
+    expect((await ask("marks?until=5")).body).toEqual({ items: [] });
+  });
+
   it("never has the credentials of the agent", async () => {
     for (const path of contract.paths) {
       const { body } = await ask(queries[path] ?? path);
@@ -327,6 +365,8 @@ describe("the stream", () => {
       "devices",
       "claims",
       "eviction/node",
+      "eviction/budgets",
+      "eviction/candidates",
       "readings",
     ])
       await stream.untilEvent(name);
@@ -335,6 +375,24 @@ describe("the stream", () => {
     await until("objects are sent again", () => stream.of("objects").length > before);
     runtime.exit(containers.get("two")!, 4);
     await stream.untilEvent("events", ({ event }) => event.pod.name === "two" && event.exitCode === 4);
+  });
+
+  it("sends marks in order, each once, and continues after the last that a client had", async () => {
+    const first = await open("?topics=marks");
+    await first.untilEvent("open");
+    const late = await startGoodPlugin(agent.pluginDir, "late", widgets("late", 1));
+    await first.untilEvent("marks", ({ plugin }) => plugin === "late");
+    await first.close();
+    await late.stop();
+    await eventually(async () => {
+      const { items } = (await ask("marks")).body;
+      expect(items.at(-1)).toMatchObject({ kind: "pluginLost", plugin: "late" });
+    });
+    const second = await open(`?topics=marks&cursor=${first.lastId}`);
+    await second.untilEvent("marks", ({ kind, plugin }) => kind === "pluginLost" && plugin === "late");
+    const ids = [...first.of("marks"), ...second.of("marks")].map(({ data }) => data.id);
+    expect(ids).toEqual([...ids].sort((a, b) => a - b));
+    expect(new Set(ids).size).toBe(ids.length);
   });
 
   it("continues after the last event that a client had, each once", async () => {
@@ -360,7 +418,7 @@ describe("the stream", () => {
   });
 
   it("sends a snapshot for a cursor of another log, and rounds of a new state directory from the first", async () => {
-    const stream = await open("?topics=events,rounds&cursor=another-5.99999999");
+    const stream = await open("?topics=events,rounds&cursor=another-5.99999999.-");
     expect((await stream.untilEvent("snapshot")).data.pods).toHaveLength(3);
     expect((await stream.untilEvent("rounds")).data.id).toBe(1);
   });
@@ -407,5 +465,13 @@ describe("the stream", () => {
     expect(names.filter((name) => name === "before")).toEqual([]);
     const rounds = second.of("rounds").map(({ data }) => data.id);
     expect(new Set(rounds).size).toBe(rounds.length);
+    const starts = (await ask("marks")).body.items.filter(({ kind }: { kind: string }) =>
+      /^agent/.test(kind),
+    );
+    expect(starts.map(({ kind }: { kind: string }) => kind)).toEqual([
+      "agentStarted",
+      "agentStopped",
+      "agentStarted",
+    ]);
   });
 });

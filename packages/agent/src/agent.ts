@@ -61,8 +61,9 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     summary: () => summaryOf(reporting, lifecycle, eviction),
     async run(signal) {
       using _informationalAnswers = limitInformationalAnswers();
-      const { clock, log, version } = context;
+      const { clock, log, version, marks } = context;
       log.info({ version, nodeName: context.configuration().nodeName, ...context.server }, "agent starts");
+      marks.addStart(version);
       try {
         reporting.manager.restore();
         lifecycle?.generator.restore();
@@ -71,6 +72,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
         await runInOrder(runnables, { clock, log, stopDeadlineMs: STOP_DEADLINE_MS }, signal);
       } finally {
         lifecycle?.runtime[Symbol.dispose]();
+        marks.addStop(version);
         context.close();
         log.info({}, "agent stopped");
       }

@@ -18,8 +18,8 @@ import {
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
 import type { AgentConfiguration, ConfigurationSources } from "../config/index.ts";
-import { createBaseMetrics } from "../server/index.ts";
-import { createStateMetrics, StateDatabase } from "../state/index.ts";
+import { apiRoute, createBaseMetrics } from "../server/index.ts";
+import { createStateMetrics, Marks, StateDatabase } from "../state/index.ts";
 import type { AgentPart } from "./part.ts";
 
 /** The field manager of everything that the agent writes. */
@@ -59,6 +59,8 @@ export interface AgentContext {
   /** Records an Event about this Node. */
   notify: (event: { type: "Normal" | "Warning"; reason: string; message: string }) => void;
   database: StateDatabase;
+  /** What happened on the node at points of time. */
+  marks: Marks;
   kubeMetrics: KubeMetrics;
   queueMetrics: WorkQueueMetrics;
   /** Turns of the event loop that work on large messages of drivers and reporters shares. */
@@ -106,6 +108,7 @@ export async function agentContext(options: ContextOptions): Promise<AgentContex
   const regarding = { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
   const database = StateDatabase.open({ directory: stateDir, clock, log });
   createStateMetrics(registry, database);
+  const marks = new Marks(database, clock, log);
   const checks: HealthCheck[] = [database.healthCheck()];
   return {
     configuration: () => configuration,
@@ -124,10 +127,11 @@ export async function agentContext(options: ContextOptions): Promise<AgentContex
     events,
     notify: (event) => events.record({ ...event, regarding }),
     database,
+    marks,
     kubeMetrics,
     queueMetrics: createWorkQueueMetrics(registry),
     turns: new LoopTurns(clock),
-    part: { runnables: [events], checks, routes: [] },
+    part: { runnables: [events], checks, routes: [apiRoute("marks", (query) => marks.page(query))] },
     close: () => {
       database.close();
       client.close();

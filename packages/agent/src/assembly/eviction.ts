@@ -15,7 +15,9 @@ import {
   EvictionSender,
   HostPathNotifier,
   type Killer,
+  markOf,
   NodeTainter,
+  NowQueries,
   namingNode,
   OomEvents,
   PodEvictor,
@@ -29,7 +31,7 @@ import {
   ThresholdSampler,
 } from "../eviction/index.ts";
 import type { ReporterSource } from "../reporting/index.ts";
-import { evictionRoutes } from "../server/index.ts";
+import { evictionNowRoutes, evictionRoutes } from "../server/index.ts";
 import { EvictionStore, HistoryStore } from "../state/index.ts";
 import type { AgentContext } from "./context.ts";
 import { evictionPolicyOf, evictionSettingsOf, killerTableOf } from "./eviction-settings.ts";
@@ -54,7 +56,7 @@ export function evictionPart(
   context: AgentContext,
   lifecycle: LifecyclePart | undefined,
 ): EvictionPart | undefined {
-  const { configuration, client, database, clock, registry, kubeMetrics, queueMetrics } = context;
+  const { configuration, client, database, clock, registry, kubeMetrics, queueMetrics, marks } = context;
   if (!configuration().eviction.enabled) return undefined;
   const { nodeName } = configuration();
   const events = namingNode(context.events, nodeName);
@@ -133,6 +135,7 @@ export function evictionPart(
       }),
     policy,
     events,
+    onEnded: (pod, plugin, text) => marks.add([markOf({ kind: "evictionEnded", pod, plugin, text })]),
     metrics,
     queueMetrics,
     ...common,
@@ -143,7 +146,10 @@ export function evictionPart(
     prefix: policy().taintPrefix,
     events,
     transitionMs: () => policy().conditionTransitionPeriodMs,
-    onChange: (message) => history.addNodeEvent(message),
+    onChange: (title, kind) => {
+      history.addNodeEvent(title);
+      marks.add([{ kind, title }]);
+    },
     metrics: createTaintMetrics(registry),
     kubeMetrics,
     queueMetrics,
@@ -170,6 +176,7 @@ export function evictionPart(
     records,
     events,
     onNodeEvent: (message) => history.addNodeEvent(message),
+    onMarks: (made) => marks.add(made),
     settings,
     policy,
     refreshReadings: inTree.refreshReadings,
@@ -185,6 +192,7 @@ export function evictionPart(
     clock,
   });
   const queries = new RecordQueries(records, historyStore, () => manager.state);
+  const now = new NowQueries({ nodeName, manager, pods, history: historyStore, policy, clock });
   return {
     runnables: [
       history,
@@ -201,7 +209,7 @@ export function evictionPart(
     reporter: conditions,
     queries,
     readings: manager.readings,
-    routes: evictionRoutes(queries, manager.readings),
+    routes: [...evictionRoutes(queries, manager.readings), ...evictionNowRoutes(now)],
     evicted: () => evictor.evicted,
   };
 }

@@ -1,5 +1,6 @@
-import { PluginManager } from "../plugins/index.ts";
+import { type PluginChange, PluginManager } from "../plugins/index.ts";
 import { apiRoute, type KnownPlugins, listPlugins, pluginCalls } from "../server/index.ts";
+import type { NewMark } from "../state/index.ts";
 import type { AgentContext } from "./context.ts";
 import type { DevicesPart } from "./devices.ts";
 import type { EvictionPart } from "./eviction.ts";
@@ -21,7 +22,7 @@ export interface PluginsPart extends AgentPart {
 
 /** Builds the plugin manager, which finds sockets and registers plugins. */
 export function pluginsPart(
-  { configuration, clock, log, registry, startedAt }: AgentContext,
+  { configuration, clock, log, registry, startedAt, marks }: AgentContext,
   { reporting: { manager, publisher }, devices, eviction }: PluginHandlers,
 ): PluginsPart {
   const { plugins, api, runtime } = configuration();
@@ -37,6 +38,7 @@ export function pluginsPart(
     reservedNames: (type) => (type === manager.type ? manager.inTreeNames : new Set()),
     rescanIntervalMs: plugins.rescanInterval,
     livenessIntervalMs: plugins.livenessInterval,
+    onChange: (change) => marks.add([markOfPlugin(change)]),
     // A socket that accepts and sends nothing is not distinguished from one that does not answer GetInfo.
     dialTimeoutMs: plugins.infoTimeout,
     infoTimeoutMs: plugins.infoTimeout,
@@ -60,4 +62,18 @@ export function pluginsPart(
       apiRoute("plugins", async () => listPlugins({ ...known(), calls: await pluginCalls(registry) })),
     ],
   };
+}
+
+const markKindOf = {
+  registered: "pluginRegistered",
+  lost: "pluginLost",
+  refused: "pluginRefused",
+} as const;
+
+// "EvictionPlugin pressure lost: its socket was removed"
+function markOfPlugin(change: PluginChange): NewMark {
+  const { kind, type, name } = change;
+  const reason = kind === "registered" ? "" : `: ${change.reason}`;
+  const title = `${type || "plugin"} ${name} ${kind}${reason}`;
+  return { kind: markKindOf[kind], title, plugin: name };
 }

@@ -5,12 +5,14 @@ import {
   createStatusServer,
   documentRoute,
   type JsonRoute,
+  type NumberedItems,
   type StatusServer,
   type StreamedState,
   Streams,
   unservedRoutes,
 } from "../server/index.ts";
 import type { AgentContext } from "./context.ts";
+import type { EvictionPart } from "./eviction.ts";
 import { nodeRoute, type SummarizedParts } from "./node-summary.ts";
 import type { AgentPart } from "./part.ts";
 import { remoteAccessOf } from "./remote-access.ts";
@@ -23,8 +25,18 @@ export interface StatusServers {
   remote: StatusServer | undefined;
 }
 
+const MARKS_AT_ONCE = 200;
 // Sent whole in streams, when they change.
-const streamed: readonly string[] = ["node", "plugins", "objects", "devices", "claims", "eviction/node"];
+const streamed: readonly string[] = [
+  "node",
+  "plugins",
+  "objects",
+  "devices",
+  "claims",
+  "eviction/node",
+  "eviction/budgets",
+  "eviction/candidates",
+];
 
 /** Builds the status servers: health, metrics and the JSON API of all parts. */
 export function statusServersOf(
@@ -71,12 +83,31 @@ function versionRoutes({ configuration, version, startedAt }: AgentContext): Jso
 }
 
 function streamsOf(
-  { clock }: AgentContext,
+  { clock, marks }: AgentContext,
   routes: readonly JsonRoute[],
   { lifecycle, eviction }: SummarizedParts,
 ): Streams {
   const isServed = ({ path }: JsonRoute) => eviction !== undefined || !path.startsWith("eviction/");
   const states: StreamedState[] = routes.filter((route) => streamed.includes(route.path) && isServed(route));
   if (eviction) states.push({ path: "readings", handle: () => eviction.readings.last ?? null });
-  return new Streams({ states, events: lifecycle?.generator.events, rounds: eviction?.queries, clock });
+  const numbered = {
+    rounds: eviction && roundsOf(eviction.queries),
+    marks: {
+      get lastId() {
+        return marks.lastId;
+      },
+      after: async (after: number) =>
+        marks.page({ since: 0, until: Number.MAX_SAFE_INTEGER, after, limit: MARKS_AT_ONCE }).items,
+    },
+  };
+  return new Streams({ states, events: lifecycle?.generator.events, numbered, clock });
+}
+
+function roundsOf(queries: EvictionPart["queries"]): NumberedItems {
+  return {
+    get lastId() {
+      return queries.lastRoundId;
+    },
+    after: (id, signal) => queries.rounds(0, id, signal),
+  };
 }

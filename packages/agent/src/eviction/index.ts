@@ -31,6 +31,8 @@ export type { EvictionPluginStatus } from "./ask/served-plugin.ts";
 export type { EvictionSource } from "./ask/source.ts";
 export { ThresholdSampler, type ThresholdSamplerOptions } from "./ask/threshold-sampler.ts";
 export { reviewedTokens, type TokenCheck } from "./ask/token-check.ts";
+export type { EvictionBudgets } from "./budgets.ts";
+export type { CandidateCounts } from "./candidate-counts.ts";
 export type {
   Answered,
   ConditionAnswer,
@@ -71,10 +73,12 @@ export type {
 } from "./decide/taints.ts";
 export { valueText } from "./decide/threshold-text.ts";
 export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
+export { NowQueries } from "./now-queries.ts";
 export { type EncodablePod, type ObservedPod, observeJson, type PodDetails } from "./observe/observed-pod.ts";
 export { PodWatch, type PodWatchOptions } from "./observe/pod-watch.ts";
 export type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
 export { RecentReadings, type RoundReadings } from "./readings.ts";
+export { markOf } from "./records/decision-log.ts";
 export type {
   ExplainedRound,
   ExplainedThreshold,

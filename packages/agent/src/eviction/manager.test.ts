@@ -33,6 +33,26 @@ describe("a round", () => {
     expect(agent.manager.healthCheck().check().ok).toBe(true);
   });
 
+  it("marks what it decided, and a refusal that stands once", async () => {
+    using agent = new TestAgent(directory, new FakePods("a", "b", "c"), [
+      sourceOf("soft", {
+        getEvictPods: async () => ({ pods: ["a", "b"].map((name) => evictPod(name)), condition: null }),
+        thresholdMet: async () => ({ ...hard, condition: nodeCondition("Hot") }),
+      }),
+    ]);
+    for (let round = 0; round < 3; round++) await agent.round();
+    const { length } = agent.marks;
+    await agent.round();
+    expect(agent.marks).toHaveLength(length);
+    const shown = agent.marks.map(({ kind, pod, plugin }) => [kind, pod?.name, plugin]);
+    expect(shown.filter(([kind]) => kind === "evictionSelected")).toEqual([
+      ["evictionSelected", "a", "soft"],
+    ]);
+    expect(shown.filter(([kind]) => kind === "conditionSet")).toEqual([["conditionSet", undefined, "soft"]]);
+    expect(shown).toContainEqual(["evictionRefused", "b", "soft"]);
+    expect(agent.marks[0]).toMatchObject({ round: 1, at: expect.any(Number) });
+  });
+
   it("is not written down where nothing happened", async () => {
     using agent = new TestAgent(directory, new FakePods("a"), [sourceOf("quiet")]);
     await agent.round();

@@ -8,6 +8,7 @@ import {
   messageOf,
   type Runnable,
 } from "@nodekeeper/core/lib";
+import type { NewMark } from "../state/index.ts";
 import type { HostPathNotifier } from "./act/host-path-notifier.ts";
 import { Notifier } from "./act/notifier.ts";
 import { TaintGate } from "./act/taint-gate.ts";
@@ -50,6 +51,8 @@ export interface EvictionManagerOptions {
   hostPathNotifier?: Pick<HostPathNotifier, "notify"> | undefined;
   /** Called with a message for each condition that is set or cleared. */
   onNodeEvent: (message: string) => void;
+  /** Called with what a round decided, after it is acted on. */
+  onMarks: (marks: readonly NewMark[]) => void;
   settings: () => EvictionSettings;
   policy: () => EvictionPolicy;
   /** Called when a round starts, so that in-tree plugins use new host readings. */
@@ -90,6 +93,7 @@ export class EvictionManager implements Runnable {
   readonly #decisionLog: DecisionLog;
   /** What the plugins answered in the last rounds. */
   readonly readings = new RecentReadings();
+  #thresholds: Decision["thresholds"] = [];
   #isRunning = false;
   #hasDone = false;
   #trouble: string | undefined;
@@ -161,6 +165,11 @@ export class EvictionManager implements Runnable {
   /** The state after the last round. */
   get state(): EvictionState {
     return this.#state;
+  }
+
+  /** The thresholds that were met in the last round. */
+  get thresholds(): Decision["thresholds"] {
+    return this.#thresholds;
   }
 
   #restore(): void {
@@ -278,16 +287,18 @@ export class EvictionManager implements Runnable {
     const decision = this.#timedNow("decide", () => decide(input, prepared));
     decision.state = this.#withAcceptances(decision.state, this.#stateAt);
     const id = this.#timedNow("record", () => this.#record(input, decision));
-    this.#decisionLog.write(id, decision);
+    const marks = this.#decisionLog.write(id, decision);
     const changes = conditionChanges(input.state.conditions, decision.state.conditions);
-    this.#decisionLog.writeConditions(id, changes);
+    marks.push(...this.#decisionLog.writeConditions(id, changes));
     for (const change of changes) onNodeEvent(conditionChangeText(change));
     this.#state = decision.state;
+    this.#thresholds = decision.thresholds;
     this.#outcomes = this.#outcomes.slice(input.outcomes.length);
     this.#count(decision);
     this.#options.plugins.endRound(decision.conditionProblems);
     this.#held.note(decision.thresholds, clock.now());
     this.#timedNow("act", () => this.#act(input, decision, id));
+    this.#options.onMarks(marks.map((mark) => ({ ...mark, at: input.now })));
   }
 
   // A full disk must not stop evictions: it may be their cause. The round is written when there is space again; if the

@@ -5,5 +5,5 @@
 // owner: the socket that holds a plugin name; superseded: a newer socket has taken over the name.
 // refused: notified of the reason and retried slowly; failed: retried with backoff.
 export { PluginManager } from "./manager.ts";
-export type { PluginStatus } from "./status.ts";
+export type { PluginChange, PluginStatus } from "./status.ts";
 export type { PluginHandler, PluginRegistration } from "./types.ts";

@@ -4,6 +4,7 @@ import { NodekeeperError } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { PluginManagerOptions } from "./manager.ts";
+import type { PluginChange } from "./status.ts";
 import {
   type RunningManager,
   type ServedPlugin,
@@ -189,14 +190,18 @@ describe("refusals", () => {
   });
 
   it("too many plugins; a free place is given to the one who waits", async () => {
-    const { handler } = start({ maxPlugins: 1 });
+    const changes: string[] = [];
+    const onChange = ({ kind, name }: PluginChange) => void changes.push(`${kind} ${name}`);
+    const { handler } = start({ maxPlugins: 1, onChange });
     await serve(at("a.sock"), { name: "a" });
     await until("a", () => handler.serving.has("a"));
     const second = await serve(at("b.sock"), { name: "b" });
     const notice = await until("notice", () => second.notices[0]);
     expect(notice.error).toBe("NK1305: too many plugins: the limit plugins.maxPlugins (1) is reached");
     unlinkSync(at("a.sock"));
-    await until("b", () => handler.serving.has("b"));
+    await until("b", () => changes.includes("registered b"));
+    expect(handler.serving.has("b")).toBe(true);
+    expect(changes).toEqual(["registered a", "refused b", "lost a", "registered b"]);
   });
 });
 

@@ -18,7 +18,7 @@ import { PluginSession, type Predecessor, type SessionContext } from "./session.
 import type { FoundSocket, ScanLimits, ScanResult } from "./socket-scan.ts";
 import { SocketTrust } from "./socket-trust.ts";
 import { SocketWatcher } from "./socket-watcher.ts";
-import type { PluginStatus } from "./status.ts";
+import type { PluginChange, PluginStatus } from "./status.ts";
 import type { PluginHandler } from "./types.ts";
 
 /** Times in milliseconds. Options with a default are optional. */
@@ -55,6 +55,8 @@ export interface PluginManagerOptions {
   /** Sockets that no plugin may use as its endpoint. Default: none. */
   foreignSockets?: readonly string[];
   limits?: Partial<ScanLimits>;
+  /** Called when a plugin is registered, lost or refused; for a refusal once while its reason stays the same. */
+  onChange?: (change: PluginChange) => void;
   /** CPU time used by this process, milliseconds. Default: process.cpuUsage. */
   cpuMs?: () => number;
 }
@@ -85,7 +87,7 @@ export class PluginManager implements Runnable {
   #sequence = 0;
 
   constructor(options: PluginManagerOptions) {
-    const { clock, log, maxHandshakes = 64 } = options;
+    const { clock, log, maxHandshakes = 64, onChange = () => {} } = options;
     const metrics = createPluginMetrics(options.registry);
     this.#context = {
       clock,
@@ -100,6 +102,7 @@ export class PluginManager implements Runnable {
         onDeregistered: ({ type, name }, reason) => {
           metrics.deregistrations.inc({ type, reason });
           log.info({ type, plugin: name, reason }, "plugin deregistered");
+          onChange({ kind: "lost", type, name, reason });
         },
       }),
       handshakes: {
@@ -120,6 +123,7 @@ export class PluginManager implements Runnable {
       },
       liveness: new Liveness(clock, metrics),
       livenessIntervalMs: options.livenessIntervalMs,
+      onChange,
     };
     this.#watcher = new SocketWatcher({
       directories: options.directories,

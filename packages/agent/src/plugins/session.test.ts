@@ -30,6 +30,7 @@ function context(release: () => Promise<void>): SessionContext {
     // No handshake gets a response.
     liveness: { probe: () => new Promise(() => {}) } as unknown as Liveness,
     livenessIntervalMs: 1_000,
+    onChange: () => {},
   };
 }
 

@@ -22,7 +22,7 @@ import type { Claimant, RegisteredPlugins } from "./registered-plugins.ts";
 import { type HandshakeTimeouts, RegistrationClient } from "./registration-client.ts";
 import type { FoundSocket } from "./socket-scan.ts";
 import type { SocketTrust } from "./socket-trust.ts";
-import type { PluginState, PluginStatus } from "./status.ts";
+import type { PluginChange, PluginState, PluginStatus } from "./status.ts";
 import type { PluginHandler, PluginRegistration } from "./types.ts";
 
 /** Dependencies shared by all sessions of a manager. */
@@ -37,6 +37,7 @@ export interface SessionContext {
   timeouts: HandshakeTimeouts & { handlerMs: number };
   liveness: Liveness;
   livenessIntervalMs: number;
+  onChange: (change: PluginChange) => void;
 }
 
 /** Limits of concurrent handshakes. Sockets that have failed have a separate limit, so that they do not delay new ones. */
@@ -131,6 +132,7 @@ export class PluginSession implements Claimant {
     this.#enter("registered", undefined);
     const { type, name, endpoint, generation } = registration;
     this.#log.info({ type, plugin: name, endpoint, generation }, "plugin registered");
+    this.#context.onChange({ kind: "registered", type, name });
   }
 
   superseded(by: PluginRegistration): void {
@@ -288,6 +290,11 @@ export class PluginSession implements Claimant {
   async #refuse(client: RegistrationClient, refusal: NodekeeperError, signal: AbortSignal): Promise<void> {
     this.#count("refused");
     this.#waitsForVacancy = refusal.code === "conflict" || refusal.code === "exhausted";
+    // A refused plugin is tried again and again, and keeps the reason meanwhile.
+    if (this.#reason !== refusal.message) {
+      const { type = "", name = "" } = this.#presented ?? {};
+      this.#context.onChange({ kind: "refused", type, name: name || this.path, reason: refusal.message });
+    }
     this.#enter("refused", refusal.message, refusal.id);
     this.#log.warn({ err: refusal }, "plugin refused");
     await this.#notifyFailure(client, refusal, signal);

@@ -29,3 +29,9 @@ export interface PluginStatus {
   /** Generation of the accepted registration; absent while there is none. */
   generation?: number;
 }
+
+/** A change of a plugin's registration. */
+export type PluginChange = { type: string; name: string } & (
+  | { kind: "registered" }
+  | { kind: "lost" | "refused"; reason: string }
+);

@@ -1,4 +1,10 @@
-import { type HistoryLine, RecentReadings, type RecordQueries, type RoundRecord } from "../eviction/index.ts";
+import {
+  type HistoryLine,
+  type NowQueries,
+  RecentReadings,
+  type RecordQueries,
+  type RoundRecord,
+} from "../eviction/index.ts";
 import type { JsonRoute } from "./api.ts";
 import { apiRoute } from "./api-route.ts";
 
@@ -22,6 +28,14 @@ export interface HistoryPage {
 const PAGE_BYTES = 2 * 1024 * 1024;
 // Together with a page that is nearly full, the most that a client must be ready to read.
 const MOST_RECORD_BYTES = 12 * 1024 * 1024;
+
+/** The routes of the JSON API about what limits evictions now. */
+export function evictionNowRoutes(queries: NowQueries): JsonRoute[] {
+  return [
+    apiRoute("eviction/budgets", () => queries.budgets()),
+    apiRoute("eviction/candidates", () => queries.candidates()),
+  ];
+}
 
 /** The routes of the JSON API that read eviction's records. */
 export function evictionRoutes(queries: RecordQueries, readings = new RecentReadings()): JsonRoute[] {

@@ -4,7 +4,7 @@ export { createBaseMetrics } from "./base-metrics.ts";
 export { type AccessCheck, delegatedAccess } from "./delegated-access.ts";
 export { deviceRoutes } from "./device-routes.ts";
 export { documentRoute } from "./document-route.ts";
-export { evictionRoutes, type HistoryPage, type RecordPage } from "./eviction-routes.ts";
+export { evictionNowRoutes, evictionRoutes, type HistoryPage, type RecordPage } from "./eviction-routes.ts";
 export { runCheck } from "./health.ts";
 export { lifecycleRoutes } from "./lifecycle-routes.ts";
 export { LifecycleService, type LifecycleServiceOptions } from "./lifecycle-service.ts";
@@ -21,5 +21,5 @@ export {
   type StatusServerOptions,
 } from "./status-server.ts";
 export type { StreamedState } from "./stream/states.ts";
-export { Streams } from "./stream/streams.ts";
+export { type NumberedItems, Streams } from "./stream/streams.ts";
 export { lifecycleDefinition } from "./watch-answers.ts";

@@ -15,6 +15,7 @@ export {
   type StoredNodePod,
 } from "./history-store.ts";
 export { LifecycleStore, type StoredEvent, type StoredRecord } from "./lifecycle-store.ts";
+export { type Mark, type MarkKind, Marks, markKinds, type NewMark } from "./marks.ts";
 export { createStateMetrics } from "./metrics.ts";
 export { ReporterStore, type StoredContent } from "./reporter-store.ts";
 export { StateCopy } from "./state-copy.ts";

@@ -119,6 +119,18 @@ const migrations: readonly string[] = [
      updated_at INTEGER NOT NULL,  -- milliseconds since the epoch
      PRIMARY KEY (driver, uid)
    ) STRICT;`,
+  `CREATE TABLE mark (
+     id        INTEGER PRIMARY KEY AUTOINCREMENT,
+     at        INTEGER NOT NULL,   -- milliseconds since the epoch
+     kind      TEXT NOT NULL,      -- agentStarted, pluginLost, ...
+     title     TEXT NOT NULL,
+     plugin    TEXT,
+     uid       TEXT,               -- of the pod; this and the two below are NULL where it is about none
+     namespace TEXT,
+     name      TEXT,
+     round     INTEGER             -- of eviction
+   ) STRICT;
+   CREATE INDEX mark_kind ON mark (kind, id);`,
 ];
 
 /** The file has a schema that this version does not support. */

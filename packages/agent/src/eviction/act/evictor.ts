@@ -31,6 +31,8 @@ export interface PodEvictorOptions {
   containers: Pick<EvictedContainers, keyof EvictedContainers> | undefined;
   policy: () => Pick<EvictionPolicy, "releaseMarginMs" | "longestReleaseMs">;
   events: Pick<EventRecorder, "record">;
+  /** Called when an eviction has ended, or is overdue. */
+  onEnded: (pod: PodReference, plugin: string, text: string) => void;
   clock: Clock;
   log: Logger;
   metrics: EvictorMetrics;
@@ -313,6 +315,7 @@ export class PodEvictor implements Evictor, Runnable {
     metrics.ended.inc({ outcome: "overdue" });
     this.#gauge();
     this.#step(task, message);
+    this.#options.onEnded(pod, plugin, `is overdue: ${message}`);
     log.warn({ errorId: "NK1610", pod, plugin, message }, "evicted pod is still terminating");
     if (task.isForeign) return;
     const text = `Evicted by ${plugin}, but ${message}`;
@@ -341,11 +344,13 @@ export class PodEvictor implements Evictor, Runnable {
       this.#evicted++;
       this.#step(task, message);
       metrics.duration.observe(seconds);
+      this.#options.onEnded(pod, plugin, `evicted: ${message}`);
       log.info({ pod, plugin, seconds, message }, "evicted pod was deleted");
     } else {
       this.#step(task, `failed: ${message}`);
       const errorId = budget === undefined ? "NK1602" : "NK1601";
       log.warn({ errorId, pod, plugin, seconds, message }, "eviction failed");
+      this.#options.onEnded(pod, plugin, `was not evicted: ${message}`);
       const text = `Eviction requested by ${plugin} failed: ${message}`;
       events.record({ type: "Warning", reason: "EvictionFailed", message: text, regarding: aboutPod(pod) });
     }

@@ -35,7 +35,7 @@ export interface NodeTainterOptions {
   /** How long a taint stays after its condition was last met, milliseconds. */
   transitionMs: () => number;
   /** Called with a message for each taint that was added or removed. */
-  onChange: (message: string) => void;
+  onChange: (message: string, kind: "taintAdded" | "taintRemoved") => void;
   clock: Clock;
   log: Logger;
   metrics: TaintMetrics;
@@ -243,14 +243,14 @@ export class NodeTainter implements Runnable {
         ...{ type: "Warning", reason: "NodePressureTainted" },
         ...{ message: why === undefined ? `${message}.` : message + lasting, regarding },
       });
-      onChange(lowered(message));
+      onChange(lowered(message), "taintAdded");
     }
     for (const taint of removed) {
       const why = this.#reasons.get(taint);
       const message = `Taint ${taint} removed: no longer reported${why === undefined ? "" : `. Last: ${why}`}`;
       events.record({ type: "Normal", reason: "NodePressureUntainted", message: `${message}.`, regarding });
       this.#reasons.delete(taint);
-      onChange(lowered(message));
+      onChange(lowered(message), "taintRemoved");
     }
   }
 

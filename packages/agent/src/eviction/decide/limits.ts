@@ -9,6 +9,16 @@ export interface ReachedLimit<Reason extends LimitReason = LimitReason> {
   until: number | null;
 }
 
+/** How much of a limit is used. */
+export interface LimitUse {
+  /** Null for none. */
+  limit: number | null;
+  /** Evictions within the window. */
+  used: number;
+  /** When one more is allowed, wall milliseconds; null where it is now, and for a limit of 0. */
+  freeAt: number | null;
+}
+
 type LimitReason = "nodeLimit" | "namespaceLimit" | "ownerLimit";
 
 /** Counts evictions within the limits' window: on the node, by namespace and by owner. */
@@ -41,6 +51,22 @@ export class LimitCounter {
       this.#reached("namespaceLimit", this.#namespaces.get(namespace), perNamespace) ??
       (owner && this.#reached("ownerLimit", this.#owners.get(owner.uid), perOwner))
     );
+  }
+
+  /** How much of the limits is used: by namespace and by UID of the owner where any is. */
+  uses(): { node: LimitUse; namespaces: Map<string, LimitUse>; owners: Map<string, LimitUse> } {
+    const { perNode, perNamespace, perOwner } = this.#limits;
+    const useOf = (times: readonly number[], limit: number | null): LimitUse => {
+      const freeAt = this.#reached("nodeLimit", times, limit)?.until ?? null;
+      return { limit, used: times.length, freeAt };
+    };
+    const usesOf = (lists: ReadonlyMap<string, number[]>, limit: number | null) =>
+      new Map([...lists].map(([key, times]) => [key, useOf(times, limit)]));
+    return {
+      node: useOf(this.#times, perNode),
+      namespaces: usesOf(this.#namespaces, perNamespace),
+      owners: usesOf(this.#owners, perOwner),
+    };
   }
 
   /** Counts one more eviction, decided now. */

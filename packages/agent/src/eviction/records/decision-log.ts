@@ -1,5 +1,6 @@
 import type { Logger } from "@nodekeeper/core/lib";
-import type { ConditionChange } from "../decide/condition-changes.ts";
+import type { NewMark } from "../../state/index.ts";
+import { type ConditionChange, conditionChangeText } from "../decide/condition-changes.ts";
 import type { Ask, Decision, Victim } from "../decide/decision.ts";
 import type { PodReference } from "../decide/pods.ts";
 
@@ -8,7 +9,8 @@ const MOST_LINES = 50;
 
 /**
  * Logs each decision in one line, with a static message and the reasons as keys, so that a log pipeline keeps them
- * beyond the node's lifetime. A decision that stays the same over rounds, such as a refusal, is logged once.
+ * beyond the node's lifetime. A decision that stays the same over rounds, such as a refusal, is logged once. What is
+ * logged is returned as marks of the timeline.
  */
 export class DecisionLog {
   readonly #log: Logger;
@@ -19,8 +21,9 @@ export class DecisionLog {
   }
 
   /** Logs conditions that were set or cleared. */
-  writeConditions(round: number, changes: readonly ConditionChange[]): void {
-    for (const { kind, condition } of changes) {
+  writeConditions(round: number, changes: readonly ConditionChange[]): NewMark[] {
+    return changes.map((change) => {
+      const { kind, condition } = change;
       const { plugin, target, name, effects, cause } = condition;
       const fields = {
         round,
@@ -31,14 +34,16 @@ export class DecisionLog {
         ...(cause === undefined ? {} : { cause }),
       };
       this.#log.info(fields, kind === "set" ? "condition set" : "condition cleared");
-    }
+      const title = conditionChangeText(change);
+      return { kind: kind === "set" ? "conditionSet" : "conditionCleared", title, plugin, round };
+    });
   }
 
   /**
    * Logs a round's decision: at most 50 lines besides those of victims. Call once per round, before acting on it, also
    * when the round could not be recorded.
    */
-  write(round: number, decision: Decision): void {
+  write(round: number, decision: Decision): NewMark[] {
     const { victims, dryRunVictims, withdrawals, refusals, ranking } = decision;
     const candidates = ranking.length;
     const ranks = new Map(ranking.map(({ uid, rank }) => [uid, rank]));
@@ -47,28 +52,42 @@ export class DecisionLog {
       rank: ranks.get(victim.uid),
       candidates,
     });
-    for (const victim of victims) this.#log.info({ round, ...details(victim) }, "pod selected for eviction");
+    const marks: NewMark[] = [];
+    const mark = (kind: MarkKind, pod: PodReference, text: string, plugin?: string) =>
+      marks.push(markOf({ kind, pod, text, round, plugin }));
+    for (const victim of victims) {
+      this.#log.info({ round, ...details(victim) }, "pod selected for eviction");
+      mark("evictionSelected", victim, `selected for eviction: ${victim.reason}`, victim.plugin);
+    }
 
     const standing = new Set<string>();
     let lines = 0;
-    const once = (key: readonly string[], fields: () => object, message: string) => {
+    const once = (key: readonly string[], message: string, write: (message: string) => void) => {
       const text = JSON.stringify([message, ...key]);
       standing.add(text);
       if (this.#standing.has(text)) return;
       lines++;
-      if (lines <= MOST_LINES) this.#log.info({ round, ...fields() }, message);
+      if (lines <= MOST_LINES) write(message);
     };
     for (const victim of dryRunVictims) {
-      const fields = () => details(victim);
-      once([victim.uid, victim.plugin], fields, "pod would be selected for eviction, plugin is in dry run");
+      const { uid, plugin, reason } = victim;
+      once([uid, plugin], "pod would be selected for eviction, plugin is in dry run", (message) => {
+        this.#log.info({ round, ...details(victim) }, message);
+        mark("evictionDryRun", victim, `would be selected for eviction, in dry run: ${reason}`, plugin);
+      });
     }
     for (const withdrawal of withdrawals) {
-      const fields = () => ({ ...podDetails(withdrawal), reason: withdrawal.reason });
-      once([withdrawal.uid], fields, "eviction no longer requested");
+      const { uid, reason } = withdrawal;
+      once([uid], "eviction no longer requested", (message) => {
+        this.#log.info({ round, ...podDetails(withdrawal), reason }, message);
+        mark("evictionWithdrawn", withdrawal, `eviction no longer requested: ${reason}`);
+      });
     }
-    for (const { plugin, reason, message, ...pod } of refusals) {
-      const fields = () => ({ ...podDetails(pod), plugin, reason, detail: message });
-      once([pod.uid, plugin, reason], fields, "requested eviction refused");
+    for (const { plugin, reason, message: detail, ...pod } of refusals) {
+      once([pod.uid, plugin, reason], "requested eviction refused", (message) => {
+        this.#log.info({ round, ...podDetails(pod), plugin, reason, detail }, message);
+        mark("evictionRefused", pod, `requested eviction refused: ${detail}`, plugin);
+      });
     }
     if (lines > MOST_LINES) {
       this.#log.info(
@@ -77,7 +96,29 @@ export class DecisionLog {
       );
     }
     this.#standing = standing;
+    return marks;
   }
+}
+
+type MarkKind = NewMark["kind"];
+
+interface PodMark {
+  kind: MarkKind;
+  pod: PodReference;
+  text: string;
+  round?: number | undefined;
+  plugin?: string | undefined;
+}
+
+/** A mark about a pod; its title is "default/web <text>". */
+export function markOf({ kind, pod: { uid, namespace, name }, text, round, plugin }: PodMark): NewMark {
+  return {
+    kind,
+    title: `${namespace}/${name} ${text}`,
+    pod: { uid, namespace, name },
+    ...(plugin === undefined ? {} : { plugin }),
+    ...(round === undefined ? {} : { round }),
+  };
 }
 
 function podDetails({ uid, namespace, name }: PodReference) {

@@ -63,6 +63,7 @@ export class TestEvictor implements NodePods {
   readonly registry = new Registry();
   readonly pods = new Map<string, KubeObject>();
   readonly events: EventInput[] = [];
+  readonly ended: string[] = [];
   /** What was evicted, in order: every call that reached a killer. */
   readonly kills: KillRequest[] = [];
   /** Names that were read. */
@@ -108,6 +109,7 @@ export class TestEvictor implements NodePods {
       metrics,
     });
     this.evictor = new PodEvictor({
+      onEnded: (_pod, _plugin, text) => void this.ended.push(text),
       sender,
       pods: this,
       containers: running && {

@@ -1,7 +1,7 @@
 import type { EventInput } from "@nodekeeper/core/kube";
 import { type BootTime, type Clock, FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { defaultEvictionSettings } from "../../assembly/testing/defaults.ts";
-import { EvictionStore, StateDatabase } from "../../state/index.ts";
+import { EvictionStore, type NewMark, StateDatabase } from "../../state/index.ts";
 import { EvictionPlugins } from "../ask/plugins.ts";
 import type { EvictionSource } from "../ask/source.ts";
 import { EvictionManager } from "../manager.ts";
@@ -34,6 +34,7 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
   readonly tainter = new FakeTainter();
   readonly events: EventInput[] = [];
   readonly nodeEvents: string[] = [];
+  readonly marks: NewMark[] = [];
   /** How often readings of the machine were to be taken again. */
   refreshes = 0;
   readonly manager: EvictionManager;
@@ -74,6 +75,7 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
       records: this.records,
       events: { record: (event) => void this.events.push(event) },
       onNodeEvent: (message) => void this.nodeEvents.push(message),
+      onMarks: (marks) => void this.marks.push(...marks),
       settings: () => this.settings,
       policy: () => this.policy,
       bootTime: () => this.bootTime,

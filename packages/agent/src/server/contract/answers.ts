@@ -11,7 +11,9 @@ import {
   roundReadings,
   roundSummary,
 } from "./eviction.ts";
+import { candidateCounts, evictionBudgets } from "./eviction-now.ts";
 import { eventPage, lifecycleItem, podPage } from "./lifecycle.ts";
+import { mark, markPage } from "./marks.ts";
 import type { operations } from "./operations.ts";
 import { anything, foreign, list, named, nullable, object, optional, type Schema, text } from "./schema.ts";
 
@@ -29,10 +31,13 @@ export const answers = {
   devices: drivers,
   "devices/list": devicePage,
   claims: claims,
+  marks: markPage,
   pods: podPage,
   events: eventPage,
   "eviction/explain": podExplanation,
   "eviction/node": nodeExplanation,
+  "eviction/budgets": evictionBudgets,
+  "eviction/candidates": candidateCounts,
   "eviction/history": historyPage,
   "eviction/rounds": list(roundSummary),
   "eviction/records": recordPage,
@@ -50,12 +55,15 @@ export const streamEvents = named(
       events: optional(lifecycleItem),
       snapshot: optional(lifecycleItem),
       rounds: optional(roundSummary),
+      marks: optional(mark),
       node: optional(nodeSummary),
       plugins: optional(list(plugin)),
       objects: optional(publishedObjects),
       devices: optional(drivers),
       claims: optional(claims),
       "eviction/node": optional(nodeExplanation),
+      "eviction/budgets": optional(evictionBudgets),
+      "eviction/candidates": optional(candidateCounts),
       readings: optional(nullable(roundReadings)),
     },
     "The data of each event by the event's name: a message has one of them.",

@@ -27,7 +27,7 @@ export const outcomeResult = oneOf(
   "`terminated`: the pod was deleted, or its containers were stopped.",
 );
 
-const budget = nullable(
+export const budget = nullable(
   object({
     name: nullable(text()),
     currentHealthy: nullable(number()),

@@ -24,6 +24,9 @@ const MOST_PAGE_ROUNDS = 100;
 const MOST_ITEMS = 1_000;
 
 const since = wholeNumber("Only what is not older; milliseconds since the epoch.");
+const until = wholeNumber("Only what is not newer; milliseconds since the epoch.", {
+  fallback: Number.MAX_SAFE_INTEGER,
+});
 const limit = wholeNumber("How many items the page has at most.", {
   fallback: 500,
   least: 1,
@@ -67,6 +70,10 @@ export const operations = {
     continue: continued,
   }),
   claims: operation("ResourceClaims by driver, and how the agent stands with the kubelet for each.", {}),
+  marks: operation(
+    "Marks of a timeline: starts of the agent, plugins, taints, evictions: ?since=<wall ms>&until=<wall ms>&after=<next>.",
+    { since, until, after: wholeNumber("`next` of the page before."), limit },
+  ),
   pods: operation(
     "Pods and containers as the container runtime reports them: ?namespace=&name=&uid=.",
     { ...selector, limit, continue: continued },
@@ -91,6 +98,16 @@ export const operations = {
   ),
   "eviction/node": operation(
     "Conditions and taints that eviction sets: by which plugin, why, since when, until when.",
+    {},
+    eviction,
+  ),
+  "eviction/budgets": operation(
+    "What limits evictions now, how much of it is used, and what is held back, queued or in progress.",
+    {},
+    eviction,
+  ),
+  "eviction/candidates": operation(
+    "The pods by QoS, and how many of them can be evicted now, or why not.",
     {},
     eviction,
   ),

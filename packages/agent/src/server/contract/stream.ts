@@ -8,7 +8,7 @@ export const streamSummary =
 
 export const streamParameters = {
   topics: words(
-    "What to follow, separated by commas; all where it is not given. `events` and `rounds` are sent one by one, with an " +
+    "What to follow, separated by commas; all where it is not given. `events`, `rounds` and `marks` are sent one by one, with an " +
       "`id` to continue after; other topics are paths of this API, sent whole at the start and whenever they change.",
     300,
   ),

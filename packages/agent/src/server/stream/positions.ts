@@ -1,23 +1,26 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import { formatCursor, type LogPosition, parseCursor } from "../../lifecycle/index.ts";
 
-/** How far a stream has been sent. */
+/** How far a stream has been sent. Undefined where a topic is not followed. */
 export interface Positions {
-  /** Of lifecycle events; undefined where they are not followed. */
+  /** Of lifecycle events. */
   events: LogPosition | undefined;
-  /** The id of the last round; undefined where rounds are not followed. */
+  /** The id of the last round. */
   rounds: number | undefined;
+  /** The id of the last mark. */
+  marks: number | undefined;
 }
 
-/** The `id` of a message: what a client sends to continue after it. "1a2b-17.42", with a hyphen for what is not followed. */
-export function formatPositions({ events, rounds }: Positions): string {
-  return `${events ? formatCursor(events) : "-"}.${rounds ?? "-"}`;
+/** The `id` of a message: what a client sends to continue after it. "1a2b-17.42.7", with a hyphen for what is not followed. */
+export function formatPositions({ events, rounds, marks }: Positions): string {
+  return `${events ? formatCursor(events) : "-"}.${rounds ?? "-"}.${marks ?? "-"}`;
 }
 
 /** Throws `invalid`. */
 export function parsePositions(text: string): Positions {
-  const [, events, rounds] = /^([0-9a-z]{1,32}-\d{1,15}|-)\.(\d{1,15}|-)$/.exec(text) ?? [];
-  if (events === undefined || rounds === undefined)
+  const pattern = /^([0-9a-z]{1,32}-\d{1,15}|-)\.(\d{1,15}|-)\.(\d{1,15}|-)$/;
+  const [, events, rounds, marks] = pattern.exec(text) ?? [];
+  if (events === undefined)
     throw new NodekeeperError(
       "invalid",
       `${JSON.stringify(text.slice(0, 80))} is not a cursor of this stream`,
@@ -25,5 +28,6 @@ export function parsePositions(text: string): Positions {
   return {
     events: events === "-" ? undefined : parseCursor(events),
     rounds: rounds === "-" ? undefined : Number(rounds),
+    marks: marks === "-" ? undefined : Number(marks),
   };
 }

@@ -10,6 +10,8 @@ import { sendStream } from "../send-stream.ts";
 // More than the kernel's buffers of a connection take.
 const LARGE = "x".repeat(32 * 1024 * 1024);
 
+const none = { rounds: undefined, marks: undefined };
+
 let clock: FakeClock;
 let streams: Streams;
 let registry: Registry;
@@ -34,7 +36,7 @@ beforeEach(async () => {
     },
   };
   const states = [hanging, state("small", ""), state("large", LARGE)];
-  streams = new Streams({ states, events: undefined, rounds: undefined, clock });
+  streams = new Streams({ states, events: undefined, numbered: none, clock });
   const common = { clock, registry, log: silentLogger };
   const server = createStatusServer({ ...common, address: "127.0.0.1:0", checks: [], routes: [], streams });
   const stop = new AbortController();
@@ -147,12 +149,12 @@ it("asks once a minute whether a client may still read, and ends the stream of o
 });
 
 it("keeps a stream without news alive by comments", async () => {
-  const quiet = new Streams({ states: [], events: undefined, rounds: undefined, clock });
+  const quiet = new Streams({ states: [], events: undefined, numbered: none, clock });
   const stream = quiet.open(new URLSearchParams(), undefined);
   const stop = new AbortController();
   const pieces = stream.pieces(stop.signal);
   expect((await pieces.next()).value).toMatch(
-    /^retry: 2000\nevent: open\nid: -\.-\ndata: {"topics":\[\]}\n\n$/,
+    /^retry: 2000\nevent: open\nid: -\.-\.-\ndata: {"topics":\[\]}\n\n$/,
   );
   const next = pieces.next();
   for (let at = 0; at < 22; at++) await clock.step(500);

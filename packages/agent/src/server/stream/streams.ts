@@ -1,21 +1,32 @@
 import { type Clock, LoopTurns, NodekeeperError } from "@nodekeeper/core/lib";
-import type { RecordQueries } from "../../eviction/index.ts";
 import { readParameters } from "../contract/parameters.ts";
 import { streamParameters } from "../contract/stream.ts";
 import { eventsAfter, type LifecycleReader } from "../lifecycle-routes.ts";
 import { formatPositions, type Positions, parsePositions } from "./positions.ts";
 import { type StreamedState, StreamedStates } from "./states.ts";
 
+/** Topics besides lifecycle events that are sent item by item. */
+export const numberedTopics = ["rounds", "marks"] as const;
+export type NumberedTopic = (typeof numberedTopics)[number];
+
 export interface StreamsOptions {
   /** Answers that are sent whole when they change, by the path of their route. They take no parameters. */
   states: readonly StreamedState[];
   /** Undefined where lifecycle is off. */
   events: LifecycleReader["events"] | undefined;
-  /** Undefined where eviction is off. */
-  rounds: Pick<RecordQueries, "rounds" | "lastRoundId"> | undefined;
+  /** By topic; undefined where its part is off. */
+  numbered: Readonly<Record<NumberedTopic, NumberedItems | undefined>>;
   clock: Clock;
   /** How many streams may be open at a time. Default: 16. */
   mostStreams?: number;
+}
+
+/** Items that are sent one by one, in the order of their ids. */
+export interface NumberedItems {
+  /** The id of the newest; 0 where there is none. */
+  readonly lastId: number;
+  /** Some of those with a greater id, in order; none where they can't be read. */
+  after(id: number, signal: AbortSignal): Promise<readonly { id: number }[]>;
 }
 
 /** An open stream of server-sent events. */
@@ -37,7 +48,7 @@ const MOST_EVENTS_AT_ONCE = 200;
 /**
  * Streams of what changes, as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
  *
- * 1. Lifecycle events and rounds are sent in order, each once; a client that sends the `id` of its last message continues
+ * 1. Lifecycle events, rounds and marks are sent in order, each once; a client that sends the `id` of its last message continues
  *    after it, also across restarts of the agent. A cursor that has expired, or is of another log, yields a snapshot.
  * 2. Answers of the API are sent whole: when a stream starts, and when they change.
  * 3. Nothing is kept for a stream but its positions: a slow client gets later what a fast one gets now.
@@ -62,8 +73,9 @@ export class Streams {
 
   /** The topics that can be followed. */
   get topics(): string[] {
-    const { events, rounds } = this.#options;
-    return [...(events ? ["events"] : []), ...(rounds ? ["rounds"] : []), ...this.#states.paths];
+    const { events, numbered } = this.#options;
+    const present = numberedTopics.filter((topic) => numbered[topic]);
+    return [...(events ? ["events"] : []), ...present, ...this.#states.paths];
   }
 
   /**
@@ -104,11 +116,14 @@ export class Streams {
   }
 
   #positions(wanted: ReadonlySet<string>, cursor: string | undefined): Positions {
-    const { events, rounds } = this.#options;
+    const { events, numbered } = this.#options;
     const given = cursor ? parsePositions(cursor) : undefined;
+    const numberOf = (topic: NumberedTopic) =>
+      wanted.has(topic) ? (given?.[topic] ?? numbered[topic]?.lastId) : undefined;
     return {
       events: events && wanted.has("events") ? (given?.events ?? events.position) : undefined,
-      rounds: rounds && wanted.has("rounds") ? (given?.rounds ?? rounds.lastRoundId) : undefined,
+      rounds: numberOf("rounds"),
+      marks: numberOf("marks"),
     };
   }
 
@@ -119,10 +134,11 @@ export class Streams {
   ): AsyncGenerator<string> {
     const { clock } = this.#options;
     const sent = new Map<string, number>();
+    const unreadable = new Map<NumberedTopic, number>();
     yield `retry: ${RECONNECT_MS}\nevent: open\nid: ${formatPositions(positions)}\ndata: ${JSON.stringify({ topics: [...wanted] })}\n\n`;
     let sentAt = clock.monotonic();
     while (!signal.aborted) {
-      for await (const piece of this.#news(wanted, positions, sent, signal)) {
+      for await (const piece of this.#news(wanted, positions, { sent, unreadable }, signal)) {
         yield piece;
         sentAt = clock.monotonic();
       }
@@ -137,11 +153,11 @@ export class Streams {
   async *#news(
     wanted: ReadonlySet<string>,
     positions: Positions,
-    sent: Map<string, number>,
+    { sent, unreadable }: { sent: Map<string, number>; unreadable: Map<NumberedTopic, number> },
     signal: AbortSignal,
   ): AsyncGenerator<string> {
     yield* this.#newEvents(positions, signal);
-    yield* this.#newRounds(positions, signal);
+    for (const topic of numberedTopics) yield* this.#newItems(topic, positions, unreadable, signal);
     for (const path of this.#states.paths) {
       if (!wanted.has(path)) continue;
       await this.#turns.pass();
@@ -170,23 +186,28 @@ export class Streams {
     }
   }
 
-  async *#newRounds(
-    positions: Positions & { emptyAt?: number },
+  // `unreadable`: the newest id at which nothing could be read, by topic.
+  async *#newItems(
+    topic: NumberedTopic,
+    positions: Positions,
+    unreadable: Map<NumberedTopic, number>,
     signal: AbortSignal,
   ): AsyncGenerator<string> {
-    const { rounds } = this.#options;
-    if (!rounds || positions.rounds === undefined) return;
-    // Of a state directory that was replaced: its rounds count from 1 again.
-    if (positions.rounds > rounds.lastRoundId) positions.rounds = 0;
-    while (positions.rounds < rounds.lastRoundId && positions.emptyAt !== rounds.lastRoundId) {
+    const items = this.#options.numbered[topic];
+    let position = positions[topic];
+    if (!items || position === undefined) return;
+    // Of a state directory that was replaced: its items count from 1 again.
+    if (position > items.lastId) position = 0;
+    while (position < items.lastId && unreadable.get(topic) !== items.lastId) {
       if (signal.aborted) return;
       await this.#turns.pass();
-      const found = await rounds.rounds(0, positions.rounds, signal);
-      // Rounds that can't be read, or are not written yet: not read again until there is another.
-      if (found.length === 0) positions.emptyAt = rounds.lastRoundId;
-      for (const round of found) {
-        positions.rounds = round.id;
-        yield `event: rounds\nid: ${formatPositions(positions)}\ndata: ${JSON.stringify(round)}\n\n`;
+      const found = await items.after(position, signal);
+      // Items that can't be read, or are not written yet: not read again until there is another.
+      if (found.length === 0) unreadable.set(topic, items.lastId);
+      for (const item of found) {
+        position = item.id;
+        positions[topic] = position;
+        yield `event: ${topic}\nid: ${formatPositions(positions)}\ndata: ${JSON.stringify(item)}\n\n`;
       }
     }
   }

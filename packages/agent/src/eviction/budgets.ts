@@ -1,0 +1,107 @@
+import type { MetThreshold } from "./decide/decision.ts";
+import { LimitCounter, type LimitUse } from "./decide/limits.ts";
+import { type EvictionPod, type PodOwner, type PodReference, referenceTo } from "./decide/pods.ts";
+import type { EvictionPolicy } from "./decide/policy.ts";
+import type {
+  BudgetStatus,
+  EvictionState,
+  PausedPod,
+  PendingEviction,
+  QueuedEviction,
+} from "./decide/state.ts";
+
+/** What limits evictions now, and what they hold back. Plain JSON; times are wall milliseconds. */
+export interface EvictionBudgets {
+  /** Of the last round; null before the first. */
+  at: number | null;
+  /** Most evictions started in a round; null for no limit. */
+  burst: number | null;
+  /** Limits count evictions within this time, milliseconds. */
+  windowMs: number;
+  node: LimitUse;
+  /** Those with evictions in the window, the most used first, at most 200; as are owners. */
+  namespaces: (LimitUse & { namespace: string })[];
+  owners: (LimitUse & { namespace: string; owner: PodOwner })[];
+  /** Pods whose eviction failed and is not retried yet, such as those that a PodDisruptionBudget protects. */
+  paused: (PodReference & Pick<PausedPod, "until" | "reason"> & { budget: BudgetStatus | null })[];
+  /** Pods that were selected beyond the burst. */
+  queued: QueuedEviction[];
+  pending: ShownPending[];
+  /** Thresholds that were met in the last round. */
+  thresholds: readonly MetThreshold[];
+}
+
+/** An eviction that has not ended. */
+export interface ShownPending
+  extends PodReference,
+    Pick<PendingEviction, "plugin" | "scope" | "kind" | "reason" | "since" | "acceptedAt" | "deadline"> {
+  /**
+   * `sending`: not accepted by the API server yet. `terminating`: accepted. `interrupted`: decided before a restart of the
+   * agent and not known to have been sent.
+   */
+  stage: "sending" | "terminating" | "interrupted";
+}
+
+export interface BudgetsInput {
+  state: EvictionState;
+  policy: EvictionPolicy;
+  /** Those of the last round. */
+  thresholds: readonly MetThreshold[];
+  /** The pods of the node. */
+  pods: readonly EvictionPod[];
+  /** A pod that was evicted, by its UID; undefined where it is not known any more. */
+  formerPod: (uid: string) => Pick<EvictionPod, "owner"> | undefined;
+  /** Wall milliseconds. */
+  now: number;
+}
+
+const MOST_SHOWN = 200;
+
+/** The budgets in force after the last round, by the policy of now. Pure. */
+export function budgetsOf(input: BudgetsInput): EvictionBudgets {
+  const { state, policy, thresholds, pods, now } = input;
+  const { limits, burst } = policy;
+  const { node, namespaces, owners } = new LimitCounter(limits, state.recent, now).uses();
+  const byUid = new Map(pods.map((pod) => [pod.uid, pod]));
+  const ownerOf = owningPods(input);
+  return {
+    at: state.at,
+    burst: burst < 0 ? null : burst,
+    windowMs: limits.windowMs,
+    node,
+    namespaces: mostUsed([...namespaces].map(([namespace, use]) => ({ namespace, ...use }))),
+    owners: mostUsed([...owners].map(([uid, use]) => ({ ...ownerOf(uid), ...use }))),
+    paused: state.paused
+      .filter(({ until }) => now < until)
+      .flatMap(({ uid, until, reason, budget }) => {
+        const pod = byUid.get(uid);
+        return pod ? [{ ...referenceTo(pod), until, reason, budget }] : [];
+      }),
+    queued: state.queue,
+    pending: [
+      ...state.interrupted.map((one) => shownPending(one, "interrupted")),
+      ...state.pending.map((one) => shownPending(one, one.acceptedAt === null ? "sending" : "terminating")),
+    ],
+    thresholds,
+  };
+}
+
+// The owner of an evicted pod is known from its siblings, or from the history of the pod itself.
+function owningPods({ state, pods, formerPod }: BudgetsInput) {
+  const siblings = new Map(pods.flatMap(({ owner }) => (owner ? [[owner.uid, owner]] : [])));
+  const evicted = new Map(state.recent.map((one) => [one.ownerUid, one]));
+  return (ownerUid: string): { namespace: string; owner: PodOwner } => {
+    const { namespace = "", uid = "" } = evicted.get(ownerUid) ?? {};
+    const owner = siblings.get(ownerUid) ?? formerPod(uid)?.owner;
+    return { namespace, owner: owner ?? { kind: "", name: "", uid: ownerUid } };
+  };
+}
+
+function mostUsed<T extends LimitUse>(uses: T[]): T[] {
+  return uses.sort((a, b) => b.used - a.used).slice(0, MOST_SHOWN);
+}
+
+function shownPending(eviction: PendingEviction, stage: ShownPending["stage"]): ShownPending {
+  const { plugin, scope, kind, reason, since, acceptedAt, deadline } = eviction;
+  return { ...referenceTo(eviction), plugin, scope, kind, reason, since, stage, acceptedAt, deadline };
+}

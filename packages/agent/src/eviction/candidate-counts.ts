@@ -1,0 +1,55 @@
+import { type ExclusionReason, selectCandidates } from "./decide/candidates.ts";
+import { eligibilityOf, type IneligibleReason } from "./decide/eligibility.ts";
+import type { EvictionPod, QosClass, QosLevel } from "./decide/pods.ts";
+import type { EvictionPolicy } from "./decide/policy.ts";
+import type { EvictionState } from "./decide/state.ts";
+
+/** The pods of the node by QoS, and how many of them can be evicted now. Plain JSON. */
+export interface CandidateCounts {
+  pods: number;
+  /** Sorted; only combinations that there are. */
+  mix: { qosLevel: QosLevel; qosClass: QosClass; pods: number }[];
+  /** Pods that plugins may request: `eligible`, and `ineligible` by reason. */
+  candidates: number;
+  /** Candidates that can be evicted now. */
+  eligible: number;
+  ineligible: Partial<Record<IneligibleReason, number>>;
+  /** Pods that are never evicted, by reason. */
+  excluded: Partial<Record<ExclusionReason, number>>;
+}
+
+/** Counts the pods as a round would at `now`. Pure. */
+export function countCandidates(
+  pods: readonly EvictionPod[],
+  nodeName: string,
+  policy: EvictionPolicy,
+  state: EvictionState,
+  now: number,
+): CandidateCounts {
+  const { candidates, exclusions } = selectCandidates(pods, nodeName, policy.skip);
+  const paused = state.paused.filter(({ until }) => now < until);
+  const underWay = { ...state, paused, failedBefore: [], resumed: [], dropped: [] };
+  const { eligible, ineligible } = eligibilityOf(candidates, underWay, policy, now);
+  const kinds = countBy(pods, ({ qosLevel, qosClass }) => `${qosLevel} ${qosClass}`);
+  const mix = Object.entries(kinds).map(([kind, count]) => {
+    const [qosLevel, qosClass] = kind.split(" ") as [QosLevel, QosClass];
+    return { qosLevel, qosClass, pods: count };
+  });
+  return {
+    pods: pods.length,
+    mix,
+    candidates: candidates.length,
+    eligible: eligible.length,
+    ineligible: countBy(ineligible, ({ reason }) => reason),
+    excluded: countBy(exclusions, ({ reason }) => reason),
+  };
+}
+
+function countBy<T, K extends string>(
+  items: readonly T[],
+  keyOf: (item: T) => K,
+): Partial<Record<K, number>> {
+  const counts = new Map<K, number>();
+  for (const item of items) counts.set(keyOf(item), (counts.get(keyOf(item)) ?? 0) + 1);
+  return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1))) as Partial<Record<K, number>>;
+}

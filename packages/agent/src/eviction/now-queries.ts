@@ -1,0 +1,52 @@
+import type { Clock } from "@nodekeeper/core/lib";
+import type { HistoryStore } from "../state/index.ts";
+import { budgetsOf, type EvictionBudgets } from "./budgets.ts";
+import { type CandidateCounts, countCandidates } from "./candidate-counts.ts";
+import type { EvictionPolicy } from "./decide/policy.ts";
+import type { EvictionManager } from "./manager.ts";
+import type { NodePods } from "./parts.ts";
+import { readNodePod } from "./records/pod-history.ts";
+
+export interface NowQueriesOptions {
+  nodeName: string;
+  manager: Pick<EvictionManager, "state" | "thresholds">;
+  pods: Pick<NodePods, "list">;
+  history: Pick<HistoryStore, "pod">;
+  policy: () => EvictionPolicy;
+  clock: Clock;
+}
+
+/** Queries of the HTTP API on what is in force now. Everything is computed when it is asked for. */
+export class NowQueries {
+  readonly #options: NowQueriesOptions;
+
+  constructor(options: NowQueriesOptions) {
+    this.#options = options;
+  }
+
+  /** What limits evictions, and what is held back, in the queue or in progress. */
+  budgets(): EvictionBudgets {
+    const { manager, history, policy, clock } = this.#options;
+    const formerPod = (uid: string) => {
+      const stored = history.pod(uid);
+      return stored && readNodePod(stored)?.pod;
+    };
+    const { state, thresholds } = manager;
+    return budgetsOf({
+      ...{ state, thresholds, formerPod },
+      pods: this.#pods(),
+      policy: policy(),
+      now: clock.now(),
+    });
+  }
+
+  /** The pods by QoS, and how many of them can be evicted. */
+  candidates(): CandidateCounts {
+    const { nodeName, manager, policy, clock } = this.#options;
+    return countCandidates(this.#pods(), nodeName, policy(), manager.state, clock.now());
+  }
+
+  #pods() {
+    return this.#options.pods.list().map(({ pod }) => pod);
+  }
+}

@@ -1,0 +1,24 @@
+import { markKinds } from "../../state/index.ts";
+import { integer, list, named, object, oneOf, optional, text, time } from "./schema.ts";
+
+/** Something that happened at a point of time, for a timeline. */
+export const mark = named(
+  "Mark",
+  object({
+    id: integer("Increases from mark to mark, also across restarts."),
+    at: time(),
+    kind: oneOf(
+      markKinds,
+      "`agentStartedAfterKill`: the agent before ended without a stop. `evictionEnded`: evicted, failed or overdue.",
+    ),
+    title: text("One line, at most 500 characters."),
+    plugin: optional(text()),
+    pod: optional(object({ uid: text(), namespace: text(), name: text() })),
+    round: optional(integer("The id of the round that decided it.")),
+  }),
+);
+
+export const markPage = object({
+  items: list(mark, "Oldest first."),
+  next: optional(integer("The id after which to continue; absent at the end.")),
+});
