@@ -10,7 +10,7 @@ import type {
   QueuedEviction,
 } from "./decide/state.ts";
 
-/** What limits evictions now, and what they hold back. Plain JSON; times are wall milliseconds. */
+/** What limits evictions now, and what they delay. Plain JSON; times are wall milliseconds. */
 export interface EvictionBudgets {
   /** Of the last round; null before the first. */
   at: number | null;

@@ -24,7 +24,7 @@ export class NowQueries {
     this.#options = options;
   }
 
-  /** What limits evictions, and what is held back, in the queue or in progress. */
+  /** What limits evictions, and what is paused, queued or in progress. */
   budgets(): EvictionBudgets {
     const { manager, history, policy, clock } = this.#options;
     const formerPod = (uid: string) => {

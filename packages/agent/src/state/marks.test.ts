@@ -62,7 +62,7 @@ it("answers in pages, of a time", async () => {
   expect(page({ ...middle, limit: 2, after: one.next! })).toEqual({ items: [page().items[3]] });
 });
 
-it("tells a start after a stop from one after SIGKILL", () => {
+it("distinguishes a start after a stop from one after SIGKILL", () => {
   marks.addStart("1");
   reopen();
   marks.addStart("1");

@@ -111,7 +111,7 @@ export class Marks {
     }
   }
 
-  /** Marks the agent's start. Its kind tells whether the agent before was stopped, or was killed without an end. */
+  /** Marks the agent's start. Its kind depends on whether the agent before was stopped or killed. */
   addStart(version: string): void {
     const wasStopped = this.#wasStopped();
     this.add([

@@ -56,7 +56,7 @@ export const evictionBudgets = named(
       pending: list(pending, "Evictions that have not ended."),
       thresholds: list(object(metThresholdFields), "Those that were met in the last round."),
     },
-    "What limits evictions now, and what is held back.",
+    "What limits evictions now, and what is paused, queued or in progress.",
   ),
 );
 

@@ -102,7 +102,7 @@ export const operations = {
     eviction,
   ),
   "eviction/budgets": operation(
-    "What limits evictions now, how much of it is used, and what is held back, queued or in progress.",
+    "What limits evictions now, how much of it is used, and what is paused, queued or in progress.",
     {},
     eviction,
   ),
