@@ -103,6 +103,7 @@ async function ask(path: string, headers: Record<string, string> = {}): Promise<
 
 const queries: Record<string, string> = {
   "objects/fields": `objects/fields?object=${encodeURIComponent(CNR)}`,
+  "objects/content": `objects/content?object=${encodeURIComponent(CNR)}`,
   "devices/list": `devices/list?driver=${DRIVER}`,
   "eviction/explain": "eviction/explain?pod=default/victim",
 };
@@ -178,6 +179,20 @@ describe("the API", () => {
     }
     expect(paged).toEqual(all.body.items);
     expect((await ask("objects/fields?object=nothing")).status).toBe(404);
+  });
+
+  it("has a published object as the API server has the agent's fields of it", async () => {
+    const { body } = await ask(`objects/content?object=${encodeURIComponent(CNR)}`);
+    expect(body).toMatchObject({ object: CNR, plugins: expect.arrayContaining(["alpha", "beta"]) });
+    const { content } = body;
+    expect(content).toMatchObject({
+      apiVersion: "node.katalyst.kubewharf.io/v1alpha1",
+      kind: "CustomNodeResource",
+      metadata: { name: "worker-1" },
+      status: { resources: { capacity: { "widgets.example/alpha": "3", "widgets.example/shared": "2" } } },
+    });
+    await eventually(() => expect(cluster.cnr()?.status).toMatchObject(content.status));
+    expect((await ask("objects/content?object=nothing")).status).toBe(404);
   });
 
   it("has the devices of a driver with their slices", async () => {

@@ -99,8 +99,17 @@ export function reportingPart(
       apiRoute("objects/fields", ({ object, limit, continue: after = "" }) => {
         if (publisher.status().some((each) => each.object === object))
           return fieldOrigins(object, manager.contents(), { after, limit });
-        throw new NodekeeperError("notFound", `no published object ${object}; /api/v1/objects lists them`);
+        throw noObject(object);
+      }),
+      apiRoute("objects/content", ({ object }) => {
+        const found = publisher.content(object);
+        if (found) return { object, ...found };
+        throw noObject(object);
       }),
     ],
   };
+}
+
+function noObject(object: string): NodekeeperError {
+  return new NodekeeperError("notFound", `no published object ${object}; /api/v1/objects lists them`);
 }

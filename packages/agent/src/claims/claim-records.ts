@@ -14,6 +14,8 @@ export class ClaimRecords {
   readonly #store: ClaimStore;
   readonly #boot: string;
   readonly #clock: Clock;
+  // Of claims that were read since the agent's start, by driver and UID.
+  readonly #pods = new Map<string, readonly string[]>();
   // By driver, then by UID.
   readonly #records = new Map<string, Map<string, ClaimRecord>>();
 
@@ -40,6 +42,16 @@ export class ClaimRecords {
 
   of(driver: string): ClaimRecord[] {
     return [...(this.#records.get(driver)?.values() ?? [])];
+  }
+
+  /** Remembers the pods that a claim is reserved for, as the API server has it: "<namespace>/<name>". Not kept on disk. */
+  reservedFor(driver: string, uid: string, pods: readonly string[]): void {
+    this.#pods.set(`${driver}/${uid}`, pods);
+  }
+
+  /** What `reservedFor` was given last; undefined where the claim was not read since the agent's start. */
+  podsOf(driver: string, uid: string): readonly string[] | undefined {
+    return this.#pods.get(`${driver}/${uid}`);
   }
 
   /** Whether a claim was prepared before the machine was started last, so that nothing of it is left. */
@@ -82,6 +94,7 @@ export class ClaimRecords {
   /** Throws where the disk is full; the record is as before then. */
   remove(driver: string, uid: string): void {
     this.#store.remove(driver, uid);
+    this.#pods.delete(`${driver}/${uid}`);
     const records = this.#records.get(driver);
     records?.delete(uid);
     if (records?.size === 0) this.#records.delete(driver);

@@ -183,7 +183,10 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
     const names = new Set([...this.#drivers.list().map(({ name }) => name), ...this.#records.drivers()]);
     return [...names]
       .sort()
-      .map((driver) => driverClaims(driver, this.#drivers.get(driver), this.#records.of(driver)));
+      .map((driver) => {
+        const podsOf = (uid: string) => this.#records.podsOf(driver, uid);
+        return driverClaims(driver, this.#drivers.get(driver), this.#records.of(driver), podsOf);
+      });
   }
 
   healthChecks(): HealthCheck[] {

@@ -57,8 +57,8 @@ export class Preparation {
     signal: AbortSignal,
   ): Promise<readonly PreparedDevice[]> {
     checkReference(claim);
-    const { reader, records } = this.#options;
-    const allocation = allocationOf(await reader.read(claim, signal), driver);
+    const { records } = this.#options;
+    const allocation = await this.#readAllocation(driver, claim, signal);
     const exclusive = allocation.devices.filter(({ adminAccess }) => !adminAccess);
     await this.#release(driver, claim.uid, exclusive, signal);
     return await this.#locks.run(`${driver}/${claim.uid}`, async () => {
@@ -153,15 +153,23 @@ export class Preparation {
 
   // Undefined where the claim does not exist any more, or has other devices than were recorded.
   async #currentAllocation(record: ClaimRecord, signal: AbortSignal): Promise<Allocation | undefined> {
-    const { reader, records } = this.#options;
+    const { records } = this.#options;
     try {
-      const allocation = allocationOf(await reader.read(record, signal), record.driver);
+      const allocation = await this.#readAllocation(record.driver, record, signal);
       return records.isOf(record, allocation.devices) ? allocation : undefined;
     } catch (error) {
       const code = codeOf(error);
       if (code !== "notFound" && code !== "conflict") throw error;
       return undefined;
     }
+  }
+
+  async #readAllocation(driver: string, claim: ClaimReference, signal: AbortSignal): Promise<Allocation> {
+    const { reader, records } = this.#options;
+    const allocation = allocationOf(await reader.read(claim, signal), driver);
+    const pods = allocation.pods.map(({ name }) => `${claim.namespace}/${name}`);
+    if (allocation.devices.length > 0) records.reservedFor(driver, claim.uid, pods);
+    return allocation;
   }
 
   // The kubelet takes the claim for prepared, and does not ask again.

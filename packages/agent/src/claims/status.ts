@@ -8,6 +8,8 @@ export interface ClaimStatus {
   name: string;
   uid: string;
   state: ClaimRecord["state"];
+  /** "<namespace>/<name>" of the pods it is reserved for; undefined where it was not read since the agent's start. */
+  pods: readonly string[] | undefined;
   /** `<pool>/<device>`. */
   devices: string[];
   /** Wall milliseconds. */
@@ -34,6 +36,7 @@ export function driverClaims(
   driver: string,
   state: DriverState | undefined,
   records: readonly ClaimRecord[],
+  podsOf: (uid: string) => readonly string[] | undefined,
 ): DriverClaims {
   const registration = state?.plugin?.registration;
   return {
@@ -48,6 +51,7 @@ export function driverClaims(
       name,
       uid,
       state: of,
+      pods: podsOf(uid),
       updatedAt,
       devices: devices.map(({ pool, device }) => `${pool}/${device}`),
     })),

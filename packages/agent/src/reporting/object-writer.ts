@@ -19,7 +19,7 @@ import {
   retryPolicies,
   type Steps,
 } from "@nodekeeper/core/lib";
-import { type ApplyPart, applyParts, desiredOf } from "./bodies.ts";
+import { applyBody, type ApplyPart, applyParts, desiredOf } from "./bodies.ts";
 import { Budget, type OversizedContent } from "./budget.ts";
 import { type Contest, Contests } from "./contests.ts";
 import { type KindPolicy, kindKey, node } from "./kinds.ts";
@@ -69,6 +69,8 @@ export class ObjectWriter {
   readonly #budget: Budget;
   readonly #contests: Contests;
   #merged: MergedObject | undefined;
+  // As `#merged`, but where the server rejects some of the status.
+  #mergedStatus: MergedObject | undefined;
   #writes = 0;
   #isBusy = false;
   // Whether the server requested the delay (Retry-After).
@@ -167,6 +169,7 @@ export class ObjectWriter {
     const all = this.#contents();
     const desired = await inTurns(this.#computingDesired(all), turns);
     this.#merged = desired.main.merged;
+    this.#mergedStatus = desired.status.merged;
     metrics.conflicts.set({ object: this.object }, this.#merged?.conflicts.length ?? 0);
     const pending = applyParts.filter((part) => this.#isPending(part, desired[part]));
     const [part] = pending;
@@ -283,6 +286,14 @@ export class ObjectWriter {
       pending: this.#isBusy || this.changedAt !== undefined,
       lastError: this.lastError,
     };
+  }
+
+  /** The object with the fields that the agent applies, as they were computed last. Not to be changed. */
+  content(): KubeObject {
+    const { nodeName: name } = this.#options;
+    const { fields: main } = desiredOf(this.#merged, "main");
+    const { fields: status } = desiredOf(this.#mergedStatus, "status");
+    return applyBody(this.#kind, { ...main, ...status }, { name });
   }
 
   /** Stops the writer's timers and waits for its watch to end. */

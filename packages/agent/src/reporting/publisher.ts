@@ -1,3 +1,4 @@
+import type { KubeObject } from "@nodekeeper/core/kube";
 import {
   codeOf,
   type ErrorId,
@@ -65,6 +66,12 @@ export class Publisher implements Runnable {
 
   status(): ObjectStatus[] {
     return this.#inUse().map((writer) => writer.status());
+  }
+
+  /** One of the objects of `status` as a whole; undefined where it is none of them. */
+  content(object: string): { plugins: readonly string[]; content: KubeObject } | undefined {
+    const writer = this.#writers.get(object);
+    return writer?.isInUse ? { plugins: writer.status().plugins, content: writer.content() } : undefined;
   }
 
   /** Fails while an object could not be written for a minute, needs an operator's action, or is not watched. */

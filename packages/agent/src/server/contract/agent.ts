@@ -1,4 +1,5 @@
 import {
+  anything,
   flag,
   integer,
   list,
@@ -119,6 +120,14 @@ const publishedObject = named(
 );
 
 export const publishedObjects = list(publishedObject);
+
+export const objectContent = object({
+  object: text("As in the request."),
+  plugins: list(text(), "Whose reports are in it."),
+  content: anything(
+    "What the agent publishes of the object: its kind, name, and the fields of plugins, merged. Of a plugin whose content is quarantined its last known good one. Fields of other clients are not in it.",
+  ),
+});
 
 export const fieldPage = object({
   items: list(

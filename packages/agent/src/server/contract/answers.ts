@@ -1,5 +1,5 @@
 import { type AgentConfiguration, configurationInForceSchema } from "../../config/index.ts";
-import { fieldPage, nodeSummary, plugin, publishedObjects, version } from "./agent.ts";
+import { fieldPage, nodeSummary, objectContent, plugin, publishedObjects, version } from "./agent.ts";
 import { claims, devicePage, drivers } from "./devices.ts";
 import {
   evictionPage,
@@ -28,6 +28,7 @@ export const answers = {
   plugins: list(plugin),
   objects: publishedObjects,
   "objects/fields": fieldPage,
+  "objects/content": objectContent,
   devices: drivers,
   "devices/list": devicePage,
   claims: claims,

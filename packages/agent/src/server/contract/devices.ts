@@ -55,6 +55,12 @@ const driverClaims = named(
         uid: text(),
         state: oneOf(["preparing", "prepared", "unpreparing", "unprepared"]),
         devices: list(text('"<pool>/<device>"')),
+        pods: optional(
+          list(
+            text('"<namespace>/<name>"'),
+            "Pods that it was reserved for when the agent read it last; absent where it was not read since the agent's start.",
+          ),
+        ),
         updatedAt: time(),
       }),
     ),

@@ -38,6 +38,12 @@ const selector = {
   namespace: words("Only pods of this namespace.", LONGEST_NAME),
   name: words("Only pods of this name.", LONGEST_NAME),
 };
+const publishedObject = requiredText(
+  "`object` of one in /api/v1/objects.",
+  1_024,
+  (text) => text !== "",
+  "the query needs object=<object of one in /api/v1/objects>",
+);
 const eviction = "eviction.enabled";
 const lifecycle = "lifecycle.enabled";
 
@@ -49,15 +55,11 @@ export const operations = {
   plugins: operation("Plugins: how they stand with the agent, and what they report.", {}),
   objects: operation("What is published to the API server.", {}),
   "objects/fields": operation("The fields of a published object: which plugin reported each.", {
-    object: requiredText(
-      "`object` of one in /api/v1/objects.",
-      1_024,
-      (text) => text !== "",
-      "the query needs object=<object of one in /api/v1/objects>",
-    ),
+    object: publishedObject,
     limit,
     continue: continued,
   }),
+  "objects/content": operation("A published object as a whole.", { object: publishedObject }),
   devices: operation("Drivers, their devices and slices.", {}),
   "devices/list": operation("The devices of a driver: health, slices, and the claims that hold them.", {
     driver: requiredText(
