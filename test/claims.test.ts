@@ -192,7 +192,14 @@ describe("prepare", () => {
       expect(driver.prepared).toHaveLength(1);
       expect(await claimsOfDriver()).toMatchObject({
         kubelet: "registered",
-        claims: [{ name: "two", state: "prepared", pods: ["default/pod-of-claim"], devices: [`${NODE}/device-0`, `${NODE}/device-1`] }],
+        claims: [
+          {
+            name: "two",
+            state: "prepared",
+            pods: ["default/pod-of-claim"],
+            devices: [`${NODE}/device-0`, `${NODE}/device-1`],
+          },
+        ],
       });
 
       expect(await own.unprepare(DRIVER, wanted)).toEqual({ [wanted.uid]: { error: "" } });

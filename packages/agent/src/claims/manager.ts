@@ -181,12 +181,10 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
   /** Every driver that the agent is the kubelet's plugin of, or has claims of, sorted by name. */
   status(): DriverClaims[] {
     const names = new Set([...this.#drivers.list().map(({ name }) => name), ...this.#records.drivers()]);
-    return [...names]
-      .sort()
-      .map((driver) => {
-        const podsOf = (uid: string) => this.#records.podsOf(driver, uid);
-        return driverClaims(driver, this.#drivers.get(driver), this.#records.of(driver), podsOf);
-      });
+    return [...names].sort().map((driver) => {
+      const podsOf = (uid: string) => this.#records.podsOf(driver, uid);
+      return driverClaims(driver, this.#drivers.get(driver), this.#records.of(driver), podsOf);
+    });
   }
 
   healthChecks(): HealthCheck[] {

@@ -19,7 +19,7 @@ import {
   retryPolicies,
   type Steps,
 } from "@nodekeeper/core/lib";
-import { applyBody, type ApplyPart, applyParts, desiredOf } from "./bodies.ts";
+import { type ApplyPart, applyBody, applyParts, desiredOf } from "./bodies.ts";
 import { Budget, type OversizedContent } from "./budget.ts";
 import { type Contest, Contests } from "./contests.ts";
 import { type KindPolicy, kindKey, node } from "./kinds.ts";
