@@ -47,6 +47,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
 /** Folders of pure functions: beside their own files, and types, they import only these files and folders. */
 const pureFolders: Readonly<Record<string, readonly string[]>> = {
   "packages/agent/src/eviction/decide": ["packages/core/src/lib/index.ts"],
+  "packages/agent/src/eviction/replay": ["packages/agent/src/eviction/decide/"],
   "packages/agent/src/eviction/wording": ["packages/agent/src/eviction/decide/"],
   "packages/agent/src/devices/plan": ["packages/core/src/lib/index.ts", "packages/agent/src/devices/model/"],
 };

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { type AgentConfiguration, loadConfiguration } from "../config/index.ts";
 import { knownEvictionPlugins, rankingMetrics } from "../intree/index.ts";
-import { evictionPolicyOf, inTreeEvictionSettingsOf, killerTableOf } from "./eviction-settings.ts";
+import { evictionPolicyOf } from "./eviction-policy-settings.ts";
+import { inTreeEvictionSettingsOf, killerTableOf } from "./eviction-settings.ts";
 
 async function configured(flags: Record<string, string> = {}): Promise<AgentConfiguration> {
   return (await loadConfiguration({ flags, env: {}, hostname: "node-1" })).configuration;

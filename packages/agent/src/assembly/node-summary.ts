@@ -2,7 +2,7 @@ import type { HealthCheck } from "@nodekeeper/core/lib";
 import { apiRoute, type JsonRoute, listPlugins, runCheck } from "../server/index.ts";
 import type { AgentContext } from "./context.ts";
 import type { EvictionPart } from "./eviction.ts";
-import { evictionPolicyOf } from "./eviction-settings.ts";
+import { evictionPolicyOf } from "./eviction-policy-settings.ts";
 import type { LifecyclePart } from "./lifecycle.ts";
 import type { PluginsPart } from "./plugins.ts";
 import type { ReportingPart } from "./reporting.ts";

@@ -3,7 +3,6 @@ import { plainText } from "./plain-text.ts";
 export {
   age,
   counted,
-  graceText,
   outcomeText,
   refusalWord,
   timeOf,

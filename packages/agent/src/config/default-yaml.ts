@@ -1,7 +1,8 @@
 import { stringify } from "yaml";
 import { apiVersion, kind, schema } from "./schema.ts";
 import type { Section } from "./section.ts";
-import { isSection, type Setting, settings } from "./settings.ts";
+import { isSection, type Setting } from "./setting.ts";
+import { settings } from "./settings.ts";
 
 const WIDTH = 100;
 

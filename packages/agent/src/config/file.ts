@@ -13,7 +13,8 @@ import {
 import { nearestName, type Problem, wrongValue } from "./problem.ts";
 import { apiVersion, kind, schema } from "./schema.ts";
 import type { Section } from "./section.ts";
-import { isSection, settings } from "./settings.ts";
+import { isSection } from "./setting.ts";
+import { settings } from "./settings.ts";
 
 const MAX_FILE_BYTES = 1024 * 1024;
 

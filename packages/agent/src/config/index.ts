@@ -15,5 +15,6 @@ export {
 export { type ConfigMetrics, createConfigMetrics } from "./metrics.ts";
 export { ConfigurationError, type Problem } from "./problem.ts";
 export type { AgentConfiguration } from "./schema.ts";
-export { type Setting, settings } from "./settings.ts";
+export type { Setting } from "./setting.ts";
+export { settings } from "./settings.ts";
 export { ConfigurationWatcher, type ConfigurationWatcherOptions, type ReloadState } from "./watcher.ts";

@@ -1,7 +1,7 @@
 import type { Leaf } from "./leaf.ts";
 import { apiVersion, kind, schema } from "./schema.ts";
 import type { Section } from "./section.ts";
-import { isSection } from "./settings.ts";
+import { isSection } from "./setting.ts";
 
 /**
  * The JSON schema (draft 2020-12) of a configuration file, for editors and admission. Ranges of durations are given only

@@ -1,4 +1,4 @@
-import { NodekeeperError, parseByteSize, parseDuration } from "@nodekeeper/core/lib";
+import { formatDuration, NodekeeperError, parseByteSize, parseDuration } from "@nodekeeper/core/lib";
 
 export type Live = "live" | "restart";
 
@@ -30,12 +30,15 @@ export interface Leaf<T> extends About {
   read(value: unknown): T | undefined;
   /** Converts the text of a flag or variable to the corresponding YAML value, to be passed to `read`. */
   fromText(text: string): unknown;
+  /** Converts a parsed value to such a text: `read(fromText(toText(value)))` is the value again. */
+  toText(value: T): string;
 }
 
-type Kind<T> = Omit<Leaf<T>, keyof About | "isLeaf" | "initial">;
+type Kind<T> = Omit<Leaf<T>, keyof About | "isLeaf" | "initial" | "toText"> &
+  Partial<Pick<Leaf<T>, "toText">>;
 
 function leaf<T>(kind: Kind<T>, initial: unknown, about: About): Leaf<T> {
-  return { ...about, ...kind, isLeaf: true, initial };
+  return { toText: String, ...about, ...kind, isLeaf: true, initial };
 }
 
 const asIs = (text: string) => text;
@@ -87,6 +90,7 @@ export function duration(initial: string, min: string, max: string, about: About
       parsedSchema: { type: "number", minimum: minMs, maximum: maxMs },
       read: (value) => (typeof value === "string" ? within(parseDuration(value), minMs, maxMs) : undefined),
       fromText: asIs,
+      toText: formatDuration,
     },
     initial,
     about,
@@ -185,6 +189,7 @@ export function textList(
           .split(",")
           .map((item) => item.trim())
           .filter((item) => item !== ""),
+      toText: (list) => list.join(","),
     },
     initial,
     about,

@@ -5,7 +5,8 @@ import { readLeaf } from "./leaf.ts";
 import { nodeNamePattern } from "./patterns.ts";
 import { ConfigurationError, type Problem, wrongValue } from "./problem.ts";
 import type { AgentConfiguration } from "./schema.ts";
-import { assemble, type Setting } from "./settings.ts";
+import type { Setting } from "./setting.ts";
+import { assemble } from "./settings.ts";
 
 export interface ConfigurationSources {
   /** Path of the YAML file; undefined for none. */

@@ -92,16 +92,18 @@ export { type HistoryLine, importLine } from "./records/record-lines.ts";
 export { RecordQueries } from "./records/record-queries.ts";
 export type { EvictionPage } from "./records/recorded-evictions.ts";
 export { EvictionRecords, type EvictionRecordsOptions } from "./records/records.ts";
+export type { RoundSummary } from "./records/round-summary.ts";
+export { storedTaints } from "./records/stored-taints.ts";
 export {
   addToReplay,
   emptyReplay,
+  type PolicyDifference,
+  policyDifferences,
   type Replay,
   type ReplayedRound,
   type ReplayedVictim,
-} from "./records/replay.ts";
-export type { RoundRecord } from "./records/round-record.ts";
-export type { RoundSummary } from "./records/round-summary.ts";
-export { storedTaints } from "./records/stored-taints.ts";
+  type RoundRecord,
+} from "./replay/index.ts";
 export { createEvictionRoundMetrics, type EvictionRoundMetrics } from "./round-metrics.ts";
 export type { EvictionSettings } from "./round-settings.ts";
 export {
@@ -109,11 +111,14 @@ export {
   candidateOutcomes,
   conditionTaintsText,
   counted,
-  graceText,
+  differenceText,
   outcomeText,
   podText,
+  type ReplayLabel,
   rankText,
   refusalWord,
+  replayLines,
+  replaySentences,
   roundHeading,
   roundLines,
   timelineOf,

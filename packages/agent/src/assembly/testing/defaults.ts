@@ -1,7 +1,8 @@
 // What holds where an operator sets nothing, for tests and benches: of the schema, the one place that has defaults.
 import { defaultConfiguration } from "../../config/index.ts";
 import { deviceSettings } from "../device-settings.ts";
-import { evictionPolicyOf, evictionSettingsOf, inTreeEvictionSettingsOf } from "../eviction-settings.ts";
+import { evictionPolicyOf } from "../eviction-policy-settings.ts";
+import { evictionSettingsOf, inTreeEvictionSettingsOf } from "../eviction-settings.ts";
 
 const configuration = defaultConfiguration();
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
-import type { ReplayedRound } from "../../eviction/index.ts";
+import { policyDifferences, type ReplayedRound } from "../../eviction/index.ts";
 import type { Output } from "../output.ts";
-import { policyDifferences } from "./policy-differences.ts";
 import { replayPage, type ShownReplay } from "./replay-page.ts";
 
 const plain: Output = { write() {}, isTerminal: false, columns: 120 };

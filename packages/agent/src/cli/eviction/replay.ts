@@ -1,8 +1,7 @@
 import { evictionPolicyOf } from "../../assembly/index.ts";
 import { type ConfigurationSources, loadConfiguration } from "../../config/index.ts";
-import { addToReplay, type EvictionPolicy, emptyReplay } from "../../eviction/index.ts";
+import { addToReplay, type EvictionPolicy, emptyReplay, policyDifferences } from "../../eviction/index.ts";
 import { type Output, type PageFormat, printMessage, printValue } from "../output.ts";
-import { policyDifferences } from "./policy-differences.ts";
 import { type RecordSource, sinceOf, withRound } from "./record-source.ts";
 import { replayPage } from "./replay-page.ts";
 

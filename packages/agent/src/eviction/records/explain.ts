@@ -11,8 +11,8 @@ import type { EvictionPod, PodReference } from "../decide/pods.ts";
 import { isDryRun } from "../decide/policy.ts";
 import type { EvictionOutcome } from "../decide/round.ts";
 import type { EvictionStep } from "../parts.ts";
+import type { RoundRecord } from "../replay/round-record.ts";
 import type { NodePod } from "./pod-history.ts";
-import type { RoundRecord } from "./round-record.ts";
 
 /** Rank and outcome of another candidate in the same round as the explained pod. */
 export type Neighbour = Pick<

@@ -4,7 +4,7 @@ import type { Decision, RankedCandidate } from "../decide/decision.ts";
 import { type EvictionPod, referenceTo } from "../decide/pods.ts";
 import { compareImportance } from "../decide/rank.ts";
 import type { DecideInput } from "../decide/round.ts";
-import { type RoundRecord, readRecord } from "./round-record.ts";
+import { type RoundRecord, readRecord } from "../replay/round-record.ts";
 
 // A low level, because this runs between the decision and acting on it.
 const COMPRESSION = { level: 3 };

@@ -2,9 +2,9 @@ import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { EvictionStore, HistoryStore } from "../../state/index.ts";
 import { type EvictionState, emptyEvictionState } from "../decide/state.ts";
 import type { EvictionStep } from "../parts.ts";
+import type { RoundRecord } from "../replay/round-record.ts";
 import { type NodePod, storedOf } from "./pod-history.ts";
 import type { EvictionRecords } from "./records.ts";
-import type { RoundRecord } from "./round-record.ts";
 
 /** A pod of the history in an exported file, beside whole rounds. */
 export interface PodLine {

@@ -2,16 +2,14 @@ import { setImmediate } from "node:timers/promises";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { HistoryStore, StoredNodePod } from "../../state/index.ts";
 import { type PodReference, referenceTo } from "../decide/pods.ts";
-import type { EvictionPolicy } from "../decide/policy.ts";
 import type { EvictionState } from "../decide/state.ts";
+import type { RoundRecord } from "../replay/round-record.ts";
 import { addToExplanation, emptyExplanation, type PodExplanation } from "./explain.ts";
 import { explainConditions, type NodeExplanation } from "./explain-node.ts";
 import { readNodePod } from "./pod-history.ts";
 import type { HistoryLine } from "./record-lines.ts";
 import { EvictionList, type EvictionPage } from "./recorded-evictions.ts";
 import type { EvictionRecords } from "./records.ts";
-import { addToReplay, emptyReplay, type Replay } from "./replay.ts";
-import type { RoundRecord } from "./round-record.ts";
 import { type RoundSummary, summaryOf } from "./round-summary.ts";
 
 // Decoding a round of a thousand pods takes a few milliseconds: yields to the event loop after so many rounds.
@@ -180,13 +178,6 @@ export class RecordQueries {
     const found = new EvictionList();
     for await (const record of this.records(since, after, signal)) if (found.add(record)) break;
     return found.page();
-  }
-
-  /** Replays rounds since a time (wall milliseconds) with another policy. */
-  async replay(since: number, policy: EvictionPolicy, signal: AbortSignal): Promise<Replay> {
-    const result = emptyReplay();
-    for await (const record of this.records(since, 0, signal)) addToReplay(result, record, policy);
-    return result;
   }
 
   /** Complete rounds, oldest first, for export. Yields to the event loop between rounds. */

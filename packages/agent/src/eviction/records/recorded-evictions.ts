@@ -1,7 +1,7 @@
 import type { Victim } from "../decide/decision.ts";
 import type { PodReference } from "../decide/pods.ts";
 import type { EvictionOutcome } from "../decide/round.ts";
-import type { RoundRecord } from "./round-record.ts";
+import type { RoundRecord } from "../replay/round-record.ts";
 
 /** A victim of a round, and how its eviction ended. Plain JSON. */
 export interface RecordedEviction extends PodReference, Pick<Victim, "plugin" | "scope" | "kind" | "reason"> {

@@ -3,9 +3,9 @@ import type { EvictionStore, RecordBounds, StoredRound } from "../../state/index
 import type { EvictionPod, PodReference } from "../decide/pods.ts";
 import type { EvictionState } from "../decide/state.ts";
 import type { EvictionStep } from "../parts.ts";
+import { idleRound, isWorthKeeping, type RoundRecord } from "../replay/round-record.ts";
 import type { EvictionSettings } from "../round-settings.ts";
 import { type PodBase, packBase, packRound, sharesEnough, unpackBase, unpackRound } from "./pack-record.ts";
-import { idleRound, isWorthKeeping, type RoundRecord } from "./round-record.ts";
 import { readStoredState } from "./stored-state.ts";
 import { WaitingRounds } from "./waiting-rounds.ts";
 

@@ -3,9 +3,9 @@ import type { PodReference } from "../decide/pods.ts";
 import type { RefusalReason } from "../decide/refusals.ts";
 import type { EvictionOutcome } from "../decide/round.ts";
 import { thresholdText } from "../decide/threshold-text.ts";
+import type { RoundRecord } from "../replay/round-record.ts";
 import { heldText } from "../wording/held.ts";
 import { methodOf } from "../wording/text.ts";
-import type { RoundRecord } from "./round-record.ts";
 
 /** A requested pod whose last eviction failed. */
 export interface PausedSummary {

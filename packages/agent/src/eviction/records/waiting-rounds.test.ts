@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RoundRecord } from "./round-record.ts";
+import type { RoundRecord } from "../replay/round-record.ts";
 import { WaitingRounds } from "./waiting-rounds.ts";
 
 const round = (id: number, victims: number) =>

@@ -1,4 +1,4 @@
-import type { RoundRecord } from "./round-record.ts";
+import type { RoundRecord } from "../replay/round-record.ts";
 
 // Rounds share unchanged pods: a round of a thousand pods takes about 100 kB.
 const MOST_WAITING = 64;

@@ -2,11 +2,17 @@
 export { conditionTaintsText } from "./condition.ts";
 export { timelineOf } from "./ending.ts";
 export { podText } from "./pod.ts";
+export {
+  differenceText,
+  type ReplayLabel,
+  type ReplayLine,
+  replayLines,
+  replaySentences,
+} from "./replay.ts";
 export { candidateOutcomes, rankText, roundHeading, roundLines } from "./round.ts";
 export {
   age,
   counted,
-  graceText,
   outcomeText,
   refusalWord,
   timeOf,

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { decide } from "../decide/decide.ts";
 import type { EvictionPolicy } from "../decide/policy.ts";
+import { summaryOf } from "../records/round-summary.ts";
 import { evictPod, type TestPlugin, TestRounds, testPod, testPolicy } from "../testing/rounds.ts";
 import { replay } from "./replay.ts";
 import type { RoundRecord } from "./round-record.ts";
-import { summaryOf } from "./round-summary.ts";
 
 const daemon = testPod("daemon", { owner: { kind: "DaemonSet", name: "ds", uid: "ds" } });
 const skipDaemons = testPolicy().skip;

@@ -1,4 +1,4 @@
-import type { EvictionPolicy } from "../../eviction/index.ts";
+import type { EvictionPolicy } from "../decide/policy.ts";
 
 /** A setting that differs between two policies. */
 export interface PolicyDifference {

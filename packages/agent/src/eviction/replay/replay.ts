@@ -3,7 +3,7 @@ import type { Decision, Victim } from "../decide/decision.ts";
 import type { PodReference } from "../decide/pods.ts";
 import type { EvictionPolicy } from "../decide/policy.ts";
 import type { RefusalReason } from "../decide/refusals.ts";
-import { type OpenQuestions, openQuestions } from "./replay-questions.ts";
+import { type OpenQuestions, openQuestions } from "./open-questions.ts";
 import { type RoundRecord, readRecord } from "./round-record.ts";
 
 /** A victim in a comparison. */
@@ -53,14 +53,14 @@ export function emptyReplay(): Replay {
   return { rounds: 0, differing: [], uncertain: 0, victimsBefore: 0, victimsAfter: 0 };
 }
 
-/** Replays one more round into a result. */
+/** Replays one more round into a result, which is unchanged where a malformed record throws. */
 export function addToReplay(result: Replay, record: RoundRecord, policy: EvictionPolicy): void {
   const { input } = readRecord(record);
   const after = decide({ ...input, policy });
-  result.rounds++;
-  result.victimsBefore += record.decision.victims.length;
-  result.victimsAfter += after.victims.length;
   const round = { ...compare(record, after), ...openQuestions(input, policy) };
+  result.rounds++;
+  result.victimsBefore += round.before.length;
+  result.victimsAfter += round.after.length;
   if (differs(round)) result.differing.push(round);
   else if (round.unasked.length + round.otherOffer.length > 0) result.uncertain++;
 }

@@ -1,0 +1,143 @@
+import { boolean, duration, integer, text, textList } from "./leaf.ts";
+import { nodeNamePattern } from "./patterns.ts";
+import { section } from "./section.ts";
+
+// Qualified names, as of labels and annotations: an optional DNS subdomain and a slash, then a name.
+const qualifiedName =
+  /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+
+function metadataKeys(what: string, about: string) {
+  return textList(
+    [],
+    {
+      pattern: qualifiedName,
+      expected: `names of ${what}s`,
+      placeholder: `<${what},...>`,
+      minItems: 0,
+      maxItems: 64,
+    },
+    { about, applied: "live" },
+  );
+}
+
+/**
+ * The settings of section `eviction` that make the eviction policy: those that `replay` compares. In a file of their own for
+ * the page, which bundles them to check an edited policy as the agent checks its configuration.
+ */
+export const evictionPolicySettings = {
+  dryRunPlugins: textList(
+    [],
+    {
+      pattern: /^(\*|[A-Za-z0-9][A-Za-z0-9._-]{0,252})$/,
+      expected: 'names of plugins, or "*" for all',
+      placeholder: "<name,...>",
+      minItems: 0,
+      maxItems: 128,
+    },
+    {
+      about: "Plugins in dry-run mode: their requests are recorded, and no pod is evicted for them.",
+      applied: "live",
+    },
+  ),
+  burst: integer(3, -1, 1000, {
+    about: "Maximum number of evictions that one round starts. -1: no limit.",
+    applied: "live",
+  }),
+  cooldown: duration("30s", "0s", "24h", {
+    about:
+      "How long after an evicted pod is deleted no further pod is evicted for the same plugin and scope.",
+    applied: "live",
+  }),
+  conditionTransitionPeriod: duration("5m", "0s", "24h", {
+    about: "How long a condition and its taint remain after the threshold was last met.",
+    applied: "live",
+  }),
+  taintPrefix: text(
+    "nodekeeper.dev",
+    {
+      pattern: nodeNamePattern,
+      expected: 'a DNS name, such as "nodekeeper.dev"',
+      placeholder: "<prefix>",
+      maxLength: 253,
+    },
+    {
+      about:
+        "Prefix of the keys of taints that conditions add. Existing taints with an earlier prefix are kept.",
+    },
+  ),
+  taintEffects: textList(
+    ["NoSchedule", "PreferNoSchedule"],
+    {
+      pattern: /^(NoSchedule|PreferNoSchedule|NoExecute)$/,
+      expected: "some of NoSchedule, PreferNoSchedule, NoExecute",
+      placeholder: "<effect,...>",
+      minItems: 0,
+      maxItems: 3,
+    },
+    {
+      about:
+        "Taint effects that conditions of plugins may have. With NoExecute, the taint manager evicts every pod without a toleration, regardless of disruption budgets and of the limits below.",
+      applied: "live",
+    },
+  ),
+  releaseMargin: duration("30s", "1s", "10m", {
+    about: "How long after the end of its grace period an evicted pod may take to be deleted.",
+    applied: "live",
+  }),
+  longestRelease: duration("10m", "10s", "24h", {
+    about: "How long a terminating pod blocks further evictions for the same signal.",
+    applied: "live",
+  }),
+  failedEvictionPause: duration("1m", "1s", "1h", {
+    about:
+      "How long a pod is not evicted again after its eviction failed, for example because of a disruption budget.",
+    applied: "live",
+  }),
+  forgetPluginAfter: duration("5m", "0s", "24h", {
+    about: "How long grace timers and conditions of a disconnected plugin are kept.",
+    applied: "live",
+  }),
+  limits: section(
+    "Maximum number of evictions within a window. Every eviction sent counts, also if it failed.",
+    {
+      window: duration("10m", "1s", "24h", {
+        about: "Window over which evictions are counted against the limits.",
+        applied: "live",
+      }),
+      perNode: integer(10, 0, 10_000, { about: "Limit for the node. 0: no limit.", applied: "live" }),
+      perNamespace: integer(0, 0, 10_000, {
+        about: "Limit for each namespace. 0: no limit.",
+        applied: "live",
+      }),
+      perOwner: integer(2, 0, 10_000, {
+        about: "Limit for each controller, such as a ReplicaSet. 0: no limit.",
+        applied: "live",
+      }),
+    },
+  ),
+  skip: section("Pods that are never evicted, in addition to critical, static and mirror pods.", {
+    labels: metadataKeys("label", "Pods with any of these labels, regardless of the value."),
+    annotations: metadataKeys("annotation", "Pods with any of these annotations, regardless of the value."),
+    daemonSets: boolean(true, {
+      about:
+        "Whether pods of DaemonSets are never evicted; their controller would recreate them on this node.",
+      applied: "live",
+    }),
+  }),
+  grace: section("Bounds for the grace periods that plugins request.", {
+    shortest: duration("10s", "0s", "1h", {
+      about:
+        "Lower bound for grace periods requested by plugins. The grace period of the pod spec is not changed.",
+      applied: "live",
+    }),
+    longest: duration("1h", "1s", "24h", {
+      about: "Upper bound for grace periods requested by plugins.",
+      applied: "live",
+    }),
+    allowZero: boolean(false, {
+      about:
+        "Whether a plugin may request a grace period of 0, which kills immediately. If false, the grace period of the pod spec is used instead.",
+      applied: "live",
+    }),
+  }),
+} as const;
