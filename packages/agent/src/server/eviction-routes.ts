@@ -42,6 +42,7 @@ export function evictionRoutes(queries: RecordQueries, readings = new RecentRead
   return [
     apiRoute("eviction/explain", ({ pod }, signal) => queries.explainPod(pod, signal)),
     apiRoute("eviction/node", () => queries.explainNode()),
+    apiRoute("eviction/pods", ({ text, limit }) => queries.findPods(text ?? "", limit)),
     apiRoute("eviction/history", ({ since, after }) => queries.historyPage(since, after)),
     apiRoute("eviction/rounds", ({ since, after }, signal) => queries.rounds(since, after, signal)),
     apiRoute("eviction/records", ({ since, after, limit }, signal) =>

@@ -106,6 +106,21 @@ export class HistoryStore {
     return this.#pods("WHERE namespace = ? AND name = ? ORDER BY seen_at DESC, rowid DESC", namespace, name);
   }
 
+  /**
+   * Pods whose "namespace/name" contains a text, or whose UID it is: those that are there first, then the last deleted.
+   * Without their records.
+   */
+  find(text: string, limit: number): Omit<StoredNodePod, "record">[] {
+    const rows = this.#database.connection
+      .prepare(
+        `SELECT uid, namespace, name, seen_at, left_at FROM node_pod
+         WHERE uid = ?1 OR instr(namespace || '/' || name, ?1) > 0
+         ORDER BY left_at IS NOT NULL, left_at DESC, seen_at DESC, rowid DESC LIMIT ?2`,
+      )
+      .all(text, limit);
+    return rows.map(identityOf);
+  }
+
   /** When the oldest thing happened that is still recorded, wall milliseconds; undefined where there is none. */
   oldestAt(): number | undefined {
     const row = this.#database.connection
@@ -163,12 +178,15 @@ export class HistoryStore {
 }
 
 function podOf(row: Record<string, unknown>): StoredNodePod {
+  return { ...identityOf(row), record: row.record as string };
+}
+
+function identityOf(row: Record<string, unknown>): Omit<StoredNodePod, "record"> {
   return {
     uid: row.uid as string,
     namespace: row.namespace as string,
     name: row.name as string,
     seenAt: row.seen_at as number,
     leftAt: row.left_at as number | null,
-    record: row.record as string,
   };
 }

@@ -8,6 +8,8 @@ import { HistoryStore, StateDatabase } from "../../state/index.ts";
 import { observeJson } from "../observe/observed-pod.ts";
 import { jsonPod } from "../testing/round-parts.ts";
 import { type OomKill, PodHistory, readNodePod } from "./pod-history.ts";
+import { RecordQueries } from "./record-queries.ts";
+import type { EvictionRecords } from "./records.ts";
 
 let directory: string;
 let database: StateDatabase;
@@ -186,6 +188,28 @@ describe("the history of a node's pods", () => {
     await clock.step(5_000);
     expect(read("web").leftAt).not.toBeNull();
     expect(store.pod("pod-199")).toBeDefined();
+    await life.stop();
+  });
+
+  it("finds pods by a part of their name: those that are there, then the last deleted", async () => {
+    const life = new Life();
+    life.see("web-1").see("web-2").see("web-3").see("db");
+    life.history.left("web-2", undefined);
+    await clock.step(300);
+    life.history.left("web-1", undefined);
+    await clock.step(300);
+    const queries = new RecordQueries({} as EvictionRecords, store, () => undefined);
+    const found = (text: string, limit: number) => {
+      const { items, more } = queries.findPods(text, limit);
+      return [
+        ...items.map(({ uid, leftAt }) => `${uid}${leftAt === null ? "" : " deleted"}`),
+        ...(more ? ["more"] : []),
+      ];
+    };
+    expect(found("t/web", 10)).toEqual(["web-3", "web-1 deleted", "web-2 deleted"]);
+    expect(found("web", 2)).toEqual(["web-3", "web-1 deleted", "more"]);
+    expect(found("", 10)).toHaveLength(4);
+    expect(found("%", 10)).toEqual([]);
     await life.stop();
   });
 

@@ -127,6 +127,12 @@ export class RecordQueries {
     return explanation;
   }
 
+  /** Pods that are or were on the node, by a part of "namespace/name" or by UID, at most `limit`; `more`: there are others. */
+  findPods(text: string, limit: number): { items: Omit<StoredNodePod, "record">[]; more: boolean } {
+    const found = this.#history.find(text, limit + 1);
+    return { items: found.slice(0, limit), more: found.length > limit };
+  }
+
   /**
    * A page of the history of the node and its pods since a time (wall milliseconds), for export. The page with `after` 0
    * starts with the node; pods follow by their number.

@@ -4,6 +4,7 @@ import { claims, devicePage, drivers } from "./devices.ts";
 import {
   evictionPage,
   historyPage,
+  historyPods,
   nodeExplanation,
   podExplanation,
   readings,
@@ -39,6 +40,7 @@ export const answers = {
   "eviction/node": nodeExplanation,
   "eviction/budgets": evictionBudgets,
   "eviction/candidates": candidateCounts,
+  "eviction/pods": historyPods,
   "eviction/history": historyPage,
   "eviction/rounds": list(roundSummary),
   "eviction/records": recordPage,

@@ -145,6 +145,21 @@ export const recordPage = object({
   next: optional(integer("The id after which to continue; absent at the end.")),
 });
 
+export const historyPods = object(
+  {
+    items: list(
+      object({
+        ...reference,
+        seenAt: time("When the agent first observed it."),
+        leftAt: nullable(time("When it was deleted; null while it exists.")),
+      }),
+      "Those that exist, then the others, the last deleted first.",
+    ),
+    more: flag("Whether there are others that match."),
+  },
+  "Pods that are or were on the node, as far as the history goes.",
+);
+
 export const historyPage = object({
   lines: list(
     either(

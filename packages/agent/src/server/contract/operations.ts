@@ -113,6 +113,14 @@ export const operations = {
     {},
     eviction,
   ),
+  "eviction/pods": operation(
+    "Pods that are or were on the node: ?text=<a part of namespace/name, or a UID>.",
+    {
+      text: words("A part of <namespace>/<name>, or a whole UID; all where it is not given.", LONGEST_POD),
+      limit,
+    },
+    eviction,
+  ),
   "eviction/history": operation(
     "What happened to the node and to each of its pods, in pages: ?since=<wall ms>&after=<next>.",
     { since, after: wholeNumber("`next` of the page before.") },
