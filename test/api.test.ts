@@ -104,6 +104,7 @@ async function ask(path: string, headers: Record<string, string> = {}): Promise<
 const queries: Record<string, string> = {
   "objects/fields": `objects/fields?object=${encodeURIComponent(CNR)}`,
   "objects/content": `objects/content?object=${encodeURIComponent(CNR)}`,
+  "plugins/exchange": "plugins/exchange?type=EvictionPlugin&name=pressure",
   "devices/list": `devices/list?driver=${DRIVER}`,
   "eviction/explain": "eviction/explain?pod=default/victim",
 };
@@ -159,6 +160,31 @@ describe("the API", () => {
     expect(row("beta").problems).toHaveLength(1);
     for (const name of ["pressure", "alpha", DRIVER])
       expect(row(name).contactAt).toBeGreaterThan(Date.now() - 600_000);
+  });
+
+  it("has what a plugin and the agent exchanged last", async () => {
+    const of = async (type: string, name: string) =>
+      (await ask(`plugins/exchange?type=${type}&name=${name}`)).body;
+    await eventually(async () => {
+      const { calls, durations } = await of("EvictionPlugin", "pressure");
+      const threshold = calls.find(({ call }: { call: string }) => call === "ThresholdMet");
+      expect(JSON.parse(threshold.answer)).toMatchObject({ metType: "hard", observedValue: 0.93 });
+      expect(JSON.parse(threshold.request)).toEqual({ pods: 1, bytes: expect.any(Number) });
+      expect(durations.at(-1)).toMatchObject({ ok: true, ms: expect.any(Number) });
+    });
+    await eventually(async () => {
+      const { calls } = await of("ReporterPlugin", "alpha");
+      expect(calls.map(({ call }: { call: string }) => call).sort()).toEqual([
+        "GetReportContent",
+        "ListAndWatchReportContent",
+      ]);
+      expect(JSON.parse(calls[0].answer)[0]).toMatchObject({ object: CNR, part: "status" });
+    });
+    const { calls } = await of("DRAPlugin", DRIVER);
+    expect(calls[0]).toMatchObject({ call: "ListAndWatchDevices", answer: expect.stringContaining("gpu-0") });
+    for (const query of ["type=EvictionPlugin&name=none", "type=toString&name=x"])
+      expect((await ask(`plugins/exchange?${query}`)).status).toBe(404);
+    expect((await ask("plugins/exchange?name=alpha")).status).toBe(400);
   });
 
   it("has the plugin that reported each field, in pages", async () => {

@@ -1,7 +1,7 @@
 import type { ClaimManager } from "../claims/index.ts";
 import { DeviceSync } from "../devices/index.ts";
-import type { PluginHandler } from "../plugins/index.ts";
-import { deviceRoutes } from "../server/index.ts";
+import type { PluginExchanges, PluginHandler } from "../plugins/index.ts";
+import { deviceRoutes, driverExchanges } from "../server/index.ts";
 import { claimsOf, driverHandler } from "./claims.ts";
 import type { AgentContext } from "./context.ts";
 import { deviceSettings } from "./device-settings.ts";
@@ -12,6 +12,8 @@ export interface DevicesPart extends AgentPart {
   sync: DeviceSync;
   /** What drivers register with. */
   handler: PluginHandler;
+  /** The last exchanges with a driver; undefined where there is none of that name. */
+  exchanges: (driver: string) => PluginExchanges | undefined;
 }
 
 /** Builds what keeps ResourceSlices in step with drivers' devices, and prepares claims in their place. */
@@ -42,6 +44,7 @@ export function devicesPart(context: AgentContext): DevicesPart {
   return {
     sync,
     handler: driverHandler(sync.handler, claims),
+    exchanges: (driver) => driverExchanges(driver, sync, claims?.exchanges(driver)),
     runnables: [sync, ...(claims ? [claims] : [])],
     checks: [...sync.healthChecks(), ...(claims?.healthChecks() ?? [])],
     routes: deviceRoutes(sync, () => claims?.status() ?? []),

@@ -1,5 +1,5 @@
 import { type PluginChange, PluginManager } from "../plugins/index.ts";
-import { apiRoute, type KnownPlugins, listPlugins, pluginCalls } from "../server/index.ts";
+import { apiRoute, exchangeRoute, type KnownPlugins, listPlugins, pluginCalls } from "../server/index.ts";
 import type { NewMark } from "../state/index.ts";
 import type { AgentContext } from "./context.ts";
 import type { DevicesPart } from "./devices.ts";
@@ -60,6 +60,11 @@ export function pluginsPart(
     checks: [pluginManager.healthCheck()],
     routes: [
       apiRoute("plugins", async () => listPlugins({ ...known(), calls: await pluginCalls(registry) })),
+      exchangeRoute({
+        ReporterPlugin: (name) => manager.exchanges(name),
+        EvictionPlugin: (name) => eviction?.plugins.exchanges(name),
+        DRAPlugin: (name) => devices.exchanges(name),
+      }),
     ],
   };
 }

@@ -6,6 +6,7 @@ import {
 } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
 import { checkEntries, type RepeatedFields, UnaryChannel } from "@nodekeeper/core/grpc";
 import { type Clock, codeOf, messageOf, NodekeeperError, withDeadline } from "@nodekeeper/core/lib";
+import { ExchangeLog } from "../plugins/index.ts";
 import type { Allocation, DeviceIdentity } from "./allocation.ts";
 import type { ClaimReference } from "./claim-reader.ts";
 
@@ -18,6 +19,7 @@ export interface DriverClientOptions {
   clock: Clock;
 }
 
+const MOST_ERROR_LENGTH = 1_000;
 const MOST_ANSWER_BYTES = 4 * 1024 * 1024;
 // A claim has at most 32 devices, and each at most 256 of every kind of edit.
 const MOST_ENTRIES = 50_000;
@@ -31,6 +33,8 @@ const repeatedInAnswer: RepeatedFields = {
 export class DriverClient {
   readonly #options: DriverClientOptions;
   readonly #channel: UnaryChannel;
+  /** Its last calls. */
+  readonly exchanges = new ExchangeLog();
 
   constructor(options: DriverClientOptions) {
     this.#options = options;
@@ -47,7 +51,8 @@ export class DriverClient {
       pods,
       devices,
     }).finish();
-    const answer = await this.#call("PrepareDevices", request, signal);
+    const about = { claim: `${namespace}/${name}`, devices: devices.length };
+    const answer = await this.#call("PrepareDevices", { request, about }, signal);
     try {
       checkEntries(answer, repeatedInAnswer, MOST_ENTRIES, "devices and edits");
       return PrepareDevicesResponse.decode(answer);
@@ -75,7 +80,8 @@ export class DriverClient {
         configuration: [],
       })),
     }).finish();
-    await this.#call("UnprepareDevices", request, signal);
+    const about = { claim: `${namespace}/${name}`, devices: devices.length };
+    await this.#call("UnprepareDevices", { request, about }, signal);
   }
 
   /** Calls under way fail with `unavailable`. */
@@ -83,15 +89,28 @@ export class DriverClient {
     this.#channel.close();
   }
 
-  async #call(method: string, request: Uint8Array, parent: AbortSignal): Promise<Uint8Array> {
+  async #call(
+    method: string,
+    { request, about }: { request: Uint8Array; about: object },
+    parent: AbortSignal,
+  ): Promise<Uint8Array> {
     const { driver, deadlineMs, clock } = this.#options;
     const path = `${DevicePreparationDefinition.fullName}/${method}`;
+    const startedAt = clock.monotonic();
+    const note = (result: { answer: object } | { error: string }) => {
+      const ms = clock.monotonic() - startedAt;
+      this.exchanges.note({ call: method, at: clock.now(), ms, request: about, ...result });
+    };
     try {
-      return await withDeadline(clock, deadlineMs(), method, parent, (signal) =>
+      const answer = await withDeadline(clock, deadlineMs(), method, parent, (signal) =>
         this.#channel.call(path, [request], signal),
       );
+      // What it edits in containers may be confidential, such as variables with a token.
+      note({ answer: { bytes: answer.length } });
+      return answer;
     } catch (error) {
       parent.throwIfAborted();
+      note({ error: messageOf(error).slice(0, MOST_ERROR_LENGTH) });
       throw new NodekeeperError(codeOf(error), `driver ${driver}: ${messageOf(error)}`, {
         id: "NK1508",
         cause: error,

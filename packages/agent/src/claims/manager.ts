@@ -15,7 +15,7 @@ import {
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
 import type { AddedTaints } from "../devices/index.ts";
-import type { PluginHandler, PluginRegistration } from "../plugins/index.ts";
+import type { PluginExchanges, PluginHandler, PluginRegistration } from "../plugins/index.ts";
 import type { ClaimStore } from "../state/index.ts";
 import type { PreparedDevice } from "./cdi-file.ts";
 import { CdiFolder } from "./cdi-folder.ts";
@@ -185,6 +185,11 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
       const podsOf = (uid: string) => this.#records.podsOf(driver, uid);
       return driverClaims(driver, this.#drivers.get(driver), this.#records.of(driver), podsOf);
     });
+  }
+
+  /** The last calls to a driver; undefined where it is not connected, or prepares nothing. */
+  exchanges(driver: string): PluginExchanges | undefined {
+    return this.#drivers.get(driver)?.connection?.client?.exchanges.show();
   }
 
   healthChecks(): HealthCheck[] {

@@ -18,6 +18,8 @@ export interface CollectOptions {
   /** Receives each message. Must not throw. */
   onContent: (message: ReportMessage) => void;
   onFailure: (method: CollectMethod, error: unknown) => void;
+  /** Called for each poll that has ended with its duration, and for each message of the stream. */
+  onExchange: (method: CollectMethod, ms?: number, error?: unknown) => void;
   /** Called when a poll succeeded, and when a stream has been open for 10 s. */
   onWorking: (method: CollectMethod) => void;
   /** Called each time a stream is throttled. */
@@ -45,7 +47,7 @@ async function watchLoop(
   received: { count: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const { source, clock, onContent, onFailure, onThrottled, onWorking } = options;
+  const { source, clock, onContent, onFailure, onExchange, onThrottled, onWorking } = options;
   const backoff = new Backoff(retryPolicies.reportStream);
   while (!signal.aborted) {
     const steady = clock.after(STEADY_MS, () => {
@@ -56,6 +58,7 @@ async function watchLoop(
       const flow = new Flow(clock);
       for await (const message of source.watch(signal)) {
         received.count++;
+        onExchange("ListAndWatchReportContent");
         onContent(message);
         const restMs = flow.restAfter(sizeOf(message));
         if (restMs > 0) {
@@ -80,7 +83,7 @@ async function pollLoop(
   received: { count: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const { source, clock, settings, onContent, onFailure, onWorking } = options;
+  const { source, clock, settings, onContent, onFailure, onExchange, onWorking } = options;
   while (!signal.aborted) {
     const { collectInterval, callTimeout } = settings();
     const started = clock.monotonic();
@@ -89,11 +92,13 @@ async function pollLoop(
       const message = await withDeadline(clock, callTimeout, "GetReportContent", signal, (scope) =>
         source.get(scope),
       );
+      onExchange("GetReportContent", clock.monotonic() - started);
       onWorking("GetReportContent");
       // Messages of the stream received in the meantime may be newer than this response.
       if (received.count === before) onContent(message);
     } catch (error) {
       if (signal.aborted) return;
+      onExchange("GetReportContent", clock.monotonic() - started, error);
       onFailure("GetReportContent", error);
     }
     await clock.sleep(Math.max(collectInterval - (clock.monotonic() - started), 0), signal);

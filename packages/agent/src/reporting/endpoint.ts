@@ -1,5 +1,5 @@
 import type { ScopedSignal, Timer } from "@nodekeeper/core/lib";
-import type { PluginRegistration } from "../plugins/index.ts";
+import { ExchangeLog, type PluginExchanges, type PluginRegistration, shownJson } from "../plugins/index.ts";
 import type { CollectMethod } from "./collect.ts";
 import { noContent, type PluginContent } from "./content.ts";
 import { type ReportMessage, sizeOf } from "./report-message.ts";
@@ -48,6 +48,7 @@ export interface Endpoint {
   contactAt: number | undefined;
   /** Error of the last call, by method; no entry for a method whose last call succeeded. */
   readonly errors: Map<CollectMethod, string>;
+  readonly exchanges: ExchangeLog;
 }
 
 /** Initial state of a plugin. */
@@ -69,6 +70,7 @@ export function newEndpoint(name: string, inTree: boolean): Endpoint {
     receivedAt: undefined,
     contactAt: undefined,
     errors: new Map(),
+    exchanges: new ExchangeLog(),
   };
 }
 
@@ -92,6 +94,20 @@ export function endpointStatus(endpoint: Endpoint): ReporterStatus {
     contentBytes: message ? sizeOf(message) : 0,
     problems: content.problems.map((problem) => problem.message),
     lastError: errorOf(endpoint),
+  };
+}
+
+/**
+ * The last exchanges with a plugin. The newest one that did not fail has the plugin's fields as they were read last: the
+ * message itself is not decoded again.
+ */
+export function exchangesOf({ exchanges, content }: Endpoint): PluginExchanges {
+  const { calls, durations } = exchanges.show();
+  const newest = calls.findIndex(({ error }) => error === undefined);
+  const fields = content.fields.map(({ object, part, name, value }) => ({ object, part, name, value }));
+  return {
+    calls: calls.map((call, at) => (at === newest ? { ...call, answer: shownJson(fields) } : call)),
+    durations,
   };
 }
 

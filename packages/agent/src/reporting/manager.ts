@@ -12,11 +12,18 @@ import {
   stopped,
   untilAborted,
 } from "@nodekeeper/core/lib";
-import type { PluginHandler, PluginRegistration } from "../plugins/index.ts";
+import type { PluginExchanges, PluginHandler, PluginRegistration } from "../plugins/index.ts";
 import { Checkpoint } from "./checkpoint.ts";
 import { type CollectMethod, collect } from "./collect.ts";
 import { encodeContent, type PluginContent } from "./content.ts";
-import { type Endpoint, endpointStatus, newEndpoint, objectsOf, type ReporterStatus } from "./endpoint.ts";
+import {
+  type Endpoint,
+  endpointStatus,
+  exchangesOf,
+  newEndpoint,
+  objectsOf,
+  type ReporterStatus,
+} from "./endpoint.ts";
 import { fetcherHealth } from "./fetcher-health.ts";
 import { Grace } from "./grace.ts";
 import type { ReporterManagerOptions } from "./manager-options.ts";
@@ -26,6 +33,7 @@ import { Refresh } from "./refresh.ts";
 import { encoded, isSameMessage, kept, type ReportMessage } from "./report-message.ts";
 import { type ContentSource, inTreeSource, socketSource } from "./source.ts";
 
+const MOST_ERROR_LENGTH = 1_000;
 const REPORTER_VERSIONS = ["v1alpha1"];
 
 /**
@@ -180,6 +188,12 @@ export class ReporterManager implements Runnable, PluginHandler {
     return [...this.#endpoints.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).map(endpointStatus);
   }
 
+  /** The last exchanges with a plugin; undefined where there is none of that name. */
+  exchanges(name: string): PluginExchanges | undefined {
+    const endpoint = this.#endpoints.get(name);
+    return endpoint && exchangesOf(endpoint);
+  }
+
   /** Fails while reporting is not running, an in-tree plugin does not respond, or the checkpoint cannot be written. */
   fetcherHealth(): HealthResult {
     const { clock, settings } = this.#options;
@@ -218,6 +232,11 @@ export class ReporterManager implements Runnable, PluginHandler {
         clock,
         settings,
         onContent: (message) => this.#receive(endpoint, scope.signal, message),
+        onExchange: (call, ms, error) =>
+          endpoint.exchanges.note({
+            ...{ call, at: clock.now(), ms },
+            error: error === undefined ? undefined : messageOf(error).slice(0, MOST_ERROR_LENGTH),
+          }),
         onWorking: (method) => void endpoint.errors.delete(method),
         onFailure: (method, error) => this.#failed(endpoint, scope.signal, method, error),
         onThrottled: () => metrics.throttled.inc({ plugin }),

@@ -12,6 +12,7 @@ export { LocalApi, type LocalApiOptions } from "./local-api.ts";
 export { createLocalApiMetrics } from "./local-api-metrics.ts";
 export { createHealthMetrics, createServerMetrics } from "./metrics.ts";
 export { pluginCalls } from "./plugin-calls.ts";
+export { driverExchanges, exchangeRoute } from "./plugin-exchanges.ts";
 export { type KnownPlugins, listPlugins, type PluginRow } from "./plugin-list.ts";
 export { ServingCertificate } from "./serving-certificate.ts";
 export {

@@ -12,7 +12,7 @@ import {
   withDeadline,
 } from "@nodekeeper/core/lib";
 import type { HostSample } from "../../host/index.ts";
-import type { PluginHandler, PluginRegistration } from "../../plugins/index.ts";
+import type { PluginExchanges, PluginHandler, PluginRegistration } from "../../plugins/index.ts";
 import type {
   Answered,
   EvictPodsAnswer,
@@ -50,6 +50,15 @@ export interface EvictionPluginsOptions {
   log: Logger;
   metrics: EvictionRoundMetrics;
 }
+
+/** A call to make. */
+interface CallToMake {
+  method: PluginMethod;
+  /** What is said about its request when it has ended. */
+  request: () => object;
+}
+
+const notImplemented = { implemented: false };
 
 /** The eviction plugins, in-tree and behind sockets, each with its channel while it is registered. */
 export class EvictionPlugins implements PluginHandler {
@@ -159,11 +168,12 @@ export class EvictionPlugins implements PluginHandler {
   async ask(offer: PodOffer, signal: AbortSignal): Promise<PluginAnswers[]> {
     return await Promise.all(
       [...this.#served.values()].map(async (plugin) => {
+        const request = () => ({ pods: offer.pods.length, bytes: sentBytes(plugin, offer) });
         const [evictPods, threshold] = await Promise.all([
-          this.#call<EvictPodsAnswer>(plugin, "GetEvictPods", noPods, signal, (scoped) =>
+          this.#call<EvictPodsAnswer>(plugin, { method: "GetEvictPods", request }, noPods, signal, (scoped) =>
             plugin.calls.getEvictPods(offer, scoped),
           ),
-          this.#call<ThresholdAnswer>(plugin, "ThresholdMet", notMet, signal, (scoped) =>
+          this.#call<ThresholdAnswer>(plugin, { method: "ThresholdMet", request }, notMet, signal, (scoped) =>
             plugin.calls.thresholdMet(offer, scoped),
           ),
         ]);
@@ -186,7 +196,10 @@ export class EvictionPlugins implements PluginHandler {
       questions.map(async (question) => {
         const plugin = this.#served.get(question.plugin);
         if (!plugin) return { plugin: question.plugin, top: { failure: "the plugin disconnected" } };
-        const top = await this.#call<TopAnswer>(plugin, "GetTopEvictionPods", noTopPods, signal, (scoped) =>
+        const { scope, topN, candidateUids } = question;
+        const request = () => ({ scope, topN, pods: candidateUids?.length ?? offer.pods.length });
+        const call = { method: "GetTopEvictionPods", request } as const;
+        const top = await this.#call<TopAnswer>(plugin, call, noTopPods, signal, (scoped) =>
           plugin.calls.getTopEvictionPods(offer, question, scoped),
         );
         return { plugin: plugin.name, top };
@@ -255,6 +268,11 @@ export class EvictionPlugins implements PluginHandler {
     return this.names.map((name) => statusOf(this.#served.get(name)!));
   }
 
+  /** The last calls of a plugin; undefined where there is none of that name. */
+  exchanges(name: string): PluginExchanges | undefined {
+    return this.#served.get(name)?.exchanges.show();
+  }
+
   /**
    * Fails while the last call to an in-tree plugin failed. A failing plugin behind a socket is named, but the check
    * passes: it must not make the agent unready.
@@ -286,15 +304,19 @@ export class EvictionPlugins implements PluginHandler {
     plugin?.calls.close();
   }
 
-  async #call<T>(
+  async #call<T extends object>(
     plugin: ServedPlugin,
-    method: PluginMethod,
+    { method, request }: CallToMake,
     nothing: T,
     signal: AbortSignal,
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<Answered<T>> {
     const { clock, metrics } = this.#options;
     const startedAt = clock.monotonic();
+    const note = (result: { answer: object } | { error: string }) => {
+      const ms = clock.monotonic() - startedAt;
+      plugin.exchanges.note({ call: method, at: clock.now(), ms, request: request(), ...result });
+    };
     // Ends with the round and with the registration.
     using scope = childScope(signal);
     const onDisconnect = () => scope.abort(plugin.scope.signal.reason);
@@ -304,16 +326,20 @@ export class EvictionPlugins implements PluginHandler {
       const answer = await withDeadline(clock, this.#timeoutOf(plugin), {}, scope.signal, work);
       this.#answered(plugin, method, startedAt);
       plugin.unimplemented.delete(method);
+      note({ answer });
       return { answer };
     } catch (error) {
       signal.throwIfAborted();
       if (codeOf(error) === "unsupported") {
         this.#answered(plugin, method, startedAt);
         this.#notImplemented(plugin, method);
+        note({ answer: notImplemented });
         return { answer: nothing };
       }
       this.#failed(plugin, method, error);
-      return { failure: messageOf(error).slice(0, 1_000) };
+      const failure = messageOf(error).slice(0, 1_000);
+      note({ error: failure });
+      return { failure };
     } finally {
       plugin.scope.signal.removeEventListener("abort", onDisconnect);
       if (!plugin.scope.signal.aborted) {
@@ -369,4 +395,8 @@ export class EvictionPlugins implements PluginHandler {
       "eviction plugin failed",
     );
   }
+}
+
+function sentBytes({ registration }: ServedPlugin, offer: PodOffer): number | undefined {
+  return registration && offer.encodedBytes;
 }

@@ -25,6 +25,11 @@ export class PodOffer {
     return this.#bytes;
   }
 
+  /** The size of the request, bytes; undefined where no plugin behind a socket was called. */
+  get encodedBytes(): number | undefined {
+    return this.#bytes?.length;
+  }
+
   /** The pods that a question offers. */
   podsFor({ candidateUids }: TopQuestion): readonly EncodablePod[] {
     if (candidateUids === null) return this.pods;

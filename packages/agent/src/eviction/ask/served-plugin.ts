@@ -1,5 +1,5 @@
 import { childScope, type ScopedSignal } from "@nodekeeper/core/lib";
-import type { PluginRegistration } from "../../plugins/index.ts";
+import { ExchangeLog, type PluginRegistration } from "../../plugins/index.ts";
 import type { PluginMethod } from "../round-metrics.ts";
 import type { EvictionPluginCalls } from "./source.ts";
 
@@ -21,6 +21,7 @@ export interface ServedPlugin {
   readonly suspects: Map<PluginMethod, number>;
   /** Wall milliseconds of the last answer. */
   answeredAt: number | undefined;
+  readonly exchanges: ExchangeLog;
   /** The thresholds that the last sample crossed. */
   crossed: readonly string[];
 }
@@ -52,6 +53,7 @@ export function newServedPlugin(
     unimplemented: new Set(),
     suspects: new Map(),
     answeredAt: undefined,
+    exchanges: new ExchangeLog(),
     crossed: [],
   };
 }

@@ -97,6 +97,34 @@ export const plugin = named(
   }),
 );
 
+export const pluginExchanges = named(
+  "PluginExchanges",
+  object(
+    {
+      calls: list(
+        object({
+          call: text("ThresholdMet, GetReportContent, ..."),
+          at: time("When it ended, or the message came."),
+          ms: optional(number("How long it took; absent for a message of a stream.")),
+          request: optional(text("What was sent, in short: as JSON, at most 2,000 characters.")),
+          answer: optional(
+            text(
+              "As JSON, at most 2,000 characters. A reporter's fields and a driver's devices as they were read.",
+            ),
+          ),
+          error: optional(text("Why it failed.")),
+        }),
+        "The last of each call, the newest first.",
+      ),
+      durations: list(
+        object({ call: text(), at: time(), ms: number(), ok: flag() }),
+        "The last 60 calls, oldest first.",
+      ),
+    },
+    "What a plugin and the agent exchanged last.",
+  ),
+);
+
 const publishedObject = named(
   "PublishedObject",
   object({

@@ -1,5 +1,13 @@
 import { type AgentConfiguration, configurationInForceSchema } from "../../config/index.ts";
-import { fieldPage, nodeSummary, objectContent, plugin, publishedObjects, version } from "./agent.ts";
+import {
+  fieldPage,
+  nodeSummary,
+  objectContent,
+  plugin,
+  pluginExchanges,
+  publishedObjects,
+  version,
+} from "./agent.ts";
 import { claims, devicePage, drivers } from "./devices.ts";
 import {
   evictionPage,
@@ -27,6 +35,7 @@ export const answers = {
   node: nodeSummary,
   configuration: foreign<AgentConfiguration>(configurationInForceSchema),
   plugins: list(plugin),
+  "plugins/exchange": pluginExchanges,
   objects: publishedObjects,
   "objects/fields": fieldPage,
   "objects/content": objectContent,

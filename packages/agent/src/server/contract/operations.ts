@@ -53,6 +53,15 @@ export const operations = {
   node: operation("The node in short: health, counts, whether eviction is live.", {}),
   configuration: operation("The configuration the agent runs with.", {}),
   plugins: operation("Plugins: how they stand with the agent, and what they report.", {}),
+  "plugins/exchange": operation("What a plugin and the agent exchanged last, and the durations of calls.", {
+    type: requiredText(
+      "`type` of one in /api/v1/plugins.",
+      LONGEST_NAME,
+      (text) => text !== "",
+      "the query needs type=<type of one in /api/v1/plugins>",
+    ),
+    name: requiredText("Its name.", LONGEST_NAME, (text) => text !== "", "the query needs name=<name>"),
+  }),
   objects: operation("What is published to the API server.", {}),
   "objects/fields": operation("The fields of a published object: which plugin reported each.", {
     object: publishedObject,
