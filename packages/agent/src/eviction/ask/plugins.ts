@@ -54,7 +54,7 @@ export interface EvictionPluginsOptions {
 /** A call to make. */
 interface CallToMake {
   method: PluginMethod;
-  /** What is said about its request when it has ended. */
+  /** A summary of its request, made when it has ended. */
   request: () => object;
 }
 
