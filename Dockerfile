@@ -12,6 +12,7 @@ COPY --from=build /src/node_modules/node/bin/node /usr/bin/node
 COPY --from=build /src/node_modules/node/node_modules/node-linux-*/LICENSE /usr/share/doc/node/copyright
 COPY --from=build /src/dist/nodekeeper/*.js /src/dist/nodekeeper/package.json /src/dist/nodekeeper/LICENSE \
     /src/dist/nodekeeper/THIRD-PARTY-NOTICES.txt /src/dist/nodekeeper/sbom.cdx.json /nodekeeper/
+COPY --from=build /src/dist/nodekeeper/page /nodekeeper/page
 RUN ln -s /nodekeeper/nodekeeper.js /usr/bin/nodekeeper
 # As in packages/agent/src/launch.ts: set here, the agent does not have to start over.
 ENV MALLOC_TRIM_THRESHOLD_=131072 MALLOC_ARENA_MAX=1

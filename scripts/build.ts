@@ -10,6 +10,7 @@ import { apart, buildProgram, common, report, sourceDateEpoch } from "./bundle.t
 import { writeDeclarations } from "./declarations.ts";
 import { buildKubectlPlugin } from "./kubectl-plugin.ts";
 import { manPageOf } from "./man-page.ts";
+import { buildPage } from "./page-bundle.ts";
 import { root } from "./run-command.ts";
 import { bundledPackages } from "./supply/bundled-packages.ts";
 import { noticesOf } from "./supply/notices.ts";
@@ -55,13 +56,13 @@ await Promise.all([
 ]);
 
 /**
- * The agent and its commands in three files that need Node alone, what `nodekeeper dev` runs as the sample plugins, and
+ * The agent and its commands in three files that need Node alone, the page that it serves, what `nodekeeper dev` runs as the sample plugins, and
  * the plugin of kubectl in one file.
  */
 async function buildAgent(): Promise<void> {
   const folder = join(dist, "nodekeeper");
   await mkdir(folder, { recursive: true });
-  const [metafiles, ofPlugin] = await Promise.all([
+  const [metafiles, ofPlugin, ofPage] = await Promise.all([
     Promise.all([
       buildProgram("packages/agent/src/main.ts", join(folder, "main.js"), [commandsApart]),
       buildProgram("packages/agent/src/cli/index.ts", join(folder, "cli.js"), [catalogueApart]),
@@ -71,12 +72,13 @@ async function buildAgent(): Promise<void> {
       ),
     ]),
     buildKubectlPlugin(folder),
+    buildPage(join(folder, "page")),
     cp(join(root, "packages/agent/bin/nodekeeper.js"), join(folder, "nodekeeper.js")),
     ...["README.md", "LICENSE", "docs", "deploy", "proto"].map((name) =>
       cp(join(root, name), join(folder, name), { recursive: true }),
     ),
   ]);
-  const packages = await bundledPackages([...metafiles, ofPlugin]);
+  const packages = await bundledPackages([...metafiles, ofPlugin, ofPage]);
   const { name, version, license: licence, description } = agent;
   const declared = createProgram({ output: standardOutput, fail() {}, agents: localAccess });
   const subject = { name, version, licence, description, type: "application" } as const;

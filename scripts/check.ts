@@ -21,7 +21,10 @@ interface Step {
 }
 
 const steps: Step[] = [
-  { name: "types", run: () => runCommand("tsc", ["-p", "."]) },
+  ...["tsconfig.json", "packages/page/tsconfig.json"].map((project) => ({
+    name: `types of ${project}`,
+    run: () => runCommand("tsc", ["-p", project]),
+  })),
   { name: "lint and format", run: () => runCommand("biome", ["check", "--error-on-warnings", "."]) },
   { name: "imports", run: async () => fromProblems(await findRoomProblems(root)) },
   { name: "names", run: async () => fromProblems(await findNameProblems(root)) },

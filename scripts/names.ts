@@ -22,7 +22,9 @@ const rules: readonly NameRule[] = [
 /** What breaks the rules in the repository at `root`, one line each. */
 export async function findNameProblems(root: string): Promise<string[]> {
   const problems: string[] = [];
-  for await (const entry of glob("{packages/*/src,test,bench,examples,scripts}/**/*.ts", { cwd: root })) {
+  for await (const entry of glob("{packages/*/src,test,bench,examples,scripts}/**/*.{ts,tsx}", {
+    cwd: root,
+  })) {
     const file = entry.replaceAll("\\", "/");
     if (
       file.startsWith("packages/core/src/gen/") ||

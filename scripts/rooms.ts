@@ -8,7 +8,18 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   sdk: ["core"],
   core: [],
   "create-plugin": [],
+  page: [],
 };
+
+/**
+ * What the page, which is bundled from source for browsers, takes of the agent by paths: the types of its API, and what is
+ * pure.
+ */
+const pageDoors: readonly string[] = [
+  "packages/agent/src/server/api-route.ts",
+  "packages/agent/src/eviction/replay/index.ts",
+  "packages/agent/src/eviction/wording/index.ts",
+];
 
 /**
  * The modules of packages that have them, from top to bottom: a module imports only from those after it. `main.ts` and
@@ -65,7 +76,7 @@ interface Import {
 /** What breaks the rules of packages and modules in the repository at `root`, one line each. Paths are relative to it. */
 export async function findRoomProblems(root: string): Promise<string[]> {
   const files: string[] = [];
-  for await (const file of glob("packages/*/src/**/*.ts", { cwd: root })) files.push(file);
+  for await (const file of glob("packages/*/src/**/*.{ts,tsx}", { cwd: root })) files.push(file);
   const product = files
     .map((file) => file.replaceAll("\\", "/"))
     .filter((file) => !isTest(file))
@@ -119,6 +130,10 @@ function problemOf({ from, to, line, isNamed, isOfTypes }: Import): string[] {
     return refuse(`${pure[0]} is pure: it may import only ${pure[1].join(", ")}`);
   if (to === `packages/${importer.package}/package.json`) return [];
   if (!imported.package) return refuse("packages may not import what is outside of packages");
+  if (importer.package === "page" && imported.package === "agent")
+    return pageDoors.includes(to)
+      ? []
+      : refuse(`of the agent the page may import only ${pageDoors.join(", ")}`);
   if (importer.package !== imported.package) {
     if (!packages[importer.package]?.includes(imported.package))
       return refuse(`package ${importer.package} may not import package ${imported.package}`);
@@ -136,7 +151,7 @@ function problemOf({ from, to, line, isNamed, isOfTypes }: Import): string[] {
 
 // Below src/: there is a package named testing.
 function isTest(file: string): boolean {
-  return file.endsWith(".test.ts") || /\/src\/(?:.*\/)?(?:testing|fixtures)\//.test(file);
+  return /\.test\.tsx?$/.test(file) || /\/src\/(?:.*\/)?(?:testing|fixtures)\//.test(file);
 }
 
 interface Place {

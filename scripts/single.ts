@@ -1,5 +1,14 @@
 // Makes the agent and its commands one executable file, with Node inside: npm run single -- --help
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -12,6 +21,7 @@ import {
   nodeProgram,
   nodeVersion,
 } from "./image/root-filesystem.ts";
+import { buildPage } from "./page-bundle.ts";
 import { printProgress, run } from "./programs.ts";
 import { root, runCommand } from "./run-command.ts";
 
@@ -55,8 +65,11 @@ try {
 async function makeBlob(): Promise<string> {
   await buildScript("packages/agent/src/main.ts", join(work, "nodekeeper.cjs"), [withoutDev]);
   // The blob holds the script's path as it is given: the temporary folder must not be part of it.
+  const page = join(work, "page");
+  await buildPage(page);
+  const assets = Object.fromEntries(readdirSync(page).map((name) => [`page/${name}`, `page/${name}`]));
   const files = { main: "nodekeeper.cjs", output: "nodekeeper.blob" };
-  const configuration = { ...files, disableExperimentalSEAWarning: true, useCodeCache: false };
+  const configuration = { ...files, assets, disableExperimentalSEAWarning: true, useCodeCache: false };
   writeFileSync(join(work, "sea-config.json"), JSON.stringify(configuration));
   const node = join(root, "node_modules/node/bin/node");
   await run(node, ["--experimental-sea-config", "sea-config.json"], { cwd: work });

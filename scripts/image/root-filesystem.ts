@@ -64,7 +64,8 @@ export async function writeBase(folder: string, work: string, architecture: Arch
 
 /** The agent as `npm run build` made it in the folder `built`, without its examples and source maps, and the command `nodekeeper`. */
 export function writeAgent(folder: string, built: string): void {
-  for (const file of readdirSync(built).filter(isAgentFile))
+  const page = readdirSync(join(built, "page")).map((file) => join("page", file));
+  for (const file of [...readdirSync(built).filter(isAgentFile), ...page])
     write(join(folder, HOME, file), readFileSync(join(built, file)));
   // The image has no env(1) that would look for Node.
   const start = readFileSync(join(built, "nodekeeper.js"), "utf8").replace(/^#!.*/, "#!/usr/bin/node");

@@ -13,11 +13,14 @@ import {
   statusServersOf,
   summaryOf,
 } from "./assembly/index.ts";
+import type { ReadPageFile } from "./server/index.ts";
 
 // Less than the five seconds that a person who pressed Ctrl-C waits.
 const STOP_DEADLINE_MS = 4_000;
 
 export interface AgentOptions extends ContextOptions {
+  /** Files of the page that the status servers serve. Default: none. */
+  page?: ReadPageFile;
   /** Changes the level of `log`. */
   setLogLevel: (level: LogLevel) => void;
   /** Calls back at each SIGHUP; returns the function that stops that. */
@@ -50,7 +53,8 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   // In the order in which they start: plugins register when those who take them run.
   const parts = [context.part, reporting, devices, lifecycle, eviction, plugins, configuration];
   const present = parts.filter((part) => part !== undefined);
-  const servers = statusServersOf(context, present, { reporting, lifecycle, eviction, plugins });
+  const summarized = { reporting, lifecycle, eviction, plugins };
+  const servers = statusServersOf(context, present, summarized, options.page);
 
   return {
     name: "agent",

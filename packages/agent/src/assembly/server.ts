@@ -6,9 +6,11 @@ import {
   documentRoute,
   type JsonRoute,
   type NumberedItems,
+  type ReadPageFile,
   type StatusServer,
   type StreamedState,
   Streams,
+  stateTopics,
   unservedRoutes,
 } from "../server/index.ts";
 import type { AgentContext } from "./context.ts";
@@ -26,23 +28,13 @@ export interface StatusServers {
 }
 
 const MARKS_AT_ONCE = 200;
-// Sent whole in streams, when they change.
-const streamed: readonly string[] = [
-  "node",
-  "plugins",
-  "objects",
-  "devices",
-  "claims",
-  "eviction/node",
-  "eviction/budgets",
-  "eviction/candidates",
-];
 
 /** Builds the status servers: health, metrics and the JSON API of all parts. */
 export function statusServersOf(
   context: AgentContext,
   parts: readonly AgentPart[],
   summarized: SummarizedParts,
+  page: ReadPageFile | undefined,
 ): StatusServers {
   const { configuration, client, clock, log, registry } = context;
   const { server } = configuration();
@@ -57,6 +49,7 @@ export function statusServersOf(
   createHealthMetrics(registry, checks);
   const common = {
     ...(access ? { remote: access } : {}),
+    ...(page ? { page } : {}),
     checks,
     registry,
     metrics: createServerMetrics(registry),
@@ -88,7 +81,9 @@ function streamsOf(
   { lifecycle, eviction }: SummarizedParts,
 ): Streams {
   const isServed = ({ path }: JsonRoute) => eviction !== undefined || !path.startsWith("eviction/");
-  const states: StreamedState[] = routes.filter((route) => streamed.includes(route.path) && isServed(route));
+  const states: StreamedState[] = routes.filter(
+    (route) => stateTopics.includes(route.path) && isServed(route),
+  );
   if (eviction) states.push({ path: "readings", handle: () => eviction.readings.last ?? null });
   const numbered = {
     rounds: eviction && roundsOf(eviction.queries),

@@ -33,6 +33,7 @@ export function printDevSummary({
   const self = process.env.npm_lifecycle_event ? "npx nodekeeper" : "nodekeeper";
   const run = import.meta.url.endsWith(".ts") ? "npm run -s nodekeeper --" : self;
   const lines = [
+    ...(address ? [`${bold("Page:")} http://${address}/`, ""] : []),
     bold(`nodekeeper ${packageVersion()}: development cluster (a tool for development and tests)`),
     row("API server", `${url}  (in memory, loopback only)`),
     row("kubeconfig", paths.kubeconfig),

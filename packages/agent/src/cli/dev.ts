@@ -25,6 +25,7 @@ import { KEEP_LABEL, sampleWorkloads } from "./dev-pods.ts";
 import { printDevSummary } from "./dev-text.ts";
 import { LiveLine } from "./live-line.ts";
 import type { Output } from "./output.ts";
+import { pageFiles } from "./page-files.ts";
 import { onHangup } from "./run.ts";
 import { stopOnSignals } from "./stop-on-signals.ts";
 import { packageVersion } from "./version.ts";
@@ -109,6 +110,7 @@ async function makeAgent(
     configuration,
     sources,
     version: packageVersion(),
+    page: pageFiles(),
     clock: systemClock,
     log,
     setLogLevel,

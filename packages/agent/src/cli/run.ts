@@ -1,6 +1,7 @@
 import { createLogger, systemClock } from "@nodekeeper/core/lib";
 import { createAgent } from "../agent.ts";
 import { loadConfiguration } from "../config/index.ts";
+import { pageFiles } from "./page-files.ts";
 import { configurationSources } from "./settings-options.ts";
 import { stopOnSignals } from "./stop-on-signals.ts";
 import { packageVersion } from "./version.ts";
@@ -15,6 +16,7 @@ export async function runCommand(options: Record<string, unknown>): Promise<void
     configuration,
     sources,
     version: packageVersion(),
+    page: pageFiles(),
     clock: systemClock,
     log,
     setLogLevel: (level) => {

@@ -1,6 +1,7 @@
 export type { JsonRoute } from "./api.ts";
 export { type ApiAnswers, type ApiPath, type ApiQueries, apiRoute, unservedRoutes } from "./api-route.ts";
 export { createBaseMetrics } from "./base-metrics.ts";
+export { stateTopics } from "./contract/stream.ts";
 export { type AccessCheck, delegatedAccess } from "./delegated-access.ts";
 export { deviceRoutes } from "./device-routes.ts";
 export { documentRoute } from "./document-route.ts";
@@ -11,6 +12,7 @@ export { LifecycleService, type LifecycleServiceOptions } from "./lifecycle-serv
 export { LocalApi, type LocalApiOptions } from "./local-api.ts";
 export { createLocalApiMetrics } from "./local-api-metrics.ts";
 export { createHealthMetrics, createServerMetrics } from "./metrics.ts";
+export { pageFolder, type ReadPageFile } from "./page.ts";
 export { pluginCalls } from "./plugin-calls.ts";
 export { driverExchanges, exchangeRoute } from "./plugin-exchanges.ts";
 export { type KnownPlugins, listPlugins, type PluginRow } from "./plugin-list.ts";

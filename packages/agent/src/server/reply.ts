@@ -4,7 +4,7 @@ import { codeOf, type ErrorCode, errorIdOf, messageOf, NodekeeperError } from "@
 export interface Reply {
   status: number;
   contentType: string;
-  body: string;
+  body: string | Uint8Array;
   headers?: Record<string, string>;
 }
 

@@ -11,6 +11,7 @@ import { API_ROOT, indexRoutes, type JsonRoute, routeList, routeReply } from "./
 import { STREAM_PATH, streamSummary } from "./contract/stream.ts";
 import { type HealthEndpoint, healthEndpoints, healthReply, singleHealthReply } from "./health.ts";
 import { MetricsPage } from "./metrics-page.ts";
+import { PAGE_ROOT, pageReply, prefersPage, type ReadPageFile } from "./page.ts";
 import { errorReply, type Reply, textReply } from "./reply.ts";
 import type { OpenStream, Streams } from "./stream/streams.ts";
 
@@ -20,6 +21,8 @@ export interface RouterOptions {
   routes: readonly JsonRoute[];
   /** Streams of what changes, at /api/v1/stream. Default: none. */
   streams?: Streams;
+  /** Files of the page. Default: there is none, and browsers are answered as others are. */
+  page?: ReadPageFile;
   clock: Clock;
   /** Whether health answers leave out why a check fails, for callers that are not authenticated. */
   withholdReasons: boolean;
@@ -61,14 +64,18 @@ export class Router {
     if (twice !== undefined) throw new NodekeeperError("invalid", `two health checks have the name ${twice}`);
   }
 
-  /** @param headers `accept` chooses the format of metrics; `last-event-id` is that with which a browser continues a stream */
+  /** @param headers `accept` chooses the format of metrics, and the page or a list at "/"; `last-event-id` is that with which a browser continues a stream */
   async answer(
     path: string,
     query: URLSearchParams,
     signal: AbortSignal,
     headers: IncomingHttpHeaders = {},
   ): Promise<Routed> {
-    if (path === "/") return { handler: "/", reply: this.#index() };
+    if (path === "/") return { handler: "/", reply: await this.#start(headers.accept) };
+    if (path.startsWith(PAGE_ROOT) && this.#options.page) {
+      const name = path.slice(PAGE_ROOT.length);
+      return { handler: PAGE_ROOT, reply: await pageReply(this.#options.page, name) };
+    }
     if (path === "/metrics")
       return { handler: path, reply: await this.#metrics.reply(headers.accept, signal) };
     const health = this.#health(path, query);
@@ -130,11 +137,19 @@ export class Router {
     return { handler: `/${endpoint}`, reply };
   }
 
+  // From source the page may not be bundled yet.
+  async #start(accept: string | undefined): Promise<Reply> {
+    if (!this.#options.page || !prefersPage(accept)) return this.#index();
+    const reply = await pageReply(this.#options.page, "index.html");
+    return reply.status === 200 ? reply : this.#index();
+  }
+
   #index(): Reply {
     const { checks } = this.#options;
     const lines = [
       "Nodekeeper",
       "",
+      ...(this.#options.page ? ["/   the page, for browsers"] : []),
       "/livez /readyz /healthz   health; ?verbose names the checks, ?exclude=<name> leaves one out",
       ...checks.map((check) => `  /readyz/${check.name}`),
       "/metrics   metrics for Prometheus, as OpenMetrics where that is asked for",

@@ -63,7 +63,10 @@ export const streamEvents = named(
   "StreamEvents",
   object(
     {
-      open: optional(object({ topics: list(text()) }, "The first message.")),
+      open: optional(
+        object({ topics: list(text(), "Those asked for whose part is not off.") }, "The first message."),
+      ),
+      heartbeat: optional(object({}, "Sent where nothing else was for 10 s.")),
       events: optional(lifecycleItem),
       snapshot: optional(lifecycleItem),
       rounds: optional(roundSummary),

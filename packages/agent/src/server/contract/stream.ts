@@ -3,6 +3,27 @@ import { words } from "./parameters.ts";
 /** The path of the stream of server-sent events, below /api/v1/. */
 export const STREAM_PATH = "stream";
 
+/** Answers of the API that a stream sends whole when they change, by their paths. */
+export const stateTopics: readonly string[] = [
+  "node",
+  "plugins",
+  "objects",
+  "devices",
+  "claims",
+  "eviction/node",
+  "eviction/budgets",
+  "eviction/candidates",
+];
+
+/** All that a stream may be asked for, whether or not the part that it is of is on. */
+export const streamTopics: ReadonlySet<string> = new Set([
+  "events",
+  "rounds",
+  "marks",
+  "readings",
+  ...stateTopics,
+]);
+
 export const streamSummary =
   "What changes, as server-sent events: ?topics=events,rounds,plugins,...&cursor=<id of the last message>.";
 

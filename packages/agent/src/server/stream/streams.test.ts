@@ -158,7 +158,7 @@ it("keeps a stream without news alive by comments", async () => {
   );
   const next = pieces.next();
   for (let at = 0; at < 22; at++) await clock.step(500);
-  expect((await next).value).toBe(": no news\n\n");
+  expect((await next).value).toBe("event: heartbeat\ndata: {}\n\n");
   stop.abort();
   await pieces.next();
   stream.close();

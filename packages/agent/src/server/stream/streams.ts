@@ -1,6 +1,6 @@
 import { type Clock, LoopTurns, NodekeeperError } from "@nodekeeper/core/lib";
 import { readParameters } from "../contract/parameters.ts";
-import { streamParameters } from "../contract/stream.ts";
+import { streamParameters, streamTopics } from "../contract/stream.ts";
 import { eventsAfter, type LifecycleReader } from "../lifecycle-routes.ts";
 import { formatPositions, type Positions, parsePositions } from "./positions.ts";
 import { type StreamedState, StreamedStates } from "./states.ts";
@@ -41,6 +41,8 @@ export interface OpenStream {
 export const TICK_MS = 500;
 const STATE_INTERVAL_MS = 1_000;
 const HEARTBEAT_MS = 10_000;
+// An event and not a comment, which a browser does not pass on to the page: it must know that the agent is there.
+const HEARTBEAT = "event: heartbeat\ndata: {}\n\n";
 const RECONNECT_MS = 2_000;
 const MOST_STREAMS = 16;
 const MOST_EVENTS_AT_ONCE = 200;
@@ -71,7 +73,7 @@ export class Streams {
     return this.#open;
   }
 
-  /** The topics that can be followed. */
+  /** The topics whose parts are on. */
   get topics(): string[] {
     const { events, numbered } = this.#options;
     const present = numberedTopics.filter((topic) => numbered[topic]);
@@ -109,10 +111,10 @@ export class Streams {
     const known = this.topics;
     if (topics === "") return new Set(known);
     const wanted = topics.split(",");
-    const unknown = wanted.find((topic) => !known.includes(topic));
-    if (unknown === undefined) return new Set(wanted);
+    const unknown = wanted.find((topic) => !streamTopics.has(topic));
+    if (unknown === undefined) return new Set(wanted.filter((topic) => known.includes(topic)));
     const shown = JSON.stringify(unknown.slice(0, 60));
-    throw new NodekeeperError("invalid", `no topic ${shown}; there are: ${known.join(", ")}`);
+    throw new NodekeeperError("invalid", `no topic ${shown}; there are: ${[...streamTopics].join(", ")}`);
   }
 
   #positions(wanted: ReadonlySet<string>, cursor: string | undefined): Positions {
@@ -143,7 +145,7 @@ export class Streams {
         sentAt = clock.monotonic();
       }
       if (clock.monotonic() - sentAt >= HEARTBEAT_MS) {
-        yield ": no news\n\n";
+        yield HEARTBEAT;
         sentAt = clock.monotonic();
       }
       await clock.sleep(TICK_MS, signal).catch(() => {});

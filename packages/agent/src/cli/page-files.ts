@@ -1,0 +1,20 @@
+import { getRawAsset, isSea } from "node:sea";
+import { fileURLToPath } from "node:url";
+import { pageFolder, type ReadPageFile } from "../server/index.ts";
+
+/** The page's files: assets of the single executable, beside the bundle, or what `npm run page` made in the repository. */
+export function pageFiles(): ReadPageFile {
+  if (isSea()) return readAsset;
+  const isSource = import.meta.url.endsWith(".ts");
+  return pageFolder(fileURLToPath(new URL(isSource ? "../../../page/dist" : "./page", import.meta.url)));
+}
+
+async function readAsset(name: string): Promise<Uint8Array | undefined> {
+  try {
+    return new Uint8Array(getRawAsset(`page/${name}`));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_SINGLE_EXECUTABLE_APPLICATION_ASSET_NOT_FOUND")
+      return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,56 @@
+import type { ApiAnswers, ApiPath } from "../../agent/src/server/api-route.ts";
+
+export type { ApiAnswers, ApiPath } from "../../agent/src/server/api-route.ts";
+
+/** A refusal of the agent, with its message; `isOff` where the part that would answer is turned off. */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly id: string | undefined;
+
+  constructor(status: number, message: string, id: string | undefined) {
+    super(message);
+    this.status = status;
+    this.id = id;
+  }
+
+  get isNotFound(): boolean {
+    return this.status === 404;
+  }
+}
+
+/** No agent answers: it has stopped, or the connection to it is lost. */
+export class Unreachable extends Error {}
+
+const LONGEST_MS = 15_000;
+
+/**
+ * GET /api/v1/<path>. Relative to the page's own address, so that it works behind a proxy's prefix.
+ * @throws Refusal where the agent refuses, Unreachable where none answers within 15 s or `signal` aborts
+ */
+export async function ask<Path extends ApiPath>(
+  path: Path,
+  query: Readonly<Record<string, string | number | undefined>> = {},
+  signal?: AbortSignal,
+): Promise<ApiAnswers[Path]> {
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)]],
+  );
+  const deadline = AbortSignal.timeout(LONGEST_MS);
+  try {
+    const response = await fetch(`api/v1/${path}?${new URLSearchParams(given)}`, {
+      signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+    });
+    if (response.ok) return (await response.json()) as ApiAnswers[Path];
+    throw await refusalOf(response);
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    throw new Unreachable("the agent does not answer", { cause: error });
+  }
+}
+
+async function refusalOf(response: Response): Promise<Refusal> {
+  const { error } = (await response.json().catch(() => ({}))) as {
+    error?: { message?: string; id?: string };
+  };
+  return new Refusal(response.status, error?.message ?? `HTTP status ${response.status}`, error?.id);
+}

@@ -1,0 +1,168 @@
+import type { ApiAnswers } from "./api.ts";
+
+/** An event of the log of pod lifecycle events. */
+export type LifecycleEvent = Extract<ApiAnswers["events"]["items"][number], { kind: "event" }>["event"];
+export type Round = ApiAnswers["eviction/rounds"][number];
+export type Mark = ApiAnswers["marks"]["items"][number];
+export type RoundReadings = ApiAnswers["eviction/readings"]["rounds"][number];
+
+/** What the agent's stream has sent. Lists are those since the page was opened, oldest first; history is asked for by views. */
+export interface Live {
+  node?: ApiAnswers["node"];
+  plugins?: ApiAnswers["plugins"];
+  objects?: ApiAnswers["objects"];
+  devices?: ApiAnswers["devices"];
+  claims?: ApiAnswers["claims"];
+  "eviction/node"?: ApiAnswers["eviction/node"];
+  "eviction/budgets"?: ApiAnswers["eviction/budgets"];
+  "eviction/candidates"?: ApiAnswers["eviction/candidates"];
+  readonly rounds: Round[];
+  readonly marks: Mark[];
+  readonly readings: RoundReadings[];
+  readonly events: LifecycleEvent[];
+  /** When events or rounds were missed last, milliseconds since the epoch: lists start again. */
+  missedAt: number | undefined;
+  connection: Connection;
+}
+
+/** `lost`: what is shown is as of `at`, milliseconds since the epoch. */
+export type Connection =
+  | { state: "opening" }
+  | { state: "open" }
+  | { state: "lost"; at: number; why: string };
+
+/** What every view has; a view may name more. Topics of parts that are off are left out by the agent. */
+const BASE_TOPICS = ["events", "rounds", "marks", "readings", "node", "plugins", "eviction/node"];
+
+const STATES = [
+  "node",
+  "plugins",
+  "objects",
+  "devices",
+  "claims",
+  "eviction/node",
+  "eviction/budgets",
+  "eviction/candidates",
+] as const;
+
+// Bounds the page's memory: ten minutes at the default period, and half an hour of a busy node.
+const MOST_READINGS = 720;
+const MOST_ROUNDS = 500;
+const MOST_MARKS = 2_000;
+const MOST_EVENTS = 10_000;
+// The agent sends something at least every 10 s.
+const SILENCE_MS = 25_000;
+const RETRY_MS = 2_000;
+// Several messages that come together are drawn once.
+const DRAW_EVERY_MS = 200;
+
+/**
+ * Follows the agent's stream: keeps `live` up to date, and calls `onChange` at most five times a second, and while the
+ * page is visible only. A connection that ends, or is silent, is made again until `close`, and continues after the last
+ * message.
+ */
+export class Follower {
+  readonly live: Live = {
+    rounds: [],
+    marks: [],
+    readings: [],
+    events: [],
+    missedAt: undefined,
+    connection: { state: "opening" },
+  };
+  readonly #onChange: () => void;
+  #topics: readonly string[] = [];
+  #source: EventSource | undefined;
+  #cursor = "";
+  #draw: ReturnType<typeof setTimeout> | undefined;
+  #silence: ReturnType<typeof setTimeout> | undefined;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  /** Follows what all views have, and these topics. */
+  follow(more: readonly string[]): void {
+    const topics = [...BASE_TOPICS, ...more];
+    if (this.#source && topics.join() === this.#topics.join()) return;
+    this.#topics = topics;
+    this.#open();
+  }
+
+  close(): void {
+    this.#source?.close();
+    this.#source = undefined;
+    clearTimeout(this.#draw);
+    clearTimeout(this.#silence);
+    clearTimeout(this.#retry);
+  }
+
+  #open(): void {
+    clearTimeout(this.#retry);
+    this.#source?.close();
+    const query = new URLSearchParams({ topics: this.#topics.join() });
+    if (this.#cursor) query.set("cursor", this.#cursor);
+    const source = new EventSource(`api/v1/stream?${query}`);
+    this.#source = source;
+    source.addEventListener("error", () => this.#lose("the connection ended"));
+    this.#on(source, "open", () => {});
+    this.#on(source, "heartbeat", () => {});
+    for (const name of STATES) this.#on(source, name, (answer) => (this.live[name] = answer as never));
+    this.#on(source, "rounds", (round: Round) => add(this.live.rounds, round, MOST_ROUNDS));
+    this.#on(source, "marks", (mark: Mark) => add(this.live.marks, mark, MOST_MARKS));
+    this.#on(source, "readings", (round: RoundReadings | null) => {
+      if (round && round.at !== this.live.readings.at(-1)?.at) add(this.live.readings, round, MOST_READINGS);
+    });
+    this.#on(source, "events", ({ event }: { event: LifecycleEvent }) =>
+      add(this.live.events, event, MOST_EVENTS),
+    );
+    // Events were missed: what was known is not continued.
+    this.#on(source, "snapshot", () => {
+      this.live.events.length = 0;
+      this.live.missedAt = Date.now();
+    });
+    this.#listen();
+  }
+
+  #on(source: EventSource, name: string, take: (data: never) => void): void {
+    source.addEventListener(name, (message) => {
+      // The browser's own event, which has no data, has the name "open" too.
+      if (source !== this.#source || !(message instanceof MessageEvent)) return;
+      if (message.lastEventId) this.#cursor = message.lastEventId;
+      take(JSON.parse(message.data) as never);
+      this.live.connection = { state: "open" };
+      this.#listen();
+      this.#changed();
+    });
+  }
+
+  // An agent that hangs, or a network that lost the connection, ends nothing.
+  #listen(): void {
+    clearTimeout(this.#silence);
+    this.#silence = setTimeout(() => this.#lose("the agent is silent"), SILENCE_MS);
+  }
+
+  #lose(why: string): void {
+    this.#source?.close();
+    clearTimeout(this.#silence);
+    if (this.live.connection.state !== "lost") this.live.connection = { state: "lost", at: Date.now(), why };
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => this.#open(), RETRY_MS);
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#draw ??= setTimeout(() => {
+      requestAnimationFrame(() => {
+        this.#draw = undefined;
+        this.#onChange();
+      });
+    }, DRAW_EVERY_MS);
+  }
+}
+
+function add<T>(list: T[], item: T, most: number): void {
+  list.push(item);
+  if (list.length > most) list.splice(0, list.length - most);
+}

@@ -1,0 +1,116 @@
+import { Component, type ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { addressOf, goTo, useAddress } from "./address.ts";
+import type { Follower, Live } from "./live.ts";
+import { age, shown } from "./text.ts";
+import { views } from "./views.ts";
+
+/** The frame of all views: node, mode of eviction, navigation, state of the connection. */
+export function Page({ follower }: { follower: Follower }) {
+  const address = useAddress();
+  const { live } = follower;
+  const view = views.find(({ name }) => name === address.view);
+  useEffect(() => {
+    if (address.view === "") goTo(addressOf(views[0].name), "replace");
+  }, [address.view]);
+  useEffect(() => follower.follow(view?.topics ?? []), [view]);
+  const nodeName = live.node ? shown(live.node.nodeName) : "";
+  useEffect(() => {
+    document.title = [view?.title, nodeName, "Nodekeeper"].filter(Boolean).join(" · ");
+  }, [view, nodeName]);
+  return (
+    <>
+      <button type="button" class="skip" onClick={focusMain}>
+        Skip to the view
+      </button>
+      <header class="frame">
+        <p class="node">{nodeName || "Nodekeeper"}</p>
+        <Mode live={live} />
+        <nav aria-label="Views">
+          {views.map(({ name, title }) => (
+            <a key={name} href={addressOf(name)} aria-current={name === view?.name ? "page" : undefined}>
+              {title}
+            </a>
+          ))}
+        </nav>
+      </header>
+      <ConnectionState live={live} />
+      <main id="main" tabIndex={-1}>
+        {view ? (
+          <Guard key={view.name}>
+            <h1>{view.title}</h1>
+            <view.Component live={live} address={address} />
+          </Guard>
+        ) : (
+          <p hidden={address.view === ""}>
+            There is no view {shown(address.view, 60)}.{" "}
+            <a href={addressOf(views[0].name)}>{views[0].title}</a>
+          </p>
+        )}
+      </main>
+      <footer class="frame">
+        Nodekeeper {live.node?.version} · <a href="api/v1">API</a> · <a href="metrics">Metrics</a> ·{" "}
+        <a href="readyz?verbose">Health</a>
+      </footer>
+    </>
+  );
+}
+
+/** Whether pods are evicted: impossible to miss, in every view. */
+function Mode({ live: { node } }: { live: Live }) {
+  if (!node) return null;
+  if (!node.eviction) return <strong class="mode off">Eviction is off</strong>;
+  const { mode, dryRunPlugins } = node.eviction;
+  if (mode === "dryRun") return <strong class="mode dry">Dry run: no pod is evicted</strong>;
+  if (mode === "live") return <strong class="mode live">Live: pods are evicted</strong>;
+  const names = dryRunPlugins.map((name) => shown(name, 60));
+  return <strong class="mode dry">Live, but dry run for {names.join(", ")}</strong>;
+}
+
+function ConnectionState({ live: { connection, node } }: { live: Live }) {
+  return (
+    <div role="status">
+      {connection.state === "lost" && (
+        <p class="lost">
+          <b>
+            {node ? `This is as of ${age(Date.now() - connection.at)} ago` : "No answer yet"}:{" "}
+            {connection.why}.
+          </b>{" "}
+          The page connects again by itself. If that lasts: is the agent running (
+          <code>systemctl status nodekeeper</code>, or its pod), and is the port forwarded still?
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** An error in one view leaves the frame and the other views as they are. */
+class Guard extends Component<{ children: ComponentChildren }, { error?: Error }> {
+  override state: { error?: Error } = {};
+
+  static override getDerivedStateFromError(error: Error) {
+    return { error };
+  }
+
+  override componentDidCatch(error: Error): void {
+    console.error(error);
+  }
+
+  override render() {
+    const { error } = this.state;
+    if (!error) return this.props.children;
+    return (
+      <p role="alert" class="lost">
+        This view failed: {shown(error.message, 500)}. The others work.{" "}
+        <button type="button" onClick={() => location.reload()}>
+          Load the page again
+        </button>
+      </p>
+    );
+  }
+}
+
+// Not a link: its fragment would be the address of a view.
+function focusMain(): void {
+  document.getElementById("main")?.focus();
+}

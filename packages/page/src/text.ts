@@ -1,0 +1,35 @@
+/** "12 s", "5 min", "3 h", "2 d". */
+export function age(ms: number): string {
+  const seconds = Math.max(Math.round(ms / 1_000), 0);
+  if (seconds < 90) return `${seconds} s`;
+  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`;
+  return seconds < 129_600 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
+}
+
+/** A time of day, with the date where that is another day than now. */
+export function at(ms: number, now = Date.now()): string {
+  const [time, then] = [new Date(ms), new Date(now)];
+  const clock = time.toLocaleTimeString([], { hour12: false });
+  return time.toDateString() === then.toDateString() ? clock : `${time.toLocaleDateString()} ${clock}`;
+}
+
+// Control characters and those that change the direction of text: a plugin's name must not rearrange the page.
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** What a plugin or a pod is called, with characters that can't be seen made visible, and cut. */
+export function shown(text: string, longest = 253): string {
+  const escaped = text.replace(
+    INVISIBLE,
+    (each) => `\\u${each.codePointAt(0)!.toString(16).padStart(4, "0")}`,
+  );
+  return escaped.length > longest ? `${escaped.slice(0, longest - 1)}…` : escaped;
+}
+
+/** A value in its unit: "3.2 GiB", "94.1 %", "0.93". */
+export function quantity(value: number | null, unit = ""): string {
+  if (value === null) return "–";
+  if (unit !== "bytes") return `${Number(value.toPrecision(3))}${unit ? ` ${unit}` : ""}`;
+  const steps = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const step = Math.min(Math.floor(Math.log2(Math.max(value, 1)) / 10), steps.length - 1);
+  return `${Number((value / 1024 ** step).toPrecision(3))} ${steps[step]}`;
+}
