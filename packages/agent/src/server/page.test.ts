@@ -11,7 +11,7 @@ writeFileSync(join(folder, "index.html"), "<!doctype html>");
 writeFileSync(join(folder, "main.js"), "export {};");
 writeFileSync(join(folder, "secret.key"), "");
 
-async function get(path: string, accept: string, page: ReadPageFile | undefined = pageFolder(folder)) {
+async function get(path: string, accept: string, page: ReadPageFile = pageFolder(folder)) {
   const common = {
     checks: [],
     registry: new Registry(),
@@ -19,7 +19,7 @@ async function get(path: string, accept: string, page: ReadPageFile | undefined 
     clock: systemClock,
     withholdReasons: false,
   };
-  const router = new Router({ ...common, ...(page ? { page } : {}) });
+  const router = new Router({ ...common, page });
   return router.answer(path, new URLSearchParams(), AbortSignal.timeout(60_000), { accept });
 }
 
