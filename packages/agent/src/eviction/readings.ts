@@ -24,7 +24,7 @@ export class RecentReadings {
 
   /** @param at wall milliseconds */
   add(at: number, answers: readonly PluginAnswers[]): void {
-    this.#rounds.push({ at, readings: answers.flatMap(readingOf) });
+    this.#rounds.push({ at, readings: readingsOf(answers) });
     if (this.#rounds.length > MOST_ROUNDS) this.#rounds.shift();
   }
 
@@ -33,17 +33,27 @@ export class RecentReadings {
     return this.#rounds.at(-1);
   }
 
-  /** Rounds from a time on (wall milliseconds), oldest first. */
-  since(at: number): RoundReadings[] {
-    return this.#rounds.filter((round) => round.at >= at);
+  /** Wall milliseconds of the oldest round; undefined before the first. */
+  get oldestAt(): number | undefined {
+    return this.#rounds[0]?.at;
+  }
+
+  /** Rounds of a time (wall milliseconds, inclusive), oldest first: the first of each `stepMs`, or all for 0. */
+  between(since: number, until: number, stepMs: number): RoundReadings[] {
+    const found = this.#rounds.filter(({ at }) => at >= since && at <= until);
+    if (stepMs === 0) return found;
+    const stepOf = ({ at }: RoundReadings) => Math.floor(at / stepMs);
+    return found.filter((round, index) => index === 0 || stepOf(round) !== stepOf(found[index - 1]!));
   }
 }
 
-// A failed call has no values.
-function readingOf({ plugin, threshold }: PluginAnswers): Reading[] {
-  const answer = answerOf(threshold);
-  if (!answer) return [];
-  const { scope, operator, unit, metType, observedValue, thresholdValue } = answer;
-  const values = { observed: observedValue, threshold: thresholdValue, met: metType };
-  return [{ plugin, scope, operator, ...(unit === undefined ? {} : { unit }), ...values }];
+/** The readings of plugins that answered: a failed call has no values. */
+export function readingsOf(answers: readonly PluginAnswers[]): Reading[] {
+  return answers.flatMap(({ plugin, threshold }) => {
+    const answer = answerOf(threshold);
+    if (!answer) return [];
+    const { scope, operator, unit, metType, observedValue, thresholdValue } = answer;
+    const values = { observed: observedValue, threshold: thresholdValue, met: metType };
+    return [{ plugin, scope, operator, ...(unit === undefined ? {} : { unit }), ...values }];
+  });
 }

@@ -49,7 +49,9 @@ export function evictionRoutes(queries: RecordQueries, readings = new RecentRead
       pageOf(queries.records(since, after, signal), limit),
     ),
     apiRoute("eviction/evictions", ({ since, after }, signal) => queries.evictions(since, after, signal)),
-    apiRoute("eviction/readings", ({ since }) => ({ rounds: readings.since(since) })),
+    apiRoute("eviction/readings", ({ step, ...span }, signal) =>
+      queries.readings({ ...span, stepMs: step }, readings, signal),
+    ),
   ];
 }
 

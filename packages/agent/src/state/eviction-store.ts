@@ -34,6 +34,18 @@ export interface StoredStep {
   message: string;
 }
 
+/** Which rounds to read. */
+export interface RoundSpan {
+  /** Wall milliseconds, both inclusive. */
+  since: number;
+  until: number;
+  /** Only rounds with a greater id. */
+  after: number;
+  limit: number;
+  /** At most one round is read for each of these milliseconds; 0 for all. */
+  stepMs: number;
+}
+
 /** Records beyond either bound are deleted, the oldest first. */
 export interface RecordBounds {
   /** Wall milliseconds: older records are deleted. */
@@ -126,6 +138,25 @@ export class EvictionStore {
     const rows = this.#database.connection
       .prepare("SELECT * FROM eviction_round WHERE at >= ? AND id > ? ORDER BY id LIMIT ?")
       .iterate(since, after, limit);
+    for (const row of rows) yield roundOf(row);
+  }
+
+  /**
+   * Rounds from `since` until `until` (wall milliseconds, inclusive) with an id greater than `after`, oldest first: the
+   * first of each `stepMs`, or all for 0.
+   */
+  *roundsBetween({ since, until, after, limit, stepMs }: RoundSpan): IterableIterator<StoredRound> {
+    // The index of times has the ids: no row is read that is not answered. Numbers are bound as floating-point ones.
+    const rows = this.#database.connection
+      .prepare(
+        `SELECT * FROM eviction_round WHERE id IN (
+           SELECT id FROM (
+             SELECT min(rowid) AS id FROM eviction_round WHERE at >= ?1 AND at <= ?2
+             GROUP BY CASE ?3 WHEN 0 THEN rowid ELSE at / CAST(?3 AS INTEGER) END)
+           WHERE id > ?4 ORDER BY id LIMIT ?5)
+         ORDER BY id`,
+      )
+      .iterate(since, until, stepMs, after, limit);
     for (const row of rows) yield roundOf(row);
   }
 

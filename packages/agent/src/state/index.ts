@@ -4,6 +4,7 @@ export {
   EvictionStore,
   type NewRound,
   type RecordBounds,
+  type RoundSpan,
   type StoredRound,
   type StoredStep,
 } from "./eviction-store.ts";

@@ -1,5 +1,6 @@
 import { deflateSync, inflateSync } from "node:zlib";
 import { NodekeeperError } from "@nodekeeper/core/lib";
+import type { PluginAnswers } from "../decide/answers.ts";
 import type { Decision, RankedCandidate } from "../decide/decision.ts";
 import { type EvictionPod, referenceTo } from "../decide/pods.ts";
 import { compareImportance } from "../decide/rank.ts";
@@ -75,6 +76,13 @@ export function unpackRound(id: number, bytes: Uint8Array, base: readonly Evicti
     input: { ...input, pods },
     decision: { ...decision, ranking: wholeRanking(decision, pods) },
   });
+}
+
+/** Decodes what the plugins of a round answered, without its pods. Throws `corrupt` for malformed bytes. */
+export function unpackAnswers(id: number, bytes: Uint8Array): PluginAnswers[] {
+  const { input } = (unpack(bytes, `round ${id}`) ?? {}) as Partial<PackedRound>;
+  if (Array.isArray(input?.plugins)) return input.plugins;
+  throw new NodekeeperError("corrupt", `round ${id} is incomplete`);
 }
 
 function isOrdinary({ outcome, why }: RankedCandidate): boolean {

@@ -1,8 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 import { NodekeeperError } from "@nodekeeper/core/lib";
-import type { HistoryStore, StoredNodePod } from "../../state/index.ts";
+import type { HistoryStore, RoundSpan, StoredNodePod } from "../../state/index.ts";
 import { type PodReference, referenceTo } from "../decide/pods.ts";
 import type { EvictionState } from "../decide/state.ts";
+import { type RecentReadings, type RoundReadings, readingsOf } from "../readings.ts";
 import type { RoundRecord } from "../replay/round-record.ts";
 import { addToExplanation, emptyExplanation, type PodExplanation } from "./explain.ts";
 import { explainConditions, type NodeExplanation } from "./explain-node.ts";
@@ -15,6 +16,8 @@ import { type RoundSummary, summaryOf } from "./round-summary.ts";
 // Decoding a round of a thousand pods takes a few milliseconds: yields to the event loop after so many rounds.
 const ROUNDS_AT_ONCE = 3;
 const MOST_ROUNDS = 250;
+// Without the pods it takes a tenth of that.
+const READINGS_AT_ONCE = 25;
 const MOST_SUMMARIES_LENGTH = 2 * 1024 * 1024;
 const LAST_ROUNDS = 20;
 const MOST_OTHER_UIDS = 10;
@@ -184,6 +187,30 @@ export class RecordQueries {
     const found = new EvictionList();
     for await (const record of this.records(since, after, signal)) if (found.add(record)) break;
     return found.page();
+  }
+
+  /**
+   * A page of what plugins observed, oldest first: of at most 250 recorded rounds, and with the last page of `recent` ones.
+   * @param selection as for `RoundSpan`
+   */
+  async readings(
+    { since, until, after, stepMs }: Omit<RoundSpan, "limit">,
+    recent: RecentReadings,
+    signal: AbortSignal,
+  ): Promise<{ rounds: RoundReadings[]; next?: number }> {
+    const rounds: RoundReadings[] = [];
+    const before = Math.min(until, (recent.oldestAt ?? Number.POSITIVE_INFINITY) - 1);
+    const span = { since, until: before, stepMs, limit: READINGS_AT_ONCE };
+    for (let last = after, read = 0; ; ) {
+      const found = [...this.#records.answersBetween({ ...span, after: last })];
+      for (const { at, plugins } of found) if (plugins) rounds.push({ at, readings: readingsOf(plugins) });
+      if (found.length === 0) break;
+      last = found.at(-1)!.id;
+      read += found.length;
+      if (read >= MOST_ROUNDS) return { rounds, next: last };
+      await setImmediate(undefined, { signal });
+    }
+    return { rounds: [...rounds, ...recent.between(since, until, stepMs)] };
   }
 
   /** Complete rounds, oldest first, for export. Yields to the event loop between rounds. */

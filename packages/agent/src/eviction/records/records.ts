@@ -1,11 +1,20 @@
 import { type Clock, codeOf, type Logger, NodekeeperError } from "@nodekeeper/core/lib";
-import type { EvictionStore, RecordBounds, StoredRound } from "../../state/index.ts";
+import type { EvictionStore, RecordBounds, RoundSpan, StoredRound } from "../../state/index.ts";
+import type { PluginAnswers } from "../decide/answers.ts";
 import type { EvictionPod, PodReference } from "../decide/pods.ts";
 import type { EvictionState } from "../decide/state.ts";
 import type { EvictionStep } from "../parts.ts";
 import { idleRound, isWorthKeeping, type RoundRecord } from "../replay/round-record.ts";
 import type { EvictionSettings } from "../round-settings.ts";
-import { type PodBase, packBase, packRound, sharesEnough, unpackBase, unpackRound } from "./pack-record.ts";
+import {
+  type PodBase,
+  packBase,
+  packRound,
+  sharesEnough,
+  unpackAnswers,
+  unpackBase,
+  unpackRound,
+} from "./pack-record.ts";
 import { readStoredState } from "./stored-state.ts";
 import { WaitingRounds } from "./waiting-rounds.ts";
 
@@ -158,6 +167,14 @@ export class EvictionRecords {
     }
   }
 
+  /** What plugins answered in the rounds of a span, oldest first; undefined for an unreadable round, which is logged. */
+  *answersBetween(
+    span: RoundSpan,
+  ): IterableIterator<{ id: number; at: number; plugins: PluginAnswers[] | undefined }> {
+    for (const { id, at, body } of this.#options.store.roundsBetween(span))
+      yield { id, at, plugins: this.#unlessCorrupt(id, () => unpackAnswers(id, body)) };
+  }
+
   /** Wall milliseconds of the oldest recorded round; undefined where there is none. */
   oldestAt(): number | undefined {
     return this.#options.store.oldestRoundAt();
@@ -184,19 +201,24 @@ export class EvictionRecords {
   // Rounds with the same base follow each other, so that only the last base is kept.
   #reader(): (stored: StoredRound) => RoundRecord | undefined {
     let last: { id: number; pods: readonly EvictionPod[] } | undefined;
-    return ({ id, base, body }) => {
-      try {
+    return ({ id, base, body }) =>
+      this.#unlessCorrupt(id, () => {
         if (last?.id !== base) last = { id: base, pods: this.#readBase(base) };
         return unpackRound(id, body, last.pods);
-      } catch (error) {
-        if (codeOf(error) !== "corrupt") throw error;
-        this.#options.log.error(
-          { errorId: "NK1103", err: error, round: id },
-          "recorded round can't be read, it is skipped",
-        );
-        return undefined;
-      }
-    };
+      });
+  }
+
+  #unlessCorrupt<T>(id: number, read: () => T): T | undefined {
+    try {
+      return read();
+    } catch (error) {
+      if (codeOf(error) !== "corrupt") throw error;
+      this.#options.log.error(
+        { errorId: "NK1103", err: error, round: id },
+        "recorded round can't be read, it is skipped",
+      );
+      return undefined;
+    }
   }
 
   #readBase(id: number): EvictionPod[] {

@@ -226,5 +226,9 @@ export const roundReadings = named(
 );
 
 export const readings = object({
-  rounds: list(roundReadings, "The last rounds, oldest first: at most 120."),
+  rounds: list(
+    roundReadings,
+    "Oldest first: recorded rounds, which are those in which something happened, and all of the last 120.",
+  ),
+  next: optional(integer("The id after which to continue; absent at the end.")),
 });

@@ -159,8 +159,13 @@ export const operations = {
     eviction,
   ),
   "eviction/readings": operation(
-    "Observed values against thresholds, of the last rounds: ?since=<wall ms>.",
-    { since },
+    "Observed values against thresholds, of recorded rounds and of the last 120: ?since=<wall ms>&until=<wall ms>&step=<ms>.",
+    {
+      since,
+      until,
+      after: wholeNumber("`next` of the page before."),
+      step: wholeNumber("At most one round for each of so many milliseconds, its first; 0 for all."),
+    },
     eviction,
   ),
   "openapi.json": operation("This API as an OpenAPI 3.1 document.", {}),
