@@ -1,12 +1,25 @@
 import { cp, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { build, type Metafile } from "esbuild";
+import { build, type Metafile, type Plugin } from "esbuild";
 import { root } from "./run-command.ts";
 
 const source = "packages/page/src";
 
 /** Where `npm run page` puts it, and where an agent that runs from source finds it. */
 export const pageFolder = join(root, "packages/page/dist");
+
+// Node's modules and packages for it are named by files of the agent of which the page uses nothing, and are left out with
+// these: what remains is refused below.
+const leaveForeign: Plugin = {
+  name: "leave foreign",
+  setup(bundle) {
+    bundle.onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
+      kind === "entry-point" || /^(preact|uplot|@nodekeeper)(\/|$)/.test(path)
+        ? undefined
+        : { path, external: true, sideEffects: false },
+    );
+  },
+};
 
 /** Bundles the page, as the files that the agent serves, into `folder`. Node's modules in it fail the build. */
 export async function buildPage(folder: string): Promise<Metafile> {
@@ -15,7 +28,10 @@ export async function buildPage(folder: string): Promise<Metafile> {
   const [{ metafile }] = await Promise.all([
     build({
       absWorkingDir: root,
-      entryPoints: [join(source, "main.tsx")],
+      entryPoints: [
+        { in: join(source, "main.tsx"), out: "main" },
+        { in: join(source, "views/what-if/worker.ts"), out: "what-if-worker" },
+      ],
       outdir: folder,
       bundle: true,
       // What a view alone needs is loaded with it.
@@ -23,6 +39,7 @@ export async function buildPage(folder: string): Promise<Metafile> {
       chunkNames: "[name]-[hash]",
       format: "esm",
       platform: "browser",
+      plugins: [leaveForeign],
       target: "es2023",
       jsx: "automatic",
       jsxImportSource: "preact",
@@ -33,5 +50,14 @@ export async function buildPage(folder: string): Promise<Metafile> {
     }),
     ...["index.html", "icon.svg"].map((name) => cp(join(root, source, name), join(folder, name))),
   ]);
+  refuseForeign(metafile);
   return metafile;
+}
+
+// A browser can't load what the agent does not serve.
+function refuseForeign({ outputs }: Metafile): void {
+  const foreign = Object.entries(outputs).flatMap(([file, { imports }]) =>
+    imports.filter(({ external }) => external).map(({ path }) => `${file} imports ${path}`),
+  );
+  if (foreign.length > 0) throw new Error(`the page needs more than its own files: ${foreign.join(", ")}`);
 }

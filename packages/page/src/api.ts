@@ -25,19 +25,21 @@ const LONGEST_MS = 15_000;
 
 /**
  * GET /api/v1/<path>. Relative to the page's own address, so that it works behind a proxy's prefix.
+ * @param page the page's own address, which workers do not have
  * @throws Refusal where the agent refuses, Unreachable where none answers within 15 s or `signal` aborts
  */
 export async function ask<Path extends ApiPath>(
   path: Path,
   query: Readonly<Record<string, string | number | undefined>> = {},
   signal?: AbortSignal,
+  page = document.baseURI,
 ): Promise<ApiAnswers[Path]> {
   const given = Object.entries(query).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)]],
   );
   const deadline = AbortSignal.timeout(LONGEST_MS);
   try {
-    const response = await fetch(`api/v1/${path}?${new URLSearchParams(given)}`, {
+    const response = await fetch(new URL(`api/v1/${path}?${new URLSearchParams(given)}`, page), {
       signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
     });
     if (response.ok) return (await response.json()) as ApiAnswers[Path];

@@ -4,6 +4,7 @@ import { NowView } from "./views/now/index.tsx";
 import { PluginsView } from "./views/plugins/index.tsx";
 import { PodView } from "./views/pod/index.tsx";
 import { TimelineView } from "./views/timeline/index.tsx";
+import { WhatIfView } from "./views/what-if/index.tsx";
 
 export interface View {
   /** The first part of its addresses. */
@@ -20,4 +21,5 @@ export const views: readonly [View, ...View[]] = [
   { name: "pod", title: "Pods", Component: PodView, topics: [] },
   { name: "now", title: "Now", Component: NowView, topics: ["eviction/budgets", "eviction/candidates"] },
   { name: "plugins", title: "Plugins", Component: PluginsView, topics: ["devices", "claims"] },
+  { name: "what-if", title: "What if", Component: WhatIfView, topics: [] },
 ];

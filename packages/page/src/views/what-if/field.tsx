@@ -1,0 +1,125 @@
+import { shown } from "../../text.ts";
+import type { Field } from "./fields.ts";
+
+interface FieldProps {
+  field: Field;
+  /** What is typed, or the value in force. */
+  text: string;
+  inForce: string;
+  /** The text of its value in the recorded policy; undefined where that is not known. */
+  recorded: string | undefined;
+  problem: string | undefined;
+  /** @param text undefined for that in force */
+  onChange(text: string | undefined): void;
+}
+
+/** One setting: its input, what it does, and how it differs from the configuration in force and the recorded policy. */
+export function FieldInput(props: FieldProps) {
+  const { field, text, inForce, problem } = props;
+  const id = `what-if-${field.name}`;
+  const described = `${id}-about ${id}-state`;
+  const isChanged = text !== inForce;
+  return (
+    <div class={`field${isChanged ? " changed" : ""}${problem ? " wrong" : ""}`}>
+      <Input {...props} id={id} described={described} />
+      <p id={`${id}-about`}>
+        {field.setting.about} <code>{field.setting.path}</code>
+      </p>
+      <div id={`${id}-state`}>
+        <State {...props} isChanged={isChanged} />
+      </div>
+    </div>
+  );
+}
+
+function Input({
+  field,
+  text,
+  problem,
+  onChange,
+  id,
+  described,
+}: FieldProps & { id: string; described: string }) {
+  const common = { id, "aria-describedby": described, name: field.name };
+  if (field.unit === "") {
+    return (
+      <label for={id} class="yes-no">
+        <input
+          {...common}
+          type="checkbox"
+          checked={text === "true"}
+          onChange={(event) => onChange(String(event.currentTarget.checked))}
+        />{" "}
+        <b>{field.label}</b>
+      </label>
+    );
+  }
+  return (
+    <>
+      <label for={id}>
+        <b>{field.label}</b> <small>{field.unit}</small>
+      </label>
+      <input
+        {...common}
+        type="text"
+        inputMode={field.unit.startsWith("number") ? "numeric" : "text"}
+        autoComplete="off"
+        autoCapitalize="off"
+        spellcheck={false}
+        value={text}
+        aria-invalid={problem !== undefined}
+        onInput={(event) => onChange(event.currentTarget.value)}
+      />
+    </>
+  );
+}
+
+function State({
+  field,
+  text,
+  inForce,
+  recorded,
+  problem,
+  isChanged,
+  onChange,
+}: FieldProps & { isChanged: boolean }) {
+  return (
+    <>
+      {problem && (
+        <p class="problem" role="alert">
+          Not valid: {shown(problem, 600)}. Replayed with the value in force.
+        </p>
+      )}
+      {isChanged && (
+        <p>
+          <span class="mark">changed</span> in force: <Value text={inForce} field={field} />{" "}
+          <button type="button" onClick={() => onChange(undefined)} aria-label={`Reset ${field.label}`}>
+            Reset
+          </button>
+        </p>
+      )}
+      {recorded !== undefined && recorded !== text && !problem && (
+        <p>
+          Differs from the recorded policy: <Value text={recorded} field={field} />
+          {recorded !== inForce && (
+            <>
+              {" "}
+              <button
+                type="button"
+                onClick={() => onChange(recorded)}
+                aria-label={`${field.label} as recorded`}
+              >
+                As recorded
+              </button>
+            </>
+          )}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Value({ text, field }: { text: string; field: Field }) {
+  if (field.unit === "") return <b>{text === "true" ? "yes" : "no"}</b>;
+  return text === "" ? <i>none</i> : <code>{shown(text, 300)}</code>;
+}

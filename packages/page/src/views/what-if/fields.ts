@@ -1,0 +1,188 @@
+import { policySettings, readTyped, type Setting } from "../../../../agent/src/config/edit-setting.ts";
+import type { EvictionPolicy } from "../../../../agent/src/eviction/replay/index.ts";
+import type { ApiAnswers } from "../../api.ts";
+
+/** A field of the form: a setting of the policy. */
+export interface Field {
+  readonly setting: Setting;
+  /** Its name in addresses: "limits.perNode". */
+  readonly name: string;
+  readonly label: string;
+  /** What a text of it is written in: "duration, such as 30s"; empty for yes or no. */
+  readonly unit: string;
+  /** The setting's value in a policy, which may be of an earlier version. */
+  readonly inPolicy: (policy: EvictionPolicy) => unknown;
+}
+
+export interface FieldGroup {
+  readonly title: string;
+  readonly fields: readonly Field[];
+}
+
+type Configuration = ApiAnswers["configuration"];
+
+const SECTION = "eviction.";
+const DURATION = "duration, such as 30s, 5m, 1h";
+const NAMES = "names, separated by commas";
+
+/** All settings of the policy, in the order of questions: how many, which, how long, what then. */
+export const fieldGroups: readonly FieldGroup[] = [
+  {
+    title: "How many pods",
+    fields: [
+      field("burst", "Evictions started per round", "number, -1: no limit", ({ burst }) => burst),
+      field("limits.perNode", "Most evictions on the node", "number, 0: no limit", limit("perNode")),
+      field("limits.perNamespace", "Most of one namespace", "number, 0: no limit", limit("perNamespace")),
+      field("limits.perOwner", "Most of one controller", "number, 0: no limit", limit("perOwner")),
+      field("limits.window", "… within", DURATION, ({ limits }) => limits.windowMs),
+    ],
+  },
+  {
+    title: "Which pods, and for which plugins",
+    fields: [
+      field("dryRunPlugins", "Plugins in dry run", `${NAMES}; * for all`, (policy) => policy.dryRunPlugins),
+      field("skip.labels", "Never pods with one of these labels", NAMES, ({ skip }) => skip.labelKeys),
+      field(
+        "skip.annotations",
+        "Never pods with one of these annotations",
+        NAMES,
+        ({ skip }) => skip.annotationKeys,
+      ),
+      field("skip.daemonSets", "Never pods of DaemonSets", "", ({ skip }) => !skip.evictDaemonSetPods),
+    ],
+  },
+  {
+    title: "Waiting between evictions",
+    fields: [
+      field(
+        "cooldown",
+        "After a pod was deleted, for the same signal",
+        DURATION,
+        (policy) => policy.cooldownMs,
+      ),
+      field(
+        "longestRelease",
+        "For a terminating pod, at most",
+        DURATION,
+        (policy) => policy.longestReleaseMs,
+      ),
+      field(
+        "releaseMargin",
+        "For a pod beyond its grace period",
+        DURATION,
+        (policy) => policy.releaseMarginMs,
+      ),
+      field(
+        "failedEvictionPause",
+        "Before a failed eviction is tried again",
+        DURATION,
+        (policy) => policy.failedEvictionPauseMs,
+      ),
+      field(
+        "forgetPluginAfter",
+        "For a plugin that disconnected",
+        DURATION,
+        (policy) => policy.forgetPluginAfterMs,
+      ),
+    ],
+  },
+  {
+    title: "Grace periods that plugins request",
+    fields: [
+      field("grace.shortest", "At least", DURATION, ({ grace }) => grace.shortestSeconds * 1_000),
+      field("grace.longest", "At most", DURATION, ({ grace }) => grace.longestSeconds * 1_000),
+      field("grace.allowZero", "0 is allowed, and kills immediately", "", ({ grace }) => grace.allowZero),
+    ],
+  },
+  {
+    title: "Conditions and taints",
+    fields: [
+      field(
+        "conditionTransitionPeriod",
+        "Kept after the threshold was last met",
+        DURATION,
+        (policy) => policy.conditionTransitionPeriodMs,
+      ),
+      field(
+        "taintEffects",
+        "Effects that taints may have",
+        "NoSchedule, PreferNoSchedule, NoExecute",
+        (policy) => policy.taintEffects,
+      ),
+      field("taintPrefix", "Prefix of their keys", "DNS name", (policy) => policy.taintPrefix),
+    ],
+  },
+];
+
+export const fields: readonly Field[] = fieldGroups.flatMap((group) => group.fields);
+
+/** The texts of all fields as a configuration has them, by their names. */
+export function textsOf(configuration: Pick<Configuration, "eviction">): ReadonlyMap<string, string> {
+  return new Map(fields.map(({ name, setting }) => [name, setting.toText(valueIn(configuration, name))]));
+}
+
+/** What has been typed, against the configuration in force. */
+export interface EditedPolicy {
+  /** The section `eviction` with the typed values; where a text is refused, with the value in force. */
+  eviction: Configuration["eviction"];
+  /** Fields whose value is another than that in force, with the value as the configuration file has it. */
+  changed: { field: Field; written: unknown }[];
+  /** Why texts are refused, by the field's name. */
+  problems: ReadonlyMap<string, string>;
+}
+
+/** Applies typed texts, by the names of their fields, to the configuration in force. */
+export function applyTexts(
+  configuration: Pick<Configuration, "eviction">,
+  typed: ReadonlyMap<string, string>,
+): EditedPolicy {
+  const eviction = structuredClone(configuration.eviction);
+  const changed: EditedPolicy["changed"] = [];
+  const problems = new Map<string, string>();
+  for (const field of fields) {
+    const text = typed.get(field.name);
+    if (text === undefined) continue;
+    const read = readTyped(field.setting, text);
+    if ("problem" in read) {
+      problems.set(field.name, read.problem);
+    } else if (JSON.stringify(read.value) !== JSON.stringify(valueIn(configuration, field.name))) {
+      changed.push({ field, written: read.written });
+      setIn(eviction, field.name, read.value);
+    }
+  }
+  return { eviction, changed, problems };
+}
+
+/** The field's value in a recorded policy as a text of the form; undefined where an earlier version did not record it. */
+export function recordedText({ setting, inPolicy }: Field, policy: EvictionPolicy): string | undefined {
+  try {
+    const value = inPolicy(policy);
+    return value === undefined ? undefined : setting.toText(value);
+  } catch {
+    return undefined;
+  }
+}
+
+function field(name: string, label: string, unit: string, inPolicy: Field["inPolicy"]): Field {
+  const setting = policySettings.find(({ path }) => path === SECTION + name);
+  if (!setting) throw new TypeError(`no setting ${SECTION}${name}`);
+  return { setting, name, label, unit, inPolicy };
+}
+
+// The configuration writes no limit as 0, the policy as null.
+function limit(name: "perNode" | "perNamespace" | "perOwner"): Field["inPolicy"] {
+  return ({ limits }) => limits[name] ?? 0;
+}
+
+function valueIn({ eviction }: Pick<Configuration, "eviction">, name: string): unknown {
+  let node: unknown = eviction;
+  for (const key of name.split(".")) node = (node as Record<string, unknown>)[key];
+  return node;
+}
+
+function setIn(eviction: Configuration["eviction"], name: string, value: unknown): void {
+  const keys = name.split(".");
+  let node = eviction as unknown as Record<string, unknown>;
+  for (const key of keys.slice(0, -1)) node = node[key] as Record<string, unknown>;
+  node[keys.at(-1)!] = value;
+}

@@ -1,0 +1,64 @@
+import { useState } from "preact/hooks";
+import type { EvictionPolicy } from "../../../../agent/src/eviction/replay/index.ts";
+import { counted } from "../../../../agent/src/eviction/wording/index.ts";
+import { FieldInput } from "./field.tsx";
+import { type EditedPolicy, type FieldGroup, fieldGroups, recordedText } from "./fields.ts";
+
+interface FormProps {
+  typed: ReadonlyMap<string, string>;
+  /** The texts of the configuration in force. */
+  inForce: ReadonlyMap<string, string>;
+  edited: EditedPolicy;
+  /** The policy of the last replayed round. */
+  recorded: EvictionPolicy | undefined;
+  /** @param text undefined for that in force */
+  onChange(name: string, text: string | undefined): void;
+  onReset(): void;
+}
+
+/** Every setting of the policy. */
+export function PolicyForm(props: FormProps) {
+  const { typed, edited, onReset } = props;
+  return (
+    <form aria-label="Policy" onSubmit={(event) => event.preventDefault()}>
+      <h2>Policy</h2>
+      <p>
+        {typed.size === 0
+          ? "As in the configuration in force."
+          : `${counted(edited.changed.length, "setting")} changed from the configuration in force.`}{" "}
+        <button type="button" disabled={typed.size === 0} onClick={onReset}>
+          Reset all
+        </button>
+      </p>
+      {fieldGroups.map((group) => (
+        <Group key={group.title} group={group} {...props} />
+      ))}
+    </form>
+  );
+}
+
+// Room for all of it; on a phone a group is opened when it is needed.
+const WIDE = "(min-width: 60rem)";
+
+function Group({ group, typed, inForce, edited, recorded, onChange }: FormProps & { group: FieldGroup }) {
+  const changed = group.fields.filter(({ name }) => typed.has(name)).length;
+  const [isOpen, setOpen] = useState(() => changed > 0 || matchMedia(WIDE).matches);
+  return (
+    <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <h3>{group.title}</h3> {changed > 0 && <span class="mark">{changed} changed</span>}
+      </summary>
+      {group.fields.map((field) => (
+        <FieldInput
+          key={field.name}
+          field={field}
+          text={typed.get(field.name) ?? inForce.get(field.name)!}
+          inForce={inForce.get(field.name)!}
+          recorded={recorded && recordedText(field, recorded)}
+          problem={edited.problems.get(field.name)}
+          onChange={(text) => onChange(field.name, text)}
+        />
+      ))}
+    </details>
+  );
+}

@@ -1,0 +1,78 @@
+import type { ReplayedRound } from "../../../../agent/src/eviction/replay/index.ts";
+import {
+  type ReplayLabel,
+  type ReplayLine,
+  replayLines,
+} from "../../../../agent/src/eviction/wording/index.ts";
+import { addressOf } from "../../address.ts";
+import { at, shown } from "../../text.ts";
+
+// The round in the middle of the timeline.
+const AROUND_MS = 5 * 60_000;
+const LINES_AT_FIRST = 50;
+
+/** What differs in one round, as `nodekeeper replay` has it, with links to the pods and to the round's time. */
+export function ReplayedRoundSection({ round }: { round: ReplayedRound }) {
+  const lines = replayLines(round);
+  const omitted = lines.length - LINES_AT_FIRST;
+  const timeline = addressOf("timeline", [], {
+    from: round.at - AROUND_MS,
+    to: round.at + AROUND_MS,
+    at: round.at,
+  });
+  return (
+    <section class="replayed" aria-labelledby={`what-if-round-${round.id}`}>
+      <h3 id={`what-if-round-${round.id}`}>
+        Round {round.id} at{" "}
+        <a href={timeline}>
+          <time dateTime={new Date(round.at).toISOString()}>{at(round.at)}</time>
+        </a>
+      </h3>
+      <ul>
+        {lines.slice(0, LINES_AT_FIRST).map((line, index) => (
+          <Line key={index} line={line} />
+        ))}
+        {omitted > 0 && <li>and {omitted} more</li>}
+      </ul>
+    </section>
+  );
+}
+
+// The signs are those of the command: this is what a screen reader reads, and what is shown when one points at them.
+const meanings: Readonly<Record<ReplayLabel, string>> = {
+  "- evicted": "was evicted, would not be",
+  "+ evicted": "would be evicted as well",
+  "~ grace": "other grace period",
+  "~ order": "other order",
+  "~ refused": "other number of refusals",
+  "- taint": "taint would not be set",
+  "+ taint": "taint would be set as well",
+  "? unknown": "not known",
+};
+
+function Line({ line: { label, pod, text } }: { line: ReplayLine }) {
+  return (
+    <li>
+      <span class={`label ${classOf(label)}`} title={meanings[label]}>
+        <span aria-hidden="true">{label}</span>
+        <span class="only-read">{meanings[label]}:</span>
+      </span>
+      <span>
+        {pod && (
+          <>
+            <a href={addressOf("pod", [pod.namespace, pod.name], { uid: pod.uid })}>
+              {shown(pod.namespace)}/{shown(pod.name)}
+            </a>
+            {": "}
+          </>
+        )}
+        {shown(text, 1_000)}
+      </span>
+    </li>
+  );
+}
+
+function classOf(label: ReplayLabel): string {
+  if (label === "- evicted") return "less";
+  return label === "+ evicted" ? "more" : "";
+}

@@ -1,0 +1,137 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { evictionPolicyOf } from "../../../../agent/src/assembly/eviction-policy-settings.ts";
+import { defaultEvictionPolicy } from "../../../../agent/src/assembly/testing/defaults.ts";
+import { runCli } from "../../../../agent/src/cli/index.ts";
+import { defaultConfiguration } from "../../../../agent/src/config/index.ts";
+import { decide } from "../../../../agent/src/eviction/decide/decide.ts";
+import { EvictionRecords, RecordQueries } from "../../../../agent/src/eviction/index.ts";
+import {
+  evictPod,
+  type TestPlugin,
+  TestRounds,
+  testPod,
+} from "../../../../agent/src/eviction/testing/rounds.ts";
+import { createStatusServer, evictionRoutes } from "../../../../agent/src/server/index.ts";
+import { EvictionStore, HistoryStore, StateDatabase } from "../../../../agent/src/state/index.ts";
+import { ask } from "../../api.ts";
+import { applyTexts } from "./fields.ts";
+import type { FromWorker, ReplayResult } from "./messages.ts";
+import { ReplaySession } from "./session.ts";
+import { snippetOf } from "./yaml.ts";
+
+// The page's replay and `nodekeeper replay`, both of the same agent's records: an agent's routes over HTTP, on SQLite.
+let directory: string;
+let records: EvictionRecords;
+let address: string;
+let stop: () => Promise<void>;
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), "nkw-"));
+  const common = { clock: systemClock, log: silentLogger };
+  const database = StateDatabase.open({ directory, ...common });
+  records = new EvictionRecords({
+    store: new EvictionStore(database),
+    settings: () => ({ maxAgeMs: 3_600_000, maxBytes: 64 * 1024 * 1024 }),
+    ...common,
+  });
+  const server = createStatusServer({
+    address: "127.0.0.1:0",
+    checks: [],
+    registry: new Registry(),
+    routes: evictionRoutes(new RecordQueries(records, new HistoryStore(database))),
+    ...common,
+  });
+  const controller = new AbortController();
+  const running = server.run(controller.signal);
+  address = await server.whenListening();
+  stop = async () => {
+    controller.abort();
+    await running;
+    database.close();
+    rmSync(directory, { recursive: true });
+  };
+});
+
+afterEach(() => stop());
+
+/** Plays some rounds with the default policy, of which other policies decide several differently. */
+function playRounds(): void {
+  const rounds = new TestRounds(
+    [
+      testPod("web", {
+        labels: { "example.com/keep": "" },
+        owner: { kind: "ReplicaSet", name: "rs", uid: "rs" },
+      }),
+      testPod("web-2", { owner: { kind: "ReplicaSet", name: "rs", uid: "rs" } }),
+      testPod("db", { priority: 10 }),
+      testPod("agent", { owner: { kind: "DaemonSet", name: "ds", uid: "ds" } }),
+    ],
+    defaultEvictionPolicy,
+  );
+  const plugins: Record<string, TestPlugin>[] = [
+    { pressure: { threshold: { metType: "hard" }, top: ["web"] } },
+    { soft: { pods: [evictPod("web-2"), evictPod("db")] } },
+    {
+      force: {
+        pods: ["db", "web-2"].map((name) => evictPod(name, { force: true, gracePeriodSeconds: 600 })),
+      },
+    },
+    { daemons: { threshold: { metType: "hard" }, top: ["agent"] } },
+  ];
+  for (const [at, answers] of plugins.entries()) {
+    rounds.now = Date.now() - 60_000 + at * 10_000;
+    const input = structuredClone(rounds.input(answers));
+    const record = { id: records.nextId, input, decision: decide(input) };
+    rounds.state = record.decision.state;
+    records.save(record, []);
+  }
+}
+
+/** What the page has for these changes of the default configuration, and the file to make it so. */
+async function replayInPage(texts: Record<string, string>) {
+  const edited = applyTexts(defaultConfiguration(), new Map(Object.entries(texts)));
+  expect(edited.problems).toEqual(new Map());
+  const results: ReplayResult[] = [];
+  const session = new ReplaySession({
+    readPage: (since, after, signal) =>
+      ask("eviction/records", { since, after, limit: 2 }, signal, `http://${address}/`),
+    post: (message: FromWorker) => message.kind === "result" && results.push(structuredClone(message.result)),
+    pause: async () => {},
+    now: () => 0,
+  });
+  await session.take({ kind: "replay", run: 1, policy: evictionPolicyOf(edited) });
+  await session.take({ kind: "read", since: Date.now() - 3_600_000 });
+  return { result: results[0]!, snippet: snippetOf(edited.changed) };
+}
+
+async function replayByCommand(snippet: string): Promise<unknown> {
+  const file = join(directory, "candidate.yaml");
+  writeFileSync(file, `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n${snippet}`);
+  let out = "";
+  const write = (text: string) => {
+    out += text;
+  };
+  const output = { write, isTerminal: false, columns: 120 };
+  const args = ["replay", "--config", file, "--server", address, "-o", "json"];
+  expect(await runCli(["node", "nodekeeper", ...args], output)).toBe(0);
+  return JSON.parse(out);
+}
+
+it.each<[Record<string, string>, object]>([
+  [{}, { victimsBefore: 3, victimsAfter: 3, differing: [] }],
+  [{ dryRunPlugins: "*" }, { victimsAfter: 0 }],
+  [{ burst: "1", "limits.perOwner": "1", "grace.longest": "1m" }, {}],
+  [{ "skip.labels": "example.com/keep", "skip.daemonSets": "false", taintPrefix: "example.com" }, {}],
+])("%j: the page and the command have the same result", async (texts, expected) => {
+  playRounds();
+  const { result, snippet } = await replayInPage(texts);
+  const { replay, policy, malformed } = result;
+  expect(malformed).toEqual([]);
+  expect(replay).toMatchObject({ rounds: 4, ...expected });
+  if (Object.keys(texts).length > 0) expect(replay.differing.length).toBeGreaterThan(0);
+  expect(await replayByCommand(snippet)).toEqual(JSON.parse(JSON.stringify({ ...replay, policy })));
+});

@@ -1,0 +1,36 @@
+import { useRef, useState } from "preact/hooks";
+import type { EditedPolicy } from "./fields.ts";
+import { applyingIt, snippetOf } from "./yaml.ts";
+
+/** The changed settings to copy into the agent's configuration file. */
+export function Snippet({ changed }: Pick<EditedPolicy, "changed">) {
+  const text = snippetOf(changed);
+  const pre = useRef<HTMLPreElement>(null);
+  const [copied, setCopied] = useState({ text: "", how: "" });
+  if (text === "") return null;
+  const copy = async () => setCopied({ text, how: await copyOf(text, pre.current!) });
+  return (
+    <section aria-labelledby="what-if-snippet">
+      <h2 id="what-if-snippet">To make it so</h2>
+      <p>Merge this into the configuration file of the agent. {applyingIt(changed)}</p>
+      <pre ref={pre}>{text}</pre>
+      <p>
+        <button type="button" onClick={copy}>
+          Copy
+        </button>{" "}
+        <span aria-live="polite">{copied.text === text && copied.how}</span>
+      </p>
+    </section>
+  );
+}
+
+// Browsers offer the clipboard to pages from loopback and over TLS only.
+async function copyOf(text: string, element: HTMLElement): Promise<string> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return "Copied.";
+  } catch {
+    getSelection()?.selectAllChildren(element);
+    return "Selected: copy it with Ctrl+C.";
+  }
+}
