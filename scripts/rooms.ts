@@ -16,6 +16,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
  * pure.
  */
 const pageDoors: readonly string[] = [
+  "packages/agent/src/cli/error-catalogue/index.ts",
   "packages/agent/src/server/api-route.ts",
   "packages/agent/src/eviction/replay/index.ts",
   "packages/agent/src/eviction/wording/index.ts",

@@ -1,5 +1,6 @@
 import "uplot/dist/uPlot.min.css";
 import "./main.css";
+import "./parts/parts.css";
 import { render } from "preact";
 import { Follower } from "./live.ts";
 import { Page } from "./page.tsx";

@@ -1,6 +1,9 @@
 // Sentences about decisions, from what records have: pure, for the commands and for the page in the browser.
+export { type ComparedKey, comparisonOf, type Rankable } from "../decide/rank.ts";
+export { thresholdText } from "../decide/threshold-text.ts";
 export { conditionTaintsText } from "./condition.ts";
 export { timelineOf } from "./ending.ts";
+export { heldText } from "./held.ts";
 export { podText } from "./pod.ts";
 export {
   differenceText,
@@ -9,7 +12,7 @@ export {
   replayLines,
   replaySentences,
 } from "./replay.ts";
-export { candidateOutcomes, rankText, roundHeading, roundLines } from "./round.ts";
+export { candidateOutcomes, type RoundLine, rankText, roundHeading, roundLines } from "./round.ts";
 export {
   age,
   counted,

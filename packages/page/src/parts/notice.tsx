@@ -1,0 +1,36 @@
+import type { ComponentChildren } from "preact";
+import { shown } from "../text.ts";
+import { Remedy } from "./remedy.tsx";
+import type { Answer } from "./use-answer.ts";
+
+/** What a view shows while it waits for an answer. */
+export function Waiting({ children }: { children: ComponentChildren }) {
+  return (
+    <p class="quiet" role="status">
+      {children}
+    </p>
+  );
+}
+
+/** Why there is no answer, or no newer one, and what to do about it. */
+export function Problem({
+  problem,
+  children,
+}: {
+  problem: NonNullable<Answer<unknown>["problem"]>;
+  children?: ComponentChildren;
+}) {
+  const { message, id } = problem;
+  return (
+    <div class="notice" role="status">
+      <p>
+        <b>{capitalized(shown(message, 1_000))}.</b> {children}
+      </p>
+      <Remedy id={id} />
+    </div>
+  );
+}
+
+function capitalized(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, "")}`;
+}

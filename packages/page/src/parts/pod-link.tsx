@@ -1,0 +1,19 @@
+import { addressOf } from "../address.ts";
+import { shown } from "../text.ts";
+
+interface Props {
+  namespace: string;
+  name: string;
+  /** Where the address must name one of several pods that had the name. */
+  uid?: string | undefined;
+}
+
+/** A pod's name, as the link to why it was evicted, deleted or kept. */
+export function PodLink({ namespace, name, uid }: Props) {
+  if (name === "") return <>the pod with UID {shown(uid ?? "")}</>;
+  return (
+    <a class="pod" href={addressOf("pod", [namespace, name], { uid })}>
+      {shown(namespace)}/{shown(name)}
+    </a>
+  );
+}

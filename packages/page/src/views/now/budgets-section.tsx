@@ -1,0 +1,100 @@
+import { refusalWord } from "../../../../agent/src/eviction/wording/index.ts";
+import type { ApiAnswers } from "../../api.ts";
+import { Waiting } from "../../parts/notice.tsx";
+import { Section } from "../../parts/section.tsx";
+import { Table, type TableRow } from "../../parts/table.tsx";
+import { Countdown } from "../../parts/time.tsx";
+import { age, shown } from "../../text.ts";
+
+type Budgets = ApiAnswers["eviction/budgets"];
+type Candidates = ApiAnswers["eviction/candidates"];
+type Use = Budgets["node"];
+
+interface Props {
+  budgets: Budgets | undefined;
+  candidates: Candidates | undefined;
+}
+
+/** The limits of eviction, how much of each is used, and which pods can't be evicted now or ever. */
+export function BudgetsSection({ budgets, candidates }: Props) {
+  if (!budgets)
+    return (
+      <Section title="Limits">
+        <Waiting>Waiting for the first round.</Waiting>
+      </Section>
+    );
+  const rows = [
+    limitRow("node", "this node", budgets.node),
+    ...budgets.namespaces.map((one) =>
+      limitRow(`namespace ${one.namespace}`, `namespace ${shown(one.namespace)}`, one),
+    ),
+    ...budgets.owners.map((one) => limitRow(`owner ${one.owner.uid}`, ownerText(one), one)),
+  ];
+  const burst = budgets.burst === null ? "any number" : `at most ${budgets.burst}`;
+  return (
+    <Section title="Limits" remark={`evictions within ${age(budgets.windowMs)}; ${burst} in a round`}>
+      <Table label="Limits of evictions" columns={["Limit", "Used", "One more is allowed"]} rows={rows} />
+      {candidates && <Eligible candidates={candidates} />}
+    </Section>
+  );
+}
+
+function limitRow(key: string, title: string, { limit, used, freeAt }: Use): TableRow {
+  const isFull = limit !== null && used >= limit;
+  return {
+    key,
+    class: isFull ? "warning" : undefined,
+    cells: [
+      title,
+      <>
+        {limit !== null && limit > 0 && <meter min={0} max={limit} value={used} aria-hidden="true" />}{" "}
+        {limit === null ? `${used}, no limit` : `${used} of ${limit}`}
+      </>,
+      freeAt !== null ? <Countdown until={freeAt} /> : isFull ? "never: the limit is 0" : "now",
+    ],
+  };
+}
+
+function ownerText({ namespace, owner: { kind, name, uid } }: Budgets["owners"][number]): string {
+  return name === "" ? `owner ${shown(uid)}` : `${shown(kind)} ${shown(namespace)}/${shown(name)}`;
+}
+
+function Eligible({
+  candidates: { candidates, eligible, ineligible, excluded, pods },
+}: {
+  candidates: Candidates;
+}) {
+  const [later, never] = [reasonsOf(ineligible), reasonsOf(excluded)];
+  return (
+    <>
+      <p>
+        {eligible} of {pods} {pods === 1 ? "pod" : "pods"} can be evicted now
+        {candidates > eligible && `, ${candidates - eligible} later`}
+        {pods > candidates && `, ${pods - candidates} never`}.
+      </p>
+      {(later.length > 0 || never.length > 0) && (
+        <dl class="reasons">
+          {later.length > 0 && (
+            <div>
+              <dt>not now</dt>
+              <dd>{later.join(", ")}</dd>
+            </div>
+          )}
+          {never.length > 0 && (
+            <div>
+              <dt>never</dt>
+              <dd>{never.join(", ")}</dd>
+            </div>
+          )}
+        </dl>
+      )}
+    </>
+  );
+}
+
+function reasonsOf(counts: Candidates["ineligible"]): string[] {
+  return Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .sort(([, a], [, b]) => b - a)
+    .map(([reason, count]) => `${count} (${refusalWord(reason)})`);
+}

@@ -1,0 +1,85 @@
+import { conditionTaintsText } from "../../../../agent/src/eviction/wording/index.ts";
+import { addressOf } from "../../address.ts";
+import type { ApiAnswers } from "../../api.ts";
+import { Waiting } from "../../parts/notice.tsx";
+import { Prose } from "../../parts/prose.tsx";
+import { Section } from "../../parts/section.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Age, Countdown, Time } from "../../parts/time.tsx";
+import { age, shown } from "../../text.ts";
+
+type Conditions = ApiAnswers["eviction/node"];
+type Condition = Conditions["conditions"][number];
+
+const MOST_EVENTS = 20;
+
+/** Conditions and taints that eviction sets on the node: by which plugin, since when, until when. */
+export function ConditionsSection({ conditions: known }: { conditions: Conditions | undefined }) {
+  if (!known)
+    return (
+      <Section title="Conditions and taints">
+        <Waiting>Waiting for the first round.</Waiting>
+      </Section>
+    );
+  const events = known.events.slice(-MOST_EVENTS).reverse();
+  return (
+    <Section title="Conditions and taints">
+      {known.conditions.length === 0 ? (
+        <p>None is set by Nodekeeper.</p>
+      ) : (
+        <Table
+          label="Conditions and taints set by Nodekeeper"
+          columns={["Condition", "Taints", "Owner", "Why", "Since", "Until"]}
+          rows={known.conditions.map((condition) => ({
+            key: `${condition.target} ${condition.name} ${condition.plugin}`,
+            class: condition.isMet ? "failed" : "warning",
+            cells: cellsOf(condition, known.transitionMs),
+          }))}
+        />
+      )}
+      {events.length > 0 && (
+        <details>
+          <summary>What was set and cleared lately</summary>
+          <ol class="events">
+            {events.map(({ at, message }, index) => (
+              <li key={index}>
+                <Time at={at} /> <Prose text={message} />
+              </li>
+            ))}
+          </ol>
+        </details>
+      )}
+    </Section>
+  );
+}
+
+function cellsOf(condition: Condition, transitionMs: number | null) {
+  const { name, target, plugin, cause, since } = condition;
+  return [
+    <>
+      {shown(name)} <small>{target === "node" ? "Node" : "CustomNodeResource"}</small>
+    </>,
+    shown(conditionTaintsText(condition), 500),
+    <a href={addressOf("plugins", [plugin])}>{shown(plugin)}</a>,
+    shown(cause ?? "–", 500),
+    <Age since={since} />,
+    <Until condition={condition} transitionMs={transitionMs} />,
+  ];
+}
+
+function Until({
+  condition: { isMet, until, lastMet },
+  transitionMs,
+}: {
+  condition: Condition;
+  transitionMs: number | null;
+}) {
+  if (isMet || until === null)
+    return <>{transitionMs === null ? "a while" : age(transitionMs)} after it clears</>;
+  return (
+    <>
+      <Countdown until={until} over="with the next round" /> unless it is reported again (last{" "}
+      <Age since={lastMet} />)
+    </>
+  );
+}

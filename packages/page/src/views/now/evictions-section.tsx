@@ -1,0 +1,82 @@
+import { useRef } from "preact/hooks";
+import { outcomeText } from "../../../../agent/src/eviction/wording/index.ts";
+import { addressOf } from "../../address.ts";
+import type { ApiAnswers } from "../../api.ts";
+import type { Live } from "../../live.ts";
+import { Badge, type Tone } from "../../parts/badge.tsx";
+import { Problem, Waiting } from "../../parts/notice.tsx";
+import { PodLink } from "../../parts/pod-link.tsx";
+import { Section } from "../../parts/section.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Age } from "../../parts/time.tsx";
+import { useAnswer } from "../../parts/use-answer.ts";
+import { shown } from "../../text.ts";
+
+type Page = ApiAnswers["eviction/evictions"];
+type Eviction = Page["items"][number];
+type Result = NonNullable<Eviction["outcome"]>["result"];
+
+const SINCE_MS = 3_600_000;
+// The address stays the same for so long: what is shown is not asked for from the start with each draw.
+const STEP_MS = 600_000;
+const MOST_SHOWN = 20;
+
+/** The evictions of the last hour, the last first, with how they ended. */
+export function EvictionsSection({ rounds }: { rounds: Live["rounds"] }) {
+  const since = Math.floor(Date.now() / STEP_MS) * STEP_MS - SINCE_MS;
+  const { value, problem } = useAnswer("eviction/evictions", { since }, versionOf(rounds));
+  const last = useRef<Page>(undefined);
+  if (value) last.current = value;
+  const page = last.current;
+  const items = page?.items.slice(-MOST_SHOWN).reverse() ?? [];
+  return (
+    <Section title="Last evictions" remark={<a href={addressOf("timeline")}>earlier ones: timeline</a>}>
+      {problem && <Problem problem={problem} />}
+      {!page && !problem && <Waiting>Reading the records.</Waiting>}
+      {page && items.length === 0 && <p>None in the last hour.</p>}
+      {items.length > 0 && (
+        <Table
+          label="Evictions of the last hour, the last first"
+          columns={["Pod", "Selected", "Outcome", "Requested by", "Why"]}
+          rows={items.map((one) => ({ key: `${one.uid} ${one.round}`, cells: cellsOf(one) }))}
+        />
+      )}
+      {page && page.items.length > MOST_SHOWN && (
+        <p class="quiet">
+          The last {MOST_SHOWN} of {page.items.length} in the last hour.
+        </p>
+      )}
+    </Section>
+  );
+}
+
+function versionOf(rounds: Live["rounds"]): number | undefined {
+  return rounds.findLast(
+    ({ victims, dryRunVictims, outcomes }) => victims.length + dryRunVictims.length + outcomes.length > 0,
+  )?.id;
+}
+
+const tones: Readonly<Record<Result, Tone>> = {
+  terminated: "ok",
+  overdue: "warn",
+  failed: "bad",
+  withdrawn: "quiet",
+};
+
+function cellsOf({ uid, namespace, name, at, plugin, kind, reason, dryRun, outcome }: Eviction) {
+  return [
+    <PodLink namespace={namespace} name={name} uid={uid} />,
+    <Age since={at} />,
+    dryRun ? (
+      <Badge>dry run: not evicted</Badge>
+    ) : outcome ? (
+      <Badge tone={tones[outcome.result]}>{shown(outcomeText(outcome), 200)}</Badge>
+    ) : (
+      <Badge tone="warn">in progress</Badge>
+    ),
+    <>
+      <a href={addressOf("plugins", [plugin])}>{shown(plugin)}</a> <small>({kind})</small>
+    </>,
+    shown(reason, 300),
+  ];
+}

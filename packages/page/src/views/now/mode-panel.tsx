@@ -1,0 +1,50 @@
+import type { ApiAnswers } from "../../api.ts";
+import { shown } from "../../text.ts";
+
+type Eviction = NonNullable<ApiAnswers["node"]["eviction"]>;
+
+/** Whether pods are evicted, and how to change it. */
+export function ModePanel({ node: { eviction } }: { node: ApiAnswers["node"] }) {
+  if (!eviction)
+    return (
+      <div class="mode-panel off">
+        <p class="word">Eviction is off</p>
+        <p>
+          Nodekeeper evicts no pod and sets no taint. To turn it on, set <code>eviction.enabled: true</code>.
+          With <code>eviction.dryRunPlugins: ["*"]</code> it only records what it would do.
+        </p>
+      </div>
+    );
+  return (
+    <div class={`mode-panel ${eviction.mode === "live" ? "live" : "dry"}`}>
+      <p class="word">{words[eviction.mode]}</p>
+      <p>{aboutMode(eviction)}</p>
+    </div>
+  );
+}
+
+const words: Readonly<Record<Eviction["mode"], string>> = {
+  live: "Live: pods are evicted",
+  dryRun: "Dry run: no pod is evicted",
+  mixed: "Live for some plugins, dry run for others",
+};
+
+function aboutMode({ mode, dryRunPlugins, evicted }: Eviction) {
+  if (mode === "live")
+    return `${evicted === 1 ? "1 pod was" : `${evicted} pods were`} evicted since the agent's start.`;
+  const change = (
+    <>
+      To evict, take plugins out of <code>eviction.dryRunPlugins</code>.
+    </>
+  );
+  if (mode === "dryRun")
+    return (
+      <>Decisions are made and recorded; no pod is evicted and no taint is set by these plugins. {change}</>
+    );
+  const names = dryRunPlugins.map((name) => shown(name, 80)).join(", ");
+  return (
+    <>
+      Only recorded: what {names} request{dryRunPlugins.length === 1 ? "s" : ""}. {change}
+    </>
+  );
+}

@@ -1,0 +1,44 @@
+import type { ApiAnswers } from "../../api.ts";
+import { Waiting } from "../../parts/notice.tsx";
+import { Section } from "../../parts/section.tsx";
+import { Table } from "../../parts/table.tsx";
+import { mixByLevel, qosClasses } from "./qos-mix.ts";
+
+/** The pods of the node by katalyst's QoS level and by QoS class: a bar, and the numbers. */
+export function QosSection({ candidates }: { candidates: ApiAnswers["eviction/candidates"] | undefined }) {
+  const levels = mixByLevel(candidates?.mix ?? []);
+  return (
+    <Section title="QoS mix" remark={candidates && `${candidates.pods} pods`}>
+      {!candidates && <Waiting>Waiting for the first round.</Waiting>}
+      {candidates && levels.length === 0 && <p>No pod is on the node.</p>}
+      {levels.length > 0 && (
+        <>
+          <div class="mix" aria-hidden="true">
+            {levels.map(({ level, pods }) => (
+              <span
+                key={level}
+                class={`level ${level}`}
+                style={{ flexGrow: pods }}
+                title={`${level}: ${pods}`}
+              />
+            ))}
+          </div>
+          <Table
+            label="Pods by QoS level and QoS class"
+            columns={["QoS level", "Pods", ...qosClasses]}
+            rows={levels.map(({ level, pods, classes }) => ({
+              key: level,
+              cells: [
+                <>
+                  <span class={`swatch level ${level}`} aria-hidden="true" /> {level}
+                </>,
+                pods,
+                ...classes,
+              ],
+            }))}
+          />
+        </>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,75 @@
+import { heldText, thresholdText } from "../../../../agent/src/eviction/wording/index.ts";
+import { addressOf } from "../../address.ts";
+import type { ApiAnswers } from "../../api.ts";
+import { Badge } from "../../parts/badge.tsx";
+import { Waiting } from "../../parts/notice.tsx";
+import { Section } from "../../parts/section.tsx";
+import { Table } from "../../parts/table.tsx";
+import { useTicking } from "../../parts/ticker.ts";
+import { Age, Countdown } from "../../parts/time.tsx";
+import { shown } from "../../text.ts";
+
+type Budgets = ApiAnswers["eviction/budgets"];
+type Threshold = Budgets["thresholds"][number];
+
+/** Thresholds that are met, since when, and what their evictions wait for. */
+export function ThresholdsSection({ budgets }: { budgets: Budgets | undefined }) {
+  return (
+    <Section
+      title="Thresholds met"
+      remark={
+        budgets?.at != null && (
+          <>
+            in the round <Age since={budgets.at} />
+          </>
+        )
+      }
+    >
+      {!budgets ? (
+        <Waiting>Waiting for the first round.</Waiting>
+      ) : budgets.thresholds.length === 0 ? (
+        <p>None. No plugin reports pressure.</p>
+      ) : (
+        <Table
+          label="Thresholds that are met"
+          columns={["Plugin", "Observed", "Type", "Met for", "What happens"]}
+          rows={budgets.thresholds.map((threshold) => ({
+            key: `${threshold.plugin} ${threshold.scope}`,
+            class: threshold.metType === "hard" ? "failed" : "warning",
+            cells: cellsOf(threshold),
+          }))}
+        />
+      )}
+    </Section>
+  );
+}
+
+function cellsOf(threshold: Threshold) {
+  const { plugin, scope, metType, since } = threshold;
+  return [
+    <a href={addressOf("plugins", [plugin])}>{shown(plugin)}</a>,
+    shown(thresholdText(scope, threshold)),
+    <Badge tone={metType === "hard" ? "bad" : "warn"}>{metType}</Badge>,
+    <Age since={since} bare />,
+    <Consequence threshold={threshold} />,
+  ];
+}
+
+function Consequence({
+  threshold: { confirmed, held, since, gracePeriodSeconds },
+}: {
+  threshold: Threshold;
+}) {
+  if (!confirmed)
+    return (
+      <>
+        counts <Countdown until={since + gracePeriodSeconds * 1_000} />, when its grace period is over
+      </>
+    );
+  if (held) return <Held held={held} />;
+  return <>pods are selected</>;
+}
+
+function Held({ held }: { held: NonNullable<Threshold["held"]> }) {
+  return <>on hold: {useTicking((now) => heldText(held, now))}</>;
+}

@@ -1,0 +1,102 @@
+import type { ApiAnswers } from "../../api.ts";
+import { Badge } from "../../parts/badge.tsx";
+import { PodLink } from "../../parts/pod-link.tsx";
+import { Section } from "../../parts/section.tsx";
+import { Table, type TableRow } from "../../parts/table.tsx";
+import { Age, Countdown } from "../../parts/time.tsx";
+import { shown } from "../../text.ts";
+
+type Budgets = ApiAnswers["eviction/budgets"];
+
+/** Evictions that have not ended: in progress, queued, and failed ones that are retried. */
+export function UnderWaySection({ budgets }: { budgets: Budgets | undefined }) {
+  if (!budgets) return null;
+  const rows = [
+    ...budgets.pending.map(pendingRow),
+    ...budgets.queued.map(queuedRow),
+    ...budgets.paused.map(pausedRow),
+  ];
+  return (
+    <Section title="Evictions in progress" remark={rows.length === 0 ? "" : String(rows.length)}>
+      {rows.length === 0 ? (
+        <p>None is in progress, queued, or to be retried.</p>
+      ) : (
+        <Table label="Evictions in progress" columns={["Pod", "State", "Since", "Next", "Why"]} rows={rows} />
+      )}
+    </Section>
+  );
+}
+
+const stages: Readonly<Record<Budgets["pending"][number]["stage"], string>> = {
+  sending: "being sent",
+  terminating: "terminating",
+  interrupted: "interrupted by a restart",
+};
+
+function pendingRow({
+  uid,
+  namespace,
+  name,
+  plugin,
+  reason,
+  since,
+  stage,
+  deadline,
+}: Budgets["pending"][number]): TableRow {
+  return {
+    key: `pending ${uid}`,
+    cells: [
+      <PodLink namespace={namespace} name={name} uid={uid} />,
+      <Badge tone="warn">{stages[stage]}</Badge>,
+      <Age since={since} />,
+      deadline === null ? (
+        "waits for the API server"
+      ) : (
+        <>
+          overdue <Countdown until={deadline} over="now: still terminating" />
+        </>
+      ),
+      `${shown(plugin)}: ${shown(reason, 300)}`,
+    ],
+  };
+}
+
+function queuedRow({ uid, namespace, name, since }: Budgets["queued"][number]): TableRow {
+  return {
+    key: `queued ${uid}`,
+    cells: [
+      <PodLink namespace={namespace} name={name} uid={uid} />,
+      <Badge>queued</Badge>,
+      <Age since={since} />,
+      "in the next round, if it is still requested",
+      "the burst limit of its round was reached",
+    ],
+  };
+}
+
+function pausedRow({ uid, namespace, name, until, reason, budget }: Budgets["paused"][number]): TableRow {
+  return {
+    key: `paused ${uid}`,
+    cells: [
+      <PodLink namespace={namespace} name={name} uid={uid} />,
+      <Badge tone="warn">failed, retried later</Badge>,
+      "–",
+      <>
+        may be tried again <Countdown until={until} over="in the next round" />
+      </>,
+      budget ? budgetText(budget) : shown(reason, 300),
+    ],
+  };
+}
+
+function budgetText({
+  name,
+  currentHealthy,
+  desiredHealthy,
+}: NonNullable<Budgets["paused"][number]["budget"]>): string {
+  const counts =
+    currentHealthy === null || desiredHealthy === null
+      ? ""
+      : `: ${currentHealthy} healthy, ${desiredHealthy} must stay`;
+  return `refused by PodDisruptionBudget ${name === null ? "(name not known)" : shown(name)}${counts}`;
+}

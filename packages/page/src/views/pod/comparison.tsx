@@ -1,0 +1,62 @@
+import {
+  type ComparedKey,
+  comparisonOf,
+  type Rankable,
+} from "../../../../agent/src/eviction/wording/index.ts";
+import { Table } from "../../parts/table.tsx";
+import { shown } from "../../text.ts";
+
+/** A pod with its rank, as records have it. */
+export interface RankedPod {
+  uid: string;
+  namespace: string;
+  name: string;
+  rank: number;
+  qosLevel: Rankable["pod"]["qosLevel"];
+  qosClass: Rankable["pod"]["qosClass"];
+  priority: number;
+  scope: string | null;
+}
+
+const results: Readonly<Record<ComparedKey["result"], string>> = {
+  equal: "equal",
+  decides: "decides",
+  notCompared: "not compared",
+};
+
+/** Why one of two pods ranks before the other, key by key. */
+export function Comparison({ a, b }: { a: RankedPod; b: RankedPod }) {
+  const [first, second] = a.rank < b.rank ? [a, b] : [b, a];
+  const keys = comparisonOf(rankable(first), rankable(second));
+  const [firstName, secondName] = [nameOf(first), nameOf(second)];
+  const deciding = keys.find(({ result }) => result === "decides");
+  return (
+    <>
+      <p>
+        <b>{firstName}</b> ranks before <b>{secondName}</b>
+        {deciding && `: ${deciding.name} ${shown(deciding.values[0])} before ${shown(deciding.values[1])}`}.
+      </p>
+      <Table
+        label={`Comparison of ${firstName} with ${secondName}`}
+        columns={["Key", firstName, secondName, "Result"]}
+        rows={keys.map(({ name, values, result }) => ({
+          key: name,
+          class: result === "decides" ? "decides" : undefined,
+          cells: [
+            name,
+            ...values.map((value) => shown(value)),
+            result === "equal" && values[0] !== values[1] ? "rank alike" : results[result],
+          ],
+        }))}
+      />
+    </>
+  );
+}
+
+function rankable(pod: RankedPod): Rankable {
+  return { pod, scope: pod.scope };
+}
+
+function nameOf({ namespace, name }: RankedPod): string {
+  return shown(`${namespace}/${name}`, 80);
+}

@@ -1,0 +1,42 @@
+import { expect, it } from "vitest";
+import { listPods } from "./listed-pods.ts";
+
+const past = (name: string, uid: string, leftAt: number | null = null) => ({
+  ...{ uid, namespace: "default", name, seenAt: 1_000, leftAt },
+});
+const running = (name: string, uid: string, ...states: ("running" | "exited")[]) => ({
+  ...{ uid, namespace: "default", name, ips: [], sandboxes: [], observedAt: 5_000 },
+  containers: states.map((state, at) => ({
+    ...{ id: `c${at}`, name: `c${at}`, kind: "container" as const, state, attempt: 0 },
+    ...{ reason: "", message: "", image: "", imageRef: "" },
+  })),
+});
+const namesOf = (list: ReturnType<typeof listPods>) => list.map(({ name, uid }) => `${name} ${uid}`);
+
+it("lists pods that exist by name, then the last deleted first", () => {
+  const history = [past("old", "1", 100), past("web", "2"), past("older", "3", 50), past("api", "4")];
+  const list = listPods("", history, [
+    running("static", "5", "running", "exited"),
+    running("web", "2", "running"),
+  ]);
+  expect(namesOf(list)).toEqual(["api 4", "static 5", "web 2", "old 1", "older 3"]);
+  expect(list.map(({ containers }) => containers)).toEqual([
+    undefined,
+    "1 of 2 run",
+    "1 of 1 run",
+    undefined,
+    undefined,
+  ]);
+});
+
+it("finds by a part of the name with its namespace, and by UID", () => {
+  const history = [past("web", "2"), past("api", "4")];
+  expect(namesOf(listPods("t/we", history, []))).toEqual(["web 2"]);
+  expect(namesOf(listPods("4", history, []))).toEqual(["api 4"]);
+  expect(listPods("4 ", history, [])).toEqual([]);
+});
+
+it("marks pods whose name a newer pod has: their links need the UID", () => {
+  const list = listPods("", [past("web", "1", 100), past("web", "2", 200), past("web", "3")], []);
+  expect(list.map(({ uid, isOlder }) => `${uid} ${isOlder}`)).toEqual(["3 false", "2 true", "1 true"]);
+});

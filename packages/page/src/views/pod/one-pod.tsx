@@ -1,0 +1,71 @@
+import { useState } from "preact/hooks";
+import { addressOf } from "../../address.ts";
+import type { Live } from "../../live.ts";
+import { Problem, Waiting } from "../../parts/notice.tsx";
+import { useAnswer } from "../../parts/use-answer.ts";
+import { shown } from "../../text.ts";
+import { OtherPods } from "./other-pods.tsx";
+import "./pod.css";
+import { podVersion } from "./pod-version.ts";
+import { RoundsSection } from "./rounds-section.tsx";
+import { RuntimeSection } from "./runtime-section.tsx";
+import { Steps } from "./steps.tsx";
+import { isUnderWay } from "./story.ts";
+import { useBeat } from "./use-beat.ts";
+import { VerdictPanel } from "./verdict-panel.tsx";
+
+const UNDER_WAY_EVERY_MS = 5_000;
+
+interface Props {
+  namespace: string;
+  name: string;
+  /** Of several pods that had the name; else the one that the agent finds most worth explaining. */
+  uid: string | undefined;
+  live: Live;
+}
+
+/** Why a pod was evicted, deleted or kept, and what the container runtime saw of it. */
+export function OnePod({ namespace, name, uid: asked, live }: Props) {
+  const [known, setKnown] = useState<string | undefined>(asked);
+  const [isFollowed, setFollowed] = useState(false);
+  const beat = useBeat(isFollowed ? UNDER_WAY_EVERY_MS : undefined);
+  const version = `${podVersion(live, known)} ${beat}`;
+  const explained = useAnswer("eviction/explain", { pod: asked ?? `${namespace}/${name}` }, version);
+  const runtime = useAnswer("pods", { namespace, name }, version);
+  const explanation = explained.value;
+  const uid = explanation?.uid ?? asked ?? runtime.value?.items[0]?.uid;
+  if (uid !== known) setKnown(uid);
+  const follows = explanation !== undefined && isUnderWay(explanation);
+  if (follows !== isFollowed) setFollowed(follows);
+
+  const title = `${shown(namespace)}/${shown(name)}`;
+  const isWaiting = !explanation && !explained.problem;
+  return (
+    <>
+      <p class="back">
+        <a href={addressOf("pod")}>All pods</a>
+      </p>
+      <h2 class="pod-name">{title}</h2>
+      {isWaiting && <Waiting>Reading the records.</Waiting>}
+      {explained.problem && (
+        <Problem problem={explained.problem}>
+          {explained.problem.isNotFound &&
+            !explanation &&
+            "What the container runtime has of the pod is below."}
+        </Problem>
+      )}
+      {explanation && <VerdictPanel explanation={explanation} />}
+      <OtherPods
+        namespace={namespace}
+        name={name}
+        uid={uid}
+        isByUid={asked !== undefined}
+        others={explanation?.otherUids ?? []}
+        runtime={runtime.value?.items ?? []}
+      />
+      {explanation && <Steps explanation={explanation} />}
+      {explanation && <RoundsSection explanation={explanation} />}
+      <RuntimeSection uid={uid} runtime={runtime} live={live} history={explanation?.history ?? undefined} />
+    </>
+  );
+}

@@ -1,0 +1,52 @@
+import { useMemo } from "preact/hooks";
+import type { LifecycleEvent, Live } from "../../live.ts";
+import { Problem } from "../../parts/notice.tsx";
+import { Section } from "../../parts/section.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Time } from "../../parts/time.tsx";
+import { useAnswer } from "../../parts/use-answer.ts";
+import { shown } from "../../text.ts";
+import { eventsOf } from "./events-of.ts";
+
+const MOST_SHOWN = 100;
+
+const words: Readonly<Record<LifecycleEvent["type"], string>> = {
+  ContainerStarted: "started",
+  ContainerDied: "exited",
+  ContainerRemoved: "removed",
+  PodSync: "status read again",
+};
+
+/** The lifecycle events of a pod: the log's, and those that come in while the page is open. */
+export function PodEvents({ uid, live }: { uid: string; live: Live }) {
+  const logged = useAnswer("events", { uid, limit: 1_000 }, live.missedAt);
+  const last = live.events.at(-1);
+  const events = useMemo(
+    () => eventsOf(uid, logged.value?.items ?? [], live.events),
+    [uid, logged.value, last],
+  );
+  if (logged.problem && events.length === 0) return <Problem problem={logged.problem} />;
+  if (events.length === 0) return null;
+  const newest = events.slice(-MOST_SHOWN).reverse();
+  return (
+    <Section
+      title="Lifecycle events"
+      remark={events.length > MOST_SHOWN ? `the last ${MOST_SHOWN} of ${events.length}` : "newest first"}
+    >
+      <Table
+        label="Lifecycle events of the pod, newest first"
+        columns={["Time", "Event", "Container", "Exit code", "Reason"]}
+        rows={newest.map(({ sequence, at, type, container, exitCode, reason }) => ({
+          key: sequence,
+          cells: [
+            <Time at={at} />,
+            words[type],
+            container ? (container.kind === "sandbox" ? "sandbox" : shown(container.name)) : "–",
+            exitCode ?? "–",
+            shown(reason) || "–",
+          ],
+        }))}
+      />
+    </Section>
+  );
+}

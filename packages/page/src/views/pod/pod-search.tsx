@@ -1,0 +1,96 @@
+import { useState } from "preact/hooks";
+import { addressOf, goTo } from "../../address.ts";
+import type { Live } from "../../live.ts";
+import { Badge } from "../../parts/badge.tsx";
+import { Problem } from "../../parts/notice.tsx";
+import { PodLink } from "../../parts/pod-link.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Age } from "../../parts/time.tsx";
+import { useAnswer } from "../../parts/use-answer.ts";
+import { useDeferred } from "../../parts/use-deferred.ts";
+import { type ListedPod, listPods } from "./listed-pods.ts";
+
+const MOST_SHOWN = 200;
+const PAUSE_MS = 200;
+// Of a name of 253 characters, its namespace, and the slash.
+const LONGEST_TEXT = 507;
+
+/** The pods that are or were on the node, to choose from. */
+export function PodSearch({ live, text }: { live: Live; text: string }) {
+  const [typed, setTyped] = useState(text);
+  const wanted = useDeferred(typed.trim(), PAUSE_MS);
+  const version = live.events.at(-1)?.sequence;
+  const history = useAnswer("eviction/pods", { text: wanted || undefined, limit: MOST_SHOWN }, version);
+  const runtime = useAnswer("pods", { limit: 1_000 }, version);
+  const found = listPods(wanted, history.value?.items ?? [], runtime.value?.items ?? []);
+  const shown = found.slice(0, MOST_SHOWN);
+  const isWaiting = !history.value && !history.problem;
+  return (
+    <>
+      <search>
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            const [only] = found;
+            if (only && found.length === 1)
+              goTo(addressOf("pod", [only.namespace, only.name], { uid: only.uid }));
+          }}
+        >
+          <label>
+            Find a pod by a part of its name, or by its UID
+            <input
+              type="search"
+              value={typed}
+              maxLength={LONGEST_TEXT}
+              placeholder="default/web"
+              onInput={({ currentTarget: { value } }) => {
+                setTyped(value);
+                goTo(addressOf("pod", [], { text: value.trim() || undefined }), "replace");
+              }}
+            />
+          </label>
+        </form>
+      </search>
+      {history.problem && (
+        <Problem problem={history.problem}>Only pods that the container runtime has are listed.</Problem>
+      )}
+      {runtime.problem && (
+        <Problem problem={runtime.problem}>The states of containers are not known.</Problem>
+      )}
+      <p class="quiet" role="status">
+        {isWaiting
+          ? "Reading the history."
+          : countText(found.length, shown.length, history.value?.more ?? false)}
+      </p>
+      {shown.length > 0 && (
+        <Table
+          label="Pods"
+          columns={["Pod", "State", "Containers", "UID"]}
+          rows={shown.map((pod) => ({ key: pod.uid, cells: cellsOf(pod) }))}
+        />
+      )}
+    </>
+  );
+}
+
+function cellsOf({ namespace, name, uid, isOlder, leftAt, containers }: ListedPod) {
+  return [
+    <PodLink namespace={namespace} name={name} uid={isOlder ? uid : undefined} />,
+    leftAt === null ? (
+      <Badge tone="ok">exists</Badge>
+    ) : (
+      <>
+        <Badge>deleted</Badge> <Age since={leftAt} />
+      </>
+    ),
+    containers ?? "–",
+    <code>{uid}</code>,
+  ];
+}
+
+function countText(found: number, shown: number, more: boolean): string {
+  if (found === 0)
+    return "No pod that is or was on this node has such a name. Pods of other nodes are not known here.";
+  if (more || shown < found) return `The first ${shown}; write more of the name to see others.`;
+  return found === 1 ? "1 pod" : `${found} pods`;
+}

@@ -1,0 +1,32 @@
+import { type RoundLine, roundLines } from "../../../../agent/src/eviction/wording/index.ts";
+import { Prose } from "../../parts/prose.tsx";
+import { RankingTable } from "./ranking-table.tsx";
+import type { ExplainedRound } from "./story.ts";
+
+/** A round from the point of view of a pod: what was met, requested and decided, and the ranking. */
+export function RoundFacts({ round }: { round: ExplainedRound }) {
+  return (
+    <>
+      <dl class="facts">
+        {byLabel(roundLines(round)).map(([label, texts]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            {texts.map((text) => (
+              <dd key={text}>
+                <Prose text={text} />
+              </dd>
+            ))}
+          </div>
+        ))}
+      </dl>
+      <RankingTable round={round} />
+    </>
+  );
+}
+
+function byLabel(lines: readonly RoundLine[]): [string, string[]][] {
+  return [...Map.groupBy(lines, ({ label }) => label)].map(([label, group]) => [
+    label,
+    [...new Set(group.map(({ text }) => text))],
+  ]);
+}

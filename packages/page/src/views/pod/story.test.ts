@@ -1,0 +1,75 @@
+import { expect, it } from "vitest";
+import { decidingRound, type ExplainedRound, type Explanation, isUnderWay, stampOf } from "./story.ts";
+
+const pod = { uid: "1", namespace: "default", name: "web" };
+const victim = {
+  ...{ ...pod, order: 1, kind: "forced" as const, plugin: "p", scope: "memory", reason: "why" },
+  ...{ gracePeriodSeconds: null, asks: [] },
+};
+const refusal = { ...pod, plugin: "p", reason: "cooldown" as const, message: "cooldown" };
+const outcome = (result: NonNullable<ExplainedRound["outcome"]>["result"]) => ({
+  uid: "1",
+  result,
+  message: "",
+});
+
+const round = (id: number, changes: Partial<ExplainedRound> = {}): ExplainedRound => ({
+  ...{ id, at: id * 5_000, pod: null, thresholds: [], victim: null, dryRunVictim: null, place: null },
+  ...{
+    exclusion: null,
+    refusals: [],
+    candidates: 1,
+    others: [],
+    withdrawals: [],
+    outcome: null,
+    failures: [],
+  },
+  ...{ times: 1, until: id * 5_000 },
+  ...changes,
+});
+const story = (...rounds: ExplainedRound[]): Explanation => ({
+  ...{ ...pod, rounds, omitted: 0, steps: [], history: null, events: [], otherUids: [], recordsSince: null },
+});
+
+it.each<[string, ExplainedRound[], number | undefined]>([
+  ["no round", [], undefined],
+  [
+    "the last that selected it",
+    [round(1, { victim }), round(2, { victim }), round(3, { refusals: [refusal] })],
+    2,
+  ],
+  ["the last that refused it", [round(1, { refusals: [refusal] }), round(2)], 1],
+  ["the last of dry run", [round(1), round(2, { dryRunVictim: victim }), round(3)], 2],
+  ["the last", [round(1), round(2)], 2],
+])("finds the round that decided: %s", (_, rounds, id) => {
+  expect(decidingRound(story(...rounds))?.id).toBe(id);
+});
+
+it.each<[string, ExplainedRound[], boolean]>([
+  ["never selected", [round(1)], false],
+  ["selected", [round(1, { victim })], true],
+  [
+    "still terminating after its time",
+    [round(1, { victim }), round(2, { outcome: outcome("overdue") })],
+    true,
+  ],
+  ["terminated", [round(1, { victim }), round(2, { outcome: outcome("terminated") })], false],
+  [
+    "refused, selected again",
+    [round(1, { victim }), round(2, { outcome: outcome("failed") }), round(3, { victim })],
+    true,
+  ],
+])("follows an eviction until it has ended: %s", (_, rounds, expected) => {
+  expect(isUnderWay(story(...rounds))).toBe(expected);
+});
+
+it("has a word for each verdict", () => {
+  const selected = story(round(1, { victim }));
+  const failed = story(round(1, { victim }), round(2, { outcome: outcome("failed") }));
+  const word = (explanation: Explanation, kind: "evicted" | "kept" | "other") =>
+    stampOf(explanation, { kind, text: "" }).text;
+  expect(word(selected, "evicted")).toBe("Evicted by Nodekeeper");
+  expect(word(story(), "kept")).toBe("Not evicted");
+  expect(word(selected, "other")).toBe("Eviction in progress");
+  expect(word(failed, "other")).toBe("Selected, not evicted");
+});

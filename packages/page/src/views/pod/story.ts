@@ -1,0 +1,36 @@
+import type { Verdict } from "../../../../agent/src/eviction/wording/index.ts";
+import type { ApiAnswers } from "../../api.ts";
+import type { Tone } from "../../parts/badge.tsx";
+
+export type Explanation = ApiAnswers["eviction/explain"];
+export type ExplainedRound = Explanation["rounds"][number];
+
+/** The round that the verdict is about: the last that selected the pod, else the last that was asked to evict it. */
+export function decidingRound({ rounds }: Explanation): ExplainedRound | undefined {
+  return (
+    rounds.findLast(({ victim }) => victim !== null) ??
+    rounds.findLast(({ dryRunVictim, refusals }) => dryRunVictim !== null || refusals.length > 0) ??
+    rounds.at(-1)
+  );
+}
+
+/** Whether the pod's last eviction has not ended: its steps are still to come. */
+export function isUnderWay({ rounds }: Explanation): boolean {
+  const chosen = rounds.findLast(({ victim }) => victim !== null);
+  if (!chosen) return false;
+  return !rounds.some(
+    ({ id, outcome }) => id > chosen.id && outcome !== null && outcome.result !== "overdue",
+  );
+}
+
+/** The verdict in a word or two. */
+export function stampOf(explanation: Explanation, { kind }: Verdict): { tone: Tone; text: string } {
+  if (kind === "evicted") return { tone: "bad", text: "Evicted by Nodekeeper" };
+  if (kind === "kept") return { tone: "ok", text: "Not evicted" };
+  const { history } = explanation;
+  if (history?.leftAt != null) return { tone: "warn", text: "Deleted" };
+  if (isUnderWay(explanation)) return { tone: "warn", text: "Eviction in progress" };
+  if (history && (history.ending.phase === "Failed" || history.ending.phase === "Succeeded"))
+    return { tone: "warn", text: "Ended" };
+  return { tone: "warn", text: "Selected, not evicted" };
+}

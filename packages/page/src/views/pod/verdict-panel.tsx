@@ -1,0 +1,40 @@
+import { podText, timelineOf, verdictOf } from "../../../../agent/src/eviction/wording/index.ts";
+import { Badge } from "../../parts/badge.tsx";
+import { Prose } from "../../parts/prose.tsx";
+import { shown } from "../../text.ts";
+import { type Explanation, stampOf } from "./story.ts";
+import { timelineAddress } from "./timeline-address.ts";
+
+/** The verdict, as `nodekeeper explain pod` has it, and what decides about the pod. */
+export function VerdictPanel({ explanation }: { explanation: Explanation }) {
+  const { rounds, history, uid, recordsSince } = explanation;
+  const verdict = verdictOf(explanation);
+  const stamp = stampOf(explanation, verdict);
+  const pod = rounds.findLast((round) => round.pod !== null)?.pod ?? history?.pod;
+  const place = timelineAddress(timelineOf(explanation).map(({ at }) => at));
+  return (
+    <div class={`verdict ${stamp.tone}`}>
+      <p class="stamp" role="status">
+        <Badge tone={stamp.tone}>{stamp.text}</Badge>
+      </p>
+      <p class="sentence">
+        <Prose text={verdict.text} />
+      </p>
+      {pod && <p>{shown(podText(pod), 600)}</p>}
+      <p class="quiet">
+        UID <code>{shown(uid)}</code>
+        {recordsSince !== null && (
+          <>
+            {" "}
+            · <Prose text={`Records go back to ${new Date(recordsSince).toISOString()}.`} />
+          </>
+        )}
+      </p>
+      {place && (
+        <p>
+          <a href={place}>Its place on the timeline</a>
+        </p>
+      )}
+    </div>
+  );
+}
