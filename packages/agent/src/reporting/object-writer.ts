@@ -13,9 +13,8 @@ import {
   type HealthCheck,
   inTurns,
   isTransient,
-  LONGEST_RETRY_AFTER_MS,
   messageOf,
-  NodekeeperError,
+  retryAfterOf,
   retryPolicies,
   type Steps,
 } from "@nodekeeper/core/lib";
@@ -264,10 +263,9 @@ export class ObjectWriter {
     if (error instanceof ApiStatusError && error.code === "exhausted") this.#budget.shrink();
     // The status subresource needs the object; writing the main part creates it again.
     if (this.lastErrorCode === "notFound") this.#parts.main.applied = undefined;
-    const asked = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
-    // Clients with the same Retry-After must not come back together.
-    const wait = this.#failures.next() + Math.min(asked, LONGEST_RETRY_AFTER_MS);
-    this.#hasRetryAfter = asked > 0;
+    const retryAfterMs = retryAfterOf(error);
+    const wait = this.#failures.next(retryAfterMs);
+    this.#hasRetryAfter = retryAfterMs > 0;
     // After these errors, changed content does not cause an earlier retry.
     if (isTransient(this.lastErrorCode)) this.pausedUntil = now + wait;
     return wait;

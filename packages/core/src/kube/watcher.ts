@@ -5,11 +5,11 @@ import {
   errorIdOf,
   type HealthCheck,
   type HealthResult,
-  LONGEST_RETRY_AFTER_MS,
   type Logger,
   messageOf,
   NodekeeperError,
   type Runnable,
+  retryAfterOf,
   retryPolicies,
 } from "../lib/index.ts";
 import { ContainedHandler } from "./contained-handler.ts";
@@ -238,9 +238,7 @@ export class Watcher implements Runnable {
       this.#statusErrors = 0;
     }
     this.#count(reason);
-    const retryAfterMs = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
-    // Clients with the same Retry-After must not come back together.
-    const delayMs = this.#backoff.next() + Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS);
+    const delayMs = this.#backoff.next(retryAfterOf(error));
     const fields = {
       err: error,
       resource: this.#options.resource.plural,

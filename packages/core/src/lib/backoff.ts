@@ -29,9 +29,12 @@ export class Backoff {
     return this.#failures;
   }
 
-  /** The delay before the next try, milliseconds: base, then base x factor, and so on up to max, jittered. */
-  next(): number {
-    return delayAfter(this.#failures++, this.#options);
+  /**
+   * The delay before the next try, milliseconds: base, then base x factor, and so on up to max, jittered.
+   * @param retryAfterMs is added: clients with the same Retry-After must not come back together
+   */
+  next(retryAfterMs = 0): number {
+    return retryAfterMs + delayAfter(this.#failures++, this.#options);
   }
 
   /** Call after a success. */

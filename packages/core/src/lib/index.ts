@@ -52,8 +52,8 @@ export { RepairPace } from "./repair-pace.ts";
 export {
   isNonRetryable,
   isTransient,
-  LONGEST_RETRY_AFTER_MS,
   type RetryPolicy,
+  retryAfterOf,
   retryPolicies,
 } from "./retry.ts";
 export { type RunInOrderOptions, runInOrder } from "./run-in-order.ts";

@@ -1,5 +1,5 @@
 import type { BackoffOptions } from "./backoff.ts";
-import type { ErrorCode } from "./errors.ts";
+import { type ErrorCode, NodekeeperError } from "./errors.ts";
 
 /** Delays between tries: from `baseMs`, doubling up to `maxMs`, spread by `jitter`, by default 0.2, or as of a fleet. */
 export type RetryPolicy = Readonly<Pick<BackoffOptions, "baseMs" | "maxMs" | "jitter" | "isOfFleet">>;
@@ -52,8 +52,16 @@ export const retryPolicies = {
   agentWatch: { baseMs: 250, maxMs: 5_000, jitter: 0.3 },
 } as const satisfies Record<string, RetryPolicy>;
 
-/** A Retry-After longer than this is not waited for in full, milliseconds. */
-export const LONGEST_RETRY_AFTER_MS = 300_000;
+const LONGEST_RETRY_AFTER_MS = 300_000;
+
+/**
+ * How long the other side requested to wait, milliseconds: 0 where it did not, 5 minutes where it requested more. It is
+ * for `Backoff.next`.
+ */
+export function retryAfterOf(error: unknown): number {
+  const requested = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
+  return Math.min(requested, LONGEST_RETRY_AFTER_MS);
+}
 
 const transient: ReadonlySet<ErrorCode> = new Set(["unavailable", "throttled", "deadline"]);
 const nonRetryable: ReadonlySet<ErrorCode> = new Set([

@@ -2,6 +2,7 @@ import { type BackoffOptions, delayAfter } from "./backoff.ts";
 import type { Clock, Timer } from "./clock.ts";
 import { NodekeeperError } from "./errors.ts";
 import type { Logger } from "./log.ts";
+import { retryAfterOf } from "./retry.ts";
 import { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
 import type { WorkQueueMetrics } from "./work-queue-metrics.ts";
 
@@ -103,7 +104,7 @@ export class WorkQueue {
    */
   addRateLimited(key: string, notBeforeMs = 0): number {
     const failures = this.#failures.get(key) ?? 0;
-    // Clients with the same Retry-After must not come back together.
+    // Added as by `Backoff.next`.
     const backoff = notBeforeMs + delayAfter(failures, this.#backoff);
     const delay = Math.max(backoff, this.#bucket?.reserve() ?? 0);
     this.addAfter(key, delay);
@@ -224,8 +225,7 @@ export class WorkQueue {
   }
 
   #retry(key: string, error: unknown): void {
-    const retryAfterMs = error instanceof NodekeeperError ? error.retryAfterMs : undefined;
-    const retryInMs = Math.round(this.addRateLimited(key, retryAfterMs));
+    const retryInMs = Math.round(this.addRateLimited(key, retryAfterOf(error)));
     const failures = this.requeues(key);
     this.#log.warn(
       { queue: this.name, key, err: error, failures, retryInMs },

@@ -7,6 +7,7 @@ import {
   errorIdOf,
   messageOf,
   RepairPace,
+  retryAfterOf,
   retryPolicies,
 } from "@nodekeeper/core/lib";
 import type { Feature } from "../model/feature-bits.ts";
@@ -110,10 +111,9 @@ export class DriverSync {
   }
 
   /** Nothing could be written: the server is left alone for a while, whatever the driver reports. Answers how long. */
-  failed(error: unknown, now: number, retryAfterMs: number): number {
+  failed(error: unknown, now: number): number {
     this.#fail(error, now);
-    // Clients with the same Retry-After must not come back together.
-    const delayMs = retryAfterMs + this.#failures.next();
+    const delayMs = this.#failures.next(retryAfterOf(error));
     this.#pausedUntil = now + delayMs;
     return delayMs;
   }

@@ -3,7 +3,6 @@ import {
   type Clock,
   type Logger,
   type LoopTurns,
-  NodekeeperError,
   WorkQueue,
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
@@ -138,8 +137,7 @@ export class SliceQueue {
       this.#wrote(session, name, desired, result);
     } catch (error) {
       if (signal.aborted) return;
-      const asked = error instanceof NodekeeperError ? (error.retryAfterMs ?? 0) : 0;
-      const delayMs = sync.failed(error, clock.monotonic(), asked);
+      const delayMs = sync.failed(error, clock.monotonic());
       log.warn(
         { driver: name, err: error, retryInMs: Math.round(delayMs) },
         "slices can't be written, will be tried again",
