@@ -23,6 +23,7 @@ export {
   type StatusServer,
   type StatusServerOptions,
 } from "./status-server.ts";
+export type { NumberedItems } from "./stream/numbered-items.ts";
 export type { StreamedState } from "./stream/states.ts";
-export { type NumberedItems, Streams } from "./stream/streams.ts";
+export { Streams } from "./stream/streams.ts";
 export { lifecycleDefinition } from "./watch-answers.ts";

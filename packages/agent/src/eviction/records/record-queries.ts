@@ -25,11 +25,19 @@ const PODS_AT_ONCE = 100;
 // Events of the node itself are stored under the empty UID.
 const NODE = "";
 
+/** What `explainNode` reads of the newest round. */
+interface LastInput {
+  id: number;
+  nodeName: string;
+  policy: EvictionPolicy;
+}
+
 /** Queries of the HTTP API and the CLI on the records. */
 export class RecordQueries {
   readonly #records: EvictionRecords;
   readonly #history: HistoryStore;
   readonly #state: () => EvictionState | undefined;
+  #last: LastInput | undefined;
 
   /** @param state the state after the last round; by default the stored one */
   constructor(records: EvictionRecords, history: HistoryStore, state = () => records.loadState()) {
@@ -40,17 +48,27 @@ export class RecordQueries {
 
   /** Conditions and taints set by eviction, and when they were set and cleared. */
   explainNode(): NodeExplanation {
-    const [last] = this.#records.lastRounds(1);
     const state = this.#state();
-    const { policy, nodeName = null } = last?.input ?? {};
+    const { policy, nodeName } = this.#lastInput() ?? {};
     return {
-      nodeName,
+      nodeName: nodeName ?? null,
       at: state?.at ?? null,
       transitionMs: policy?.conditionTransitionPeriodMs ?? null,
       conditions: state && policy ? explainConditions(state, policy) : [],
       events: this.#history.events(NODE),
       recordsSince: this.#recordsSince(),
     };
+  }
+
+  // Kept, because a stream asks each second, and a round is decoded with all its pods.
+  #lastInput(): LastInput | undefined {
+    const id = this.lastRoundId;
+    if (this.#last?.id === id) return this.#last;
+    const [record] = this.#records.lastRounds(1);
+    if (!record) return undefined;
+    const { nodeName, policy } = record.input;
+    this.#last = { id, nodeName, policy };
+    return this.#last;
   }
 
   /**

@@ -170,3 +170,32 @@ it("gives up an answer that hangs, asked once for all streams, and sends the oth
   await until("both wait for it", () => reads.hanging === 1);
   for (const text of texts) await untilLater("another answer", () => text().includes('"reads":'), 1_000);
 });
+
+it("reads a round once for all streams that continue from the same one", async () => {
+  const asked: number[] = [];
+  const rounds = {
+    lastId: 7,
+    async after(id: number) {
+      asked.push(id);
+      return [{ id: 8 }];
+    },
+  };
+  const numbered = { ...none, rounds };
+  const shared = new Streams({ states: [], events: undefined, numbered, clock });
+  const stop = new AbortController();
+  const texts = await Promise.all(
+    [1, 2, 3].map(async () => {
+      const stream = shared.open(new URLSearchParams("topics=rounds"), undefined);
+      const pieces = stream.pieces(stop.signal);
+      await pieces.next();
+      return { stream, next: pieces.next() };
+    }),
+  );
+  expect(asked).toEqual([]);
+  rounds.lastId = 8;
+  await clock.step(500);
+  for (const { next } of texts) expect((await next).value).toContain('data: {"id":8}');
+  expect(asked).toEqual([7]);
+  stop.abort();
+  for (const { stream } of texts) stream.close();
+});

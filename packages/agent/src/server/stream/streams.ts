@@ -2,6 +2,7 @@ import { type Clock, LoopTurns, NodekeeperError } from "@nodekeeper/core/lib";
 import { readParameters } from "../contract/parameters.ts";
 import { streamParameters, streamTopics } from "../contract/stream.ts";
 import { eventsAfter, type LifecycleReader } from "../lifecycle-routes.ts";
+import { type NumberedItems, SharedItems } from "./numbered-items.ts";
 import { formatPositions, type Positions, parsePositions } from "./positions.ts";
 import { type StreamedState, StreamedStates } from "./states.ts";
 
@@ -19,14 +20,6 @@ export interface StreamsOptions {
   clock: Clock;
   /** How many streams may be open at a time. Default: 16. */
   mostStreams?: number;
-}
-
-/** Items that are sent one by one, in the order of their ids. */
-export interface NumberedItems {
-  /** The id of the newest; 0 where there is none. */
-  readonly lastId: number;
-  /** Some of those with a greater id, in order; none where they can't be read. */
-  after(id: number, signal: AbortSignal): Promise<readonly { id: number }[]>;
 }
 
 /** An open stream of server-sent events. */
@@ -60,12 +53,17 @@ export class Streams {
   readonly #options: StreamsOptions;
   readonly #states: StreamedStates;
   readonly #turns: LoopTurns;
+  readonly #numbered = new Map<NumberedTopic, SharedItems>();
   #open = 0;
 
   constructor(options: StreamsOptions) {
     this.#options = options;
     this.#states = new StreamedStates(options.states, options.clock, STATE_INTERVAL_MS);
     this.#turns = new LoopTurns(options.clock);
+    for (const topic of numberedTopics) {
+      const items = options.numbered[topic];
+      if (items) this.#numbered.set(topic, new SharedItems(items));
+    }
   }
 
   /** How many streams are open. */
@@ -75,9 +73,8 @@ export class Streams {
 
   /** The topics whose parts are on. */
   get topics(): string[] {
-    const { events, numbered } = this.#options;
-    const present = numberedTopics.filter((topic) => numbered[topic]);
-    return [...(events ? ["events"] : []), ...present, ...this.#states.paths];
+    const { events } = this.#options;
+    return [...(events ? ["events"] : []), ...this.#numbered.keys(), ...this.#states.paths];
   }
 
   /**
@@ -102,7 +99,9 @@ export class Streams {
       pieces: (signal) => this.#pieces(wanted, positions, signal),
       close: () => {
         this.#open--;
-        if (this.#open === 0) this.#states.clear();
+        if (this.#open > 0) return;
+        this.#states.clear();
+        for (const items of this.#numbered.values()) items.clear();
       },
     };
   }
@@ -118,10 +117,10 @@ export class Streams {
   }
 
   #positions(wanted: ReadonlySet<string>, cursor: string | undefined): Positions {
-    const { events, numbered } = this.#options;
+    const { events } = this.#options;
     const given = cursor ? parsePositions(cursor) : undefined;
     const numberOf = (topic: NumberedTopic) =>
-      wanted.has(topic) ? (given?.[topic] ?? numbered[topic]?.lastId) : undefined;
+      wanted.has(topic) ? (given?.[topic] ?? this.#numbered.get(topic)?.lastId) : undefined;
     return {
       events: events && wanted.has("events") ? (given?.events ?? events.position) : undefined,
       rounds: numberOf("rounds"),
@@ -195,7 +194,7 @@ export class Streams {
     unreadable: Map<NumberedTopic, number>,
     signal: AbortSignal,
   ): AsyncGenerator<string> {
-    const items = this.#options.numbered[topic];
+    const items = this.#numbered.get(topic);
     let position = positions[topic];
     if (!items || position === undefined) return;
     // Of a state directory that was replaced: its items count from 1 again.
