@@ -45,10 +45,19 @@ export function httpConnection({ address, name, advice, dispose }: HttpConnectio
       const text = await withDeadline(systemClock, DEADLINE_MS, { name, id: "NK1710" }, undefined, (signal) =>
         fetchText(url, { name, advice }, signal),
       );
-      return JSON.parse(text) as ApiAnswers[Path];
+      return answerOf(name, text) as ApiAnswers[Path];
     },
     [Symbol.dispose]: () => dispose?.(),
   };
+}
+
+function answerOf(name: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const message = `the ${name} is none: its answer is not JSON (${text.slice(0, 100)})`;
+    throw new NodekeeperError("unavailable", message, { id: "NK1710", cause: error });
+  }
 }
 
 function queryText(query: Readonly<Record<string, unknown>>): string {

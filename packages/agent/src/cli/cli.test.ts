@@ -1,12 +1,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { createDevApiServer } from "@nodekeeper/testing";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createStatusServer, type PluginRow } from "../server/index.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { PluginRow } from "../server/index.ts";
+import { serveRoutes } from "../server/testing/serve-routes.ts";
 import { runCli } from "./index.ts";
 import { type Output, table } from "./output.ts";
+import { runCommand } from "./testing/run-command.ts";
 import { age } from "./wording.ts";
 
 let directory: string;
@@ -17,29 +21,9 @@ beforeEach(() => {
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
   rmSync(directory, { recursive: true });
-  vi.restoreAllMocks();
 });
 
-/** Runs a command line; returns its output and exit status. */
-async function cli(...args: string[]) {
-  let out = "";
-  let err = "";
-  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
-    err += text;
-    return true;
-  });
-  const written = vi.spyOn(process.stdout, "write").mockImplementation((text) => {
-    out += text;
-    return true;
-  });
-  const write = (text: string) => {
-    out += text;
-  };
-  const output: Output = { write, isTerminal: false, columns: 120 };
-  const status = await runCli(["node", "nodekeeper", ...args], output);
-  written.mockRestore();
-  return { status, out, err };
-}
+const cli = (...args: string[]) => runCommand((output) => runCli(["node", "nodekeeper", ...args], output));
 
 describe("nodekeeper", () => {
   it("prints its version as text and JSON", async () => {
@@ -169,6 +153,18 @@ describe("nodekeeper", () => {
   });
 });
 
+describe("a server that is no agent", () => {
+  it("is named where it answers something else", async () => {
+    const server = createServer((_, response) => response.end("<html>"));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    ends.push(() => void server.close());
+    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { status, err } = await cli("plugins", "list", "--server", address);
+    expect(status).toBe(1);
+    expect(err).toContain(`NK1710: the agent at ${address} is none: its answer is not JSON (<html>)`);
+  });
+});
+
 describe("output", () => {
   it.each([
     [-5, "0s"],
@@ -205,19 +201,7 @@ function row(given: Partial<PluginRow>): PluginRow {
 }
 
 async function serve(rows: PluginRow[]): Promise<string> {
-  const server = createStatusServer({
-    address: "127.0.0.1:0",
-    checks: [],
-    registry: new Registry(),
-    routes: [{ path: "plugins", summary: "plugins", handle: () => rows }],
-    clock: systemClock,
-    log: silentLogger,
-  });
-  const controller = new AbortController();
-  const running = server.run(controller.signal);
-  ends.push(async () => {
-    controller.abort();
-    await running;
-  });
-  return await server.whenListening();
+  const { address, stop } = await serveRoutes([{ path: "plugins", summary: "plugins", handle: () => rows }]);
+  ends.push(stop);
+  return address;
 }

@@ -1,13 +1,15 @@
 import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { PodLifecycleEventGenerator } from "../lifecycle/index.ts";
 import { MemoryRuntime } from "../lifecycle/testing/memory-runtime.ts";
-import { createStatusServer, lifecycleRoutes } from "../server/index.ts";
+import { lifecycleRoutes } from "../server/index.ts";
+import { serveRoutes } from "../server/testing/serve-routes.ts";
 import { httpConnection } from "./agent-connection.ts";
 import { eventsCommand } from "./events.ts";
 import { runCli } from "./index.ts";
 import { podsCommand } from "./pods.ts";
+import { runCommand } from "./testing/run-command.ts";
 
 // Against the routes over HTTP, and a runtime in memory.
 let runtime: MemoryRuntime;
@@ -18,35 +20,24 @@ beforeEach(async () => {
   runtime = new MemoryRuntime();
   const common = { clock: systemClock, log: silentLogger, registry: new Registry() };
   const lifecycle = new PodLifecycleEventGenerator({ ...common, runtime, settings: { relistPeriodMs: 20 } });
-  const server = createStatusServer({
-    ...common,
-    address: "127.0.0.1:0",
-    checks: [],
-    routes: lifecycleRoutes(lifecycle, systemClock),
-  });
   const controller = new AbortController();
-  const running = [lifecycle.run(controller.signal), server.run(controller.signal)];
+  const running = lifecycle.run(controller.signal);
+  const server = await serveRoutes(lifecycleRoutes(lifecycle, systemClock));
   ends.push(async () => {
     controller.abort();
-    await Promise.all(running);
+    await Promise.all([running, server.stop()]);
   });
-  address = await server.whenListening();
+  address = server.address;
 });
 
 afterEach(async () => {
-  vi.restoreAllMocks();
   for (const end of ends.splice(0).reverse()) await end();
 });
 
 async function cli(...args: string[]): Promise<string> {
-  let out = "";
-  const write = (text: string) => {
-    out += text;
-  };
-  const output = { write, isTerminal: false, columns: 120 };
-  const errors = vi.spyOn(process.stderr, "write").mockImplementation(() => true);
-  const status = await runCli(["node", "nodekeeper", ...args, "--server", address], output);
-  return status === 0 ? out : `${status}: ${errors.mock.calls.map(([text]) => text).join("")}`;
+  const argv = ["node", "nodekeeper", ...args, "--server", address];
+  const { status, out, err } = await runCommand((output) => runCli(argv, output));
+  return status === 0 ? out : `${status}: ${err}`;
 }
 
 function addPod(name: string): void {

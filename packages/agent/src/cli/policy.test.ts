@@ -1,11 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { decide } from "../eviction/decide/decide.ts";
 import { TestRounds, testPod } from "../eviction/testing/rounds.ts";
 import { runCli } from "./index.ts";
 import type { PolicyTest } from "./policy.ts";
+import { runCommand } from "./testing/run-command.ts";
 
 const policies = `policies:
   - name: memory
@@ -31,7 +32,6 @@ beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "nkt-"));
 });
 afterEach(() => {
-  vi.restoreAllMocks();
   rmSync(directory, { recursive: true });
 });
 
@@ -41,20 +41,8 @@ function file(name: string, text: string): string {
   return path;
 }
 
-async function test(...args: string[]) {
-  let out = "";
-  let err = "";
-  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
-    err += text;
-    return true;
-  });
-  const write = (text: string) => {
-    out += text;
-  };
-  const argv = ["node", "nodekeeper", "policy", "test", ...args];
-  const status = await runCli(argv, { write, isTerminal: false, columns: 120 });
-  return { status, out, err };
-}
+const test = (...args: string[]) =>
+  runCommand((output) => runCli(["node", "nodekeeper", "policy", "test", ...args], output));
 
 /** Three rounds in which no plugin requests an eviction, each with one more pod. */
 function recordsFile(): string {

@@ -1,14 +1,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { decide } from "../eviction/decide/decide.ts";
 import { EvictionRecords, RecordQueries, type RoundRecord, type RoundSummary } from "../eviction/index.ts";
 import { evictPod, TestRounds, testPod } from "../eviction/testing/rounds.ts";
 import { EvictionStore, HistoryStore, StateDatabase } from "../state/index.ts";
 import { evictionRoutes, pageOf, type RecordPage } from "./eviction-routes.ts";
-import { createStatusServer } from "./status-server.ts";
+import { serveRoutes } from "./testing/serve-routes.ts";
 
 // Over HTTP, on real records in SQLite: 120 rounds of which each evicts a pod.
 const ROUNDS = 120;
@@ -26,20 +26,10 @@ beforeAll(async () => {
     ...common,
   });
   for (let at = 0; at < ROUNDS; at++) records.save(round(records.nextId, `pod-${at}`), []);
-  const server = createStatusServer({
-    address: "127.0.0.1:0",
-    checks: [],
-    registry: new Registry(),
-    routes: evictionRoutes(new RecordQueries(records, new HistoryStore(database))),
-    clock: systemClock,
-    log: silentLogger,
-  });
-  const controller = new AbortController();
-  const running = server.run(controller.signal);
-  root = `http://${await server.whenListening()}/api/v1/eviction`;
+  const server = await serveRoutes(evictionRoutes(new RecordQueries(records, new HistoryStore(database))));
+  root = `http://${server.address}/api/v1/eviction`;
   stop = async () => {
-    controller.abort();
-    await running;
+    await server.stop();
     database.close();
     rmSync(directory, { recursive: true });
   };

@@ -1,16 +1,18 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
 import { decide } from "../../eviction/decide/decide.ts";
 import { EvictionRecords, RecordQueries, type RoundRecord } from "../../eviction/index.ts";
 import { evictPod, type TestPlugin, TestRounds, testPod } from "../../eviction/testing/rounds.ts";
-import { createStatusServer, evictionRoutes } from "../../server/index.ts";
+import { evictionRoutes } from "../../server/index.ts";
+import { serveRoutes } from "../../server/testing/serve-routes.ts";
 import { EvictionStore, HistoryStore, StateDatabase } from "../../state/index.ts";
 import { runCli } from "../index.ts";
 import { plainText } from "../plain-text.ts";
+import { runCommand } from "../testing/run-command.ts";
 
 // The commands against the routes over HTTP, on real records in SQLite.
 let directory: string;
@@ -27,44 +29,19 @@ beforeEach(async () => {
     settings: () => ({ maxAgeMs: 3_600_000, maxBytes: 64 * 1024 * 1024 }),
     ...common,
   });
-  const server = createStatusServer({
-    address: "127.0.0.1:0",
-    checks: [],
-    registry: new Registry(),
-    routes: evictionRoutes(new RecordQueries(records, new HistoryStore(database))),
-    clock: systemClock,
-    log: silentLogger,
-  });
-  const controller = new AbortController();
-  const running = server.run(controller.signal);
-  address = await server.whenListening();
+  const queries = new RecordQueries(records, new HistoryStore(database));
+  const server = await serveRoutes(evictionRoutes(queries));
+  address = server.address;
   stop = async () => {
-    controller.abort();
-    await running;
+    await server.stop();
     database.close();
     rmSync(directory, { recursive: true });
   };
 });
 
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await stop();
-});
+afterEach(() => stop());
 
-async function cli(...args: string[]) {
-  let out = "";
-  let err = "";
-  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
-    err += text;
-    return true;
-  });
-  const write = (text: string) => {
-    out += text;
-  };
-  const output = { write, isTerminal: false, columns: 120 };
-  const status = await runCli(["node", "nodekeeper", ...args], output);
-  return { status, out, err };
-}
+const cli = (...args: string[]) => runCommand((output) => runCli(["node", "nodekeeper", ...args], output));
 
 const ask = (...args: string[]) => cli(...args, "--server", address);
 
@@ -117,13 +94,9 @@ describe("help", () => {
     [["rounds"], ["--since", "--follow", "--records", "--server", "--output"]],
     [["replay"], ["--config", "--since", "--records", "--server", "--output"]],
   ])("of %j names its options", async (command, options) => {
-    let help = "";
-    vi.spyOn(process.stdout, "write").mockImplementation((text) => {
-      help += text;
-      return true;
-    });
-    expect(await cli(...command, "--help")).toMatchObject({ status: 0 });
-    for (const option of options) expect(help).toContain(option);
+    const { status, out } = await cli(...command, "--help");
+    expect(status).toBe(0);
+    for (const option of options) expect(out).toContain(option);
     expect(await cli(...command, "--nonsense")).toMatchObject({ status: 2 });
   });
 });

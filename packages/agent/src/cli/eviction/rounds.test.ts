@@ -1,7 +1,7 @@
-import { NodekeeperError, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { NodekeeperError, systemClock } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { RoundSummary } from "../../eviction/index.ts";
-import { createStatusServer } from "../../server/index.ts";
+import { serveRoutes } from "../../server/testing/serve-routes.ts";
 import { httpConnection } from "../agent-connection.ts";
 import type { Output } from "../output.ts";
 import { agentRecords } from "./agent-records.ts";
@@ -101,12 +101,9 @@ describe("rounds --follow", () => {
     vi.restoreAllMocks();
   });
 
-  async function serve(address: string) {
-    const server = createStatusServer({
-      address,
-      checks: [],
-      registry: new Registry(),
-      routes: [
+  const serve = (address?: string) =>
+    serveRoutes(
+      [
         {
           path: "eviction/rounds",
           summary: "two at once",
@@ -118,23 +115,12 @@ describe("rounds --follow", () => {
           },
         },
       ],
-      clock: systemClock,
-      log: silentLogger,
-    });
-    const controller = new AbortController();
-    const running = server.run(controller.signal);
-    return {
-      address: await server.whenListening(),
-      async stop() {
-        controller.abort();
-        await running;
-      },
-    };
-  }
+      address,
+    );
 
   it("shows each round once, also while the agent is unavailable for a time, until it is stopped", async () => {
     rounds = [1, 2, 3, 4, 5].map((id) => summary(id));
-    let server = await serve("127.0.0.1:0");
+    let server = await serve();
     const { address } = server;
     const stop = new AbortController();
     const between: (() => Promise<void> | void)[] = [
@@ -174,7 +160,7 @@ describe("rounds --follow", () => {
 
   it("continues when the agent restarts with a new database", async () => {
     rounds = [summary(1_000), summary(1_001)];
-    const server = await serve("127.0.0.1:0");
+    const server = await serve();
     const stop = new AbortController();
     const between = [
       () => {

@@ -1,9 +1,15 @@
+import { readFile } from "node:fs/promises";
+import { messageOf } from "@nodekeeper/core/lib";
 import type { AgentAccess, Options } from "../commands/context.ts";
 import { countOf } from "../commands/options.ts";
 import { agentRecords } from "../eviction/agent-records.ts";
 import { Cluster } from "./cluster.ts";
 import { Kubectl } from "./kubectl.ts";
 import { kubectlFlags } from "./options.ts";
+
+// k8s.io/client-go tools/clientcmd/api/helpers.go, MinifyConfig.
+const NO_CONTEXT = "current-context must exist";
+const NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 /** How `kubectl nodekeeper` reaches agents: those of all nodes, through kubectl. `stop` ends what it started. */
 export class ClusterAccess implements AgentAccess {
@@ -40,11 +46,16 @@ export class ClusterAccess implements AgentAccess {
     return options.allNamespaces ? undefined : await this.defaultNamespace(options);
   }
 
-  /** As kubectl: of the flag, else of the kubeconfig's context. */
+  /** As kubectl: of the flag, else of the kubeconfig's context, else of the pod that this runs in, else "default". */
   async defaultNamespace(options: Options): Promise<string> {
     if (options.namespace !== undefined) return options.namespace;
     const args = ["config", "view", "--minify", "--output", "jsonpath={..namespace}"];
-    return (await this.#start(options).run(args)).trim() || "default";
+    try {
+      return (await this.#start(options).run(args)).trim() || "default";
+    } catch (error) {
+      if (!messageOf(error).includes(NO_CONTEXT)) throw error;
+      return this.#env.POD_NAMESPACE || (await podNamespace()) || "default";
+    }
   }
 
   fleet(options: Options) {
@@ -66,5 +77,14 @@ export class ClusterAccess implements AgentAccess {
   #start(options: Options): Kubectl {
     this.#kubectl ??= new Kubectl(this.#env.KUBECTL || "kubectl", kubectlFlags(options));
     return this.#kubectl;
+  }
+}
+
+// k8s.io/client-go tools/clientcmd/client_config.go, inClusterClientConfig: beside POD_NAMESPACE the only source.
+async function podNamespace(): Promise<string> {
+  try {
+    return (await readFile(NAMESPACE_FILE, "utf8")).trim();
+  } catch {
+    return "";
   }
 }

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -7,6 +7,7 @@ import { eventually } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Cluster } from "./cluster.ts";
 import { Kubectl } from "./kubectl.ts";
+import { kubectlScript } from "./testing/kubectl-script.ts";
 
 // A connection to the agent of one node while its pod is replaced, with a script for kubectl.
 let folder: string;
@@ -16,22 +17,17 @@ const server = createServer((_, response) => response.end("[]"));
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "nk-kubectl-"));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const path = join(folder, "kubectl");
-  writeFileSync(
-    path,
-    `#!/bin/sh
-cd ${folder}
-case "$1" in
+  const path = kubectlScript(
+    folder,
+    `case "$1" in
   get) cat pods.json ;;
   port-forward)
     [ ! -e refused ] || { cat refused >&2; exit 1; }
     echo $$ > pid
     echo "Forwarding from 127.0.0.1:${(server.address() as AddressInfo).port} -> 10290"
     exec sleep 600 ;;
-esac
-`,
+esac`,
   );
-  chmodSync(path, 0o755);
   kubectl = new Kubectl(path, []);
 });
 

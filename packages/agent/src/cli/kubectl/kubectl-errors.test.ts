@@ -1,9 +1,10 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Kubectl } from "./kubectl.ts";
+import { kubectlScript } from "./testing/kubectl-script.ts";
 
 // What kubectl writes to standard error, with a script for kubectl. The texts are those of kubectl 1.36.
 let folder: string;
@@ -24,12 +25,8 @@ afterEach(() => {
 });
 
 /** A kubectl that is these lines of shell. */
-function kubectl(script: string, maxOutputBytes?: number): Kubectl {
-  const path = join(folder, "kubectl");
-  writeFileSync(path, `#!/bin/sh\ncd ${folder}\n${script}\n`);
-  chmodSync(path, 0o755);
-  return new Kubectl(path, [], maxOutputBytes);
-}
+const kubectl = (script: string, maxOutputBytes?: number) =>
+  new Kubectl(kubectlScript(folder, script), [], maxOutputBytes);
 
 /** A kubectl that writes a text to standard error and ends. */
 function kubectlWriting(text: string, status: number): Kubectl {

@@ -1,27 +1,29 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NodekeeperError, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { NodekeeperError } from "@nodekeeper/core/lib";
 import { eventually } from "@nodekeeper/testing/until";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createStatusServer, type JsonRoute } from "../../server/index.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { JsonRoute } from "../../server/index.ts";
+import { serveRoutes } from "../../server/testing/serve-routes.ts";
+import { runCommand } from "../testing/run-command.ts";
 import { runKubectlPlugin } from "./program.ts";
+import { kubectlScript } from "./testing/kubectl-script.ts";
 
 // The plugin against agents' status servers, with a script for kubectl that finds them by their pods' names.
 let folder: string;
+let kubectl: string;
 const ends: (() => Promise<unknown> | unknown)[] = [];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "nk-kubectl-"));
   ends.push(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, "calls"), "");
-  writeFileSync(
-    kubectl(),
-    `#!/bin/sh
-cd ${folder}
-echo "$@" >> calls
+  kubectl = kubectlScript(
+    folder,
+    `echo "$@" >> calls
 case "$*" in
-  "config view"*) printf team-a ;;
+  "config view"*) if [ -e namespace ]; then cat namespace; else echo 'error: current-context must exist in order to minify' >&2; exit 1; fi ;;
   "get pods"*) cat pods.json ;;
   "get nodes"*) cat nodes 2>/dev/null || { echo 'Error from server (Forbidden): nodes is forbidden' >&2; exit 1; } ;;
   "get pod "*) cat node-of-pod 2>/dev/null || { echo 'Error from server (NotFound): pods "x" not found' >&2; exit 1; } ;;
@@ -31,19 +33,16 @@ case "$*" in
     echo "Forwarding from 127.0.0.1:$(cat "port-$pod") -> 10290"
     echo $$ >> forwards
     exec sleep 600 ;;
-esac
-`,
+esac`,
   );
-  chmodSync(kubectl(), 0o755);
+  writeFileSync(join(folder, "namespace"), "team-a");
   writeFileSync(join(folder, "nodes"), "node/n1\nnode/n2\nnode/n3\nnode/n4\n");
 });
 
 afterEach(async () => {
-  vi.restoreAllMocks();
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-const kubectl = () => join(folder, "kubectl");
 const calls = () => readFileSync(join(folder, "calls"), "utf8").trim().split("\n");
 
 interface Agent {
@@ -98,40 +97,17 @@ async function serve({
       throw new NodekeeperError("notFound", "no record of the pod");
     },
   };
-  const server = createStatusServer({
-    address: "127.0.0.1:0",
-    checks: [],
-    registry: new Registry(),
-    routes: Object.entries(answers).map(([path, handle]) => ({ path, summary: path, handle })),
-    clock: systemClock,
-    log: silentLogger,
-  });
-  const controller = new AbortController();
-  const running = server.run(controller.signal);
-  ends.push(async () => {
-    controller.abort();
-    await running;
-  });
-  const address = await server.whenListening();
+  const routes = Object.entries(answers).map(([path, handle]) => ({ path, summary: path, handle }));
+  const { address, stop } = await serveRoutes(routes);
+  ends.push(stop);
   writeFileSync(join(folder, `port-agent-${node}`), address.split(":")[1]!);
 }
 
-async function plugin(...args: string[]) {
-  let out = "";
-  let err = "";
-  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
-    err += text;
-    return true;
-  });
-  const write = (text: string) => {
-    out += text;
-  };
-  const output = { write, isTerminal: false, columns: 120 };
-  const status = await runKubectlPlugin(["node", "kubectl-nodekeeper", ...args], output, {
-    KUBECTL: kubectl(),
-  });
-  return { status, out, err };
-}
+const pluginIn = (env: Record<string, string>, ...args: string[]) =>
+  runCommand((output) =>
+    runKubectlPlugin(["node", "kubectl-nodekeeper", ...args], output, { ...env, KUBECTL: kubectl }),
+  );
+const plugin = (...args: string[]) => pluginIn({}, ...args);
 
 const pluginRow = (name: string, more: object = {}) => ({
   ...{ name, type: "ReporterPlugin", state: "registered", versions: [], attempts: 1, contentBytes: 0 },
@@ -244,6 +220,16 @@ describe("explain pod", () => {
     expect(err).toBe("nodekeeper: this pod was on node n2; earlier ones of this name: --node n1\n");
   });
 
+  it.each([
+    ["that the pod of the command has", { POD_NAMESPACE: "team-b" }, "team-b"],
+    ["default", {}, "default"],
+  ])("looks in the namespace %s where there is no context, as in a pod", async (_, env, namespace) => {
+    rmSync(join(folder, "namespace"));
+    await start({ node: "n1", pods: { [`${namespace}/web`]: explanation("web") } });
+    const run = await pluginIn(env, "explain", "pod", "web");
+    expect(run).toMatchObject({ status: 0, err: "" });
+  });
+
   it("reports which agents did not answer where none has a record", async () => {
     await start({ node: "n1" }, { node: "n2", isServing: false });
     const silent = await plugin("explain", "pod", "-n", "default", "web");
@@ -299,23 +285,20 @@ describe("kubectl", () => {
 
   it("is named where it is not found, and its own error is printed with what it means", async () => {
     await start({ node: "n1" });
-    writeFileSync(
-      kubectl(),
-      `#!/bin/sh\necho 'Error from server (Forbidden): pods is forbidden' >&2\nexit 1\n`,
-    );
+    kubectlScript(folder, "echo 'Error from server (Forbidden): pods is forbidden' >&2\nexit 1");
     const refused = await plugin("plugins");
     expect(refused.status).toBe(1);
     expect(refused.err).toMatch(
       /NK1715: kubectl get: Error from server \(Forbidden\).*\n {2}Cause: .*portforward/,
     );
-    rmSync(kubectl());
+    rmSync(kubectl);
     expect((await plugin("plugins")).err).toMatch(/NK1714: can't run kubectl \(spawn .* ENOENT\)/);
   });
 
   it("passes on what an exec plugin of the kubeconfig writes to its user", async () => {
     await start({ node: "n1" });
-    const script = readFileSync(kubectl(), "utf8");
-    writeFileSync(kubectl(), script.replace("#!/bin/sh\n", "#!/bin/sh\necho 'open https://login' >&2\n"));
+    const script = readFileSync(kubectl, "utf8");
+    writeFileSync(kubectl, script.replace("#!/bin/sh\n", "#!/bin/sh\necho 'open https://login' >&2\n"));
     const { err, status } = await plugin("plugins");
     expect(status).toBe(0);
     expect(new Set(err.trim().split("\n"))).toEqual(new Set(["open https://login"]));

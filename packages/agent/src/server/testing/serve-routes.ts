@@ -1,0 +1,27 @@
+import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { createStatusServer, type JsonRoute } from "../index.ts";
+
+/** A status server with these routes alone. */
+export interface ServedRoutes {
+  /** "127.0.0.1:41235" */
+  address: string;
+  stop(): Promise<void>;
+}
+
+/** Serves routes of the JSON API over HTTP, by default at a free port. */
+export async function serveRoutes(
+  routes: readonly JsonRoute[],
+  address = "127.0.0.1:0",
+): Promise<ServedRoutes> {
+  const common = { clock: systemClock, log: silentLogger, registry: new Registry() };
+  const server = createStatusServer({ ...common, address, checks: [], routes });
+  const controller = new AbortController();
+  const running = server.run(controller.signal);
+  return {
+    address: await server.whenListening(),
+    async stop() {
+      controller.abort();
+      await running;
+    },
+  };
+}
