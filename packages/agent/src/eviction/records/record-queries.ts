@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { HistoryStore, RoundSpan, StoredNodePod } from "../../state/index.ts";
 import { type PodReference, referenceTo } from "../decide/pods.ts";
+import type { EvictionPolicy } from "../decide/policy.ts";
 import type { EvictionState } from "../decide/state.ts";
 import { type RecentReadings, type RoundReadings, readingsOf } from "../readings.ts";
 import type { RoundRecord } from "../replay/round-record.ts";
