@@ -38,12 +38,12 @@ describe("nodekeeper", () => {
       expect(help.out).toContain(command);
     expect(await cli("nonsense")).toMatchObject({
       status: 2,
-      err: expect.stringMatching(/unknown command 'nonsense'/),
+      stderr: expect.stringMatching(/unknown command 'nonsense'/),
     });
     expect(await cli("version", "--frob")).toMatchObject({ status: 2 });
     expect(await cli("plugins", "list", "-o", "xml")).toMatchObject({
       status: 2,
-      err: expect.stringMatching(/table, wide, json/),
+      stderr: expect.stringMatching(/table, wide, json/),
     });
   });
 
@@ -64,13 +64,13 @@ describe("nodekeeper", () => {
       file,
       "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\nreporting:\n  colectInterval: 5s\n  callTimeout: never\n",
     );
-    const { status, err } = await cli("config", "validate", file, "--kube-api-qps", "-3");
+    const { status, stderr } = await cli("config", "validate", file, "--kube-api-qps", "-3");
     expect(status).toBe(2);
-    expect(err).toMatch(/config\.yaml:4.*reporting\.colectInterval.*collectInterval/);
-    expect(err).toMatch(/reporting\.callTimeout.*never/);
-    expect(err).toMatch(/--kube-api-qps/);
-    expect(err).toMatch(/^nodekeeper: NK1001: /);
-    expect(err).toMatch(/^ {2}Remedy: .*docs\/configuration\.md/m);
+    expect(stderr).toMatch(/config\.yaml:4.*reporting\.colectInterval.*collectInterval/);
+    expect(stderr).toMatch(/reporting\.callTimeout.*never/);
+    expect(stderr).toMatch(/--kube-api-qps/);
+    expect(stderr).toMatch(/^nodekeeper: NK1001: /);
+    expect(stderr).toMatch(/^ {2}Remedy: .*docs\/configuration\.md/m);
   });
 
   it("preflight reports passed and failed checks", async () => {
@@ -145,9 +145,9 @@ describe("nodekeeper", () => {
   });
 
   it("names the address when no agent responds", async () => {
-    const { status, err } = await cli("plugins", "list", "--server", "127.0.0.1:1");
+    const { status, stderr } = await cli("plugins", "list", "--server", "127.0.0.1:1");
     expect(status).toBe(1);
-    expect(err).toMatch(
+    expect(stderr).toMatch(
       /^nodekeeper: NK1710: the agent at 127\.0\.0\.1:1 does not respond .*--server.*\n {2}Cause: .+\n {2}Remedy: .+\n$/,
     );
   });
@@ -159,9 +159,9 @@ describe("a server that is no agent", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     ends.push(() => void server.close());
     const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const { status, err } = await cli("plugins", "list", "--server", address);
+    const { status, stderr } = await cli("plugins", "list", "--server", address);
     expect(status).toBe(1);
-    expect(err).toContain(`NK1710: the agent at ${address} is none: its answer is not JSON (<html>)`);
+    expect(stderr).toContain(`NK1710: the agent at ${address} is none: its answer is not JSON (<html>)`);
   });
 });
 

@@ -36,8 +36,8 @@ afterEach(async () => {
 
 async function cli(...args: string[]): Promise<string> {
   const argv = ["node", "nodekeeper", ...args, "--server", address];
-  const { status, out, err } = await runCommand((output) => runCli(argv, output));
-  return status === 0 ? out : `${status}: ${err}`;
+  const { status, out, stderr } = await runCommand((output) => runCli(argv, output));
+  return status === 0 ? out : `${status}: ${stderr}`;
 }
 
 function addPod(name: string): void {

@@ -162,7 +162,7 @@ describe("wrong usage is reported", () => {
     file("broken.jsonl", '{"id":1,"input":{}}\n');
     const paths = args.map((arg) => (/\.(yaml|jsonl)$/.test(arg) ? join(directory, arg) : arg));
     const found = await test(file("p.yaml", policies), ...paths);
-    expect(found.err).toContain(message);
+    expect(found.stderr).toContain(message);
     expect(found.status).toBe(status);
   });
 });

@@ -140,16 +140,20 @@ describe("explain pod", () => {
   it("reports that there is no record", async () => {
     expect(await ask("explain", "pod", "default/absent")).toMatchObject({
       status: 1,
-      err: expect.stringMatching(
+      stderr: expect.stringMatching(
         /^nodekeeper: NK1606: no record of the pod default\/absent on this node; there are no records: no round has decided anything yet, or they have expired\n {2}Cause: .+\n {2}Remedy: .+\n$/,
       ),
     });
     playEviction();
-    expect((await ask("explain", "pod", "default/absent")).err).toMatch(
+    expect((await ask("explain", "pod", "default/absent")).stderr).toMatch(
       /^nodekeeper: NK1606: no record of the pod .*; the records go back to 20.*Z\n/,
     );
-    expect((await ask("explain", "pod", "absent")).err).toContain("no record of the pod default/absent on");
-    expect((await ask("explain", "pod", "absent", "-n", "team-a")).err).toContain("the pod team-a/absent on");
+    expect((await ask("explain", "pod", "absent")).stderr).toContain(
+      "no record of the pod default/absent on",
+    );
+    expect((await ask("explain", "pod", "absent", "-n", "team-a")).stderr).toContain(
+      "the pod team-a/absent on",
+    );
     expect(await ask("explain", "pod", "x".repeat(700))).toMatchObject({ status: 2 });
   });
 
@@ -181,13 +185,13 @@ describe("rounds", () => {
   it("refuses bad queries", async () => {
     expect(await ask("rounds", "--since", "yesterday")).toMatchObject({
       status: 2,
-      err: expect.stringContaining('--since takes how long ago, such as "90s" or "24h"; got "yesterday"'),
+      stderr: expect.stringContaining('--since takes how long ago, such as "90s" or "24h"; got "yesterday"'),
     });
     expect(await ask("rounds", "--since", "-5m")).toMatchObject({ status: 2 });
     expect(await ask("rounds", "--records", "--follow")).toMatchObject({ status: 2 });
     expect(await cli("rounds", "--server", "127.0.0.1:1")).toMatchObject({
       status: 1,
-      err: expect.stringContaining("agent at 127.0.0.1:1 does not respond"),
+      stderr: expect.stringContaining("agent at 127.0.0.1:1 does not respond"),
     });
     expect(await cli("rounds", "--follow", "--server", "127.0.0.1:1")).toMatchObject({ status: 1 });
     const { status } = await fetch(`http://${address}/api/v1/eviction/rounds?since=-1`);
@@ -226,20 +230,20 @@ describe("replay", () => {
     writeFileSync(file, "{}\n");
     expect(await cli("replay", "--config", config, "--from", file)).toMatchObject({
       status: 2,
-      err: expect.stringContaining("line 1: not a recorded round"),
+      stderr: expect.stringContaining("line 1: not a recorded round"),
     });
     expect(await cli("replay", "--config", config, "--from", join(directory, "none"))).toMatchObject({
       status: 2,
-      err: expect.stringContaining("no such file"),
+      stderr: expect.stringContaining("no such file"),
     });
     writeFileSync(file, "nonsense\n");
-    expect((await cli("replay", "--config", config, "--from", file)).err).toContain("line 1: not JSON");
+    expect((await cli("replay", "--config", config, "--from", file)).stderr).toContain("line 1: not JSON");
     const whole = { plugins: [], tops: [], outcomes: [] };
     const broken = { id: 7, input: { now: 1, pods: [null], ...whole }, decision: { victims: [] } };
     writeFileSync(file, `\n${JSON.stringify(broken)}\n`);
     expect(await cli("replay", "--config", config, "--from", file)).toMatchObject({
       status: 2,
-      err: expect.stringContaining("round 7 is incomplete or malformed"),
+      stderr: expect.stringContaining("round 7 is incomplete or malformed"),
     });
   });
 
@@ -265,7 +269,7 @@ describe("replay", () => {
     const file = candidate("eviction:\n  burst: many\n");
     expect(await ask("replay", "--config", file)).toMatchObject({
       status: 2,
-      err: expect.stringContaining("eviction.burst"),
+      stderr: expect.stringContaining("eviction.burst"),
     });
   });
 });

@@ -214,10 +214,10 @@ describe("explain pod", () => {
       { node: "n2", pods: { "team-a/web": explanation("web", left(2_000)) } },
       { node: "n3" },
     );
-    const { out, err, status } = await plugin("explain", "pod", "web");
+    const { out, stderr, status } = await plugin("explain", "pod", "web");
     expect(status).toBe(0);
     expect(out).toContain("left at 2000");
-    expect(err).toBe("nodekeeper: this pod was on node n2; earlier ones of this name: --node n1\n");
+    expect(stderr).toBe("nodekeeper: this pod was on node n2; earlier ones of this name: --node n1\n");
   });
 
   it.each([
@@ -227,18 +227,18 @@ describe("explain pod", () => {
     rmSync(join(folder, "namespace"));
     await start({ node: "n1", pods: { [`${namespace}/web`]: explanation("web") } });
     const run = await pluginIn(env, "explain", "pod", "web");
-    expect(run).toMatchObject({ status: 0, err: "" });
+    expect(run).toMatchObject({ status: 0, stderr: "" });
   });
 
   it("reports which agents did not answer where none has a record", async () => {
     await start({ node: "n1" }, { node: "n2", isServing: false });
     const silent = await plugin("explain", "pod", "-n", "default", "web");
     expect(silent.status).toBe(1);
-    expect(silent.err).toMatch(
+    expect(silent.stderr).toMatch(
       /NK1710: no record of the pod default\/web: asked 2 agents, of which 1 did not answer: n2 \(/,
     );
     await start({ node: "n1" });
-    expect((await plugin("explain", "pod", "default/web")).err).toMatch(
+    expect((await plugin("explain", "pod", "default/web")).stderr).toMatch(
       /NK1606: no record of the pod default\/web: asked 1 agents\n/,
     );
   });
@@ -280,7 +280,7 @@ describe("kubectl", () => {
     [["plugins", "--parallel", "0", "--node", "n1"], 2, /--parallel must be a whole number/],
   ])("%s exits with %i and reports why", async (args, status, message) => {
     await start({ node: "n1" }, { node: "n2" });
-    expect(await plugin(...args)).toMatchObject({ status, err: expect.stringMatching(message) });
+    expect(await plugin(...args)).toMatchObject({ status, stderr: expect.stringMatching(message) });
   });
 
   it("is named where it is not found, and its own error is printed with what it means", async () => {
@@ -288,19 +288,19 @@ describe("kubectl", () => {
     kubectlScript(folder, "echo 'Error from server (Forbidden): pods is forbidden' >&2\nexit 1");
     const refused = await plugin("plugins");
     expect(refused.status).toBe(1);
-    expect(refused.err).toMatch(
+    expect(refused.stderr).toMatch(
       /NK1715: kubectl get: Error from server \(Forbidden\).*\n {2}Cause: .*portforward/,
     );
     rmSync(kubectl);
-    expect((await plugin("plugins")).err).toMatch(/NK1714: can't run kubectl \(spawn .* ENOENT\)/);
+    expect((await plugin("plugins")).stderr).toMatch(/NK1714: can't run kubectl \(spawn .* ENOENT\)/);
   });
 
   it("passes on what an exec plugin of the kubeconfig writes to its user", async () => {
     await start({ node: "n1" });
     const script = readFileSync(kubectl, "utf8");
     writeFileSync(kubectl, script.replace("#!/bin/sh\n", "#!/bin/sh\necho 'open https://login' >&2\n"));
-    const { err, status } = await plugin("plugins");
+    const { stderr, status } = await plugin("plugins");
     expect(status).toBe(0);
-    expect(new Set(err.trim().split("\n"))).toEqual(new Set(["open https://login"]));
+    expect(new Set(stderr.trim().split("\n"))).toEqual(new Set(["open https://login"]));
   });
 });

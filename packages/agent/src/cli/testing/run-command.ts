@@ -5,7 +5,7 @@ import type { Output } from "../output.ts";
 export interface CommandResult {
   status: number;
   out: string;
-  err: string;
+  stderr: string;
 }
 
 /**
@@ -14,7 +14,7 @@ export interface CommandResult {
  */
 export async function runCommand(run: (output: Output) => Promise<number>): Promise<CommandResult> {
   let out = "";
-  let err = "";
+  let stderr = "";
   const write = (text: string) => {
     out += text;
   };
@@ -24,13 +24,13 @@ export async function runCommand(run: (output: Output) => Promise<number>): Prom
       return true;
     }),
     vi.spyOn(process.stderr, "write").mockImplementation((text) => {
-      err += String(text);
+      stderr += String(text);
       return true;
     }),
   ];
   try {
     const status = await run({ write, isTerminal: false, columns: 120 });
-    return { status, out, err };
+    return { status, out, stderr };
   } finally {
     for (const spy of written) spy.mockRestore();
   }
