@@ -1,4 +1,4 @@
-import { chmod, writeFile } from "node:fs/promises";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Metafile, Plugin } from "esbuild";
 import { bundle } from "./bundle.ts";
@@ -12,6 +12,37 @@ const withoutUnused: Plugin = {
       const found = await bundling.resolve(path, { kind, importer, resolveDir, pluginData: "resolved" });
       return { ...found, sideEffects: false };
     });
+  },
+};
+
+/**
+ * The text of a module with `await import(…)` as imports at its top. In one file they save nothing, and esbuild keeps all that
+ * a module imports that is loaded so: pino, prom-client and OpenTelemetry, which the plugin does not use.
+ */
+export function importedAtOnce(text: string): string {
+  const imports = new Set<string>();
+  const names = text.replaceAll(
+    /const \{([^}]*)\} = await import\(("[^"]+")\);/g,
+    (_, taken: string, path: string) => {
+      imports.add(`import {${taken.replaceAll(":", " as ")}} from ${path};`);
+      return "";
+    },
+  );
+  const rest = names.replaceAll(/await import\(("[^"]+")\)/g, (_, path: string) => {
+    const name = `imported_${path.replaceAll(/\W/g, "_")}`;
+    imports.add(`import * as ${name} from ${path};`);
+    return name;
+  });
+  return [...imports, rest].join("\n");
+}
+
+const atOnce: Plugin = {
+  name: "imports at once",
+  setup(bundling) {
+    bundling.onLoad({ filter: /\/packages\/agent\/src\/cli\/.*\.ts$/ }, async ({ path }) => ({
+      contents: importedAtOnce(await readFile(path, "utf8")),
+      loader: "ts",
+    }));
   },
 };
 
@@ -33,7 +64,7 @@ export async function buildKubectlPlugin(folder: string): Promise<Metafile> {
     format: "cjs",
     target: "node22",
     sourcemap: false,
-    plugins: [withoutUnused],
+    plugins: [withoutUnused, atOnce],
     // Only where it runs from source.
     logOverride: { "empty-import-meta": "silent" },
     banner: { js: ["#!/usr/bin/env node", nodeCheck].join("\n") },

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
-import type { BundledPackage } from "../scripts/supply/bundled-packages.ts";
+import { type BundledPackage, eachOnce } from "../scripts/supply/bundled-packages.ts";
 import { isAllowed, shippable } from "../scripts/supply/licences.ts";
 import { problemsOf } from "../scripts/supply/lock.ts";
 import { noticesOf } from "../scripts/supply/notices.ts";
@@ -44,6 +44,12 @@ describe("the bill of materials", () => {
     ]);
     document.components[0].type = "unknown";
     expect(validate(document)).toBe(false);
+  });
+
+  it("has a package once that is installed in several folders, and each of its versions", () => {
+    const other = { ...packageOf("a"), version: "2.0.0" };
+    const refs = npmComponents(eachOnce([packageOf("a"), packageOf("b"), packageOf("a"), other]));
+    expect(refs.map(({ purl }) => purl)).toEqual(["pkg:npm/a@1.2.3", "pkg:npm/b@1.2.3", "pkg:npm/a@2.0.0"]);
   });
 
   it("is the same whenever it is made", () => {

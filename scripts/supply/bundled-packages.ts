@@ -47,9 +47,14 @@ export async function bundledPackages(metafiles: readonly Metafile[]): Promise<B
       };
     }),
   );
-  return packages.sort((a, b) =>
+  return eachOnce(packages).sort((a, b) =>
     a.name < b.name ? -1 : a.name > b.name ? 1 : a.version < b.version ? -1 : 1,
   );
+}
+
+/** Packages without repetition: npm may have installed one version in several folders. */
+export function eachOnce<P extends Pick<BundledPackage, "name" | "version">>(packages: readonly P[]): P[] {
+  return [...new Map(packages.map((each) => [`${each.name}@${each.version}`, each])).values()];
 }
 
 async function licenceText(folder: string): Promise<string> {

@@ -1,0 +1,44 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Metafile } from "esbuild";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildKubectlPlugin, importedAtOnce } from "../scripts/kubectl-plugin.ts";
+import { bundledPackages } from "../scripts/supply/bundled-packages.ts";
+
+let folder: string;
+let metafile: Metafile;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "nk-bundle-"));
+  metafile = await buildKubectlPlugin(folder);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe("the plugin of kubectl", () => {
+  it("has code of commander alone, and not of the agent's log, metrics and gRPC", async () => {
+    expect((await bundledPackages([metafile])).map(({ name }) => name)).toEqual(["commander"]);
+  });
+
+  it.each([
+    [["version"], /^nodekeeper \d+\.\d+\.\d+ /],
+    [["completion", "bash"], /complete/],
+  ])("runs %j, which was loaded on demand", (args, text) => {
+    expect(
+      execFileSync(process.execPath, [join(folder, "kubectl-nodekeeper.cjs"), ...args], { encoding: "utf8" }),
+    ).toMatch(text);
+  });
+});
+
+it("imports on demand become imports at the top", () => {
+  const text = `async function a() {
+  const { b, c: d } = await import("./b.ts");
+  return d((await import("node:os")).hostname(), b);
+}`;
+  expect(importedAtOnce(text)).toBe(`import { b, c as  d } from "./b.ts";
+import * as imported__node_os_ from "node:os";
+async function a() {
+  
+  return d((imported__node_os_).hostname(), b);
+}`);
+});
