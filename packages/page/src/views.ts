@@ -3,6 +3,7 @@ import type { ViewProps } from "./view-props.ts";
 import { NowView } from "./views/now/index.tsx";
 import { PluginsView } from "./views/plugins/index.tsx";
 import { PodView } from "./views/pod/index.tsx";
+import { ResourcesView } from "./views/resources/index.tsx";
 import { TimelineView } from "./views/timeline/index.tsx";
 import { WhatIfView } from "./views/what-if/index.tsx";
 
@@ -21,5 +22,11 @@ export const views: readonly [View, ...View[]] = [
   { name: "pod", title: "Pods", Component: PodView, topics: [] },
   { name: "now", title: "Now", Component: NowView, topics: ["eviction/budgets", "eviction/candidates"] },
   { name: "plugins", title: "Plugins", Component: PluginsView, topics: ["devices", "claims"] },
+  {
+    name: "resources",
+    title: "Resources",
+    Component: ResourcesView,
+    topics: ["objects", "devices", "claims"],
+  },
   { name: "what-if", title: "What if", Component: WhatIfView, topics: [] },
 ];

@@ -1,48 +1,35 @@
-import { age, shown } from "../../text.ts";
+import "./plugins.css";
+import { useMemo } from "preact/hooks";
+import { useAnswer } from "../../parts/use-answer.ts";
+import { shown } from "../../text.ts";
 import type { ViewProps } from "../../view-props.ts";
+import { PluginDetails } from "./details.tsx";
+import { groupPlugins } from "./groups.ts";
+import { PluginList } from "./list.tsx";
 
-/** Plugins by health: those that fail first. */
-export function PluginsView({ live: { plugins } }: ViewProps) {
-  if (!plugins) return <p>Waiting for the agent's first answer.</p>;
-  if (plugins.length === 0) return <p>No plugin has registered, and no in-tree plugin is enabled.</p>;
-  const now = Date.now();
-  const rank = ({ error, problems }: (typeof plugins)[number]) => (error ? 0 : problems.length > 0 ? 1 : 2);
-  const sorted = [...plugins].sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
+/** Plugins and drivers by health; `#/plugins/<name>` is one of them. */
+export function PluginsView({ live, address }: ViewProps) {
+  const plugins = useMemo(() => groupPlugins(live.plugins ?? []), [live.plugins]);
+  const [name] = address.path;
+  if (!live.plugins) return <p>Waiting for the agent's first answer.</p>;
+  if (name !== undefined) return <PluginDetails name={name} plugins={plugins} live={live} />;
+  return plugins.length === 0 ? <NoPlugins /> : <PluginList plugins={plugins} />;
+}
+
+function NoPlugins() {
+  const { value } = useAnswer("configuration", {});
+  const directories = value?.plugins.directories.map((each) => shown(each)) ?? [];
   return (
-    <table>
-      <thead>
-        <tr>
-          {[
-            "Plugin",
-            "Type",
-            "State",
-            "Last contact",
-            "Calls per minute",
-            "Mean",
-            "Last error, refused content",
-          ].map((title) => (
-            <th scope="col">{title}</th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {sorted.map(({ name, type, state, contactAt, calls, error, errorId, problems }) => (
-          <tr class={error ? "failed" : problems.length > 0 ? "warning" : ""}>
-            <th scope="row">{shown(name) || "–"}</th>
-            <td>{shown(type)}</td>
-            <td>{error && (state === "registered" || state === "in-tree") ? "failing" : state}</td>
-            <td>{contactAt ? `${age(now - contactAt)} ago` : "–"}</td>
-            <td>{calls ? calls.perMinute.toFixed(1) : "–"}</td>
-            <td>{calls?.meanMs === undefined ? "–" : `${calls.meanMs.toFixed(1)} ms`}</td>
-            <td>
-              {error && <p>{[errorId, shown(error, 1_000)].filter(Boolean).join(": ")}</p>}
-              {problems.map((problem) => (
-                <p>{shown(problem, 1_000)}</p>
-              ))}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <>
+      <p>No plugin has registered, and no in-tree plugin is enabled.</p>
+      <p>
+        A plugin appears here once it serves a socket in{" "}
+        {directories.length > 0
+          ? directories.map((each) => <code>{each}</code>)
+          : "a folder of plugins.directories"}
+        . In-tree plugins are enabled with <code>eviction.inTreePlugins</code> and{" "}
+        <code>reporting.inTreePlugins</code>.
+      </p>
+    </>
   );
 }

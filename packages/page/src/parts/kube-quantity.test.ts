@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { amountText, parseQuantity } from "./kube-quantity.ts";
+
+describe("quantities of Kubernetes", () => {
+  it.each([
+    ["250m", 0.25],
+    ["40Gi", 40 * 2 ** 30],
+    ["1e3", 1_000],
+    ["1E", 1e18],
+    ["2.5k", 2_500],
+    ["0", 0],
+    [".5", 0.5],
+  ])("%s is %d", (text, value) => {
+    expect(parseQuantity(text)).toBe(value);
+  });
+
+  it("takes nothing else for one", () => {
+    for (const text of ["", "Gi", "1 Gi", "1gi", "0x10", "1e9999", null, {}, Number.NaN])
+      expect(parseQuantity(text)).toBeUndefined();
+  });
+
+  it("shows memory in bytes and anything else as a number", () => {
+    expect(amountText("memory", 3 * 2 ** 30)).toBe("3 GiB");
+    expect(amountText("hugepages-2Mi", 2 ** 21)).toBe("2 MiB");
+    expect(amountText("cpu", 2.5)).toBe("2.5");
+  });
+});

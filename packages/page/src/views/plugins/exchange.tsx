@@ -1,0 +1,66 @@
+import { Sparkline } from "../../parts/sparkline.tsx";
+import { useAnswer } from "../../parts/use-answer.ts";
+import { age, at, shown } from "../../text.ts";
+import { durationText, latencyText } from "./calls.ts";
+
+const LONGEST = 4_000;
+
+interface ExchangeProps {
+  type: string;
+  name: string;
+  /** Asked for again when it changes. */
+  version: unknown;
+}
+
+/** What a plugin and the agent exchanged last, by kind of call, with the durations of the last calls. */
+export function Exchange({ type, name, version }: ExchangeProps) {
+  const { value, problem } = useAnswer("plugins/exchange", { type, name }, version);
+  if (!value && problem) return <p>The last exchange can't be shown: {shown(problem.message, 500)}.</p>;
+  if (!value) return <p>Loading the last exchange.</p>;
+  const { calls, durations } = value;
+  return (
+    <>
+      <h3>Last exchange</h3>
+      {calls.length === 0 && (
+        <p>Nothing was exchanged yet. It appears with the plugin's first message or call.</p>
+      )}
+      {calls.map((call) => (
+        <section key={call.call} class="exchange">
+          <h4>
+            {shown(call.call, 120)}{" "}
+            <small title={at(call.at)}>
+              {age(Date.now() - call.at)} ago{call.ms === undefined ? "" : `, took ${durationText(call.ms)}`}
+            </small>
+          </h4>
+          {call.error && <p class="bad">Failed: {shown(call.error, 1_000)}</p>}
+          <Latency durations={durations.filter((each) => each.call === call.call)} />
+          <Message what="Request" text={call.request} />
+          <Message what="Answer" text={call.answer} />
+        </section>
+      ))}
+    </>
+  );
+}
+
+function Latency({ durations }: { durations: readonly { ms: number; ok: boolean }[] }) {
+  if (durations.length === 0) return null;
+  const text = latencyText(durations);
+  return (
+    <figure class="latency">
+      <Sparkline values={durations.map(({ ms }) => ms)} text={text} />
+      <figcaption>
+        <small>{text}</small>
+      </figcaption>
+    </figure>
+  );
+}
+
+function Message({ what, text }: { what: string; text: string | undefined }) {
+  if (text === undefined) return null;
+  return (
+    <details>
+      <summary>{what}</summary>
+      <pre>{shown(text, LONGEST)}</pre>
+    </details>
+  );
+}

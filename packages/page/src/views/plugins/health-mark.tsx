@@ -1,0 +1,13 @@
+import type { Health } from "./groups.ts";
+import { healthText } from "./words.ts";
+
+const marks: Record<Health, string> = { failing: "✕", impaired: "△", changing: "…", well: "✓" };
+
+/** A health as a mark and a word, coloured. */
+export function HealthMark({ health }: { health: Health }) {
+  return (
+    <span class={`health ${health}`}>
+      <span aria-hidden="true">{marks[health]}</span> {healthText[health]}
+    </span>
+  );
+}

@@ -1,0 +1,15 @@
+import type { PluginRow } from "../groups.ts";
+
+/** A registered reporter with which nothing is wrong. */
+export function pluginRow(changed: Partial<PluginRow>): PluginRow {
+  return {
+    name: "reporter",
+    type: "ReporterPlugin",
+    state: "registered",
+    versions: ["v1alpha1"],
+    attempts: 1,
+    contentBytes: 0,
+    problems: [],
+    ...changed,
+  };
+}

@@ -1,0 +1,28 @@
+import { useRef } from "preact/hooks";
+import { keepOrder } from "../../parts/keep-order.ts";
+
+const READING_MS = 5_000;
+
+/**
+ * The order of rows, kept as it is while the keyboard's focus is among them and for five seconds after the pointer moved over
+ * them. `reading` are the handlers of the element around the rows.
+ */
+export function useHeldOrder(sorted: readonly string[]) {
+  const order = useRef<readonly string[]>([]);
+  const isFocused = useRef(false);
+  const movedAt = useRef(Number.NEGATIVE_INFINITY);
+  const isHeld = isFocused.current || performance.now() - movedAt.current < READING_MS;
+  order.current = keepOrder(order.current, sorted, isHeld);
+  const reading = {
+    onFocusIn: () => {
+      isFocused.current = true;
+    },
+    onFocusOut: () => {
+      isFocused.current = false;
+    },
+    onPointerMove: () => {
+      movedAt.current = performance.now();
+    },
+  };
+  return { order: order.current, reading };
+}

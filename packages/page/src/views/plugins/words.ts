@@ -1,0 +1,70 @@
+import type { Health, Plugin, PluginRow } from "./groups.ts";
+
+const types: Record<string, string> = {
+  ReporterPlugin: "reporter",
+  EvictionPlugin: "eviction plugin",
+  DRAPlugin: "device driver",
+};
+
+/** What a plugin is, in words. */
+export function typeText(type: string): string {
+  return types[type] ?? (type || "type not known yet");
+}
+
+const states: Record<string, string> = {
+  registering: "registering",
+  registered: "registered",
+  refused: "registration refused",
+  failed: "registration failed",
+  superseded: "superseded by a newer socket",
+  unavailable: "unavailable: no process listens on its socket",
+  "in-tree": "in-tree",
+  lost: "disconnected, its last content stays published for its grace period",
+};
+
+/** A state in words; of one that serves, also whether its last call failed. */
+export function stateText({ state, error }: Pick<PluginRow, "state" | "error">): string {
+  const text = states[state] ?? state;
+  const isServing = state === "registered" || state === "in-tree";
+  return isServing && error ? `${text}, its last call failed` : text;
+}
+
+/** The word for a health that is read beside its colour and mark. */
+export const healthText: Record<Health, string> = {
+  failing: "failing",
+  impaired: "with problems",
+  changing: "registering",
+  well: "well",
+};
+
+/** "7 plugins: 1 failing, 6 well." */
+export function summaryText(plugins: readonly Plugin[]): string {
+  const counts = (Object.keys(healthText) as Health[])
+    .map((health) => ({ health, count: plugins.filter((each) => each.health === health).length }))
+    .filter(({ count }) => count > 0)
+    .map(({ health, count }) => `${count} ${healthText[health]}`);
+  return `${plugins.length} ${plugins.length === 1 ? "plugin" : "plugins"}: ${counts.join(", ")}.`;
+}
+
+/** What an operator does about a plugin in this state where its error has no entry in the catalogue; undefined where nothing. */
+export function adviceText({ row, others }: Pick<Plugin, "row" | "others">): string | undefined {
+  switch (row.state) {
+    case "refused":
+      return "The message says what is accepted. Fix the plugin; its registration is tried again by itself.";
+    case "failed":
+      return "Check that the plugin's process runs and answers on its socket. Its registration is tried again by itself.";
+    case "unavailable":
+      return "No process listens on its socket. Start the plugin again, or remove the socket's file if it was removed for good.";
+    case "lost":
+      return "Start the plugin again before its grace period ends; after it, what the plugin reported is withdrawn.";
+    case "superseded":
+      return "Nothing, if the plugin was updated. Otherwise stop one of the two processes: only one can have the name.";
+  }
+  if (row.error)
+    return "Look into the plugin's own log at the time of the error. It is called again by itself.";
+  if (row.problems.length > 0)
+    return "The parts named here are not published or not followed; the rest is. Fix them in the plugin: its next report replaces this one.";
+  if (others.some(({ state }) => state === "refused" || state === "failed"))
+    return "Another socket of this plugin can't be registered: see its sockets.";
+  return undefined;
+}

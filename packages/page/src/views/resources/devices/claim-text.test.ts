@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import { type Claim, claimText, deviceText } from "./claim-text.ts";
+import type { GridDevice } from "./device-state.ts";
+
+const claim: Claim = {
+  namespace: "default",
+  name: "train",
+  uid: "u",
+  state: "prepared",
+  devices: ["p/a"],
+  updatedAt: 0,
+  pods: ["default/train-0"],
+};
+const published = { pool: "p", name: "a", attributes: {}, taints: [], slices: [], claims: [], pods: [] };
+const device = (changed: Partial<GridDevice>): GridDevice => ({
+  key: "p/a",
+  pool: "p",
+  name: "a",
+  state: "free",
+  device: published,
+  ...changed,
+});
+
+describe("texts of devices", () => {
+  it("a claim is named with its pods, where they are known", () => {
+    expect(claimText(claim)).toBe("claim default/train for pod default/train-0");
+    expect(claimText({ ...claim, pods: [] })).toBe("claim default/train");
+  });
+
+  it("says the state, why, and who holds the device", () => {
+    expect(deviceText(device({}), [])).toBe("free");
+    expect(deviceText(device({ state: "held" }), [claim])).toBe(
+      "held by claim default/train for pod default/train-0",
+    );
+    const unhealthy = { ...published, unhealthy: "too hot" };
+    expect(deviceText(device({ state: "unhealthy", device: unhealthy }), [])).toBe("unhealthy: too hot");
+    const tainted = { ...published, taints: ["k:NoSchedule"] };
+    expect(deviceText(device({ state: "tainted", device: tainted }), [])).toBe("tainted k:NoSchedule");
+    expect(deviceText(device({ state: "quarantined", problem: "name: is invalid" }), [])).toBe(
+      "quarantined, not published: name: is invalid",
+    );
+  });
+});

@@ -1,0 +1,41 @@
+import { shown } from "../../../text.ts";
+import type { DriverClaims, GridDevice } from "./device-state.ts";
+
+export type Claim = DriverClaims["claims"][number];
+
+/** The claims that hold a device, as the agent knows them. */
+export function holdersOf({ key }: Pick<GridDevice, "key">, claims: readonly Claim[]): Claim[] {
+  return claims.filter(({ devices }) => devices.includes(key));
+}
+
+/** "claim default/train for pod default/train-0"; the pod where it is known. */
+export function claimText({
+  namespace,
+  name,
+  pods = [],
+}: Pick<Claim, "namespace" | "name" | "pods">): string {
+  const of =
+    pods.length > 0
+      ? ` for ${pods.length === 1 ? "pod" : "pods"} ${pods.map((pod) => shown(pod)).join(", ")}`
+      : "";
+  return `claim ${shown(namespace)}/${shown(name)}${of}`;
+}
+
+/** What a device's cell says: state, why, and who holds it. */
+export function deviceText(device: GridDevice, claims: readonly Claim[]): string {
+  const held = holdersOf(device, claims).map((claim) => `held by ${claimText(claim)}`);
+  return (device.state === "held" && held.length > 0 ? held : [reasonOf(device), ...held]).join("; ");
+}
+
+function reasonOf({ state, device, problem }: GridDevice): string {
+  switch (state) {
+    case "quarantined":
+      return `quarantined, not published: ${shown(problem ?? "", 1_000)}`;
+    case "unhealthy":
+      return device?.unhealthy ? `unhealthy: ${shown(device.unhealthy, 1_000)}` : "unhealthy";
+    case "tainted":
+      return `tainted ${device!.taints.map((taint) => shown(taint)).join(", ")}`;
+    default:
+      return state;
+  }
+}

@@ -1,0 +1,77 @@
+import type { ApiAnswers } from "../../../api.ts";
+
+export type Driver = ApiAnswers["devices"][number];
+export type DriverClaims = ApiAnswers["claims"][number];
+export type Device = ApiAnswers["devices/list"]["items"][number];
+
+/** In the order in which they are read: trouble first. */
+export const deviceStates = ["quarantined", "unhealthy", "tainted", "held", "free"] as const;
+export type DeviceState = (typeof deviceStates)[number];
+
+/** The mark that stands beside the colour. */
+export const stateMarks: Record<DeviceState, string> = {
+  quarantined: "⊘",
+  unhealthy: "✕",
+  tainted: "△",
+  held: "●",
+  free: "○",
+};
+
+/** A device of the grid. */
+export interface GridDevice {
+  /** "<pool>/<device>" */
+  key: string;
+  pool: string;
+  name: string;
+  state: DeviceState;
+  /** Undefined for a quarantined device: it is not published. */
+  device?: Device;
+  /** Why it is quarantined. */
+  problem?: string;
+}
+
+/** The devices of a driver for its grid: those of one page, sorted as the API has them, with those that are quarantined first. */
+export function gridDevices(driver: Pick<Driver, "problems">, devices: readonly Device[]): GridDevice[] {
+  const quarantined = new Map<string, GridDevice>();
+  const published = new Set(devices.map(keyOf));
+  for (const { pool, device: name, field, message } of driver.problems) {
+    const key = `${pool}/${name}`;
+    // A device may be published although a part of it was refused.
+    if (name === undefined || published.has(key)) continue;
+    const problem = [quarantined.get(key)?.problem, field ? `${field}: ${message}` : message];
+    quarantined.set(key, {
+      key,
+      pool,
+      name,
+      state: "quarantined",
+      problem: problem.filter(Boolean).join("; "),
+    });
+  }
+  return [
+    ...quarantined.values(),
+    ...devices.map((device) => ({
+      key: keyOf(device),
+      pool: device.pool,
+      name: device.name,
+      state: stateOf(device),
+      device,
+    })),
+  ];
+}
+
+/** How many devices are in each state, only states that there are. */
+export function countStates(devices: readonly GridDevice[]): { state: DeviceState; count: number }[] {
+  return deviceStates
+    .map((state) => ({ state, count: devices.filter((device) => device.state === state).length }))
+    .filter(({ count }) => count > 0);
+}
+
+function keyOf({ pool, name }: Pick<Device, "pool" | "name">): string {
+  return `${pool}/${name}`;
+}
+
+function stateOf({ unhealthy, taints, claims }: Device): DeviceState {
+  if (unhealthy !== undefined) return "unhealthy";
+  if (taints.length > 0) return "tainted";
+  return claims.length > 0 ? "held" : "free";
+}

@@ -1,0 +1,40 @@
+import { addressOf } from "../../../address.ts";
+import { age, at, shown } from "../../../text.ts";
+import { ClaimTable } from "./claim-table.tsx";
+import { DeviceGrid } from "./device-grid.tsx";
+import type { Driver, DriverClaims } from "./device-state.ts";
+import { kubeletText, streamText } from "./driver-text.ts";
+import { DriverTrouble } from "./driver-trouble.tsx";
+import { SliceTable } from "./slice-table.tsx";
+
+/** A driver: how it stands with the agent and the kubelet, its devices, claims and ResourceSlices. */
+export function DriverSection({ driver, claims }: { driver: Driver; claims: DriverClaims | undefined }) {
+  const { name, since, messageAt, reported, devices, quarantined, protocol } = driver;
+  const now = Date.now();
+  const facts: [string, string][] = [
+    ["Stream", `${streamText(driver)}, for ${age(now - since)}`],
+    ["Last message", messageAt === undefined ? "none yet" : `${at(messageAt)} (${age(now - messageAt)} ago)`],
+    ["Devices", `${reported} reported, ${devices} published, ${quarantined} quarantined`],
+    ["Kubelet", kubeletText(claims)],
+    ["Protocol", shown(protocol, 120)],
+  ];
+  return (
+    <section class="driver" aria-label={shown(name)}>
+      <h2>
+        {shown(name)} <small>{<a href={addressOf("plugins", [name])}>its plugin</a>}</small>
+      </h2>
+      <dl class="facts">
+        {facts.map(([what, text]) => (
+          <div key={what}>
+            <dt>{what}</dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+      <DriverTrouble driver={driver} claims={claims} />
+      <DeviceGrid driver={driver} claims={claims} />
+      {claims && claims.claims.length > 0 && <ClaimTable claims={claims} />}
+      <SliceTable driver={driver} />
+    </section>
+  );
+}

@@ -1,0 +1,39 @@
+import "./resources.css";
+import { addressOf } from "../../address.ts";
+import { shown } from "../../text.ts";
+import type { ViewProps } from "../../view-props.ts";
+import { DevicesTab } from "./devices/tab.tsx";
+import { ObjectsTab } from "./objects/tab.tsx";
+import { TopologyTab } from "./topology/tab.tsx";
+
+const tabs = [
+  { name: "objects", title: "Objects", Tab: ObjectsTab },
+  { name: "topology", title: "Topology", Tab: TopologyTab },
+  { name: "devices", title: "Devices", Tab: DevicesTab },
+] as const;
+
+/** What the agent publishes: objects and their fields, topology zones, devices. `#/resources/<tab>` is one of them. */
+export function ResourcesView({ live, address }: ViewProps) {
+  const wanted = address.path[0] ?? tabs[0].name;
+  const tab = tabs.find(({ name }) => name === wanted);
+  return (
+    <>
+      <nav class="tabs" aria-label="Resources">
+        {tabs.map(({ name, title }) => (
+          <a
+            key={name}
+            href={addressOf("resources", [name])}
+            aria-current={name === wanted ? "page" : undefined}
+          >
+            {title}
+          </a>
+        ))}
+      </nav>
+      {tab ? (
+        <tab.Tab key={tab.name} live={live} address={address} />
+      ) : (
+        <p>There is no tab {shown(wanted, 60)}.</p>
+      )}
+    </>
+  );
+}

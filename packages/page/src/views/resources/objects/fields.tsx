@@ -1,0 +1,84 @@
+import { useState } from "preact/hooks";
+import { PluginLinks } from "../../../parts/plugin-links.tsx";
+import { useDeferred } from "../../../parts/use-deferred.ts";
+import { shown } from "../../../text.ts";
+import { type PublishedObject, searchFields } from "./objects.ts";
+import { useFields } from "./use-fields.ts";
+
+const PAGE = 100;
+/** As many as the API has of one object. */
+const ALL = 20_000;
+
+/** The fields of an object with the plugin that reported each; a search reads all of them. */
+export function Fields({ object }: { object: PublishedObject }) {
+  const [search, setSearch] = useState("");
+  const [most, setMost] = useState(PAGE);
+  const wanted = useDeferred(search, 200);
+  const version = `${object.writes} ${object.lastWriteAt}`;
+  const { fields, isWhole, problem } = useFields(object.object, wanted === "" ? most : ALL, version);
+  const found = fields && searchFields(fields, wanted);
+  return (
+    <>
+      <h3>Fields</h3>
+      <p>
+        <label>
+          Search fields{" "}
+          <input
+            type="search"
+            value={search}
+            placeholder="path, value or plugin"
+            onInput={({ currentTarget }) => {
+              setSearch(currentTarget.value);
+              setMost(PAGE);
+            }}
+          />
+        </label>
+      </p>
+      {problem && (
+        <p role="alert">Fields can't be read: {shown(problem, 500)}. What is shown is as of before.</p>
+      )}
+      <p role="status">{statusText(found?.length, wanted, isWhole)}</p>
+      {found && found.length > 0 && (
+        <table class="fields">
+          <thead>
+            <tr>
+              <th scope="col">Field</th>
+              <th scope="col">Value</th>
+              <th scope="col">Reported by</th>
+            </tr>
+          </thead>
+          <tbody>
+            {found.slice(0, most).map(({ path, value, plugin, others }) => (
+              <tr key={path}>
+                <th scope="row">{shown(path, 1_000)}</th>
+                <td>
+                  <code>{shown(value, 300)}</code>
+                </td>
+                <td>
+                  <PluginLinks names={[plugin]} />
+                  {others.length > 0 && (
+                    <small>
+                      also by <PluginLinks names={others} />, not used
+                    </small>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {found && (found.length > most || !isWhole) && (
+        <button type="button" onClick={() => setMost(most + PAGE)}>
+          Show more
+        </button>
+      )}
+    </>
+  );
+}
+
+function statusText(count: number | undefined, search: string, isWhole: boolean): string {
+  if (count === undefined) return "Loading the fields.";
+  if (count === 0) return search ? "No field has that." : "The object has no fields of plugins.";
+  const fields = count === 1 ? "1 field" : `${count} fields`;
+  return search ? `${fields} found.` : `${fields}${isWhole ? "" : " of more"}.`;
+}

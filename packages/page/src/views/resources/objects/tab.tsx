@@ -1,0 +1,61 @@
+import { addressOf } from "../../../address.ts";
+import { PluginLinks } from "../../../parts/plugin-links.tsx";
+import { age, at, shown } from "../../../text.ts";
+import type { ViewProps } from "../../../view-props.ts";
+import { Fields } from "./fields.tsx";
+import { kindName, type PublishedObject, troubleCount } from "./objects.ts";
+import { ObjectTrouble } from "./trouble.tsx";
+
+/** What is published, which plugin reported it, what is disputed, and what was refused. */
+export function ObjectsTab({ live: { objects, node }, address }: ViewProps) {
+  if (!objects) return <p>Waiting for the agent's first answer.</p>;
+  const wanted = address.query.get("object") ?? objects[0]?.object;
+  return (
+    <>
+      {node?.objects.problem && (
+        <p class="lost">Something can't be published: {shown(node.objects.problem, 1_000)}</p>
+      )}
+      {objects.length === 0 && (
+        <p>
+          Nothing is published: no plugin has reported anything yet. What a reporter reports appears here
+          within seconds; see <a href={addressOf("plugins")}>Plugins</a>.
+        </p>
+      )}
+      {objects.map((object) => (
+        <PublishedSection key={object.object} object={object} isOpen={object.object === wanted} />
+      ))}
+    </>
+  );
+}
+
+function PublishedSection({ object, isOpen }: { object: PublishedObject; isOpen: boolean }) {
+  const { object: kind, plugins, writes, lastWriteAt, pending } = object;
+  const troubles = troubleCount(object);
+  const now = Date.now();
+  return (
+    <section class="published" aria-label={shown(kindName(kind))}>
+      <h2>
+        {shown(kindName(kind))} <small>{shown(kind)}</small>
+      </h2>
+      <p>
+        Reported by <PluginLinks names={plugins} />.{" "}
+        {lastWriteAt === undefined ? (
+          "Not written yet"
+        ) : (
+          <span title={at(lastWriteAt)}>Last written {age(now - lastWriteAt)} ago</span>
+        )}
+        , {writes} {writes === 1 ? "write" : "writes"} since the agent's start
+        {pending ? "; changes wait to be written" : ""}.{" "}
+        {troubles === 0 && <span class="good">✓ Nothing is disputed or refused.</span>}
+      </p>
+      <ObjectTrouble object={object} />
+      {isOpen ? (
+        <Fields object={object} />
+      ) : (
+        <p>
+          <a href={addressOf("resources", ["objects"], { object: kind })}>Show its fields</a>
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,58 @@
+import { useMemo, useState } from "preact/hooks";
+import type { Live } from "../../../live.ts";
+import { PluginLinks } from "../../../parts/plugin-links.tsx";
+import { useAnswer } from "../../../parts/use-answer.ts";
+import { shown } from "../../../text.ts";
+import type { ViewProps } from "../../../view-props.ts";
+import { ZoneBox } from "./zone-box.tsx";
+import { readZones } from "./zones.ts";
+
+const KIND = "/CustomNodeResource";
+
+/** The topology zones of the published CustomNodeResource as nested boxes: which pod holds what of each. */
+export function TopologyTab({ live }: ViewProps) {
+  const published = live.objects?.find(({ object }) => object.endsWith(KIND));
+  const version = `${published?.writes} ${published?.lastWriteAt}`;
+  const query = published && { object: published.object };
+  const { value, problem } = useAnswer("objects/content", query, version);
+  const { zones, left } = useMemo(() => readZones(value?.content), [value]);
+  const [highlit, setHighlit] = useState("");
+  if (!live.objects) return <p>Waiting for the agent's first answer.</p>;
+  if (!published) return <NoZones />;
+  if (problem && !value) return <p role="alert">The object can't be shown: {shown(problem.message, 500)}.</p>;
+  if (!value) return <p>Loading the CustomNodeResource.</p>;
+  if (zones.length === 0) return <NoZones />;
+  return (
+    <>
+      <p>
+        As published in the CustomNodeResource of this node, reported by{" "}
+        <PluginLinks names={published.plugins} />. <Problem live={live} />
+      </p>
+      <ul class="zones">
+        {zones.map((zone) => (
+          <ZoneBox key={zone.key} zone={zone} highlit={highlit} onHighlight={setHighlit} />
+        ))}
+      </ul>
+      {left > 0 && <p>{left} more zones are not drawn.</p>}
+    </>
+  );
+}
+
+function Problem({ live }: { live: Live }) {
+  const object = live.objects?.find(({ object }) => object.endsWith(KIND));
+  if (!object?.lastError) return null;
+  return <strong class="bad">The last write failed: {shown(object.lastError, 500)}</strong>;
+}
+
+function NoZones() {
+  return (
+    <>
+      <p>No topology zones are published for this node.</p>
+      <p>
+        They appear once a reporter reports <code>status.topologyZone</code>: the in-tree{" "}
+        <code>kubelet-reporter-plugin</code> (setting <code>reporting.inTreePlugins</code>) does so where the
+        kubelet serves PodResources.
+      </p>
+    </>
+  );
+}

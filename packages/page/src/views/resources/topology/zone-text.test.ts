@@ -1,0 +1,29 @@
+import { describe, expect, it } from "vitest";
+import { holdsText, isDevice, shortName, typeText } from "./zone-text.ts";
+
+describe("texts of zones", () => {
+  it("names a device of a claim by its last part", () => {
+    expect(shortName("gpu.example.com/node-1/gpu-0")).toBe("gpu-0");
+    expect(shortName("a/b")).toBe("a/b");
+  });
+
+  it("says what a pod holds", () => {
+    const holds = [
+      { resource: "cpu", amount: 2, text: "2" },
+      { resource: "memory", amount: 4 * 2 ** 30, text: "4Gi" },
+      { resource: "odd", amount: undefined, text: "many" },
+    ];
+    expect(holdsText({ holds })).toBe("cpu 2, memory 4 GiB, odd many");
+  });
+
+  it("knows devices from parts of the machine", () => {
+    expect(["Socket", "Numa", "L3CacheGroup", "GPU", "DRADevice"].map((type) => isDevice({ type }))).toEqual([
+      false,
+      false,
+      false,
+      true,
+      true,
+    ]);
+    expect(["Numa", "GPU"].map(typeText)).toEqual(["NUMA node", "GPU"]);
+  });
+});

@@ -1,0 +1,35 @@
+import { amountText } from "../../../parts/kube-quantity.ts";
+import { shown } from "../../../text.ts";
+import type { Holder, Zone } from "./zones.ts";
+
+const types: Record<string, string> = {
+  Numa: "NUMA node",
+  L3CacheGroup: "L3 cache",
+  DRADevice: "Device",
+};
+
+/** A type of zone in words. */
+export function typeText(type: string): string {
+  return types[type] ?? type;
+}
+
+/** Whether a zone is a device, and not a part of the machine that has CPUs and memory. */
+export function isDevice({ type }: Pick<Zone, "type">): boolean {
+  return type !== "Socket" && type !== "Numa" && type !== "L3CacheGroup";
+}
+
+/** The last part of the name of a device of a claim, "<driver>/<pool>/<device>"; any other name as it is. */
+export function shortName(name: string): string {
+  const parts = name.split("/");
+  return parts.length === 3 ? parts[2]! : name;
+}
+
+/** "cpu 2, memory 4 GiB" */
+export function holdsText({ holds }: Pick<Holder, "holds">): string {
+  return holds
+    .map(({ resource, amount, text }) => {
+      const shownAmount = amount === undefined ? shown(text, 60) : amountText(resource, amount);
+      return `${shown(resource, 120)} ${shownAmount}`;
+    })
+    .join(", ");
+}
