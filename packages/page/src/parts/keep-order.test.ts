@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { keepOrder } from "./keep-order.ts";
 
 describe("keepOrder", () => {
-  it("sorts while nobody reads", () => {
+  it("sorts while no reader holds the order", () => {
     expect(keepOrder(["b", "a"], ["a", "b", "c"], false)).toEqual(["a", "b", "c"]);
   });
 

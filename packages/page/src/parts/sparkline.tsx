@@ -4,7 +4,7 @@ const WIDTH = 120;
 const HEIGHT = 24;
 
 /**
- * A small plot of values over time, oldest first. A screen reader reads `text`, which has to say the same in words: "last
+ * A small plot of values over time, oldest first. A screen reader reads `text`, the same in words: "last
  * 3 ms, at most 12 ms".
  */
 export function Sparkline({ values, text }: { values: readonly number[]; text: string }) {

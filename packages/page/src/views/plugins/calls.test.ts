@@ -20,7 +20,7 @@ describe("texts about calls", () => {
     expect([0.42, 12.3, 999, 1_234].map(durationText)).toEqual(["0.42 ms", "12 ms", "1000 ms", "1.2 s"]);
   });
 
-  it("says in words what the plot shows", () => {
+  it("has in words what the plot shows", () => {
     const durations = [5, 1, 3, 12, 2].map((ms) => ({ ms, ok: ms !== 12 }));
     expect(latencyText(durations)).toBe("5 calls: last 2 ms, median 3 ms, longest 12 ms, 1 failed.");
     expect(latencyText([])).toBe("No calls yet.");

@@ -29,7 +29,7 @@ describe("groupPlugins", () => {
     expect(only!.others.map(({ registrationSocket }) => registrationSocket)).toEqual(["/old.sock"]);
   });
 
-  it("says so where a second socket of a plugin is refused", () => {
+  it("is impaired where a second socket of a plugin is refused", () => {
     const rows = [
       pluginRow({ name: "a" }),
       pluginRow({ name: "a", state: "refused", registrationSocket: "/2.sock" }),

@@ -16,7 +16,7 @@ export interface Plugin {
   health: Health;
 }
 
-// The most telling state first: what serves now, what is kept of it, what it attempts.
+// The state that matters most first: what serves now, what is kept of it, what it attempts.
 const precedence = [
   "registered",
   "in-tree",

@@ -22,7 +22,7 @@ describe("words of plugins", () => {
     expect(summaryText(plugins.slice(0, 1))).toBe("1 plugin: 1 failing.");
   });
 
-  it("says what to do about each trouble, and nothing where there is none", () => {
+  it("has what to do about each trouble, and nothing where there is none", () => {
     const advice = (changed: Parameters<typeof pluginRow>[0]) =>
       adviceText({ row: pluginRow(changed), others: [] });
     expect(advice({})).toBeUndefined();

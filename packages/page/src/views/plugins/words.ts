@@ -50,7 +50,7 @@ export function summaryText(plugins: readonly Plugin[]): string {
 export function adviceText({ row, others }: Pick<Plugin, "row" | "others">): string | undefined {
   switch (row.state) {
     case "refused":
-      return "The message says what is accepted. Fix the plugin; its registration is tried again by itself.";
+      return "The message states what is accepted. Fix the plugin; its registration is tried again by itself.";
     case "failed":
       return "Check that the plugin's process runs and answers on its socket. Its registration is tried again by itself.";
     case "unavailable":

@@ -27,7 +27,7 @@ describe("texts of devices", () => {
     expect(claimText({ ...claim, pods: [] })).toBe("claim default/train");
   });
 
-  it("says the state, why, and who holds the device", () => {
+  it("has the state, why, and who holds the device", () => {
     expect(deviceText(device({}), [])).toBe("free");
     expect(deviceText(device({ state: "held" }), [claim])).toBe(
       "held by claim default/train for pod default/train-0",

@@ -21,7 +21,7 @@ export function claimText({
   return `claim ${shown(namespace)}/${shown(name)}${of}`;
 }
 
-/** What a device's cell says: state, why, and who holds it. */
+/** A device in a line: state, why, and who holds it. */
 export function deviceText(device: GridDevice, claims: readonly Claim[]): string {
   const held = holdersOf(device, claims).map((claim) => `held by ${claimText(claim)}`);
   return (device.state === "held" && held.length > 0 ? held : [reasonOf(device), ...held]).join("; ");

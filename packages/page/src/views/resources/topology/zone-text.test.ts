@@ -7,7 +7,7 @@ describe("texts of zones", () => {
     expect(shortName("a/b")).toBe("a/b");
   });
 
-  it("says what a pod holds", () => {
+  it("lists what a pod holds", () => {
     const holds = [
       { resource: "cpu", amount: 2, text: "2" },
       { resource: "memory", amount: 4 * 2 ** 30, text: "4Gi" },

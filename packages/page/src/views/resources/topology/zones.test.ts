@@ -56,7 +56,7 @@ describe("readZones", () => {
     ]);
   });
 
-  it("draws a bounded number of zones and says how many it has not", () => {
+  it("draws a bounded number of zones and counts the others", () => {
     const many = Array.from({ length: 2_100 }, (_, at) => ({ type: "GPU", name: String(at) }));
     const { zones, left } = readZones(cnr(many));
     expect([zones.length, left]).toEqual([2_000, 100]);
