@@ -1,108 +1,227 @@
-import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
-import type { Live } from "../../live.ts";
-import { at, quantity, shown } from "../../text.ts";
+import "./timeline.css";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { shown } from "../../text.ts";
 import type { ViewProps } from "../../view-props.ts";
+import { AsList } from "./as-list.tsx";
+import { Detail } from "./detail.tsx";
+import { useColours, useWidth } from "./draw.ts";
+import { Hover } from "./hover.ts";
+import { Key } from "./key.tsx";
+import { takeKey } from "./keys.ts";
+import { groupMarks, lookOf, type Mark, neighbourOf } from "./marks.ts";
+import { MarksLane } from "./marks-lane.tsx";
+import { Notices } from "./notices.tsx";
+import { LONGEST_MS, Plot } from "./plot.tsx";
+import { barAt, type Row, rowsOf } from "./rows.ts";
+import { RowsBox, rowHeightOf } from "./rows-box.tsx";
+import { panned, rangeBetween, ticksOf, zoomed } from "./scale.ts";
+import { readingAt, type Signal } from "./signals.ts";
+import { Stack } from "./stack.tsx";
+import { Toolbar } from "./toolbar.tsx";
+import { useAxis } from "./use-axis.ts";
+import { useData } from "./use-data.ts";
+import { useOrder } from "./use-order.ts";
+import { useWanted } from "./use-wanted.ts";
 
-type Reading = Live["readings"][number]["readings"][number];
+const WIDE_PX = 700;
+const FIRST_SIGNALS = 4;
+const MARK_PX = 15;
+const SLACK_PX = 6;
 
-/** One plot for each plugin and signal: observed value against its threshold. Bars of containers and marks are to follow. */
+/** The node over time: readings against thresholds, containers, and what happened, on one axis. */
 export function TimelineView({ live, address }: ViewProps) {
-  const [from, to] = [Number(address.query.get("from")), Number(address.query.get("to"))];
-  const range = from > 0 && to > from ? { from, to } : undefined;
-  const signals = new Map<string, Reading>();
-  for (const { readings } of live.readings)
-    for (const reading of readings)
-      if (reading.observed !== null) signals.set(`${reading.plugin} ${reading.scope}`, reading);
-  if (signals.size === 0)
-    return (
-      <p>
-        No plugin has reported a value yet. Plugins report with each round, or once their threshold is met.
-      </p>
-    );
-  return (
-    <>
-      {[...signals].map(([key, last]) => (
-        <Signal key={key} live={live} last={last} range={range} />
-      ))}
-      <h2>Rounds in which something happened</h2>
-      <ol reversed>
-        {live.rounds
-          .slice(-100)
-          .reverse()
-          .map(({ id, at: when, victims, dryRunVictims, met }) => (
-            <li key={id}>
-              <time>{at(when)}</time> {met.map((text) => shown(text, 300)).join("; ")}{" "}
-              {victims.map(({ namespace, name }) => (
-                <a href={`#/pod/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`}>
-                  evicts {shown(namespace)}/{shown(name)}{" "}
-                </a>
-              ))}
-              {dryRunVictims.length > 0 && `${dryRunVictims.length} only recorded (dry run)`}
-            </li>
-          ))}
-      </ol>
-    </>
-  );
-}
+  const data = useData(live);
+  const { clock, events, marks, signals } = data;
+  const { connection, node } = live;
+  const stoppedAt = connection.state === "lost" ? connection.at + clock.skewMs : undefined;
+  const axis = useAxis(address, () => clock.now(), stoppedAt);
+  const { range, isLive, selection } = axis;
+  useWanted(data, range, isLive);
 
-function Signal({
-  live,
-  last,
-  range,
-}: {
-  live: Live;
-  last: Reading;
-  range: { from: number; to: number } | undefined;
-}) {
-  const place = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot>(undefined);
-  const { plugin, scope, unit, operator } = last;
+  const [filter, setFilter] = useState("");
+  const [expanded, setExpanded] = useState<ReadonlySet<string>>(new Set());
+  const [hasAllSignals, setAllSignals] = useState(false);
+  const [hover] = useState(() => new Hover());
+  const chart = useRef<HTMLDivElement>(null);
+  const width = useWidth(chart);
+  const left = width < WIDE_PX ? 52 : 230;
+  const axisPx = Math.max(width - left, 1);
+  const colours = useColours();
+  const ticks = ticksOf(range, axisPx);
+
+  const isHeld = () => chart.current?.querySelector(".tl-rows:hover, .tl-rows :focus-visible") != null;
+  const order = useOrder(data, range, isLive, isHeld);
+  const rows = rowsOf(events.pods, order.pods, { range, filter, expanded });
+  const podRows = rows.filter(({ container }) => container === undefined).length;
+  const groups = groupMarks(marks, range, axisPx, MARK_PX);
+  const podMarks = useMemo(() => marksByPod(marks), [marks]);
+  const graveMarks = useMemo(() => marks.filter(({ kind }) => lookOf(kind).tone === "bad"), [marks]);
+  const bySignal = new Map(signals.map((signal) => [signal.key, signal]));
+  const sorted = order.signals.flatMap((key) => bySignal.get(key) ?? []);
+  const shownSignals = hasAllSignals ? sorted : sorted.slice(0, FIRST_SIGNALS);
+  const selectedMark = selection?.kind === "mark" ? selection.id : undefined;
+
+  const pan = (share: number) => axis.show(panned(range, share * (range.to - range.from)));
+  const zoom = (factor: number) => {
+    if (isLive) return axis.showLast((range.to - range.from) * factor);
+    axis.show(zoomed(range, factor, (range.from + range.to) / 2));
+  };
+  const jump = (at: number) => {
+    const half = (range.to - range.from) / 2;
+    axis.show(rangeBetween(at - half, at + half));
+  };
+  const goToMark = (direction: 1 | -1) => {
+    const current = marks.find(({ id }) => id === selectedMark)?.at;
+    const from = current ?? (direction > 0 ? range.from : range.to);
+    const found = neighbourOf(marks, from, direction);
+    if (!found) return;
+    const isShown = found.at >= range.from && found.at <= range.to;
+    const half = (range.to - range.from) / 2;
+    axis.select({ kind: "mark", id: found.id }, isShown ? undefined : rangeBetween(found.at - half, found.at + half));
+  };
+  const selectReading = (signal: Signal, at: number | undefined) => {
+    const index = at === undefined ? signal.at.length - 1 : readingAt(signal, at, LONGEST_MS);
+    if (index === undefined) return;
+    axis.select({ kind: "reading", plugin: signal.plugin, scope: signal.scope, at: signal.at[index]! });
+  };
+  const openRow = ({ pod, container, bars }: Row) => {
+    const bar = container === undefined ? undefined : bars.at(-1);
+    if (bar) return axis.select({ kind: "container", uid: pod.uid, id: bar.id });
+    const next = new Set(expanded);
+    if (!next.delete(pod.uid)) next.add(pod.uid);
+    setExpanded(next);
+    axis.select({ kind: "pod", uid: pod.uid });
+  };
+  const click = (at: number, event: PointerEvent) => {
+    const target = event.target instanceof Element ? event.target : undefined;
+    const key = target?.closest("[data-signal]")?.getAttribute("data-signal");
+    const signal = key == null ? undefined : bySignal.get(key);
+    if (signal) return selectReading(signal, at);
+    const box = target?.closest(".tl-rows");
+    if (!box) return;
+    const y = event.clientY - box.getBoundingClientRect().top + box.scrollTop;
+    const row = rows[Math.floor(y / rowHeightOf(left))];
+    if (!row) return;
+    const bar = barAt(row, at, (SLACK_PX / axisPx) * (range.to - range.from));
+    axis.select(bar ? { kind: "container", uid: row.pod.uid, id: bar.id } : { kind: "pod", uid: row.pod.uid });
+  };
+  const actions = {
+    pan,
+    zoom,
+    mark: goToMark,
+    toggleLive: () => axis.show(isLive ? range : undefined),
+    close: () => axis.select(undefined),
+  };
+  // A listener on the section rather than on what is focused: keys work wherever one is in it.
+  const section = useRef<HTMLElement>(null);
+  const latestActions = useRef(actions);
+  latestActions.current = actions;
   useEffect(() => {
-    plot.current = new uPlot(
-      {
-        width: place.current!.clientWidth,
-        height: 120,
-        series: [
-          {},
-          { label: "observed", stroke: "var(--line)" },
-          { label: "threshold", stroke: "var(--bad)", dash: [4, 4] },
-        ],
-        axes: [{}, { values: (_, values) => values.map((value) => quantity(value, unit)), size: 70 }],
-        legend: { show: false },
-      },
-      dataOf(live, last),
-      place.current!,
-    );
-    return () => plot.current?.destroy();
+    const onKey = (event: KeyboardEvent) => takeKey(event, latestActions.current);
+    section.current?.addEventListener("keydown", onKey);
+    return () => section.current?.removeEventListener("keydown", onKey);
   }, []);
-  useEffect(() => {
-    plot.current?.setData(dataOf(live, last));
-    if (range) plot.current?.setScale("x", { min: range.from / 1_000, max: range.to / 1_000 });
-  });
-  const name = `${shown(plugin, 60)}${scope ? `: ${shown(scope, 60)}` : ""}`;
-  const sign = operator === "lessThan" ? "<" : ">";
+
   return (
-    <section aria-label={name} class={last.met === "none" ? "" : "failed"}>
-      <h2>
-        {name}{" "}
-        <small>
-          {quantity(last.observed, unit)} (met when {sign} {quantity(last.threshold, unit)})
-        </small>
-      </h2>
-      <div ref={place} aria-hidden="true" />
+    <section ref={section} class="timeline" aria-label="Timeline">
+      <Toolbar
+        range={range}
+        isLive={isLive}
+        stopped={isLive && stoppedAt !== undefined ? "The connection is lost: the time stands still" : undefined}
+        filter={filter}
+        shownPods={podRows}
+        pods={order.pods.length}
+        hasMarks={marks.length > 0}
+        isReading={data.isReading}
+        onPause={() => axis.show(range)}
+        onLive={() => axis.show(undefined)}
+        onLast={axis.showLast}
+        onPan={pan}
+        onZoom={zoom}
+        onJump={jump}
+        onMark={goToMark}
+        onFilter={setFilter}
+      />
+      <Notices live={live} data={data} range={range} />
+      <div class={selection ? "tl-body has-detail" : "tl-body"}>
+        <div ref={chart} class="tl-chart">
+          {width > 0 && (
+            <Stack {...{ range, left, axisPx, ticks, hover, click }} now={axis.now} show={axis.show}>
+              <MarksLane
+                groups={groups}
+                left={left}
+                selectedId={selectedMark}
+                onSelect={({ id }) => axis.select({ kind: "mark", id })}
+              />
+              {shownSignals.map((signal) => (
+                <Plot
+                  key={`${signal.key} ${left}`}
+                  {...{ signal, range, left, axisPx, ticks, hover, colours }}
+                  marks={graveMarks}
+                  selectedAt={
+                    selection?.kind === "reading" && selection.plugin === signal.plugin && selection.scope === signal.scope
+                      ? selection.at
+                      : undefined
+                  }
+                  onSelect={() => selectReading(signal, undefined)}
+                />
+              ))}
+              {sorted.length > FIRST_SIGNALS && (
+                <button type="button" class="tl-more" aria-expanded={hasAllSignals} onClick={() => setAllSignals(!hasAllSignals)}>
+                  {hasAllSignals ? "Show fewer signals" : `Show ${sorted.length - FIRST_SIGNALS} more signals`}
+                </button>
+              )}
+              {node?.eviction && signals.length === 0 && !data.isReading && (
+                <p class="tl-empty">No plugin has reported a value yet. Plugins report with each round of eviction.</p>
+              )}
+              {rows.length > 0 ? (
+                <RowsBox
+                  {...{ rows, range, left, axisPx, ticks, expanded, colours }}
+                  now={axis.now}
+                  knownSince={events.knownSince ?? range.from}
+                  marks={podMarks}
+                  selected={selection?.kind === "container" ? selection.id : selection?.kind === "pod" ? selection.uid : undefined}
+                  onRow={openRow}
+                />
+              ) : (
+                node?.lifecycle && <p class="tl-empty">{emptyText(data.isReading, filter, connection.state)}</p>
+              )}
+            </Stack>
+          )}
+        </div>
+        {selection && (
+          <Detail
+            {...{ selection, marks, signals }}
+            pods={events.pods}
+            beside={groups.find((group) => group.marks.some(({ id }) => id === selectedMark))?.marks ?? []}
+            now={axis.now}
+            isReading={data.isReading}
+            onSelect={axis.select}
+            onClose={() => axis.select(undefined)}
+          />
+        )}
+      </div>
+      {!node && connection.state === "opening" && <p>Waiting for the agent's first answer.</p>}
+      <Key />
+      <AsList {...{ range, marks, rows }} signals={sorted} now={axis.now} onSelect={axis.select} />
     </section>
   );
 }
 
-function dataOf(live: Live, { plugin, scope }: Reading): uPlot.AlignedData {
-  const found = live.readings.flatMap(({ at: when, readings }) => {
-    const reading = readings.find((each) => each.plugin === plugin && each.scope === scope);
-    return reading ? [{ when: when / 1_000, ...reading }] : [];
-  });
-  return [
-    found.map(({ when }) => when),
-    found.map(({ observed }) => observed),
-    found.map(({ threshold }) => threshold),
-  ];
+function emptyText(isReading: boolean, filter: string, connection: string): string {
+  if (connection === "lost") return "No pods are known.";
+  if (isReading) return "Reading the pods of the node…";
+  if (filter !== "") return `No pod matches "${shown(filter, 60)}" in this stretch of time.`;
+  return "No pod ran in this stretch of time, as far as the log has it.";
+}
+
+function marksByPod(marks: readonly Mark[]): Map<string, Mark[]> {
+  const found = new Map<string, Mark[]>();
+  for (const mark of marks) {
+    if (!mark.pod) continue;
+    const list = found.get(mark.pod.uid);
+    if (list) list.push(mark);
+    else found.set(mark.pod.uid, [mark]);
+  }
+  return found;
 }

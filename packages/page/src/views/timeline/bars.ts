@@ -1,0 +1,139 @@
+import type { ApiAnswers } from "../../api.ts";
+import type { LifecycleEvent } from "../../live.ts";
+import type { Range } from "./scale.ts";
+
+export type PodStatus = ApiAnswers["pods"]["items"][number];
+
+/** How long a container ran, as far as it is known. */
+export interface Bar {
+  /** The container's id. */
+  id: string;
+  /** Empty for a sandbox. */
+  name: string;
+  kind: "container" | "sandbox";
+  /** Undefined: before what is known. Never after `to`. */
+  from: number | undefined;
+  /** Undefined: it runs. */
+  to: number | undefined;
+  exitCode: number | undefined;
+  /** The runtime's: "OOMKilled". */
+  reason: string;
+  /** Restart count; undefined where it is not known. */
+  attempt: number | undefined;
+  /** Whether its exit was not observed: `to` is when it was found to be gone. */
+  isLost: boolean;
+}
+
+/** The bars of a pod: sandboxes and containers, in the order in which they were observed. */
+export interface PodBars {
+  uid: string;
+  namespace: string;
+  name: string;
+  bars: Map<string, Bar>;
+}
+
+/** Pods by UID. */
+export type Pods = Map<string, PodBars>;
+
+/** Adds events in the order of the log. The same events give the same bars, in whatever pieces they come. */
+export function addEvents(pods: Pods, events: Iterable<LifecycleEvent>): void {
+  for (const { type, at, pod, container, exitCode, reason } of events) {
+    if (!container) continue;
+    const { bars } = podIn(pods, pod);
+    const known = bars.get(container.id);
+    if (type === "ContainerStarted") {
+      if (!known) bars.set(container.id, { ...newBar(container), from: at });
+      continue;
+    }
+    if (known?.to !== undefined) continue;
+    // The clock may have jumped back since the start.
+    const to = Math.max(at, known?.from ?? at);
+    if (type === "ContainerDied") bars.set(container.id, { ...(known ?? newBar(container)), to, exitCode, reason });
+    else if (known) bars.set(container.id, { ...known, to });
+  }
+}
+
+function podIn(pods: Pods, { uid, namespace, name }: { uid: string; namespace: string; name: string }): PodBars {
+  const known = pods.get(uid);
+  if (known) return known;
+  const added = { uid, namespace, name, bars: new Map<string, Bar>() };
+  pods.set(uid, added);
+  return added;
+}
+
+function newBar({ id, name, kind }: Pick<Bar, "id" | "name" | "kind">): Bar {
+  return {
+    ...{ id, name, kind },
+    ...{ from: undefined, to: undefined, exitCode: undefined, reason: "", attempt: undefined, isLost: false },
+  };
+}
+
+/**
+ * The bars of events, completed by what the runtime reported of the pods that exist: containers without an event, restart
+ * counts, and starts before the events. What events say is not changed by it.
+ * @param listed undefined until it is known; pods up to the event `sequence`, as of `at`
+ */
+export function barsOf(
+  events: Iterable<LifecycleEvent>,
+  listed?: { pods: readonly PodStatus[]; sequence: number; at: number },
+): Pods {
+  const pods: Pods = new Map();
+  const all = [...events];
+  addEvents(pods, all);
+  if (!listed) return pods;
+  const startedLater = new Set<string>();
+  for (const { sequence, container } of all) if (container && sequence > listed.sequence) startedLater.add(container.id);
+  const present = new Set<string>();
+  for (const pod of listed.pods) {
+    const { bars } = podIn(pods, pod);
+    for (const container of [...pod.sandboxes, ...pod.containers]) {
+      present.add(container.id);
+      const known = bars.get(container.id);
+      const bar = known ? completed(known, container) : listedBar(container);
+      if (bar) bars.set(container.id, bar);
+    }
+  }
+  // Its exit is not among the events: they were missed.
+  for (const { bars } of pods.values())
+    for (const [id, bar] of bars)
+      if (bar.to === undefined && !present.has(id) && !startedLater.has(id))
+        bars.set(id, { ...bar, to: Math.max(listed.at, bar.from ?? listed.at), isLost: true });
+  return pods;
+}
+
+type Listed = PodStatus["containers"][number];
+
+// The runtime's clock is the node's, as is the agent's; still, one may have been read before a jump.
+function completed(bar: Bar, { attempt, startedAt, createdAt, exitCode, reason }: Listed): Bar {
+  const started = startedAt ?? createdAt;
+  const from = bar.from ?? (started === undefined ? undefined : Math.min(started, bar.to ?? started));
+  const isExited = bar.to !== undefined;
+  return {
+    ...bar,
+    from,
+    attempt,
+    exitCode: bar.exitCode ?? (isExited ? exitCode : undefined),
+    reason: bar.reason || (isExited ? reason : ""),
+  };
+}
+
+function listedBar(container: Listed): Bar | undefined {
+  const { state, startedAt, createdAt, finishedAt, exitCode, reason, attempt } = container;
+  const from = startedAt ?? createdAt;
+  if (state === "running") return { ...newBar(container), from, attempt };
+  if (state !== "exited" || finishedAt === undefined) return undefined;
+  return { ...newBar(container), from: Math.min(from ?? finishedAt, finishedAt), to: finishedAt, exitCode, reason, attempt };
+}
+
+/** What a bar's end means: colour and shape go by it. */
+export function endOf({ to, exitCode, reason, isLost }: Bar): "running" | "completed" | "failed" | "oom" | "unknown" {
+  if (to === undefined) return "running";
+  if (reason === "OOMKilled") return "oom";
+  if (isLost || exitCode === undefined) return "unknown";
+  return exitCode === 0 ? "completed" : "failed";
+}
+
+/** Whether a bar has a part in a stretch of time. */
+export function isWithin({ from, to }: Bar, range: Range): boolean {
+  return (from ?? Number.NEGATIVE_INFINITY) <= range.to && (to ?? Number.POSITIVE_INFINITY) >= range.from;
+}

@@ -1,0 +1,231 @@
+import type { ComponentChildren } from "preact";
+import { addressOf } from "../../address.ts";
+import { age, at as timeText, quantity, shown } from "../../text.ts";
+import { type Bar, endOf, type PodBars, type Pods } from "./bars.ts";
+import { endLabel } from "./draw-rows.ts";
+import { lookOf, type Mark } from "./marks.ts";
+import type { Selection } from "./place.ts";
+import { nameOf } from "./plot.tsx";
+import type { Signal } from "./signals.ts";
+
+export interface DetailProps {
+  selection: Selection;
+  pods: Pods;
+  marks: readonly Mark[];
+  /** Marks that are drawn as one with the selected one. */
+  beside: readonly Mark[];
+  signals: readonly Signal[];
+  now: number;
+  isReading: boolean;
+  onSelect(selection: Selection): void;
+  onClose(): void;
+}
+
+const MOST_LINES = 50;
+
+/** What is known of the selected thing, and where there is more. */
+export function Detail(props: DetailProps) {
+  return (
+    <aside class="tl-detail" aria-label="Detail">
+      <button type="button" class="tl-close" aria-label="Close the detail" onClick={props.onClose}>
+        ✕
+      </button>
+      {contentOf(props) ?? (
+        <p>
+          {props.isReading
+            ? "Reading what is selected…"
+            : "What is selected is not in the shown stretch of time, or no longer in the log or the records."}
+        </p>
+      )}
+    </aside>
+  );
+}
+
+function contentOf(props: DetailProps): ComponentChildren {
+  const { selection, pods, marks, signals } = props;
+  switch (selection.kind) {
+    case "mark": {
+      const mark = marks.find(({ id }) => id === selection.id);
+      return mark && <MarkDetail {...props} mark={mark} />;
+    }
+    case "pod": {
+      const pod = pods.get(selection.uid);
+      return pod && <PodDetail {...props} pod={pod} />;
+    }
+    case "container": {
+      const pod = pods.get(selection.uid);
+      const bar = pod?.bars.get(selection.id);
+      return pod && bar && <ContainerDetail pod={pod} bar={bar} now={props.now} />;
+    }
+    case "reading": {
+      const signal = signals.find(({ plugin, scope }) => plugin === selection.plugin && scope === selection.scope);
+      return signal && <ReadingDetail signal={signal} at={selection.at} />;
+    }
+  }
+}
+
+function MarkDetail({ mark, beside, onSelect }: DetailProps & { mark: Mark }) {
+  const { word, glyph } = lookOf(mark.kind);
+  return (
+    <>
+      <h2>
+        <span aria-hidden="true">{glyph}</span> {word}
+      </h2>
+      <p>
+        <time>{timeText(mark.at)}</time>: {shown(mark.title, 500)}
+      </p>
+      <Links pod={mark.pod} plugin={mark.plugin} round={mark.round} />
+      {beside.length > 1 && (
+        <>
+          <h3>At the same time</h3>
+          <ul>
+            {beside.slice(0, MOST_LINES).map((other) => (
+              <li key={other.id}>
+                <button type="button" aria-pressed={other === mark} onClick={() => onSelect({ kind: "mark", id: other.id })}>
+                  {timeText(other.at)} {lookOf(other.kind).word}
+                </button>
+              </li>
+            ))}
+          </ul>
+          {beside.length > MOST_LINES && <p>{beside.length - MOST_LINES} more: zoom in.</p>}
+        </>
+      )}
+    </>
+  );
+}
+
+function PodDetail({ pod, marks, now, onSelect }: DetailProps & { pod: PodBars }) {
+  const bars = [...pod.bars.values()].filter(({ kind }) => kind === "container").reverse();
+  const own = marks.filter((mark) => mark.pod?.uid === pod.uid);
+  return (
+    <>
+      <h2>{nameOfPod(pod)}</h2>
+      <Links pod={pod} />
+      {own.length > 0 && (
+        <ul>
+          {own.slice(-MOST_LINES).map((mark) => (
+            <li key={mark.id}>
+              <time>{timeText(mark.at)}</time> {lookOf(mark.kind).word}: {shown(mark.title, 300)}
+            </li>
+          ))}
+        </ul>
+      )}
+      <h3>Containers, newest first</h3>
+      <ul>
+        {bars.slice(0, MOST_LINES).map((bar) => (
+          <li key={bar.id}>
+            <button type="button" onClick={() => onSelect({ kind: "container", uid: pod.uid, id: bar.id })}>
+              {shown(bar.name)}
+            </button>{" "}
+            {lifeText(bar, now)}
+          </li>
+        ))}
+      </ul>
+      {bars.length > MOST_LINES && <p>{bars.length - MOST_LINES} more.</p>}
+    </>
+  );
+}
+
+function ContainerDetail({ pod, bar, now }: { pod: PodBars; bar: Bar; now: number }) {
+  const before = [...pod.bars.values()].filter(({ kind, name }) => kind === bar.kind && name === bar.name);
+  const place = before.indexOf(bar);
+  return (
+    <>
+      <h2>{bar.kind === "sandbox" ? "Sandbox" : `Container ${shown(bar.name)}`}</h2>
+      <p>{lifeText(bar, now)}</p>
+      <dl>
+        <dt>Started</dt>
+        <dd>{bar.from === undefined ? "before what is known" : timeText(bar.from)}</dd>
+        {bar.to !== undefined && (
+          <>
+            <dt>{bar.isLost ? "Found to be gone" : "Exited"}</dt>
+            <dd>{timeText(bar.to)}</dd>
+          </>
+        )}
+        {bar.exitCode !== undefined && (
+          <>
+            <dt>Exit code</dt>
+            <dd>{bar.exitCode}</dd>
+          </>
+        )}
+        {bar.reason !== "" && (
+          <>
+            <dt>Reason</dt>
+            <dd>{shown(bar.reason)}</dd>
+          </>
+        )}
+        {bar.kind === "container" && (
+          <>
+            <dt>Restarts</dt>
+            <dd>{bar.attempt ?? (place > 0 ? `${place} or more` : "none seen")}</dd>
+          </>
+        )}
+        <dt>ID</dt>
+        <dd>
+          <code>{shown(bar.id)}</code>
+        </dd>
+      </dl>
+      <Links pod={pod} />
+    </>
+  );
+}
+
+function ReadingDetail({ signal, at }: { signal: Signal; at: number }) {
+  const index = signal.at.indexOf(at);
+  if (index < 0) return <p>This reading is not kept any more.</p>;
+  const { observed, threshold, met, unit, operator, plugin, scope } = signal;
+  return (
+    <>
+      <h2>{nameOf(signal)}</h2>
+      <p>
+        {met[index] === "none" ? "Not met" : `Met (${met[index]})`} at <time>{timeText(at)}</time>
+      </p>
+      <dl>
+        <dt>Observed</dt>
+        <dd>{quantity(observed[index] ?? null, unit)}</dd>
+        <dt>Threshold</dt>
+        <dd>
+          {operator === "greaterThan" ? "> " : "< "}
+          {quantity(threshold[index] ?? null, unit)}
+        </dd>
+        <dt>Signal</dt>
+        <dd>{shown(scope) || "not named"}</dd>
+      </dl>
+      <Links plugin={plugin} />
+    </>
+  );
+}
+
+function Links({ pod, plugin, round }: { pod?: Mark["pod"] | PodBars; plugin?: string | undefined; round?: number | undefined }) {
+  return (
+    <ul class="tl-links">
+      {pod && (
+        <li>
+          <a href={addressOf("pod", [pod.namespace, pod.name], { uid: pod.uid })}>Pod {nameOfPod(pod)}</a>
+        </li>
+      )}
+      {plugin !== undefined && (
+        <li>
+          <a href={addressOf("plugins", [plugin])}>Plugin {shown(plugin)}</a>
+        </li>
+      )}
+      {round !== undefined && (
+        <li>
+          <a href={`api/v1/eviction/records?after=${round - 1}&limit=1`}>Round {round} as JSON</a>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+export function nameOfPod({ namespace, name }: { namespace: string; name: string }): string {
+  return `${shown(namespace)}/${shown(name)}`;
+}
+
+/** "runs for 5 min", "ran for 12 s: OOMKilled (exit 137)". */
+export function lifeText(bar: Bar, now: number): string {
+  if (bar.to === undefined) return bar.from === undefined ? "runs" : `runs for ${age(now - bar.from)}`;
+  const ran = bar.from === undefined ? "exited" : `ran for ${age(bar.to - bar.from)}`;
+  const code = endOf(bar) === "oom" && bar.exitCode !== undefined ? ` (exit ${bar.exitCode})` : "";
+  return `${ran}: ${shown(endLabel(bar))}${code}`;
+}

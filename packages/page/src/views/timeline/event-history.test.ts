@@ -1,0 +1,182 @@
+import { until } from "@nodekeeper/testing/until";
+import { describe, expect, it } from "vitest";
+import { type ApiAnswers, Refusal, Unreachable } from "../../api.ts";
+import type { LifecycleEvent } from "../../live.ts";
+import { EventHistory, type EventReader, MOST_EVENTS } from "./event-history.ts";
+import { eventAt } from "./testing.ts";
+
+/** A log whose event n was at n seconds; the events before `first` have expired. */
+class FakeLog implements EventReader {
+  id = "log";
+  first = 1;
+  last = 0;
+  time = 0;
+  failure: Error | undefined;
+  readonly asked: string[] = [];
+
+  at = (sequence: number): LifecycleEvent => eventAt(sequence);
+
+  async events(query: Record<string, string | number | undefined>, signal: AbortSignal): Promise<ApiAnswers["events"]> {
+    const { since, cursor, limit = 500 } = query;
+    this.asked.push(cursor === undefined ? `since ${since}` : `after ${cursor}`);
+    await Promise.resolve();
+    signal.throwIfAborted();
+    if (this.failure) throw this.failure;
+    const after =
+      cursor === undefined ? Math.max(Math.ceil(Number(since) / 1_000), this.first) - 1 : Number(`${cursor}`.split("-")[1]);
+    if (cursor !== undefined && (after + 1 < this.first || !`${cursor}`.startsWith(this.id)))
+      return { items: [{ kind: "snapshot", cursor: `${this.id}-${this.last}`, pods: [] }], cursor: `${this.id}-${this.last}`, end: true };
+    const last = Math.min(after + Number(limit), this.last);
+    const items = Array.from({ length: Math.max(last - after, 0) }, (_, index) => {
+      const event = this.at(after + index + 1);
+      return { kind: "event" as const, cursor: `${this.id}-${event.sequence}`, event };
+    });
+    return { items, cursor: `${this.id}-${Math.max(last, after)}`, end: last === this.last };
+  }
+
+  async pods(): Promise<ApiAnswers["pods"]> {
+    if (this.failure) throw this.failure;
+    return { items: [], cursor: `${this.id}-${this.last}`, listedAt: this.time, problems: [] };
+  }
+
+  now(): number {
+    return this.time;
+  }
+}
+
+const historyOf = (log: FakeLog) => new EventHistory(log, () => {});
+const barCount = (history: EventHistory) => [...history.pods.values()].reduce((sum, { bars }) => sum + bars.size, 0);
+const read = (history: EventHistory) => until("the history is read", () => !history.isReading);
+
+describe("the history of events", () => {
+  it("reads what is before the stream in pages, once", async () => {
+    const log = new FakeLog();
+    log.last = 2_500;
+    const history = historyOf(log);
+    history.takeLive([]);
+    history.want({ from: 400_000, to: 2_600_000, isLive: true });
+    await read(history);
+    expect(barCount(history)).toBe(2_101);
+    expect(history.logStart).toBe(1_000);
+    const asked = log.asked.length;
+    history.takeLive([eventAt(2_501), eventAt(2_502)]);
+    history.takeLive([eventAt(2_501), eventAt(2_502), eventAt(2_503)]);
+    history.want({ from: 401_000, to: 2_601_000, isLive: true });
+    expect(barCount(history)).toBe(2_104);
+    expect(log.asked.length).toBe(asked);
+    expect(history.knownSince).toBe(400_000);
+  });
+
+  it("reads the events between history and stream that neither had", async () => {
+    const log = new FakeLog();
+    log.last = 20;
+    const history = historyOf(log);
+    history.want({ from: 0, to: 100_000, isLive: true });
+    await read(history);
+    log.last = 26;
+    history.takeLive([eventAt(25), eventAt(26)]);
+    history.want({ from: 1_000, to: 101_000, isLive: true });
+    await read(history);
+    expect(barCount(history)).toBe(26);
+  });
+
+  it("reads older ones when they are wanted, only those", async () => {
+    const log = new FakeLog();
+    log.last = 3_000;
+    const history = historyOf(log);
+    history.want({ from: 2_900_000, to: 3_000_000, isLive: true });
+    await read(history);
+    log.asked.length = 0;
+    history.want({ from: 2_800_000, to: 2_900_000, isLive: false });
+    await read(history);
+    expect(barCount(history)).toBe(201);
+    expect(log.asked.filter((asked) => asked !== "since 0")).toEqual(["since 2800000"]);
+  });
+
+  it("cancels what is not wanted any more", async () => {
+    const log = new FakeLog();
+    log.last = 10_000;
+    const history = historyOf(log);
+    history.want({ from: 9_990_000, to: 10_000_000, isLive: true });
+    await read(history);
+    history.want({ from: 1_000, to: 11_000, isLive: false });
+    expect(history.isReading).toBe(true);
+    history.want({ from: 9_990_000, to: 10_000_000, isLive: true });
+    expect(history.isReading).toBe(false);
+    log.asked.length = 0;
+    await new Promise(setImmediate);
+    expect(log.asked).toEqual([]);
+  });
+
+  it("keeps a bounded number: the newest while live, the oldest of a past stretch", async () => {
+    const log = new FakeLog();
+    log.last = 3 * MOST_EVENTS;
+    const history = historyOf(log);
+    const now = log.last * 1_000;
+    history.want({ from: 0, to: now, isLive: true });
+    await read(history);
+    expect(barCount(history)).toBeLessThanOrEqual(MOST_EVENTS);
+    expect(barCount(history)).toBeGreaterThan(MOST_EVENTS / 2);
+    expect(history.knownSince).toBeGreaterThan(now / 2);
+    let asked = log.asked.length;
+    history.want({ from: 0, to: now, isLive: true });
+    expect(history.isReading).toBe(false);
+
+    history.want({ from: 5_000_000, to: 6_000_000, isLive: false });
+    await read(history);
+    expect(history.knownSince).toBe(5_000_000);
+    expect(history.knownUntil).toBeGreaterThan(6_000_000);
+    expect(barCount(history)).toBeLessThanOrEqual(MOST_EVENTS);
+    expect(log.asked.length - asked).toBeLessThan(40);
+    asked = log.asked.length;
+    history.want({ from: 5_100_000, to: 6_100_000, isLive: false });
+    expect(history.isReading).toBe(false);
+
+    history.want({ from: now - 600_000, to: now, isLive: true });
+    await read(history);
+    expect(history.knownSince).toBe(now - 600_000);
+    expect(log.asked.length - asked).toBeLessThan(4);
+  });
+
+  it("starts over where the log was replaced or has expired meanwhile", async () => {
+    const log = new FakeLog();
+    log.last = 20;
+    const history = historyOf(log);
+    history.want({ from: 0, to: 100_000, isLive: true });
+    await read(history);
+    log.id = "other";
+    log.last = 5;
+    history.reset();
+    history.want({ from: 0, to: 100_000, isLive: true });
+    await read(history);
+    expect(barCount(history)).toBe(5);
+  });
+
+  it("tries again where the agent does not answer, and not where lifecycle is off", async () => {
+    const log = new FakeLog();
+    log.last = 20;
+    log.failure = new Unreachable("no answer");
+    const history = historyOf(log);
+    const all = { from: 0, to: 100_000, isLive: true };
+    history.want(all);
+    await read(history);
+    expect(history.error).toBeInstanceOf(Unreachable);
+    log.failure = undefined;
+    history.want(all);
+    expect(history.isReading).toBe(false);
+    log.time = 5_000;
+    history.want(all);
+    await read(history);
+    expect(history.error).toBeUndefined();
+    expect(barCount(history)).toBe(20);
+
+    const off = new FakeLog();
+    off.failure = new Refusal(404, "lifecycle is off (lifecycle.enabled)", undefined);
+    const none = historyOf(off);
+    none.want(all);
+    await read(none);
+    off.time = 60_000;
+    none.want(all);
+    expect(none.isReading).toBe(false);
+  });
+});

@@ -1,0 +1,248 @@
+import { type ApiAnswers, Refusal } from "../../api.ts";
+import type { LifecycleEvent } from "../../live.ts";
+import { addEvents, barsOf, type Pods, type PodStatus } from "./bars.ts";
+import type { Range } from "./scale.ts";
+import { missingFor, positionOf, type Span, trimmed, withSpan } from "./spans.ts";
+
+type EventPage = ApiAnswers["events"];
+type PodPage = ApiAnswers["pods"];
+type Query = Record<string, string | number | undefined>;
+
+/** Where events and pods are read from. */
+export interface EventReader {
+  events(query: Query, signal: AbortSignal): Promise<EventPage>;
+  pods(query: Query, signal: AbortSignal): Promise<PodPage>;
+  /** Wall milliseconds. */
+  now(): number;
+}
+
+/** A stretch of time to be shown; `isLive` where it moves with the time. */
+export interface Wanted extends Range {
+  isLive: boolean;
+}
+
+/** Events in memory: some three hours of a busy node, about 10 MB. */
+export const MOST_EVENTS = 30_000;
+export const PAGE = 1_000;
+// What is kept when there were too many; reading stops there.
+const ROOM = MOST_EVENTS - 2 * PAGE;
+const RETRY_MS = 3_000;
+
+/**
+ * The lifecycle events of the shown stretch of time, from the log and the stream, and the bars of containers made of them.
+ *
+ * 1. Each event counts once, and the order is that of the log.
+ * 2. At most `MOST_EVENTS` are kept. Where a stretch has more, the newest are shown while it moves with the time, else the oldest.
+ * 3. One request at a time; it is cancelled when what it is for is not wanted any more.
+ */
+export class EventHistory {
+  pods: Pods = new Map();
+  /** When the oldest event of the log was; undefined until it is known, and where the log is empty. */
+  logStart: number | undefined;
+  /** Whether older events are being read. */
+  isReading = false;
+  /** Why they can't be read: an `Unreachable` is tried again. */
+  error: unknown;
+  /** Increases with every change of `pods`. */
+  version = 0;
+  readonly #reader: EventReader;
+  readonly #onChange: () => void;
+  #spans: Span[] = [];
+  #listed: { pods: PodStatus[]; sequence: number; at: number } | undefined;
+  #log = "";
+  #lastLive = 0;
+  #failedAt = Number.NEGATIVE_INFINITY;
+  #wanted: Wanted | undefined;
+  #readingFor: Wanted | undefined;
+  #filledFor: Wanted | undefined;
+  #stop = new AbortController();
+
+  constructor(reader: EventReader, onChange: () => void) {
+    this.#reader = reader;
+    this.#onChange = onChange;
+  }
+
+  /** Since when all events up to now, or to the end of what was read, are known. */
+  get knownSince(): number | undefined {
+    const from = this.#wanted?.from ?? Number.POSITIVE_INFINITY;
+    const span = this.#spans.findLast(({ since }) => since <= from) ?? this.#spans.find(({ events }) => events.length > 0);
+    return span && Number.isFinite(span.since) ? span.since : span?.events[0]?.at;
+  }
+
+  /** Until when events are known without a hole: undefined for all. */
+  get knownUntil(): number | undefined {
+    const from = this.#wanted?.from ?? 0;
+    const missing = missingFor(this.#spans, from, this.#newest);
+    if (!missing || !("after" in missing)) return undefined;
+    return this.#spans.findLast(({ last }) => last === missing.after)?.events.at(-1)?.at;
+  }
+
+  /** Takes the events of the stream that it does not have yet. */
+  takeLive(events: readonly LifecycleEvent[]): void {
+    const added = events.slice(events.findLastIndex(({ sequence }) => sequence <= this.#lastLive) + 1);
+    const [first, last] = [added[0], added.at(-1)];
+    if (!first || !last) return;
+    this.#lastLive = last.sequence;
+    const newest = this.#spans.at(-1);
+    const isNext = newest !== undefined && newest.last === first.sequence - 1;
+    this.#add({ since: Number.POSITIVE_INFINITY, after: first.sequence - 1, last: last.sequence, events: added }, isNext);
+  }
+
+  /** Forgets all, as events were missed: a log that was replaced, or one that went on without us. */
+  reset(): void {
+    this.close();
+    this.#spans = [];
+    this.#listed = undefined;
+    this.#lastLive = 0;
+    this.pods = new Map();
+    this.version++;
+  }
+
+  /** Reads what is missing for a stretch of time. To be called whenever it moves, and when anything changed. */
+  want(wanted: Wanted): void {
+    this.#wanted = wanted;
+    const isDone = this.#listed && !missingFor(this.#spans, wanted.from, this.#newest);
+    if (isDone || (this.#isFull && serves(this.#filledFor, wanted))) return this.#cancel();
+    if (this.isReading && serves(this.#readingFor, wanted)) return;
+    if (this.error instanceof Refusal && this.error.isNotFound) return;
+    if (this.#reader.now() - this.#failedAt < RETRY_MS) return;
+    if (this.#isFull) this.#spans = trimmed(this.#spans, MOST_EVENTS / 2, this.#shownTo);
+    this.#start(wanted);
+  }
+
+  close(): void {
+    this.#cancel();
+  }
+
+  get #shownTo(): number {
+    return this.#wanted && !this.#wanted.isLive ? this.#wanted.to : Number.POSITIVE_INFINITY;
+  }
+
+  get #newest(): number {
+    return Math.max(this.#listed?.sequence ?? 0, this.#lastLive);
+  }
+
+  get #count(): number {
+    return this.#spans.reduce((sum, { events }) => sum + events.length, 0);
+  }
+
+  get #isFull(): boolean {
+    return this.#count >= ROOM;
+  }
+
+  #cancel(): void {
+    if (!this.isReading) return;
+    this.#stop.abort();
+    this.isReading = false;
+  }
+
+  #start(wanted: Wanted): void {
+    this.#cancel();
+    const stop = new AbortController();
+    this.#stop = stop;
+    this.isReading = true;
+    this.#readingFor = wanted;
+    const end = (error?: unknown) => {
+      if (stop.signal.aborted) return;
+      this.isReading = false;
+      this.error = error;
+      if (error !== undefined) this.#failedAt = this.#reader.now();
+      this.#onChange();
+    };
+    this.#read(wanted, stop.signal).then(() => end(), end);
+  }
+
+  async #read(wanted: Wanted, signal: AbortSignal): Promise<void> {
+    const { from, isLive } = wanted;
+    if (!this.#listed) await this.#list(signal);
+    let start = from;
+    let hasLooked = false;
+    for (;;) {
+      const missing = missingFor(this.#spans, start, this.#newest);
+      if (this.#isFull) this.#filledFor = wanted;
+      if (!missing || this.#isFull) return;
+      if ("since" in missing && !hasLooked) {
+        hasLooked = true;
+        await this.#findStart(signal);
+      }
+      const query = "since" in missing ? { since: Math.floor(missing.since) } : { cursor: `${this.#log}-${missing.after}` };
+      const page = await this.#reader.events({ ...query, limit: PAGE }, signal);
+      signal.throwIfAborted();
+      const since = "since" in missing ? missing.since : Number.POSITIVE_INFINITY;
+      const span = this.#spanOf(page, since);
+      // What follows has expired meanwhile, or is of another log.
+      if (!span) return this.#startOver();
+      const newest = this.#newest;
+      if (isLive && newest - span.last > ROOM) {
+        const rest = await this.#reader.events({ cursor: `${this.#log}-${newest - ROOM}`, limit: PAGE }, signal);
+        signal.throwIfAborted();
+        const last = this.#spanOf(rest, Number.POSITIVE_INFINITY);
+        if (!last) return this.#startOver();
+        start = last.events[0]?.at ?? start;
+        this.#add({ ...last, since: start }, false);
+      } else this.#add(span, false);
+      this.#onChange();
+    }
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const pods: PodStatus[] = [];
+    let after: string | undefined;
+    let first: PodPage | undefined;
+    do {
+      const page: PodPage = await this.#reader.pods({ limit: PAGE, continue: after }, signal);
+      signal.throwIfAborted();
+      pods.push(...page.items);
+      first ??= page;
+      after = page.continue;
+    } while (after !== undefined);
+    const { log, sequence } = positionOf(first.cursor);
+    this.#log = log;
+    this.#listed = { pods, sequence, at: first.listedAt ?? this.#reader.now() };
+    this.#rebuild();
+    this.#onChange();
+  }
+
+  async #findStart(signal: AbortSignal): Promise<void> {
+    const { items } = await this.#reader.events({ since: 0, limit: 1 }, signal);
+    signal.throwIfAborted();
+    const [first] = items;
+    if (first?.kind === "event") this.logStart = first.event.at;
+  }
+
+  #spanOf({ items, cursor }: EventPage, since: number): Span | undefined {
+    const { log, sequence: last } = positionOf(cursor);
+    if (items.some(({ kind }) => kind === "snapshot") || log !== this.#log) return undefined;
+    const events = items.flatMap((item) => (item.kind === "event" ? [item.event] : []));
+    return { since, after: (events[0]?.sequence ?? last + 1) - 1, last, events };
+  }
+
+  #startOver(): void {
+    this.#spans = [];
+    this.#listed = undefined;
+    this.#lastLive = 0;
+  }
+
+  #add(span: Span, isNext: boolean): void {
+    this.#spans = withSpan(this.#spans, span);
+    const isTooLong = this.#count > MOST_EVENTS;
+    if (isTooLong) this.#spans = trimmed(this.#spans, ROOM, this.#shownTo);
+    if (isNext && !isTooLong) {
+      addEvents(this.pods, span.events);
+      this.version++;
+    } else this.#rebuild();
+  }
+
+  #rebuild(): void {
+    this.pods = barsOf(
+      this.#spans.flatMap(({ events }) => events),
+      this.#listed,
+    );
+    this.version++;
+  }
+}
+
+// What is read goes forward from its start: it serves a stretch that starts there or soon after.
+function serves(read: Wanted | undefined, { from, to }: Wanted): boolean {
+  return read !== undefined && from >= read.from && from - read.from <= (to - from) / 2;
+}

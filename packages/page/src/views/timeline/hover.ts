@@ -1,0 +1,17 @@
+/** The time under the pointer, for those that show it: without drawing the view again for each move. */
+export class Hover {
+  readonly #listeners = new Set<(at: number | undefined) => void>();
+  at: number | undefined;
+
+  set(at: number | undefined): void {
+    if (at === this.at) return;
+    this.at = at;
+    for (const listener of this.#listeners) listener(at);
+  }
+
+  /** Returns how to stop. */
+  listen(listener: (at: number | undefined) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}

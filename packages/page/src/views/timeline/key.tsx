@@ -1,0 +1,48 @@
+import { lookOf, type Mark } from "./marks.ts";
+
+const KINDS: readonly Mark["kind"][] = [
+  "evictionSelected",
+  "evictionDryRun",
+  "evictionEnded",
+  "evictionRefused",
+  "taintAdded",
+  "taintRemoved",
+  "conditionSet",
+  "conditionCleared",
+  "pluginRegistered",
+  "pluginLost",
+  "agentStarted",
+];
+
+/** What shapes and colours mean, and the keys. */
+export function Key() {
+  return (
+    <details class="tl-key">
+      <summary>Key and keyboard</summary>
+      <ul>
+        {KINDS.map((kind) => {
+          const { glyph, word, tone } = lookOf(kind);
+          return (
+            <li key={kind}>
+              <span class={`tone-${tone}`} aria-hidden="true">
+                {glyph}
+              </span>{" "}
+              {word}
+            </li>
+          );
+        })}
+      </ul>
+      <ul>
+        <li>Plots: solid line observed, dashed line threshold; shaded while it is met, hard with a thick line above, soft with a thin one.</li>
+        <li>Pods: a bar while a container runs; ✕ failed, ▲ OOMKilled, ? exit not seen. The thin line below is the sandbox.</li>
+      </ul>
+      <ul>
+        <li>
+          <kbd>←</kbd> <kbd>→</kbd> earlier, later (with Shift: further) · <kbd>+</kbd> <kbd>−</kbd> zoom · <kbd>[</kbd> <kbd>]</kbd>{" "}
+          previous, next mark · <kbd>p</kbd> pause, live · <kbd>Esc</kbd> close the detail
+        </li>
+        <li>Mouse: drag to zoom to a stretch, Shift and drag to pan, Ctrl and wheel to zoom. Touch: one finger pans, two zoom.</li>
+      </ul>
+    </details>
+  );
+}

@@ -1,0 +1,47 @@
+export interface KeyActions {
+  /** By a share of the width. */
+  pan(share: number): void;
+  zoom(factor: number): void;
+  mark(direction: 1 | -1): void;
+  toggleLive(): void;
+  close(): void;
+}
+
+type PressedKey = Pick<KeyboardEvent, "key" | "shiftKey" | "ctrlKey" | "metaKey" | "altKey" | "target" | "preventDefault">;
+
+/** Does what a key is for; keys of the browser, and those for a field, are left alone. */
+export function takeKey(event: PressedKey, actions: KeyActions): void {
+  if (event.ctrlKey || event.metaKey || event.altKey || isField(event.target)) return;
+  const action = actionOf(event.key, event.shiftKey ? 0.5 : 0.1, actions);
+  if (!action) return;
+  event.preventDefault();
+  action();
+}
+
+function actionOf(key: string, share: number, { pan, zoom, mark, toggleLive, close }: KeyActions): (() => void) | undefined {
+  switch (key) {
+    case "ArrowLeft":
+      return () => pan(-share);
+    case "ArrowRight":
+      return () => pan(share);
+    case "+":
+    case "=":
+      return () => zoom(0.5);
+    case "-":
+      return () => zoom(2);
+    case "[":
+      return () => mark(-1);
+    case "]":
+      return () => mark(1);
+    case "p":
+      return toggleLive;
+    case "Escape":
+      return close;
+    default:
+      return undefined;
+  }
+}
+
+function isField(target: EventTarget | null): boolean {
+  return typeof Element !== "undefined" && target instanceof Element && target.closest("input, select, textarea") !== null;
+}

@@ -1,0 +1,42 @@
+import { Refusal } from "../../api.ts";
+import type { Live } from "../../live.ts";
+import { at as timeText, shown } from "../../text.ts";
+import type { Range } from "./scale.ts";
+import type { TimelineData } from "./use-data.ts";
+
+/** What is missing in the shown stretch, and what can be done about it. */
+export function Notices({ live, data, range }: { live: Live; data: TimelineData; range: Range }) {
+  const { node } = live;
+  const { events, isReading, isCut, missedAt } = data;
+  const since = events.knownSince ?? Number.NEGATIVE_INFINITY;
+  const until = events.knownUntil ?? Number.POSITIVE_INFINITY;
+  const recordsSince = live["eviction/node"]?.recordsSince;
+  const texts = [
+    node && !node.lifecycle && "Lifecycle is off (lifecycle.enabled): there are no containers to show.",
+    node && !node.eviction && "Eviction is off (eviction.enabled): there are no readings, and no pod is evicted.",
+    events.logStart !== undefined && events.logStart > range.from && `The log of containers starts at ${timeText(events.logStart)}.`,
+    recordsSince && recordsSince > range.from && `The records of eviction start at ${timeText(recordsSince)}.`,
+    !isReading &&
+      since > range.from &&
+      since > (events.logStart ?? 0) &&
+      `There are more events than fit: containers are shown since ${timeText(since)}. Zoom in.`,
+    !isReading && until < range.to && `There are more events than fit: containers are shown until ${timeText(until)}. Zoom in.`,
+    isCut && "There are more marks or readings than fit. Zoom in.",
+    missedAt !== undefined && missedAt > range.from && `Events were missed at ${timeText(missedAt)}; the log was read again.`,
+    ...data.problems.map(problemText),
+  ];
+  const shownTexts = [...new Set(texts)].filter((text) => typeof text === "string");
+  return (
+    <div role="status" class="tl-notices">
+      {shownTexts.map((text) => (
+        <p key={text}>{text}</p>
+      ))}
+    </div>
+  );
+}
+
+// Where a part is off, or the connection is lost, the page says so elsewhere.
+function problemText(problem: unknown): string | undefined {
+  if (!(problem instanceof Refusal) || problem.isNotFound) return undefined;
+  return `The agent refuses to answer for the past: ${shown(problem.message, 300)}`;
+}

@@ -1,0 +1,120 @@
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { shown } from "../../text.ts";
+import type { Colours } from "./colours.ts";
+import { contextOf, useFrame } from "./draw.ts";
+import { drawRows } from "./draw-rows.ts";
+import type { Mark } from "./marks.ts";
+import type { Row } from "./rows.ts";
+import type { Range } from "./scale.ts";
+
+export interface RowsBoxProps {
+  rows: readonly Row[];
+  range: Range;
+  left: number;
+  axisPx: number;
+  ticks: readonly { at: number }[];
+  now: number;
+  knownSince: number;
+  marks: ReadonlyMap<string, readonly Mark[]>;
+  /** The id of the selected container, or the UID of the selected pod. */
+  selected: string | undefined;
+  expanded: ReadonlySet<string>;
+  colours: Colours;
+  onRow(row: Row): void;
+}
+
+/** Labels are above the bars where there is no room beside them. */
+export const isNarrow = (left: number) => left < 100;
+export const rowHeightOf = (left: number) => (isNarrow(left) ? 44 : 26);
+const LABEL_PX = 20;
+// Drawn beyond what is visible, so that focus can move on.
+const OVERSCAN = 3;
+const HIGHEST_PX = 560;
+
+/** The rows of pods: labels as buttons, bars on one canvas; only those in view exist. */
+export function RowsBox(props: RowsBoxProps) {
+  const { rows, left, axisPx, expanded } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [scrolled, setScrolled] = useState(0);
+  const rowHeight = rowHeightOf(left);
+  const total = rows.length * rowHeight;
+  const height = Math.min(total, Math.max(Math.min(HIGHEST_PX, globalThis.innerHeight * 0.7), 4 * rowHeight));
+  const top = Math.min(scrolled, Math.max(total - height, 0));
+  const first = Math.max(Math.floor(top / rowHeight) - OVERSCAN, 0);
+  const visible = rows.slice(first, Math.ceil((top + height) / rowHeight) + OVERSCAN);
+  useFrame(() => {
+    const context = canvas.current && contextOf(canvas.current, left + axisPx, height);
+    if (!context) return;
+    const y = first * rowHeight - top;
+    drawRows(context, { ...props, rows: visible, top: y, rowHeight, labelPx: isNarrow(left) ? LABEL_PX : 0, height });
+  });
+  // Rows that are gone are scrolled back to what is there.
+  useLayoutEffect(() => {
+    if (box.current && box.current.scrollTop !== top) box.current.scrollTop = top;
+  }, [total, height]);
+  useEffect(() => {
+    const { current } = box;
+    const onScroll = () => setScrolled(current?.scrollTop ?? 0);
+    current?.addEventListener("scroll", onScroll, { passive: true });
+    return () => current?.removeEventListener("scroll", onScroll);
+  }, []);
+  return (
+    <div ref={box} class="tl-rows" data-row-height={rowHeight} style={{ height: `${height}px` }}>
+      <div class="tl-space" style={{ height: `${total}px` }}>
+        <canvas ref={canvas} aria-hidden="true" style={{ height: `${height}px` }} />
+        <ul>
+          {visible.map((row, index) => (
+            <RowLabel
+              key={row.key}
+              row={row}
+              y={(first + index) * rowHeight}
+              at={first + index + 1}
+              of={rows.length}
+              width={isNarrow(left) ? left + axisPx : left}
+              isExpanded={expanded.has(row.pod.uid)}
+              isSelected={props.selected === row.key}
+              onRow={props.onRow}
+            />
+          ))}
+        </ul>
+      </div>
+    </div>
+  );
+}
+
+interface RowLabelProps {
+  row: Row;
+  y: number;
+  at: number;
+  of: number;
+  width: number;
+  isExpanded: boolean;
+  isSelected: boolean;
+  onRow(row: Row): void;
+}
+
+function RowLabel({ row, y, at, of, width, isExpanded, isSelected, onRow }: RowLabelProps) {
+  const { namespace, name } = row.pod;
+  const isPod = row.container === undefined;
+  return (
+    <li aria-setsize={of} aria-posinset={at} style={{ transform: `translateY(${y}px)`, width: `${width}px` }}>
+      <button
+        type="button"
+        class={`${isPod ? "" : "container"} ${isSelected ? "selected" : ""}`}
+        aria-expanded={isPod ? isExpanded : undefined}
+        title={isPod ? `${shown(namespace)}/${shown(name)}` : undefined}
+        onClick={() => onRow(row)}
+      >
+        {isPod ? (
+          <>
+            <span aria-hidden="true">{isExpanded ? "▾" : "▸"} </span>
+            <bdi>{shown(name)}</bdi> <small>{shown(namespace)}</small>
+          </>
+        ) : (
+          <bdi>{shown(row.container ?? "")}</bdi>
+        )}
+      </button>
+    </li>
+  );
+}
