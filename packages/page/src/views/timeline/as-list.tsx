@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { at as timeText, shown } from "../../text.ts";
+import { shown, at as timeText } from "../../text.ts";
 import { type Bar, endOf, isWithin, type PodBars } from "./bars.ts";
 import { lifeText, nameOfPod } from "./detail.tsx";
 import { lookOf, type Mark } from "./marks.ts";
@@ -42,7 +42,9 @@ function Marks({ marks, range, onSelect }: AsListProps) {
   if (within.length === 0) return <p>Nothing happened to the node in this stretch of time.</p>;
   return (
     <table>
-      <caption>What happened, newest first{within.length > MOST ? `: the last ${MOST} of ${within.length}` : ""}</caption>
+      <caption>
+        What happened, newest first{within.length > MOST ? `: the last ${MOST} of ${within.length}` : ""}
+      </caption>
       <thead>
         <tr>
           <th scope="col">Time</th>
@@ -94,7 +96,10 @@ function Signals({ signals, range }: AsListProps) {
               <td>
                 {periods.length === 0
                   ? "not in this stretch"
-                  : periods.slice(-5).map(({ from, to, met }) => `${timeText(from)} to ${timeText(to)} (${met})`).join(", ")}
+                  : periods
+                      .slice(-5)
+                      .map(({ from, to, met }) => `${timeText(from)} to ${timeText(to)} (${met})`)
+                      .join(", ")}
                 {periods.length > 5 && `, and ${periods.length - 5} times before`}
               </td>
             </tr>
@@ -110,7 +115,9 @@ function Pods({ rows, range, now, onSelect }: AsListProps) {
   if (pods.length === 0) return <p>No pods in this stretch of time.</p>;
   return (
     <table>
-      <caption>Pods{pods.length > MOST ? `: the first ${MOST} of ${pods.length}, use the filter` : ""}</caption>
+      <caption>
+        Pods{pods.length > MOST ? `: the first ${MOST} of ${pods.length}, use the filter` : ""}
+      </caption>
       <thead>
         <tr>
           <th scope="col">Pod</th>

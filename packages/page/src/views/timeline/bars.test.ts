@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { LifecycleEvent } from "../../live.ts";
-import { addEvents, type Bar, barsOf, endOf, isWithin, type Pods, type PodStatus } from "./bars.ts";
+import { addEvents, type Bar, barsOf, endOf, isWithin, type PodStatus, type Pods } from "./bars.ts";
 import { type Span, withSpan } from "./spans.ts";
 import { eventAt } from "./testing.ts";
 
@@ -60,7 +60,10 @@ describe("bars of containers", () => {
 
   it("end when the runtime has no such container any more, where the exit was missed", () => {
     const listed = { pods: [listedPod([])], sequence: 50, at: 60_000 };
-    expect(onlyBar(barsOf([eventAt(2, { container: main })], listed))).toMatchObject({ to: 60_000, isLost: true });
+    expect(onlyBar(barsOf([eventAt(2, { container: main })], listed))).toMatchObject({
+      to: 60_000,
+      isLost: true,
+    });
     // Started after that list.
     expect(onlyBar(barsOf([eventAt(51, { container: main })], listed))).toMatchObject({ to: undefined });
   });
@@ -79,7 +82,13 @@ describe("bars of containers", () => {
         const events = drawn.map(({ type, at, container, exitCode }, index): LifecycleEvent => {
           const pod = { uid: `p${container % 2}`, namespace: "default", name: `p${container % 2}` };
           const identity = { id: `c${container}`, name: `n${container}`, kind: "container" } as const;
-          return eventAt(index + 1, { type, at, pod, container: type === "PodSync" ? undefined : identity, exitCode });
+          return eventAt(index + 1, {
+            type,
+            at,
+            pod,
+            container: type === "PodSync" ? undefined : identity,
+            exitCode,
+          });
         });
         const whole = barsOf(events);
         for (const { bars } of whole.values())
@@ -87,11 +96,19 @@ describe("bars of containers", () => {
             if (from !== undefined && to !== undefined) expect(to).toBeGreaterThanOrEqual(from);
 
         // Pages that overlap, in any order.
-        const page = (after: number, last: number): Span => ({ since: 0, after, last, events: events.slice(after, last) });
+        const page = (after: number, last: number): Span => ({
+          since: 0,
+          after,
+          last,
+          events: events.slice(after, last),
+        });
         const bounds = [0, ...pages, events.length].map((cut) => Math.min(cut, events.length));
         let spans: Span[] = [];
         for (let at = 1; at < bounds.length; at++)
-          spans = withSpan(spans, page(Math.min(bounds[at - 1]!, bounds[at]!), Math.max(bounds[at - 1]!, bounds[at]!)));
+          spans = withSpan(
+            spans,
+            page(Math.min(bounds[at - 1]!, bounds[at]!), Math.max(bounds[at - 1]!, bounds[at]!)),
+          );
         spans = withSpan(spans, page(0, events.length));
         expect(barsOf(spans.flatMap((span) => span.events))).toEqual(whole);
 

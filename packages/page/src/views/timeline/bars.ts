@@ -48,12 +48,16 @@ export function addEvents(pods: Pods, events: Iterable<LifecycleEvent>): void {
     if (known?.to !== undefined) continue;
     // The clock may have jumped back since the start.
     const to = Math.max(at, known?.from ?? at);
-    if (type === "ContainerDied") bars.set(container.id, { ...(known ?? newBar(container)), to, exitCode, reason });
+    if (type === "ContainerDied")
+      bars.set(container.id, { ...(known ?? newBar(container)), to, exitCode, reason });
     else if (known) bars.set(container.id, { ...known, to });
   }
 }
 
-function podIn(pods: Pods, { uid, namespace, name }: { uid: string; namespace: string; name: string }): PodBars {
+function podIn(
+  pods: Pods,
+  { uid, namespace, name }: { uid: string; namespace: string; name: string },
+): PodBars {
   const known = pods.get(uid);
   if (known) return known;
   const added = { uid, namespace, name, bars: new Map<string, Bar>() };
@@ -82,7 +86,8 @@ export function barsOf(
   addEvents(pods, all);
   if (!listed) return pods;
   const startedLater = new Set<string>();
-  for (const { sequence, container } of all) if (container && sequence > listed.sequence) startedLater.add(container.id);
+  for (const { sequence, container } of all)
+    if (container && sequence > listed.sequence) startedLater.add(container.id);
   const present = new Set<string>();
   for (const pod of listed.pods) {
     const { bars } = podIn(pods, pod);
@@ -122,14 +127,27 @@ function listedBar(container: Listed): Bar | undefined {
   const from = startedAt ?? createdAt;
   if (state === "running") return { ...newBar(container), from, attempt };
   if (state !== "exited" || finishedAt === undefined) return undefined;
-  return { ...newBar(container), from: Math.min(from ?? finishedAt, finishedAt), to: finishedAt, exitCode, reason, attempt };
+  return {
+    ...newBar(container),
+    from: Math.min(from ?? finishedAt, finishedAt),
+    to: finishedAt,
+    exitCode,
+    reason,
+    attempt,
+  };
 }
 
+// Of a process that SIGTERM ended: it was told to stop.
+const TERMINATED = 143;
+
+export type BarEnd = "running" | "completed" | "stopped" | "failed" | "oom" | "unknown";
+
 /** What a bar's end means: colour and shape go by it. */
-export function endOf({ to, exitCode, reason, isLost }: Bar): "running" | "completed" | "failed" | "oom" | "unknown" {
+export function endOf({ to, exitCode, reason, isLost }: Bar): BarEnd {
   if (to === undefined) return "running";
   if (reason === "OOMKilled") return "oom";
   if (isLost || exitCode === undefined) return "unknown";
+  if (exitCode === TERMINATED) return "stopped";
   return exitCode === 0 ? "completed" : "failed";
 }
 

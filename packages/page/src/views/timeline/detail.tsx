@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { addressOf } from "../../address.ts";
-import { age, at as timeText, quantity, shown } from "../../text.ts";
+import { age, quantity, shown, at as timeText } from "../../text.ts";
 import { type Bar, endOf, type PodBars, type Pods } from "./bars.ts";
 import { endLabel } from "./draw-rows.ts";
 import { lookOf, type Mark } from "./marks.ts";
@@ -58,7 +58,9 @@ function contentOf(props: DetailProps): ComponentChildren {
       return pod && bar && <ContainerDetail pod={pod} bar={bar} now={props.now} />;
     }
     case "reading": {
-      const signal = signals.find(({ plugin, scope }) => plugin === selection.plugin && scope === selection.scope);
+      const signal = signals.find(
+        ({ plugin, scope }) => plugin === selection.plugin && scope === selection.scope,
+      );
       return signal && <ReadingDetail signal={signal} at={selection.at} />;
     }
   }
@@ -81,7 +83,11 @@ function MarkDetail({ mark, beside, onSelect }: DetailProps & { mark: Mark }) {
           <ul>
             {beside.slice(0, MOST_LINES).map((other) => (
               <li key={other.id}>
-                <button type="button" aria-pressed={other === mark} onClick={() => onSelect({ kind: "mark", id: other.id })}>
+                <button
+                  type="button"
+                  aria-pressed={other === mark}
+                  onClick={() => onSelect({ kind: "mark", id: other.id })}
+                >
                   {timeText(other.at)} {lookOf(other.kind).word}
                 </button>
               </li>
@@ -196,7 +202,15 @@ function ReadingDetail({ signal, at }: { signal: Signal; at: number }) {
   );
 }
 
-function Links({ pod, plugin, round }: { pod?: Mark["pod"] | PodBars; plugin?: string | undefined; round?: number | undefined }) {
+function Links({
+  pod,
+  plugin,
+  round,
+}: {
+  pod?: Mark["pod"] | PodBars;
+  plugin?: string | undefined;
+  round?: number | undefined;
+}) {
   return (
     <ul class="tl-links">
       {pod && (

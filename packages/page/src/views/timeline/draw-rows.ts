@@ -1,4 +1,4 @@
-import { type Bar, endOf } from "./bars.ts";
+import { type Bar, type BarEnd, endOf } from "./bars.ts";
 import type { Colours } from "./colours.ts";
 import { lookOf, type Mark } from "./marks.ts";
 import type { Row } from "./rows.ts";
@@ -55,7 +55,10 @@ export function drawRows(canvas: CanvasRenderingContext2D, picture: RowsPicture)
 }
 
 // Before the log starts, and where it has not been read: nothing is known, which is not the same as nothing happened.
-function drawUnknown(canvas: CanvasRenderingContext2D, { knownSince, range, axisPx, height, colours }: RowsPicture): void {
+function drawUnknown(
+  canvas: CanvasRenderingContext2D,
+  { knownSince, range, axisPx, height, colours }: RowsPicture,
+): void {
   const end = Math.min(xOf(knownSince, range, axisPx), axisPx);
   if (end <= 0) return;
   canvas.fillStyle = colours.raised;
@@ -92,10 +95,12 @@ function drawRow(canvas: CanvasRenderingContext2D, row: Row, y: number, picture:
   }
   drawEnds(canvas, ends, barTop + barHeight / 2, picture);
   if (!isPod) return;
-  for (const mark of marks.get(row.pod.uid) ?? []) {
+  // The first on top: an eviction rather than its end.
+  for (const mark of marks.get(row.pod.uid)?.toReversed() ?? []) {
     const x = xOf(mark.at, range, axisPx);
     const { glyph, tone } = lookOf(mark.kind);
-    if (x >= 0 && x <= axisPx) drawGlyph(canvas, glyph, x, barTop + barHeight / 2, picture.colours[tone], picture, 14);
+    if (x >= 0 && x <= axisPx)
+      drawGlyph(canvas, glyph, x, barTop + barHeight / 2, picture.colours[tone], picture, 14);
   }
 }
 
@@ -107,12 +112,24 @@ function extentOf({ from, to }: Bar, { range, axisPx, now, knownSince }: RowsPic
 
 type Box = [from: number, to: number, top: number, height: number];
 
-function drawBar(canvas: CanvasRenderingContext2D, bar: Bar, [from, to, top, height]: Box, picture: RowsPicture): void {
+function drawBar(
+  canvas: CanvasRenderingContext2D,
+  bar: Bar,
+  [from, to, top, height]: Box,
+  picture: RowsPicture,
+): void {
   const { colours } = picture;
   const end = endOf(bar);
   const isBad = end === "failed" || end === "oom";
   canvas.globalAlpha = end === "running" ? 0.85 : 0.5;
-  fillBar(canvas, from, to, top, height, isBad ? colours.bad : end === "running" ? colours.line : colours.quiet);
+  fillBar(
+    canvas,
+    from,
+    to,
+    top,
+    height,
+    isBad ? colours.bad : end === "running" ? colours.line : colours.quiet,
+  );
   canvas.globalAlpha = 1;
   // A start is an edge, so that restarts are seen in a row of bars.
   if (bar.from !== undefined) fillBar(canvas, from, from + 1, top - 2, height + 2, colours.text);
@@ -124,12 +141,26 @@ function drawBar(canvas: CanvasRenderingContext2D, bar: Bar, [from, to, top, hei
 }
 
 // Rounded to device pixels by the caller's scale; a bar is never narrower than it can be seen.
-function fillBar(canvas: CanvasRenderingContext2D, from: number, to: number, top: number, height: number, colour: string): void {
+function fillBar(
+  canvas: CanvasRenderingContext2D,
+  from: number,
+  to: number,
+  top: number,
+  height: number,
+  colour: string,
+): void {
   canvas.fillStyle = colour;
   canvas.fillRect(from, top, Math.max(to - from, 1), height);
 }
 
-const GLYPHS = { running: "", completed: "", failed: "✕", oom: "▲", unknown: "?" } as const;
+const GLYPHS: Record<BarEnd, string> = {
+  running: "",
+  completed: "",
+  stopped: "■",
+  failed: "✕",
+  oom: "▲",
+  unknown: "?",
+};
 
 function drawEnds(
   canvas: CanvasRenderingContext2D,
@@ -155,7 +186,15 @@ function drawEnds(
     }
     if (glyph === "" || x - lastX < GLYPH_PX) continue;
     lastX = x;
-    drawGlyph(canvas, glyph, x, y, end === "unknown" ? colours.quiet : colours.bad, picture, 11);
+    drawGlyph(
+      canvas,
+      glyph,
+      x,
+      y,
+      end === "failed" || end === "oom" ? colours.bad : colours.quiet,
+      picture,
+      11,
+    );
   }
 }
 
@@ -180,6 +219,7 @@ function drawGlyph(
   canvas.textBaseline = "middle";
   // On bars and beside them alike.
   canvas.lineWidth = 3;
+  canvas.lineJoin = "round";
   canvas.strokeStyle = colours.ground;
   canvas.strokeText(glyph, x, y);
   canvas.lineWidth = 1;

@@ -43,7 +43,11 @@ export function useColours(): Colours {
 }
 
 /** Sizes a canvas for the screen's pixels and returns its context, scaled to CSS pixels. */
-export function contextOf(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D | null {
+export function contextOf(
+  canvas: HTMLCanvasElement,
+  width: number,
+  height: number,
+): CanvasRenderingContext2D | null {
   const ratio = devicePixelRatio || 1;
   const [deviceWidth, deviceHeight] = [Math.round(width * ratio), Math.round(height * ratio)];
   if (canvas.width !== deviceWidth) canvas.width = deviceWidth;

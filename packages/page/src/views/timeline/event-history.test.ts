@@ -16,16 +16,25 @@ class FakeLog implements EventReader {
 
   at = (sequence: number): LifecycleEvent => eventAt(sequence);
 
-  async events(query: Record<string, string | number | undefined>, signal: AbortSignal): Promise<ApiAnswers["events"]> {
+  async events(
+    query: Record<string, string | number | undefined>,
+    signal: AbortSignal,
+  ): Promise<ApiAnswers["events"]> {
     const { since, cursor, limit = 500 } = query;
     this.asked.push(cursor === undefined ? `since ${since}` : `after ${cursor}`);
     await Promise.resolve();
     signal.throwIfAborted();
     if (this.failure) throw this.failure;
     const after =
-      cursor === undefined ? Math.max(Math.ceil(Number(since) / 1_000), this.first) - 1 : Number(`${cursor}`.split("-")[1]);
+      cursor === undefined
+        ? Math.max(Math.ceil(Number(since) / 1_000), this.first) - 1
+        : Number(`${cursor}`.split("-")[1]);
     if (cursor !== undefined && (after + 1 < this.first || !`${cursor}`.startsWith(this.id)))
-      return { items: [{ kind: "snapshot", cursor: `${this.id}-${this.last}`, pods: [] }], cursor: `${this.id}-${this.last}`, end: true };
+      return {
+        items: [{ kind: "snapshot", cursor: `${this.id}-${this.last}`, pods: [] }],
+        cursor: `${this.id}-${this.last}`,
+        end: true,
+      };
     const last = Math.min(after + Number(limit), this.last);
     const items = Array.from({ length: Math.max(last - after, 0) }, (_, index) => {
       const event = this.at(after + index + 1);
@@ -45,7 +54,8 @@ class FakeLog implements EventReader {
 }
 
 const historyOf = (log: FakeLog) => new EventHistory(log, () => {});
-const barCount = (history: EventHistory) => [...history.pods.values()].reduce((sum, { bars }) => sum + bars.size, 0);
+const barCount = (history: EventHistory) =>
+  [...history.pods.values()].reduce((sum, { bars }) => sum + bars.size, 0);
 const read = (history: EventHistory) => until("the history is read", () => !history.isReading);
 
 describe("the history of events", () => {

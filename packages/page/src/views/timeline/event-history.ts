@@ -1,6 +1,6 @@
 import { type ApiAnswers, Refusal } from "../../api.ts";
 import type { LifecycleEvent } from "../../live.ts";
-import { addEvents, barsOf, type Pods, type PodStatus } from "./bars.ts";
+import { addEvents, barsOf, type PodStatus, type Pods } from "./bars.ts";
 import type { Range } from "./scale.ts";
 import { missingFor, positionOf, type Span, trimmed, withSpan } from "./spans.ts";
 
@@ -65,7 +65,9 @@ export class EventHistory {
   /** Since when all events up to now, or to the end of what was read, are known. */
   get knownSince(): number | undefined {
     const from = this.#wanted?.from ?? Number.POSITIVE_INFINITY;
-    const span = this.#spans.findLast(({ since }) => since <= from) ?? this.#spans.find(({ events }) => events.length > 0);
+    const span =
+      this.#spans.findLast(({ since }) => since <= from) ??
+      this.#spans.find(({ events }) => events.length > 0);
     return span && Number.isFinite(span.since) ? span.since : span?.events[0]?.at;
   }
 
@@ -85,7 +87,10 @@ export class EventHistory {
     this.#lastLive = last.sequence;
     const newest = this.#spans.at(-1);
     const isNext = newest !== undefined && newest.last === first.sequence - 1;
-    this.#add({ since: Number.POSITIVE_INFINITY, after: first.sequence - 1, last: last.sequence, events: added }, isNext);
+    this.#add(
+      { since: Number.POSITIVE_INFINITY, after: first.sequence - 1, last: last.sequence, events: added },
+      isNext,
+    );
   }
 
   /** Forgets all, as events were missed: a log that was replaced, or one that went on without us. */
@@ -102,7 +107,10 @@ export class EventHistory {
   want(wanted: Wanted): void {
     this.#wanted = wanted;
     const isDone = this.#listed && !missingFor(this.#spans, wanted.from, this.#newest);
-    if (isDone || (this.#isFull && serves(this.#filledFor, wanted))) return this.#cancel();
+    if (isDone || (this.#isFull && serves(this.#filledFor, wanted))) {
+      this.#cancel();
+      return;
+    }
     if (this.isReading && serves(this.#readingFor, wanted)) return;
     if (this.error instanceof Refusal && this.error.isNotFound) return;
     if (this.#reader.now() - this.#failedAt < RETRY_MS) return;
@@ -165,7 +173,10 @@ export class EventHistory {
         hasLooked = true;
         await this.#findStart(signal);
       }
-      const query = "since" in missing ? { since: Math.floor(missing.since) } : { cursor: `${this.#log}-${missing.after}` };
+      const query =
+        "since" in missing
+          ? { since: Math.floor(missing.since) }
+          : { cursor: `${this.#log}-${missing.after}` };
       const page = await this.#reader.events({ ...query, limit: PAGE }, signal);
       signal.throwIfAborted();
       const since = "since" in missing ? missing.since : Number.POSITIVE_INFINITY;
@@ -174,7 +185,10 @@ export class EventHistory {
       if (!span) return this.#startOver();
       const newest = this.#newest;
       if (isLive && newest - span.last > ROOM) {
-        const rest = await this.#reader.events({ cursor: `${this.#log}-${newest - ROOM}`, limit: PAGE }, signal);
+        const rest = await this.#reader.events(
+          { cursor: `${this.#log}-${newest - ROOM}`, limit: PAGE },
+          signal,
+        );
         signal.throwIfAborted();
         const last = this.#spanOf(rest, Number.POSITIVE_INFINITY);
         if (!last) return this.#startOver();

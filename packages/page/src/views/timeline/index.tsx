@@ -77,7 +77,10 @@ export function TimelineView({ live, address }: ViewProps) {
     if (!found) return;
     const isShown = found.at >= range.from && found.at <= range.to;
     const half = (range.to - range.from) / 2;
-    axis.select({ kind: "mark", id: found.id }, isShown ? undefined : rangeBetween(found.at - half, found.at + half));
+    axis.select(
+      { kind: "mark", id: found.id },
+      isShown ? undefined : rangeBetween(found.at - half, found.at + half),
+    );
   };
   const selectReading = (signal: Signal, at: number | undefined) => {
     const index = at === undefined ? signal.at.length - 1 : readingAt(signal, at, LONGEST_MS);
@@ -103,7 +106,9 @@ export function TimelineView({ live, address }: ViewProps) {
     const row = rows[Math.floor(y / rowHeightOf(left))];
     if (!row) return;
     const bar = barAt(row, at, (SLACK_PX / axisPx) * (range.to - range.from));
-    axis.select(bar ? { kind: "container", uid: row.pod.uid, id: bar.id } : { kind: "pod", uid: row.pod.uid });
+    axis.select(
+      bar ? { kind: "container", uid: row.pod.uid, id: bar.id } : { kind: "pod", uid: row.pod.uid },
+    );
   };
   const actions = {
     pan,
@@ -112,14 +117,19 @@ export function TimelineView({ live, address }: ViewProps) {
     toggleLive: () => axis.show(isLive ? range : undefined),
     close: () => axis.select(undefined),
   };
-  // A listener on the section rather than on what is focused: keys work wherever one is in it.
   const section = useRef<HTMLElement>(null);
   const latestActions = useRef(actions);
   latestActions.current = actions;
   useEffect(() => {
-    const onKey = (event: KeyboardEvent) => takeKey(event, latestActions.current);
-    section.current?.addEventListener("keydown", onKey);
-    return () => section.current?.removeEventListener("keydown", onKey);
+    // Keys work wherever one is in the view, and where nothing is focused, as after a click on a bar.
+    const onKey = (event: KeyboardEvent) => {
+      const { target } = event;
+      const isHere =
+        target === document.body || (target instanceof Node && section.current?.contains(target));
+      if (isHere) takeKey(event, latestActions.current);
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
   }, []);
 
   return (
@@ -127,7 +137,9 @@ export function TimelineView({ live, address }: ViewProps) {
       <Toolbar
         range={range}
         isLive={isLive}
-        stopped={isLive && stoppedAt !== undefined ? "The connection is lost: the time stands still" : undefined}
+        stopped={
+          isLive && stoppedAt !== undefined ? "The connection is lost: the time stands still" : undefined
+        }
         filter={filter}
         shownPods={podRows}
         pods={order.pods.length}
@@ -159,7 +171,9 @@ export function TimelineView({ live, address }: ViewProps) {
                   {...{ signal, range, left, axisPx, ticks, hover, colours }}
                   marks={graveMarks}
                   selectedAt={
-                    selection?.kind === "reading" && selection.plugin === signal.plugin && selection.scope === signal.scope
+                    selection?.kind === "reading" &&
+                    selection.plugin === signal.plugin &&
+                    selection.scope === signal.scope
                       ? selection.at
                       : undefined
                   }
@@ -167,24 +181,41 @@ export function TimelineView({ live, address }: ViewProps) {
                 />
               ))}
               {sorted.length > FIRST_SIGNALS && (
-                <button type="button" class="tl-more" aria-expanded={hasAllSignals} onClick={() => setAllSignals(!hasAllSignals)}>
-                  {hasAllSignals ? "Show fewer signals" : `Show ${sorted.length - FIRST_SIGNALS} more signals`}
+                <button
+                  type="button"
+                  class="tl-more"
+                  aria-expanded={hasAllSignals}
+                  onClick={() => setAllSignals(!hasAllSignals)}
+                >
+                  {hasAllSignals
+                    ? "Show fewer signals"
+                    : `Show ${sorted.length - FIRST_SIGNALS} more signals`}
                 </button>
               )}
               {node?.eviction && signals.length === 0 && !data.isReading && (
-                <p class="tl-empty">No plugin has reported a value yet. Plugins report with each round of eviction.</p>
+                <p class="tl-empty">
+                  No plugin has reported a value yet. Plugins report with each round of eviction.
+                </p>
               )}
               {rows.length > 0 ? (
                 <RowsBox
                   {...{ rows, range, left, axisPx, ticks, expanded, colours }}
                   now={axis.now}
-                  knownSince={events.knownSince ?? range.from}
+                  knownSince={Math.max(events.knownSince ?? range.from, events.logStart ?? 0)}
                   marks={podMarks}
-                  selected={selection?.kind === "container" ? selection.id : selection?.kind === "pod" ? selection.uid : undefined}
+                  selected={
+                    selection?.kind === "container"
+                      ? selection.id
+                      : selection?.kind === "pod"
+                        ? selection.uid
+                        : undefined
+                  }
                   onRow={openRow}
                 />
               ) : (
-                node?.lifecycle && <p class="tl-empty">{emptyText(data.isReading, filter, connection.state)}</p>
+                node?.lifecycle && (
+                  <p class="tl-empty">{emptyText(data.isReading, filter, connection.state)}</p>
+                )
               )}
             </Stack>
           )}

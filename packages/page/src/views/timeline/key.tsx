@@ -33,15 +33,25 @@ export function Key() {
         })}
       </ul>
       <ul>
-        <li>Plots: solid line observed, dashed line threshold; shaded while it is met, hard with a thick line above, soft with a thin one.</li>
-        <li>Pods: a bar while a container runs; ✕ failed, ▲ OOMKilled, ? exit not seen. The thin line below is the sandbox.</li>
+        <li>
+          Plots: solid line observed, dashed line threshold; shaded while it is met, hard with a thick line
+          above, soft with a thin one.
+        </li>
+        <li>
+          Pods: a bar while a container runs; ✕ failed, ▲ OOMKilled, ■ stopped (exit 143), ? exit not seen.
+          The thin line below is the sandbox.
+        </li>
       </ul>
       <ul>
         <li>
-          <kbd>←</kbd> <kbd>→</kbd> earlier, later (with Shift: further) · <kbd>+</kbd> <kbd>−</kbd> zoom · <kbd>[</kbd> <kbd>]</kbd>{" "}
-          previous, next mark · <kbd>p</kbd> pause, live · <kbd>Esc</kbd> close the detail
+          <kbd>←</kbd> <kbd>→</kbd> earlier, later (with Shift: further) · <kbd>+</kbd> <kbd>−</kbd> zoom ·{" "}
+          <kbd>[</kbd> <kbd>]</kbd> previous, next mark · <kbd>p</kbd> pause, live · <kbd>Esc</kbd> close the
+          detail
         </li>
-        <li>Mouse: drag to zoom to a stretch, Shift and drag to pan, Ctrl and wheel to zoom. Touch: one finger pans, two zoom.</li>
+        <li>
+          Mouse: drag to zoom to a stretch, Shift and drag to pan, Ctrl and wheel to zoom. Touch: one finger
+          pans, two zoom.
+        </li>
       </ul>
     </details>
   );

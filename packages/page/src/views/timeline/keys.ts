@@ -7,7 +7,10 @@ export interface KeyActions {
   close(): void;
 }
 
-type PressedKey = Pick<KeyboardEvent, "key" | "shiftKey" | "ctrlKey" | "metaKey" | "altKey" | "target" | "preventDefault">;
+type PressedKey = Pick<
+  KeyboardEvent,
+  "key" | "shiftKey" | "ctrlKey" | "metaKey" | "altKey" | "target" | "preventDefault"
+>;
 
 /** Does what a key is for; keys of the browser, and those for a field, are left alone. */
 export function takeKey(event: PressedKey, actions: KeyActions): void {
@@ -18,7 +21,11 @@ export function takeKey(event: PressedKey, actions: KeyActions): void {
   action();
 }
 
-function actionOf(key: string, share: number, { pan, zoom, mark, toggleLive, close }: KeyActions): (() => void) | undefined {
+function actionOf(
+  key: string,
+  share: number,
+  { pan, zoom, mark, toggleLive, close }: KeyActions,
+): (() => void) | undefined {
   switch (key) {
     case "ArrowLeft":
       return () => pan(-share);
@@ -43,5 +50,9 @@ function actionOf(key: string, share: number, { pan, zoom, mark, toggleLive, clo
 }
 
 function isField(target: EventTarget | null): boolean {
-  return typeof Element !== "undefined" && target instanceof Element && target.closest("input, select, textarea") !== null;
+  return (
+    typeof Element !== "undefined" &&
+    target instanceof Element &&
+    target.closest("input, select, textarea") !== null
+  );
 }

@@ -1,4 +1,4 @@
-import { at as timeText, shown } from "../../text.ts";
+import { shown, at as timeText } from "../../text.ts";
 import { gravest, lookOf, type Mark, type MarkGroup } from "./marks.ts";
 
 export interface MarksLaneProps {

@@ -19,7 +19,7 @@ export interface Look {
 
 const LOOKS: Record<Mark["kind"], Look> = {
   evictionSelected: { word: "Eviction", glyph: "◆", tone: "bad" },
-  agentStartedAfterKill: { word: "Agent restarted after a kill", glyph: "⏻", tone: "bad" },
+  agentStartedAfterKill: { word: "Agent restarted after a kill", glyph: "↻", tone: "bad" },
   pluginLost: { word: "Plugin lost", glyph: "✕", tone: "bad" },
   pluginRefused: { word: "Plugin refused", glyph: "⊘", tone: "bad" },
   evictionDryRun: { word: "Eviction only recorded (dry run)", glyph: "◇", tone: "warn" },
@@ -31,8 +31,8 @@ const LOOKS: Record<Mark["kind"], Look> = {
   taintRemoved: { word: "Taint removed", glyph: "▼", tone: "ok" },
   conditionCleared: { word: "Condition cleared", glyph: "▽", tone: "ok" },
   pluginRegistered: { word: "Plugin registered", glyph: "+", tone: "ok" },
-  agentStarted: { word: "Agent started", glyph: "⏻", tone: "quiet" },
-  agentStopped: { word: "Agent stopped", glyph: "◻", tone: "quiet" },
+  agentStarted: { word: "Agent started", glyph: "↻", tone: "quiet" },
+  agentStopped: { word: "Agent stopped", glyph: "□", tone: "quiet" },
 };
 const OTHER: Look = { word: "Event", glyph: "•", tone: "quiet" };
 const KINDS: readonly string[] = Object.keys(LOOKS);

@@ -1,6 +1,6 @@
 import { Refusal } from "../../api.ts";
 import type { Live } from "../../live.ts";
-import { at as timeText, shown } from "../../text.ts";
+import { shown, at as timeText } from "../../text.ts";
 import type { Range } from "./scale.ts";
 import type { TimelineData } from "./use-data.ts";
 
@@ -13,16 +13,26 @@ export function Notices({ live, data, range }: { live: Live; data: TimelineData;
   const recordsSince = live["eviction/node"]?.recordsSince;
   const texts = [
     node && !node.lifecycle && "Lifecycle is off (lifecycle.enabled): there are no containers to show.",
-    node && !node.eviction && "Eviction is off (eviction.enabled): there are no readings, and no pod is evicted.",
-    events.logStart !== undefined && events.logStart > range.from && `The log of containers starts at ${timeText(events.logStart)}.`,
-    recordsSince && recordsSince > range.from && `The records of eviction start at ${timeText(recordsSince)}.`,
+    node &&
+      !node.eviction &&
+      "Eviction is off (eviction.enabled): there are no readings, and no pod is evicted.",
+    events.logStart !== undefined &&
+      events.logStart > range.from &&
+      `The log of containers starts at ${timeText(events.logStart)}.`,
+    recordsSince &&
+      recordsSince > range.from &&
+      `The records of eviction start at ${timeText(recordsSince)}.`,
     !isReading &&
       since > range.from &&
       since > (events.logStart ?? 0) &&
       `There are more events than fit: containers are shown since ${timeText(since)}. Zoom in.`,
-    !isReading && until < range.to && `There are more events than fit: containers are shown until ${timeText(until)}. Zoom in.`,
+    !isReading &&
+      until < range.to &&
+      `There are more events than fit: containers are shown until ${timeText(until)}. Zoom in.`,
     isCut && "There are more marks or readings than fit. Zoom in.",
-    missedAt !== undefined && missedAt > range.from && `Events were missed at ${timeText(missedAt)}; the log was read again.`,
+    missedAt !== undefined &&
+      missedAt > range.from &&
+      `Events were missed at ${timeText(missedAt)}; the log was read again.`,
     ...data.problems.map(problemText),
   ];
   const shownTexts = [...new Set(texts)].filter((text) => typeof text === "string");

@@ -2,7 +2,10 @@ import { Refusal } from "../../api.ts";
 import type { Range } from "./scale.ts";
 
 /** What a history reads from: one page of the items of a stretch of time, oldest first. */
-export type ReadPage<T> = (query: PageQuery, signal: AbortSignal) => Promise<{ items: T[]; next?: number | undefined }>;
+export type ReadPage<T> = (
+  query: PageQuery,
+  signal: AbortSignal,
+) => Promise<{ items: T[]; next?: number | undefined }>;
 
 export interface PageQuery {
   since: number;
@@ -54,12 +57,19 @@ export class PagedHistory<T> {
     const { isThinned, now } = this.#options;
     const step = isThinned ? Math.floor((range.to - range.from) / MOST_STEPS) : 0;
     const wanted = { from: range.from, to: Math.min(range.to, end), step };
-    if (wanted.from >= end || covers(this.#held, wanted)) return this.close();
+    if (wanted.from >= end || covers(this.#held, wanted)) {
+      this.close();
+      return;
+    }
     if (this.isReading && covers(this.#readingFor, wanted)) return;
     if (this.error instanceof Refusal && this.error.isNotFound) return;
     if (now() - this.#failedAt < RETRY_MS) return;
     const margin = (range.to - range.from) / 2;
-    this.#start({ from: Math.max(Math.floor(range.from - margin), 0), to: Math.ceil(Math.min(range.to + margin, end)), step });
+    this.#start({
+      from: Math.max(Math.floor(range.from - margin), 0),
+      to: Math.ceil(Math.min(range.to + margin, end)),
+      step,
+    });
   }
 
   close(): void {
@@ -109,5 +119,7 @@ export class PagedHistory<T> {
 
 // Finer than needed is good enough, up to a point: else a long stretch would keep the items of a short one.
 function covers(held: (Range & { step: number }) | undefined, wanted: Range & { step: number }): boolean {
-  return held !== undefined && held.from <= wanted.from && held.to >= wanted.to && held.step <= 2 * wanted.step + 1;
+  return (
+    held !== undefined && held.from <= wanted.from && held.to >= wanted.to && held.step <= 2 * wanted.step + 1
+  );
 }

@@ -17,7 +17,9 @@ export interface Place {
 
 /** Reads "from=…&to=…&at=…"; what can't be read is left out. */
 export function readPlace(query: URLSearchParams): Place {
-  const [from, to] = [query.get("from"), query.get("to")].map((text) => (/^\d{1,15}$/.test(text ?? "") ? Number(text) : 0));
+  const [from, to] = [query.get("from"), query.get("to")].map((text) =>
+    /^\d{1,15}$/.test(text ?? "") ? Number(text) : 0,
+  );
   const isRange = from! > 0 && to! - from! >= NARROWEST_MS && to! - from! <= WIDEST_MS;
   return {
     range: isRange ? { from: from!, to: to! } : undefined,
@@ -26,7 +28,11 @@ export function readPlace(query: URLSearchParams): Place {
 }
 
 export function placeAddress({ range, selection }: Place): string {
-  return addressOf("timeline", [], { from: range?.from, to: range?.to, at: selection && writeSelection(selection) });
+  return addressOf("timeline", [], {
+    from: range?.from,
+    to: range?.to,
+    at: selection && writeSelection(selection),
+  });
 }
 
 // Names may contain anything but control characters: parts are separated by one that URLs escape.

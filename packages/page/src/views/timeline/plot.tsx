@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { at as timeText, quantity, shown } from "../../text.ts";
+import { quantity, shown, at as timeText } from "../../text.ts";
 import type { Colours } from "./colours.ts";
 import type { Hover } from "./hover.ts";
 import { lookOf, type Mark } from "./marks.ts";
@@ -87,7 +87,10 @@ function dataOf({ at, observed, threshold }: Signal): uPlot.AlignedData {
   return [at, observed, threshold];
 }
 
-function optionsOf(latest: { current: PlotProps }, periods: { current: readonly MetPeriod[] }): uPlot.Options {
+function optionsOf(
+  latest: { current: PlotProps },
+  periods: { current: readonly MetPeriod[] },
+): uPlot.Options {
   const colour = (name: keyof Colours) => () => latest.current.colours[name];
   const { left, axisPx, signal } = latest.current;
   return {
@@ -172,7 +175,13 @@ function drawMarks(plot: uPlot, { marks, colours, selectedAt, signal }: PlotProp
     ctx.strokeStyle = colours.text;
     ctx.lineWidth = 2 * ratio;
     ctx.beginPath();
-    ctx.arc(plot.valToPos(selectedAt!, "x", true), plot.valToPos(value, "y", true), 5 * ratio, 0, 2 * Math.PI);
+    ctx.arc(
+      plot.valToPos(selectedAt!, "x", true),
+      plot.valToPos(value, "y", true),
+      5 * ratio,
+      0,
+      2 * Math.PI,
+    );
     ctx.stroke();
   }
   ctx.restore();

@@ -47,7 +47,14 @@ export function RowsBox(props: RowsBoxProps) {
     const context = canvas.current && contextOf(canvas.current, left + axisPx, height);
     if (!context) return;
     const y = first * rowHeight - top;
-    drawRows(context, { ...props, rows: visible, top: y, rowHeight, labelPx: isNarrow(left) ? LABEL_PX : 0, height });
+    drawRows(context, {
+      ...props,
+      rows: visible,
+      top: y,
+      rowHeight,
+      labelPx: isNarrow(left) ? LABEL_PX : 0,
+      height,
+    });
   });
   // Rows that are gone are scrolled back to what is there.
   useLayoutEffect(() => {
@@ -62,7 +69,9 @@ export function RowsBox(props: RowsBoxProps) {
   return (
     <div ref={box} class="tl-rows" data-row-height={rowHeight} style={{ height: `${height}px` }}>
       <div class="tl-space" style={{ height: `${total}px` }}>
-        <canvas ref={canvas} aria-hidden="true" style={{ height: `${height}px` }} />
+        <div aria-hidden="true">
+          <canvas ref={canvas} style={{ height: `${height}px` }} />
+        </div>
         <ul>
           {visible.map((row, index) => (
             <RowLabel

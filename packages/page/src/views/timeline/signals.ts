@@ -26,7 +26,10 @@ export interface MetPeriod extends Range {
 export const keyOf = ({ plugin, scope }: Pick<Reading, "plugin" | "scope">) => `${plugin}\n${scope}`;
 
 /** Rounds of the records and of the stream together, each once, oldest first. */
-export function mergeRounds(older: readonly RoundReadings[], newer: readonly RoundReadings[]): RoundReadings[] {
+export function mergeRounds(
+  older: readonly RoundReadings[],
+  newer: readonly RoundReadings[],
+): RoundReadings[] {
   const byTime = new Map([...older, ...newer].map((round) => [round.at, round]));
   return [...byTime.values()].sort((a, b) => a.at - b.at);
 }
@@ -58,7 +61,13 @@ export function signalsOf(rounds: readonly RoundReadings[]): Signal[] {
   return [...signals.values()].filter(({ observed }) => observed.some((value) => value !== null));
 }
 
-function add(signal: Signal, at: number, observed: number | null, threshold: number | null, met: Reading["met"]): void {
+function add(
+  signal: Signal,
+  at: number,
+  observed: number | null,
+  threshold: number | null,
+  met: Reading["met"],
+): void {
   signal.at.push(at);
   signal.observed.push(observed);
   signal.threshold.push(threshold);
@@ -72,7 +81,8 @@ export function metPeriods({ at, met }: Pick<Signal, "at" | "met">): MetPeriod[]
     const last = periods.at(-1);
     const isOpen = last !== undefined && index > 0 && met[index - 1] === last.met;
     if (isOpen) last.to = at[index]!;
-    if (kind !== "none" && !(isOpen && last.met === kind)) periods.push({ from: at[index]!, to: at[index]!, met: kind });
+    if (kind !== "none" && !(isOpen && last.met === kind))
+      periods.push({ from: at[index]!, to: at[index]!, met: kind });
   }
   return periods;
 }
@@ -95,7 +105,11 @@ export function readingAt({ at, observed }: Signal, time: number, longestMs: num
  * closest to the threshold, then by name.
  */
 export function bySeverity(signals: readonly Signal[], range: Range): Signal[] {
-  const ranked = signals.map((signal) => ({ signal, met: metMs(signal, range), closeness: closenessOf(signal, range) }));
+  const ranked = signals.map((signal) => ({
+    signal,
+    met: metMs(signal, range),
+    closeness: closenessOf(signal, range),
+  }));
   return ranked
     .sort((a, b) => b.met - a.met || b.closeness - a.closeness || (a.signal.key < b.signal.key ? -1 : 1))
     .map(({ signal }) => signal);

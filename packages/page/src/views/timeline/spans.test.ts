@@ -11,18 +11,25 @@ const spanOf = (after: number, last: number): Span => ({
   events: Array.from({ length: last - after }, (_, index) => eventAt(after + index + 1)),
 });
 
-const sequences = (spans: readonly Span[]) => spans.flatMap(({ events }) => events.map(({ sequence }) => sequence));
+const sequences = (spans: readonly Span[]) =>
+  spans.flatMap(({ events }) => events.map(({ sequence }) => sequence));
 
 describe("spans of the event log", () => {
   it("are the same in whatever order and however often their parts are read", () => {
     const part = fc.tuple(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 15 }));
     fc.assert(
       fc.property(fc.array(part, { minLength: 1, maxLength: 12 }), (parts) => {
-        const spans = parts.reduce<Span[]>((all, [after, count]) => withSpan(all, spanOf(after, after + count)), []);
-        const expected = new Set(parts.flatMap(([after, count]) => sequences([spanOf(after, after + count)])));
+        const spans = parts.reduce<Span[]>(
+          (all, [after, count]) => withSpan(all, spanOf(after, after + count)),
+          [],
+        );
+        const expected = new Set(
+          parts.flatMap(([after, count]) => sequences([spanOf(after, after + count)])),
+        );
         expect(sequences(spans)).toEqual([...expected].sort((a, b) => a - b));
         for (const { after, last, events } of spans) expect(events.length).toBe(last - after);
-        for (let at = 1; at < spans.length; at++) expect(spans[at]!.after).toBeGreaterThan(spans[at - 1]!.last);
+        for (let at = 1; at < spans.length; at++)
+          expect(spans[at]!.after).toBeGreaterThan(spans[at - 1]!.last);
       }),
     );
   });

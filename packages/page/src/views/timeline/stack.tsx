@@ -55,7 +55,11 @@ export function Stack({ range, left, axisPx, ticks, hover, now, show, click, chi
       </div>
       {children}
       {nowX >= 0 && nowX < axisPx && (
-        <div class="tl-now" aria-hidden="true" style={{ transform: `translateX(${Math.round(left + nowX)}px)` }} />
+        <div
+          class="tl-now"
+          aria-hidden="true"
+          style={{ transform: `translateX(${Math.round(left + nowX)}px)` }}
+        />
       )}
       <div ref={line} class="tl-line" aria-hidden="true" hidden>
         <span />
@@ -64,7 +68,10 @@ export function Stack({ range, left, axisPx, ticks, hover, now, show, click, chi
         <div
           class="tl-drag"
           aria-hidden="true"
-          style={{ left: `${left + Math.min(...selected)}px`, width: `${Math.abs(selected[1] - selected[0])}px` }}
+          style={{
+            left: `${left + Math.min(...selected)}px`,
+            width: `${Math.abs(selected[1] - selected[0])}px`,
+          }}
         />
       )}
     </div>

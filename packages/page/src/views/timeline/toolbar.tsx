@@ -38,7 +38,12 @@ export function Toolbar(props: ToolbarProps) {
   return (
     <div class="tl-tools" role="toolbar" aria-label="Time axis">
       <span class="tl-group">
-        <button type="button" class="tl-live" aria-pressed={isLive} onClick={isLive ? props.onPause : props.onLive}>
+        <button
+          type="button"
+          class="tl-live"
+          aria-pressed={isLive}
+          onClick={isLive ? props.onPause : props.onLive}
+        >
           {isLive ? "❚❚ Pause" : "▶ Live"}
         </button>
         {WIDTHS.map(([ms, label]) => (

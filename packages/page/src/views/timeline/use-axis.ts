@@ -33,7 +33,7 @@ export function useAxis(address: Address, now: () => number, stoppedAt: number |
   const [place, setPlace] = useState<Place>(() => readPlace(address.query));
   const [width, setWidth] = useState(DEFAULT_WIDTH_MS);
   const written = useRef(address.query.toString());
-  const timer = useRef<number>(undefined);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const query = address.query.toString();
   useEffect(() => {
     // Of this view's own making: it may have moved on since.
@@ -83,7 +83,7 @@ function useNow(now: () => number, everyMs: number, isMoving: boolean): number {
   const [time, setTime] = useState(now);
   useEffect(() => {
     if (!isMoving) return;
-    let timer: number | undefined;
+    let timer: ReturnType<typeof setInterval> | undefined;
     const tick = () => {
       clearInterval(timer);
       if (document.hidden) return;

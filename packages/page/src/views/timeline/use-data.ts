@@ -52,7 +52,12 @@ export function useData(live: Live): TimelineData {
     events.reset();
   }
   events.takeLive(live.events);
-  useEffect(() => () => [events, marks, readings].forEach((each) => each.close()), []);
+  useEffect(
+    () => () => {
+      for (const each of [events, marks, readings]) each.close();
+    },
+    [],
+  );
   const allMarks = useMemo(() => mergeMarks(marks.items, live.marks), [marks.version, live.marks.at(-1)?.id]);
   const signals = useMemo(
     () => signalsOf(mergeRounds(readings.items, live.readings)),
@@ -84,8 +89,20 @@ function createHistories(live: Live, onChange: () => void): Histories {
   return {
     clock,
     events: new EventHistory(readEvents(now), onChange),
-    marks: new PagedHistory({ ...paged, read: readMarks, merge: mergeMarks, most: MOST_MARKS, isThinned: false }),
-    readings: new PagedHistory({ ...paged, read: readReadings, merge: mergeRounds, most: MOST_ROUNDS, isThinned: true }),
+    marks: new PagedHistory({
+      ...paged,
+      read: readMarks,
+      merge: mergeMarks,
+      most: MOST_MARKS,
+      isThinned: false,
+    }),
+    readings: new PagedHistory({
+      ...paged,
+      read: readReadings,
+      merge: mergeRounds,
+      most: MOST_ROUNDS,
+      isThinned: true,
+    }),
     openedAt: now(),
     missedAt: live.missedAt,
   };

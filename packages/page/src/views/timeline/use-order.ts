@@ -1,8 +1,8 @@
 import { useRef } from "preact/hooks";
-import type { TimelineData } from "./use-data.ts";
 import { orderOf } from "./rows.ts";
 import type { Range } from "./scale.ts";
 import { bySeverity } from "./signals.ts";
+import type { TimelineData } from "./use-data.ts";
 
 const AGAIN_AFTER_MS = 5_000;
 const LEAST_MS = 400;
@@ -16,7 +16,12 @@ interface Order {
  * The order of pods and signals. It is made again when another stretch is shown, and every five seconds while it moves with the
  * time: rows that change places under the pointer can't be read.
  */
-export function useOrder({ events, marks, signals }: TimelineData, range: Range, isLive: boolean, isHeld: () => boolean): Order {
+export function useOrder(
+  { events, marks, signals }: TimelineData,
+  range: Range,
+  isLive: boolean,
+  isHeld: () => boolean,
+): Order {
   const made = useRef<Order & { at: number; key: string; isPartial: boolean }>(undefined);
   const now = performance.now();
   const { current } = made;

@@ -28,7 +28,10 @@ interface Drag {
  * two fingers zoom; up and down scrolls the page.
  * @returns the selected pixels of the axis while a stretch is dragged
  */
-export function usePointer(element: { current: HTMLElement | null }, axis: PointerAxis): [number, number] | undefined {
+export function usePointer(
+  element: { current: HTMLElement | null },
+  axis: PointerAxis,
+): [number, number] | undefined {
   const [selected, setSelected] = useState<[number, number]>();
   const latest = useRef(axis);
   latest.current = axis;
@@ -38,10 +41,13 @@ export function usePointer(element: { current: HTMLElement | null }, axis: Point
     const stop = new AbortController();
     const pointers = new Map<number, number>();
     let drag: Drag | undefined;
-    const xOf = (event: MouseEvent) => event.clientX - current.getBoundingClientRect().left - latest.current.left;
+    const xOf = (event: MouseEvent) =>
+      event.clientX - current.getBoundingClientRect().left - latest.current.left;
     const timeOf = (x: number, range = latest.current.range) => timeAt(x, range, latest.current.axisPx);
     const within = (x: number) => Math.min(Math.max(x, 0), latest.current.axisPx);
-    const listen = <Type extends "pointerdown" | "pointermove" | "pointerup" | "pointercancel" | "pointerleave">(
+    const listen = <
+      Type extends "pointerdown" | "pointermove" | "pointerup" | "pointercancel" | "pointerleave",
+    >(
       type: Type,
       take: (event: PointerEvent, x: number) => void,
     ) => current.addEventListener(type, (event) => take(event, xOf(event)), { signal: stop.signal });
@@ -78,7 +84,8 @@ export function usePointer(element: { current: HTMLElement | null }, axis: Point
       drag = undefined;
       setSelected(undefined);
       if (kind === "undecided") latest.current.click(timeOf(x), event);
-      if (kind === "zoom") latest.current.show(rangeBetween(timeOf(within(startX), range), timeOf(within(x), range)));
+      if (kind === "zoom")
+        latest.current.show(rangeBetween(timeOf(within(startX), range), timeOf(within(x), range)));
     });
     listen("pointercancel", (event) => {
       pointers.delete(event.pointerId);
@@ -91,7 +98,8 @@ export function usePointer(element: { current: HTMLElement | null }, axis: Point
       const isSideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
       if (!event.ctrlKey && !event.metaKey && !isSideways) return;
       event.preventDefault();
-      if (!isSideways) return show(zoomed(range, WHEEL_FACTOR ** pixelsOf(event, event.deltaY), timeOf(within(xOf(event)))));
+      if (!isSideways)
+        return show(zoomed(range, WHEEL_FACTOR ** pixelsOf(event, event.deltaY), timeOf(within(xOf(event)))));
       const px = pixelsOf(event, event.deltaX || event.deltaY);
       show(panned(range, (px / axisPx) * (range.to - range.from)));
     };

@@ -7,7 +7,7 @@ const AFTER_MS = 150;
 
 /** Reads what the shown stretch lacks, shortly after it has been shown. */
 export function useWanted(data: TimelineData, range: Range, isLive: boolean): void {
-  const timer = useRef<number>(undefined);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const latest = useRef<() => void>(() => {});
   latest.current = () => data.want(range, isLive);
   useEffect(() => {
