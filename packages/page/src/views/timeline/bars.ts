@@ -20,7 +20,7 @@ export interface Bar {
   reason: string;
   /** Restart count; undefined where it is not known. */
   attempt: number | undefined;
-  /** Whether its exit was not observed: `to` is when it was found to be gone. */
+  /** Whether its exit was not observed: `to` is when it was found missing. */
   isLost: boolean;
 }
 
@@ -74,7 +74,7 @@ function newBar({ id, name, kind }: Pick<Bar, "id" | "name" | "kind">): Bar {
 
 /**
  * The bars of events, completed by what the runtime reported of the pods that exist: containers without an event, restart
- * counts, and starts before the events. What events say is not changed by it.
+ * counts, and starts before the events. What is known from events is not changed by it.
  * @param listed undefined until it is known; pods up to the event `sequence`, as of `at`
  */
 export function barsOf(
@@ -137,7 +137,7 @@ function listedBar(container: Listed): Bar | undefined {
   };
 }
 
-// Of a process that SIGTERM ended: it was told to stop.
+// Of a process that SIGTERM ended: it was asked to stop.
 const TERMINATED = 143;
 
 export type BarEnd = "running" | "completed" | "stopped" | "failed" | "oom" | "unknown";

@@ -13,7 +13,7 @@ describe("the node's clock", () => {
     const clock = new NodeClock(() => now);
     clock.take(400_000);
     expect(clock.now()).toBe(400_000);
-    // A message that was on its way for long says less.
+    // A message that was on its way for long shows less.
     now = 120_000;
     clock.take(405_000);
     expect(clock.now()).toBe(420_000);

@@ -2,7 +2,7 @@ const SAMPLES = 8;
 const TOLERATED_MS = 3_000;
 
 /**
- * The wall clock of the node, as far as it can be told from messages: where the browser's clock is another machine's and differs
+ * The wall clock of the node, as far as messages show it: where the browser's clock is another machine's and differs
  * by more than three seconds, the axis would end in the past or the future.
  */
 export class NodeClock {

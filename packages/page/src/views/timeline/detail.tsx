@@ -144,7 +144,7 @@ function ContainerDetail({ pod, bar, now }: { pod: PodBars; bar: Bar; now: numbe
         <dd>{bar.from === undefined ? "before what is known" : timeText(bar.from)}</dd>
         {bar.to !== undefined && (
           <>
-            <dt>{bar.isLost ? "Found to be gone" : "Exited"}</dt>
+            <dt>{bar.isLost ? "Found missing" : "Exited"}</dt>
             <dd>{timeText(bar.to)}</dd>
           </>
         )}

@@ -93,7 +93,7 @@ export class EventHistory {
     );
   }
 
-  /** Forgets all, as events were missed: a log that was replaced, or one that went on without us. */
+  /** Forgets all, as events were missed: a log that was replaced, or one that continued without this page. */
   reset(): void {
     this.close();
     this.#spans = [];

@@ -3,7 +3,7 @@ import { type Range, xOf } from "./scale.ts";
 
 export type { Mark } from "../../live.ts";
 
-/** Marks whose places on the axis are too close to be told apart. */
+/** Marks whose places on the axis are too close to be distinguished. */
 export interface MarkGroup {
   /** Pixels from the axis' start. */
   x: number;

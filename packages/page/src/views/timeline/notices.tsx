@@ -45,7 +45,7 @@ export function Notices({ live, data, range }: { live: Live; data: TimelineData;
   );
 }
 
-// Where a part is off, or the connection is lost, the page says so elsewhere.
+// Where a part is off, or the connection is lost, the frame shows that.
 function problemText(problem: unknown): string | undefined {
   if (!(problem instanceof Refusal) || problem.isNotFound) return undefined;
   return `The agent refuses to answer for the past: ${shown(problem.message, 300)}`;

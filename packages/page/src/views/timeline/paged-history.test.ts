@@ -41,7 +41,7 @@ describe("the history of marks and readings", () => {
     expect(history.items.at(0)).toBe(75);
   });
 
-  it("ends where the stream has begun", async () => {
+  it("ends where the stream starts", async () => {
     const { history, asked, done } = setUp();
     history.want({ from: 100_000, to: 110_000 }, 105_000);
     await done();
@@ -62,7 +62,7 @@ describe("the history of marks and readings", () => {
     expect(history.items.at(0)).toBe(495);
   });
 
-  it("keeps a bounded number of items and says so", async () => {
+  it("keeps a bounded number of items and reports it", async () => {
     const { history, done } = setUp({ most: 10 });
     history.want({ from: 0, to: 100_000 }, 1_000_000);
     await done();

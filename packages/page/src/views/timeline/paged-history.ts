@@ -28,7 +28,7 @@ export interface PagedHistoryOptions<T> {
 }
 
 const RETRY_MS = 3_000;
-// As many as can be told apart on a wide screen.
+// As many as can be distinguished on a wide screen.
 const MOST_STEPS = 800;
 
 /**

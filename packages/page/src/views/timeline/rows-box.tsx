@@ -56,7 +56,7 @@ export function RowsBox(props: RowsBoxProps) {
       height,
     });
   });
-  // Rows that are gone are scrolled back to what is there.
+  // With fewer rows than before, it is scrolled back to the last.
   useLayoutEffect(() => {
     if (box.current && box.current.scrollTop !== top) box.current.scrollTop = top;
   }, [total, height]);

@@ -34,7 +34,7 @@ describe("spans of the event log", () => {
     );
   });
 
-  it("say from where events are missing", () => {
+  it("know from where events are missing", () => {
     expect(missingFor([], 5_000, 0)).toEqual({ since: 5_000 });
     const live = spanOf(100, 110);
     expect(missingFor([live], 100_000, 110)).toBeUndefined();
