@@ -199,3 +199,13 @@ it("reads a round once for all streams that continue from the same one", async (
   stop.abort();
   for (const { stream } of texts) stream.close();
 });
+
+it("leaves out topics whose part is off, and refuses those that no agent has", () => {
+  expect(() => streams.open(new URLSearchParams({ topics: "small,pods" }), undefined)).toThrow(
+    'no topic "pods"; there are: ',
+  );
+  const stream = streams.open(new URLSearchParams({ topics: "rounds,small,claims" }), undefined);
+  const first = stream.pieces(AbortSignal.timeout(60_000)).next();
+  stream.close();
+  return expect(first).resolves.toMatchObject({ value: expect.stringContaining('{"topics":["small"]}') });
+});

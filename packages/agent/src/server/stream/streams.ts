@@ -110,10 +110,10 @@ export class Streams {
     const known = this.topics;
     if (topics === "") return new Set(known);
     const wanted = topics.split(",");
-    const unknown = wanted.find((topic) => !streamTopics.has(topic));
+    const unknown = wanted.find((topic) => !known.includes(topic) && !streamTopics.has(topic));
     if (unknown === undefined) return new Set(wanted.filter((topic) => known.includes(topic)));
     const shown = JSON.stringify(unknown.slice(0, 60));
-    throw new NodekeeperError("invalid", `no topic ${shown}; there are: ${[...streamTopics].join(", ")}`);
+    throw new NodekeeperError("invalid", `no topic ${shown}; there are: ${known.join(", ")}`);
   }
 
   #positions(wanted: ReadonlySet<string>, cursor: string | undefined): Positions {
