@@ -96,17 +96,21 @@ describe("commands in a page", () => {
       ["sh run=repository", "npx vitest run nowhere/a"],
       ["sh run=repository", "rm -rf ."],
       ["yaml", "a: 1"],
+      ["", "rm -rf /"],
     ];
     await write({
       "docs/index.md": "# Index\n## All\n- [A](a.md)\n",
       "docs/a.md": `# A\n${blocks.map(([info, text]) => `\`\`\`${info}\n${text}\n\`\`\`\n`).join("")}`,
+      "examples/README.md": "# B\nBy hand:\n\n    node main.js\n",
       "package.json": JSON.stringify({ scripts: { check: "", bench: "" } }),
       "bench/speed.ts": "",
       "test/a.test.ts": "blocksOf('docs/a.md')",
       "test/b.test.ts": "",
     });
+    const noLanguage = "a block without a language: sh or console for commands, text for output";
     const expected = 'expected run=dev, run=repository, run=test/….test.ts or not-run="why"';
     expect(await findBlockProblems(root, await markdownFiles(root))).toEqual([
+      `docs/a.md:50: ${noLanguage}`,
       `docs/a.md:2: commands without a runner: ${expected}`,
       `docs/a.md:5: commands without a runner: ${expected}`,
       `docs/a.md:14: commands without a runner: ${expected}`,
@@ -117,6 +121,7 @@ describe("commands in a page", () => {
       "docs/a.md:37: there is no bench/taste.ts",
       "docs/a.md:41: there is no nowhere for nowhere/a",
       'docs/a.md:44: "rm -rf ." is no command of the repository',
+      `examples/README.md:4: ${noLanguage}`,
     ]);
   });
 });

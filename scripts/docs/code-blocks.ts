@@ -36,11 +36,15 @@ function commandsOf({ text }: CodeBlock): string[] {
   return lines.map((line) => line.replace(/(^|\s)#.*$/, "").trim()).filter((line) => line !== "");
 }
 
-/** Blocks of `files` that no test runs, and those whose runner is not there. */
+/** Blocks of `files` that no test runs, those whose runner is not there, and those that may be either: indented code too. */
 export async function findBlockProblems(root: string, files: ReadonlyMap<string, string>): Promise<string[]> {
   const scripts = await scriptsOf(root);
   const problems: string[] = [];
   for (const [path, text] of files) {
+    for (const { line } of readMarkdown(text).blocks.filter(({ language }) => language === ""))
+      problems.push(
+        `${path}:${line}: a block without a language: sh or console for commands, text for output`,
+      );
     for (const block of commandBlocks(text)) {
       const found = await problemsOf(root, path, block, scripts);
       problems.push(...found.map((problem) => `${path}:${block.line}: ${problem}`));

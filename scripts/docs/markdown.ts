@@ -46,7 +46,7 @@ export function readMarkdown(text: string): MarkdownPage {
       if (token.type === "link" || token.type === "image") {
         page.links.push({ target: token.href, line: lineOf(token) });
       }
-      if (token.type === "code" && token.codeBlockStyle !== "indented") {
+      if (token.type === "code") {
         const [, language, info] = /^(\S*)\s*(.*)$/.exec(token.lang ?? "")!;
         page.blocks.push({ language: language!, info: info!, text: token.text, line: lineOf(token) });
       }
