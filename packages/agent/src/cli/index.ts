@@ -14,6 +14,7 @@ import { declareReplay } from "./commands/replay.ts";
 import { declareRounds } from "./commands/rounds.ts";
 import { declareRun } from "./commands/run.ts";
 import { declareStatus } from "./commands/status.ts";
+import { declareTimeline } from "./commands/timeline.ts";
 import { declareTop } from "./commands/top.ts";
 import { declareVersion } from "./commands/version.ts";
 import { configureHelp } from "./help.ts";
@@ -30,6 +31,7 @@ const commands = [
   declarePlugins,
   declarePods,
   declareEvents,
+  declareTimeline,
   declareDevices,
   declareExplain,
   declareRounds,

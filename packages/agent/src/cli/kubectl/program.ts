@@ -8,6 +8,7 @@ import { declarePlugins } from "../commands/plugins.ts";
 import { declarePods } from "../commands/pods.ts";
 import { declareRounds } from "../commands/rounds.ts";
 import { declareStatus } from "../commands/status.ts";
+import { declareTimeline } from "../commands/timeline.ts";
 import { declareTop } from "../commands/top.ts";
 import { declareVersion } from "../commands/version.ts";
 import { configureHelp } from "../help.ts";
@@ -23,6 +24,7 @@ const commands = [
   declareExplain,
   declarePods,
   declareEvents,
+  declareTimeline,
   declarePlugins,
   declareDevices,
   declareRounds,

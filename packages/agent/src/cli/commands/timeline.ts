@@ -1,0 +1,23 @@
+import type { Command } from "commander";
+import type { CommandContext } from "./context.ts";
+import { pageFormatOption, signals } from "./options.ts";
+
+/** `timeline` */
+export function declareTimeline(program: Command, { output, agents }: CommandContext): void {
+  const timeline = program
+    .command("timeline")
+    .description("print what happened on this node: starts of the agent, plugins, taints, evictions");
+  agents
+    .addOptions(timeline)
+    .addOption(pageFormatOption())
+    .option("-f, --follow", "keep printing what happens", false)
+    .option("--since <duration>", "start this long ago", "24h")
+    .action(async (_, command) => {
+      const options = command.optsWithGlobals();
+      const { timelineCommand } = await import("../timeline.ts");
+      const { systemClock } = await import("@nodekeeper/core/lib");
+      using agent = await agents.connect(options);
+      const { output: format, follow: isFollowed, since } = options;
+      await timelineCommand(agent, { format, isFollowed, since }, output, systemClock, await signals());
+    });
+}

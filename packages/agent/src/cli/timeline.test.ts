@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { until } from "@nodekeeper/testing/until";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { apiRoute } from "../server/index.ts";
+import { type ServedRoutes, serveRoutes } from "../server/testing/serve-routes.ts";
+import { Marks, StateDatabase } from "../state/index.ts";
+import { httpConnection } from "./agent-connection.ts";
+import { runCli } from "./index.ts";
+import { runCommand } from "./testing/run-command.ts";
+import { timelineCommand } from "./timeline.ts";
+
+let directory: string;
+let database: StateDatabase;
+let marks: Marks;
+let server: ServedRoutes;
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), "nk-timeline-"));
+  database = StateDatabase.open({ directory, clock: systemClock, log: silentLogger });
+  marks = new Marks(database, systemClock, silentLogger);
+  server = await serveRoutes([apiRoute("marks", (query) => marks.page(query))]);
+});
+afterEach(async () => {
+  await server.stop();
+  database.close();
+  rmSync(directory, { recursive: true });
+});
+
+async function cli(...args: string[]) {
+  const argv = ["node", "nodekeeper", "timeline", ...args, "--server", server.address];
+  return await runCommand((output) => runCli(argv, output));
+}
+
+it("prints what happened, over all pages, without what could change the terminal", async () => {
+  expect((await cli()).out).toMatch(/^Nothing has happened since 20.*Z\.\n$/);
+  marks.add([{ kind: "pluginLost", title: "long ago", at: Date.now() - 5 * 86_400_000 }]);
+  marks.add(Array.from({ length: 700 }, (_, at) => ({ kind: "pluginLost", title: `p${at} lost` })));
+  marks.add([{ kind: "evictionSelected", title: "default/web \u001b[31m selected", round: 7 }]);
+  const lines = (await cli()).out.trimEnd().split("\n");
+  expect(lines).toHaveLength(701);
+  expect(lines[0]).toMatch(/^20\S+Z {2}p0 lost$/);
+  expect(lines.at(-1)).toMatch(/selected \(round 7\)$/);
+  expect(lines.at(-1)).not.toContain("\u001b");
+  expect((await cli("--since", "240h")).out).toContain("long ago");
+  const [first] = (await cli("-o", "json")).out.split("\n");
+  expect(JSON.parse(first!)).toMatchObject({ id: 2, kind: "pluginLost", title: "p0 lost" });
+  expect((await cli("--since", "yesterday")).status).toBe(2);
+});
+
+it("followed, prints each new one once", async () => {
+  const controller = new AbortController();
+  let text = "";
+  const write = (more: string) => {
+    text += more;
+  };
+  using agent = httpConnection({ address: server.address, name: "agent", advice: "" });
+  const options = { format: "text", isFollowed: true, since: "1h" } as const;
+  const output = { write, isTerminal: false, columns: 120 };
+  const done = timelineCommand(agent, options, output, systemClock, controller.signal);
+  for (const title of ["one", "two"]) {
+    marks.add([{ kind: "agentStopped", title }]);
+    await until(title, () => text.includes(title));
+  }
+  controller.abort();
+  await done;
+  expect(
+    text
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split("  ")[1]),
+  ).toEqual(["one", "two"]);
+});

@@ -1,0 +1,62 @@
+import { type Clock, parseDuration } from "@nodekeeper/core/lib";
+import type { ApiAnswers } from "../server/index.ts";
+import type { AgentConnection } from "./agent-connection.ts";
+import { follow } from "./follow.ts";
+import { type Colour, type Output, type PageFormat, paint, printItem } from "./output.ts";
+import { plainText } from "./plain-text.ts";
+import { timeOf } from "./wording.ts";
+
+export interface TimelineOptions {
+  format: PageFormat;
+  /** Whether to keep printing what happens. */
+  isFollowed: boolean;
+  /** How long ago to start: "10m". */
+  since: string;
+}
+
+type Mark = ApiAnswers["marks"]["items"][number];
+
+const LONGEST_TITLE = 500;
+const colours: Partial<Record<Mark["kind"], Colour>> = {
+  agentStartedAfterKill: "red",
+  pluginLost: "red",
+  pluginRefused: "red",
+  conditionSet: "yellow",
+  taintAdded: "yellow",
+  evictionSelected: "red",
+  evictionEnded: "red",
+};
+
+/** `timeline`: prints marks in order. */
+export async function timelineCommand(
+  agent: AgentConnection,
+  { format, isFollowed, since }: TimelineOptions,
+  output: Output,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const from = Math.max(0, Math.round(clock.now() - parseDuration(since)));
+  let last = 0;
+  /** Prints what is there; returns at the end. */
+  const printNew = async () => {
+    for (let hasMore = true; hasMore && !signal.aborted; ) {
+      const { items, next } = await agent.get("marks", { since: from, after: last });
+      for (const mark of items) {
+        if (format === "text") output.write(lineOf(mark, output));
+        else printItem(output, format, mark);
+        last = mark.id;
+      }
+      hasMore = next !== undefined;
+    }
+  };
+  if (isFollowed) return await follow(printNew, clock, signal);
+  await printNew();
+  if (format === "text" && last === 0) output.write(`Nothing has happened since ${timeOf(from)}.\n`);
+}
+
+function lineOf({ at, kind, title, round }: Mark, output: Output): string {
+  const text = plainText(title, LONGEST_TITLE);
+  const colour = colours[kind];
+  const about = round === undefined ? "" : ` (round ${round})`;
+  return `${timeOf(at)}  ${colour ? paint(output, colour, text) : text}${about}\n`;
+}
