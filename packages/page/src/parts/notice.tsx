@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { shown } from "../text.ts";
+import { Prose } from "./prose.tsx";
 import { Remedy } from "./remedy.tsx";
 import type { Answer } from "./use-answer.ts";
 
@@ -24,7 +24,10 @@ export function Problem({
   return (
     <div class="notice" role="status">
       <p>
-        <b>{capitalized(shown(message, 1_000))}.</b> {children}
+        <b>
+          <Prose text={`${capitalized(message)}.`} />
+        </b>{" "}
+        {children}
       </p>
       <Remedy id={id} />
     </div>

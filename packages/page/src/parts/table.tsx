@@ -3,7 +3,7 @@ import { Fragment } from "preact";
 
 export interface TableRow {
   key: string | number;
-  /** One for each column; the first names the row. */
+  /** One for each column; the first names the row. Undefined where there is nothing to show. */
   cells: readonly ComponentChildren[];
   /** "failed", "warning", or a class of the view. */
   class?: string | undefined;
@@ -16,13 +16,17 @@ interface Props {
   label: string;
   columns: readonly string[];
   rows: readonly TableRow[];
+  /** Of few narrow columns: it stays a table where the screen is narrow. */
+  isNarrow?: boolean;
 }
 
+// So long are words and numbers that are not broken in the middle.
+const SHORT = 20;
+
 /** A table; where the screen is narrow, each row is a block with its columns' titles. */
-export function Table({ label, columns, rows }: Props) {
-  const [first, ...rest] = columns;
+export function Table({ label, columns, rows, isNarrow = false }: Props) {
   return (
-    <table class="table">
+    <table class={isNarrow ? "table narrow" : "table"}>
       <caption class="unseen">{label}</caption>
       <thead>
         <tr>
@@ -37,13 +41,8 @@ export function Table({ label, columns, rows }: Props) {
         {rows.map(({ key, cells, class: kind, below }) => (
           <Fragment key={key}>
             <tr class={kind}>
-              <th scope="row" data-title={first}>
-                <div>{cells[0]}</div>
-              </th>
-              {rest.map((title, index) => (
-                <td key={title} data-title={title}>
-                  <div>{cells[index + 1]}</div>
-                </td>
+              {columns.map((title, index) => (
+                <Cell key={title} title={title} content={cells[index]} isHead={index === 0} />
               ))}
             </tr>
             {below && (
@@ -55,5 +54,29 @@ export function Table({ label, columns, rows }: Props) {
         ))}
       </tbody>
     </table>
+  );
+}
+
+interface CellProps {
+  title: string;
+  content: ComponentChildren;
+  isHead: boolean;
+}
+
+function Cell({ title, content, isHead }: CellProps) {
+  const isEmpty = content === undefined || content === null || content === false || content === "";
+  const isShort = typeof content === "number" || (typeof content === "string" && content.length <= SHORT);
+  const kind = isEmpty ? "none" : isShort ? "short" : undefined;
+  const inner = <div>{isEmpty ? "–" : content}</div>;
+  if (isHead)
+    return (
+      <th scope="row" data-title={title} class={kind}>
+        {inner}
+      </th>
+    );
+  return (
+    <td data-title={title} class={kind}>
+      {inner}
+    </td>
   );
 }

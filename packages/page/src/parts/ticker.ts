@@ -1,5 +1,5 @@
 import { createContext } from "preact";
-import { useContext, useEffect, useState } from "preact/hooks";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
 
 const EVERY_MS = 1_000;
 
@@ -31,7 +31,8 @@ export const PageTicker = createContext(new Ticker());
 export function useTicking(textOf: (now: number) => string): string {
   const ticker = useContext(PageTicker);
   const [, setDrawn] = useState("");
-  // Each time it is drawn: what `textOf` takes from the component is then what is on the screen.
-  useEffect(() => ticker.listen((now) => setDrawn(textOf(now))));
+  const latest = useRef(textOf);
+  latest.current = textOf;
+  useEffect(() => ticker.listen((now) => setDrawn(latest.current(now))), [ticker]);
   return textOf(Date.now());
 }

@@ -2,6 +2,9 @@ import type { CallFailure } from "../decide/decision.ts";
 import { type RefusalReason, refusalReasons } from "../decide/refusals.ts";
 import type { EvictionOutcome } from "../decide/round.ts";
 
+// Tenths of a second mean nothing for a container that was started a day before.
+const LONG_OFFSET_MS = 600_000;
+
 /** "1 round", "3 rounds". */
 export function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
@@ -12,9 +15,10 @@ export function timeOf(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** How long after something else: "+0.4 s", "+14.9 s"; "-2.0 s" where the clock was set back in between. */
+/** How long after something else: "+0.4 s", "+14.9 s", from ten minutes on "+3h"; "-2.0 s" before it. */
 export function offsetOf(ms: number): string {
-  return `${ms < 0 ? "-" : "+"}${secondsOf(Math.abs(ms))}`;
+  const distance = Math.abs(ms);
+  return `${ms < 0 ? "-" : "+"}${distance < LONG_OFFSET_MS ? secondsOf(distance) : age(distance)}`;
 }
 
 /** "14.9 s" */

@@ -25,18 +25,22 @@ export function BudgetsSection({ budgets, candidates }: Props) {
     );
   const rows = [
     limitRow("node", "this node", budgets.node),
-    ...budgets.namespaces.map((one) =>
-      limitRow(`namespace ${one.namespace}`, `namespace ${shown(one.namespace)}`, one),
-    ),
-    ...budgets.owners.map((one) => limitRow(`owner ${one.owner.uid}`, ownerText(one), one)),
+    ...budgets.namespaces
+      .filter(isLimited)
+      .map((one) => limitRow(`namespace ${one.namespace}`, `namespace ${shown(one.namespace)}`, one)),
+    ...budgets.owners.filter(isLimited).map((one) => limitRow(`owner ${one.owner.uid}`, ownerText(one), one)),
   ];
   const burst = budgets.burst === null ? "any number" : `at most ${budgets.burst}`;
   return (
     <Section title="Limits" remark={`evictions within ${age(budgets.windowMs)}; ${burst} in a round`}>
-      <Table label="Limits of evictions" columns={["Limit", "Used", "One more is allowed"]} rows={rows} />
+      <Table label="Limits of evictions" columns={["Limit", "Used", "Next allowed"]} rows={rows} />
       {candidates && <Eligible candidates={candidates} />}
     </Section>
   );
+}
+
+function isLimited({ limit }: Use): boolean {
+  return limit !== null;
 }
 
 function limitRow(key: string, title: string, { limit, used, freeAt }: Use): TableRow {

@@ -61,7 +61,7 @@ function cellsOf(condition: Condition, transitionMs: number | null) {
     </>,
     shown(conditionTaintsText(condition), 500),
     <a href={addressOf("plugins", [plugin])}>{shown(plugin)}</a>,
-    shown(cause ?? "–", 500),
+    shown(cause ?? "", 500),
     <Age since={since} />,
     <Until condition={condition} transitionMs={transitionMs} />,
   ];

@@ -11,9 +11,9 @@ import { Table } from "../../parts/table.tsx";
 import { Age } from "../../parts/time.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
+import { type Eviction, type EvictionGroup, groupEvictions } from "./group-evictions.ts";
 
 type Page = ApiAnswers["eviction/evictions"];
-type Eviction = Page["items"][number];
 type Result = NonNullable<Eviction["outcome"]>["result"];
 
 const SINCE_MS = 3_600_000;
@@ -28,22 +28,25 @@ export function EvictionsSection({ rounds }: { rounds: Live["rounds"] }) {
   const last = useRef<Page>(undefined);
   if (value) last.current = value;
   const page = last.current;
-  const items = page?.items.slice(-MOST_SHOWN).reverse() ?? [];
+  const groups = groupEvictions(page?.items ?? []);
   return (
     <Section title="Last evictions" remark={<a href={addressOf("timeline")}>earlier ones: timeline</a>}>
       {problem && <Problem problem={problem} />}
       {!page && !problem && <Waiting>Reading the records.</Waiting>}
-      {page && items.length === 0 && <p>None in the last hour.</p>}
-      {items.length > 0 && (
+      {page && groups.length === 0 && <p>None in the last hour.</p>}
+      {groups.length > 0 && (
         <Table
           label="Evictions of the last hour, the last first"
           columns={["Pod", "Selected", "Outcome", "Requested by", "Why"]}
-          rows={items.map((one) => ({ key: `${one.uid} ${one.round}`, cells: cellsOf(one) }))}
+          rows={groups.slice(0, MOST_SHOWN).map((group) => ({
+            key: `${group.last.uid} ${group.last.round}`,
+            cells: cellsOf(group),
+          }))}
         />
       )}
-      {page && page.items.length > MOST_SHOWN && (
+      {page && groups.length > MOST_SHOWN && (
         <p class="quiet">
-          The last {MOST_SHOWN} of {page.items.length} in the last hour.
+          The last {MOST_SHOWN} of {groups.length} in the last hour.
         </p>
       )}
     </Section>
@@ -63,12 +66,15 @@ const tones: Readonly<Record<Result, Tone>> = {
   withdrawn: "quiet",
 };
 
-function cellsOf({ uid, namespace, name, at, plugin, kind, reason, dryRun, outcome }: Eviction) {
+function cellsOf({ last, times }: EvictionGroup) {
+  const { uid, namespace, name, at, plugin, kind, reason, dryRun, outcome } = last;
   return [
     <PodLink namespace={namespace} name={name} uid={uid} />,
     <Age since={at} />,
     dryRun ? (
-      <Badge>dry run: not evicted</Badge>
+      <>
+        <Badge>dry run: not evicted</Badge> {times > 1 && `${times} times`}
+      </>
     ) : outcome ? (
       <Badge tone={tones[outcome.result]}>{shown(outcomeText(outcome), 200)}</Badge>
     ) : (

@@ -21,7 +21,10 @@ export function NowView({ live }: ViewProps) {
       <HealthSection node={node} />
       {isOn && (
         <>
-          <ThresholdsSection budgets={live["eviction/budgets"]} />
+          <ThresholdsSection
+            budgets={live["eviction/budgets"]}
+            dryRunPlugins={node.eviction?.dryRunPlugins ?? []}
+          />
           <ConditionsSection conditions={live["eviction/node"]} />
           <UnderWaySection budgets={live["eviction/budgets"]} />
           <EvictionsSection rounds={live.rounds} />

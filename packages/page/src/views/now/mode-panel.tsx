@@ -38,9 +38,7 @@ function aboutMode({ mode, dryRunPlugins, evicted }: Eviction) {
     </>
   );
   if (mode === "dryRun")
-    return (
-      <>Decisions are made and recorded; no pod is evicted and no taint is set by these plugins. {change}</>
-    );
+    return <>Decisions are made and recorded; no pod is evicted and no taint is set. {change}</>;
   const names = dryRunPlugins.map((name) => shown(name, 80)).join(", ");
   return (
     <>

@@ -24,6 +24,7 @@ export function QosSection({ candidates }: { candidates: ApiAnswers["eviction/ca
             ))}
           </div>
           <Table
+            isNarrow
             label="Pods by QoS level and QoS class"
             columns={["QoS level", "Pods", ...qosClasses]}
             rows={levels.map(({ level, pods, classes }) => ({

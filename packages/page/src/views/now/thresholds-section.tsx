@@ -12,8 +12,15 @@ import { shown } from "../../text.ts";
 type Budgets = ApiAnswers["eviction/budgets"];
 type Threshold = Budgets["thresholds"][number];
 
+interface Props {
+  budgets: Budgets | undefined;
+  /** Plugins whose requests are only recorded; "*" for all. */
+  dryRunPlugins: readonly string[];
+}
+
 /** Thresholds that are met, since when, and what their evictions wait for. */
-export function ThresholdsSection({ budgets }: { budgets: Budgets | undefined }) {
+export function ThresholdsSection({ budgets, dryRunPlugins }: Props) {
+  const isDryRun = (plugin: string) => dryRunPlugins.includes("*") || dryRunPlugins.includes(plugin);
   return (
     <Section
       title="Thresholds met"
@@ -25,7 +32,7 @@ export function ThresholdsSection({ budgets }: { budgets: Budgets | undefined })
         )
       }
     >
-      {!budgets ? (
+      {budgets?.at == null ? (
         <Waiting>Waiting for the first round.</Waiting>
       ) : budgets.thresholds.length === 0 ? (
         <p>None. No plugin reports pressure.</p>
@@ -36,7 +43,7 @@ export function ThresholdsSection({ budgets }: { budgets: Budgets | undefined })
           rows={budgets.thresholds.map((threshold) => ({
             key: `${threshold.plugin} ${threshold.scope}`,
             class: threshold.metType === "hard" ? "failed" : "warning",
-            cells: cellsOf(threshold),
+            cells: cellsOf(threshold, isDryRun(threshold.plugin)),
           }))}
         />
       )}
@@ -44,14 +51,14 @@ export function ThresholdsSection({ budgets }: { budgets: Budgets | undefined })
   );
 }
 
-function cellsOf(threshold: Threshold) {
+function cellsOf(threshold: Threshold, isDryRun: boolean) {
   const { plugin, scope, metType, since } = threshold;
   return [
     <a href={addressOf("plugins", [plugin])}>{shown(plugin)}</a>,
     shown(thresholdText(scope, threshold)),
     <Badge tone={metType === "hard" ? "bad" : "warn"}>{metType}</Badge>,
     <Age since={since} bare />,
-    <Consequence threshold={threshold} />,
+    isDryRun ? "dry run: only recorded" : <Consequence threshold={threshold} />,
   ];
 }
 

@@ -80,7 +80,7 @@ function pausedRow({ uid, namespace, name, until, reason, budget }: Budgets["pau
     cells: [
       <PodLink namespace={namespace} name={name} uid={uid} />,
       <Badge tone="warn">failed, retried later</Badge>,
-      "–",
+      undefined,
       <>
         may be tried again <Countdown until={until} over="in the next round" />
       </>,

@@ -37,9 +37,10 @@ export function Comparison({ a, b }: { a: RankedPod; b: RankedPod }) {
         {deciding && `: ${deciding.name} ${shown(deciding.values[0])} before ${shown(deciding.values[1])}`}.
       </p>
       <Table
+        isNarrow
         label={`Comparison of ${firstName} with ${secondName}`}
         columns={["Key", firstName, secondName, "Result"]}
-        rows={keys.map(({ name, values, result }) => ({
+        rows={keys.filter(isWorthShowing).map(({ name, values, result }) => ({
           key: name,
           class: result === "decides" ? "decides" : undefined,
           cells: [
@@ -51,6 +52,11 @@ export function Comparison({ a, b }: { a: RankedPod; b: RankedPod }) {
       />
     </>
   );
+}
+
+// Names come last: only where all else is equal do they matter.
+function isWorthShowing({ name, result }: ComparedKey): boolean {
+  return result !== "notCompared" || !["name", "namespace", "UID"].includes(name);
 }
 
 function rankable(pod: RankedPod): Rankable {

@@ -1,9 +1,10 @@
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { addressOf } from "../../address.ts";
 import type { Live } from "../../live.ts";
 import { Problem, Waiting } from "../../parts/notice.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
+import { EvictionIsOff } from "./eviction-is-off.tsx";
 import { OtherPods } from "./other-pods.tsx";
 import "./pod.css";
 import { podVersion } from "./pod-version.ts";
@@ -30,7 +31,9 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
   const [isFollowed, setFollowed] = useState(false);
   const beat = useBeat(isFollowed ? UNDER_WAY_EVERY_MS : undefined);
   const version = `${podVersion(live, known)} ${beat}`;
-  const explained = useAnswer("eviction/explain", { pod: asked ?? `${namespace}/${name}` }, version);
+  const isOff = live.node?.eviction === null;
+  const query = isOff || !live.node ? undefined : { pod: asked ?? `${namespace}/${name}` };
+  const explained = useAnswer("eviction/explain", query, version);
   const runtime = useAnswer("pods", { namespace, name }, version);
   const explanation = explained.value;
   const uid = explanation?.uid ?? asked ?? runtime.value?.items[0]?.uid;
@@ -39,7 +42,18 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
   if (follows !== isFollowed) setFollowed(follows);
 
   const title = `${shown(namespace)}/${shown(name)}`;
-  const isWaiting = !explanation && !explained.problem;
+  const isWaiting = !explanation && !explained.problem && !isOff;
+  // Of a busy node events come in all the time: what is long is drawn again only where it is another explanation.
+  const story = useMemo(
+    () =>
+      explanation && (
+        <>
+          <Steps explanation={explanation} />
+          <RoundsSection explanation={explanation} />
+        </>
+      ),
+    [explanation],
+  );
   return (
     <>
       <p class="back">
@@ -47,11 +61,12 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
       </p>
       <h2 class="pod-name">{title}</h2>
       {isWaiting && <Waiting>Reading the records.</Waiting>}
+      {isOff && <EvictionIsOff />}
       {explained.problem && (
         <Problem problem={explained.problem}>
-          {explained.problem.isNotFound &&
-            !explanation &&
-            "What the container runtime has of the pod is below."}
+          {!explanation && runtime.value?.items.length
+            ? "What the container runtime has of the pod is below."
+            : ""}
         </Problem>
       )}
       {explanation && <VerdictPanel explanation={explanation} />}
@@ -63,8 +78,7 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
         others={explanation?.otherUids ?? []}
         runtime={runtime.value?.items ?? []}
       />
-      {explanation && <Steps explanation={explanation} />}
-      {explanation && <RoundsSection explanation={explanation} />}
+      {story}
       <RuntimeSection uid={uid} runtime={runtime} live={live} history={explanation?.history ?? undefined} />
     </>
   );

@@ -41,9 +41,9 @@ export function PodEvents({ uid, live }: { uid: string; live: Live }) {
           cells: [
             <Time at={at} />,
             words[type],
-            container ? (container.kind === "sandbox" ? "sandbox" : shown(container.name)) : "–",
-            exitCode ?? "–",
-            shown(reason) || "–",
+            container && (container.kind === "sandbox" ? "sandbox" : shown(container.name)),
+            exitCode,
+            shown(reason),
           ],
         }))}
       />

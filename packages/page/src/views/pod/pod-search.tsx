@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { addressOf, goTo } from "../../address.ts";
 import type { Live } from "../../live.ts";
 import { Badge } from "../../parts/badge.tsx";
@@ -8,6 +8,7 @@ import { Table } from "../../parts/table.tsx";
 import { Age } from "../../parts/time.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
 import { useDeferred } from "../../parts/use-deferred.ts";
+import { EvictionIsOff } from "./eviction-is-off.tsx";
 import { type ListedPod, listPods } from "./listed-pods.ts";
 
 const MOST_SHOWN = 200;
@@ -20,11 +21,23 @@ export function PodSearch({ live, text }: { live: Live; text: string }) {
   const [typed, setTyped] = useState(text);
   const wanted = useDeferred(typed.trim(), PAUSE_MS);
   const version = live.events.at(-1)?.sequence;
-  const history = useAnswer("eviction/pods", { text: wanted || undefined, limit: MOST_SHOWN }, version);
+  const isOff = live.node?.eviction === null;
+  const query = isOff || !live.node ? undefined : { text: wanted || undefined, limit: MOST_SHOWN };
+  const history = useAnswer("eviction/pods", query, version);
   const runtime = useAnswer("pods", { limit: 1_000 }, version);
   const found = listPods(wanted, history.value?.items ?? [], runtime.value?.items ?? []);
   const shown = found.slice(0, MOST_SHOWN);
-  const isWaiting = !history.value && !history.problem;
+  const table = useMemo(
+    () => (
+      <Table
+        label="Pods"
+        columns={["Pod", "State", "Containers", "UID"]}
+        rows={shown.map((pod) => ({ key: pod.uid, cells: cellsOf(pod) }))}
+      />
+    ),
+    [wanted, history.value, runtime.value],
+  );
+  const isWaiting = isOff ? !runtime.value && !runtime.problem : !history.value && !history.problem;
   return (
     <>
       <search>
@@ -51,6 +64,7 @@ export function PodSearch({ live, text }: { live: Live; text: string }) {
           </label>
         </form>
       </search>
+      {isOff && <EvictionIsOff />}
       {history.problem && (
         <Problem problem={history.problem}>Only pods that the container runtime has are listed.</Problem>
       )}
@@ -59,16 +73,10 @@ export function PodSearch({ live, text }: { live: Live; text: string }) {
       )}
       <p class="quiet" role="status">
         {isWaiting
-          ? "Reading the history."
+          ? "Reading the pods."
           : countText(found.length, shown.length, history.value?.more ?? false)}
       </p>
-      {shown.length > 0 && (
-        <Table
-          label="Pods"
-          columns={["Pod", "State", "Containers", "UID"]}
-          rows={shown.map((pod) => ({ key: pod.uid, cells: cellsOf(pod) }))}
-        />
-      )}
+      {shown.length > 0 && table}
     </>
   );
 }
@@ -83,7 +91,7 @@ function cellsOf({ namespace, name, uid, isOlder, leftAt, containers }: ListedPo
         <Badge>deleted</Badge> <Age since={leftAt} />
       </>
     ),
-    containers ?? "–",
+    containers,
     <code>{uid}</code>,
   ];
 }

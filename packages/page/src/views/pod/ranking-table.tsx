@@ -11,20 +11,23 @@ import { Comparison } from "./comparison.tsx";
 import { namedBy } from "./named-by.ts";
 import type { ExplainedRound } from "./story.ts";
 
+// So many are read and shown without being asked for.
+const FEW_CANDIDATES = 30;
+
 type Ranked = NonNullable<ExplainedRound["place"]>;
 type RoundRecord = ApiAnswers["eviction/records"]["records"][number];
 
 /** The ranking of a round: the pod and the others that were requested; all candidates when that is wanted. */
 export function RankingTable({ round }: { round: ExplainedRound }) {
   const { place, others, candidates, id } = round;
-  const [isWhole, setWhole] = useState(false);
+  const [isWhole, setWhole] = useState(candidates <= FEW_CANDIDATES);
   const [opened, setOpened] = useState<string>();
   const read = useAnswer("eviction/records", isWhole ? { after: id - 1, limit: 1 } : undefined);
   const record = read.value?.records.find((one) => one.id === id);
   if (!place) return null;
   const shownPods: readonly Ranked[] =
     record?.decision.ranking ?? [place, ...others].sort((a, b) => a.rank - b.rank);
-  const isRead = read.value !== undefined;
+  const isMissing = read.value !== undefined && !record;
   return (
     <>
       <h3>Ranking</h3>
@@ -34,7 +37,7 @@ export function RankingTable({ round }: { round: ExplainedRound }) {
       {shownPods.length > 1 && (
         <Table
           label="Candidates by rank; 1 is evicted first"
-          columns={["Pod", "Rank", "QoS level", "QoS class", "Priority", "Outcome", "Why", "Comparison"]}
+          columns={["Pod", "Rank", "QoS level", "QoS class", "Priority", "Outcome", "Why", "Compare"]}
           rows={shownPods.map((one) => ({
             key: one.uid,
             class: one.uid === place.uid ? "this" : undefined,
@@ -51,13 +54,13 @@ export function RankingTable({ round }: { round: ExplainedRound }) {
         usage or a rule of its own, overrides it; forced evictions come before soft ones, and pods whose
         eviction failed lately come last.
       </p>
-      {shownPods.length < candidates && !isRead && (
-        <button type="button" onClick={() => setWhole(true)} disabled={isWhole && !read.problem}>
+      {!isWhole && (
+        <button type="button" onClick={() => setWhole(true)}>
           Show all {counted(candidates, "candidate")}
         </button>
       )}
       {read.problem && <Problem problem={read.problem} />}
-      {isRead && !record && (
+      {isMissing && (
         <p class="quiet" role="status">
           The whole round is not recorded any more, or too large for an answer.
         </p>
@@ -88,13 +91,9 @@ function cellsOf(
     isIt ? (
       "–"
     ) : (
-      <button
-        type="button"
-        aria-expanded={isOpen}
-        aria-label={`Compare with ${shown(one.name, 80)}`}
-        onClick={onOpen}
-      >
+      <button type="button" aria-expanded={isOpen} onClick={onOpen}>
         {isOpen ? "Close" : "Compare"}
+        <span class="unseen">{` ${isOpen ? "the comparison with" : "with"} ${shown(one.name, 80)}`}</span>
       </button>
     ),
   ];

@@ -66,9 +66,9 @@ function cellsOf(container: Container) {
     kind === "sandbox" ? "sandbox" : shown(name),
     <State container={container} />,
     attempt,
-    since === undefined ? "–" : <Time at={since} />,
-    finishedAt === undefined ? "–" : <Time at={finishedAt} />,
-    image === "" ? "–" : <span class="image">{shown(image, 300)}</span>,
+    since !== undefined && <Time at={since} />,
+    finishedAt !== undefined && <Time at={finishedAt} />,
+    image && <span class="image">{shown(image, 300)}</span>,
   ];
 }
 
@@ -97,8 +97,8 @@ function Exits({ exits }: { exits: NonNullable<Explanation["history"]>["exits"] 
             shown(name),
             at === null ? "not known" : <Time at={at} />,
             exitCode ?? "not known",
-            shown(reason) || "–",
-            shown(memoryLimit ?? "") || "–",
+            shown(reason),
+            shown(memoryLimit ?? ""),
           ],
         }))}
       />

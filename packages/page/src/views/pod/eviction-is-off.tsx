@@ -1,0 +1,10 @@
+/** What is missing about pods where eviction is off, and how to have it. */
+export function EvictionIsOff() {
+  return (
+    <p class="notice">
+      <b>Eviction is off.</b> Nothing is recorded about why pods end; only what the container runtime has is
+      shown. To record it without evicting, set <code>eviction.enabled: true</code> and{" "}
+      <code>eviction.dryRunPlugins: ["*"]</code>.
+    </p>
+  );
+}
