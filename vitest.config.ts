@@ -5,6 +5,7 @@ import { RunReport } from "./test/support/run-report.ts";
 /** What all suites have in common. */
 export const common = {
   pool: "forks",
+  env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/node") },
   setupFiles: join(import.meta.dirname, "test/support/property-seed.ts"),
   // Longer than any wait of @nodekeeper/testing/until, whose message says what was waited for.
   testTimeout: 600_000,
@@ -32,6 +33,8 @@ export default defineConfig({
         test: {
           ...common,
           name: "integration",
+          isolate: false,
+          restoreMocks: true,
           include: ["test/*.test.ts", "test/heavy/*.test.ts", "test/soak/*.test.ts"],
         },
       },

@@ -434,6 +434,7 @@ describe("the kubelet's registration", () => {
       },
     });
     drivers.push(driver);
+    await kubelet.untilRegistered(DRIVER);
     // The kubelet of a server that keeps it does not call the plugin.
     await eventually(() =>
       expect(cluster.server.store.list(SLICES)).toMatchObject([{ spec: { skipNodeOperations: ["*"] } }]),
@@ -514,6 +515,7 @@ describe("devices that no pod could use", () => {
     await agent.stop();
     agent = await start({ devicesTaintDelay: "100ms" });
     const first = await serve();
+    await kubelet.untilRegistered(DRIVER);
     await until("published", () => taints().length === 2);
     await first.stop();
     await eventually(() =>
@@ -523,6 +525,7 @@ describe("devices that no pod could use", () => {
       ]),
     );
     await serve();
+    await kubelet.untilRegistered(DRIVER);
     await eventually(() => expect(taints()).toEqual([[], []]));
   });
 
@@ -578,8 +581,8 @@ describe("devices that no pod could use", () => {
     // A slow start adds the taint of a driver that is disconnected.
     const unhealthy = expect.arrayContaining([expect.objectContaining({ key: `${DRIVER}/unhealthy` })]);
     /** A driver with so many devices, and what it reports of their health, if anything. */
-    const serveWith = (count: number, health?: DeviceHealth[]) =>
-      serve({
+    const serveWith = async (count: number, health?: DeviceHealth[]) => {
+      const driver = await serve({
         async *devices() {
           yield [{ devices: Array.from({ length: count }, (_, at) => ({ name: `device-${at}` })) }];
         },
@@ -588,6 +591,9 @@ describe("devices that no pod could use", () => {
           else await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
         },
       });
+      await kubelet.untilRegistered(DRIVER);
+      return driver;
+    };
     const expectTainted = (count: number) =>
       eventually(() => {
         expect(taints()).toHaveLength(count);
