@@ -34,7 +34,6 @@ export default defineConfig({
           ...common,
           name: "integration",
           isolate: false,
-          restoreMocks: true,
           include: ["test/*.test.ts", "test/heavy/*.test.ts", "test/soak/*.test.ts"],
         },
       },

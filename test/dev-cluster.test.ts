@@ -75,7 +75,7 @@ it("a development cluster publishes what a reporter reports, and evicts what an 
   });
 });
 
-it("a development cluster reports a misspelt field of a plugin, and publishes the plugin that has none", async () => {
+it("a development cluster reports a misspelt field of a plugin, and publishes the plugin that has none; stopped, it is removed", async () => {
   await using cluster = await startDevCluster({ agentScript });
   await using stack = new AsyncDisposableStack();
   for (const [name, field] of [
@@ -105,16 +105,12 @@ it("a development cluster reports a misspelt field of a plugin, and publishes th
     );
     expect(found?.status).toMatchObject({ resources: { capacity: { "example.com/fans": "4" } } });
   });
+  await cluster.stop();
+  await cluster.stop();
+  expect(existsSync(cluster.kubeconfig)).toBe(false);
 });
 
 it("a development cluster reports which setting is invalid", async () => {
   const settings = { eviction: { syncPeriod: "soon" } };
   await expect(startDevCluster({ agentScript, settings })).rejects.toThrow(/eviction\.syncPeriod/);
-});
-
-it("a development cluster is removed when it stops, also twice", async () => {
-  const cluster = await startDevCluster({ agentScript });
-  await cluster.stop();
-  await cluster.stop();
-  expect(existsSync(cluster.kubeconfig)).toBe(false);
 });

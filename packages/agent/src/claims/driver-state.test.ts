@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { DriverStates } from "./driver-state.ts";
 import { ClaimWorld, DRIVER, NODE } from "./testing/claim-world.ts";
 
-/** A driver that is connected, behind a socket where nobody answers. */
+/** A driver that is connected, behind a socket on which no process listens. */
 function connected(world: ClaimWorld, ...versions: string[]) {
   const clock = new FakeClock();
   const callTimeoutMs = () => 1_000;
@@ -32,8 +32,8 @@ function connected(world: ClaimWorld, ...versions: string[]) {
 }
 
 it.each([
-  ["whom the kubelet does not register", [], 5_000],
-  ["who has not reported the health of its devices", [DeviceHealthReportDefinition.fullName], 10_000],
+  ["that the kubelet does not register", [], 5_000],
+  ["that has not reported the health of its devices", [DeviceHealthReportDefinition.fullName], 10_000],
 ] as const)("pods wait for a driver %s, but not forever", async (_, versions, boundMs) => {
   using world = new ClaimWorld();
   const { clock, states } = connected(world, ...versions);

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { inputs } from "../../../../../test/support/sizes.ts";
 import { type Device, type DevicePool, decodeSpec, limits } from "../index.ts";
 import { allocatable } from "../testing/allocatable.ts";
 import { checked, namesUpTo, nodeName, poolOf, SliceStore } from "../testing/slice-store.ts";
@@ -101,7 +102,7 @@ describe("planSlices, whatever happens", () => {
           expect(store.plan(checked(poolOf(devices)))).toEqual({ deletes: [], updates: [], creates: [] });
         }
       }),
-      { numRuns: 100 },
+      { numRuns: inputs(100) },
     );
   });
 
@@ -130,7 +131,7 @@ describe("planSlices, whatever happens", () => {
           expectExactly(store, [poolOf(after)]);
         },
       ),
-      { numRuns: 100 },
+      { numRuns: inputs(100) },
     );
   });
 
@@ -147,7 +148,7 @@ describe("planSlices, whatever happens", () => {
         store.sync(checked(poolOf(devices)));
         expectExactly(store, [poolOf(devices)]);
       }),
-      { numRuns: 100 },
+      { numRuns: inputs(100) },
     );
   });
 
@@ -186,7 +187,7 @@ describe("planSlices, whatever happens", () => {
           expect(plan.creates.map(({ name }) => name)).toEqual([...deleted].sort());
         },
       ),
-      { numRuns: 100 },
+      { numRuns: inputs(100) },
     );
   });
 
@@ -203,7 +204,7 @@ describe("planSlices, whatever happens", () => {
         expect(plan.updates).toHaveLength(1);
         expectExactly(store, [poolOf(devices)]);
       }),
-      { numRuns: 100 },
+      { numRuns: inputs(100) },
     );
   });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { inputs } from "../../../../../test/support/sizes.ts";
 import { pending, TestEvictor, unavailable, victim } from "../testing/evictor-setup.ts";
 
 const names = ["a", "b", "c"] as const;
@@ -178,6 +179,6 @@ it("no pod is evicted twice, none that is protected or was not decided on, and n
       expect(world.harmed).toEqual([]);
       expect([...world.decided.keys()]).toEqual([]);
     }),
-    { numRuns: 300 },
+    { numRuns: inputs(300) },
   );
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { inputs } from "../../../../../test/support/sizes.ts";
 import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
 import { answersOf, nodeCondition, type TestPlugin, testNode, testPod, topsOf } from "../testing/rounds.ts";
 import { selectCandidates } from "./candidates.ts";
@@ -172,7 +173,7 @@ function play({ policy, steps }: Story, bend: (input: DecideInput) => DecideInpu
 }
 
 function check(property: (story: Story) => void) {
-  fc.assert(fc.property(arbitraryStory, property), { numRuns: 300 });
+  fc.assert(fc.property(arbitraryStory, property), { numRuns: inputs(300) });
 }
 
 it("is the same whatever the order of pods, plugins, answers, outcomes and state", () =>
@@ -214,7 +215,7 @@ it("is the same whatever the order of pods, plugins, answers, outcomes and state
       const straight = play(story).map(({ decision }) => JSON.stringify(decision));
       expect(play(story, bend).map(({ decision }) => JSON.stringify(decision))).toEqual(straight);
     }),
-    { numRuns: 300 },
+    { numRuns: inputs(300) },
   ));
 
 it("gives the same decisions from state and input that went through JSON, as a replay does", () =>

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { inputs } from "../../../../../test/support/sizes.ts";
 import { evictPod, TestRounds, testPod } from "../testing/rounds.ts";
 
 const WINDOW_S = 60;
@@ -79,5 +80,5 @@ it("no window holds more evictions that were sent than the limits allow, whateve
         }
       }
     }),
-    { numRuns: 200 },
+    { numRuns: inputs(200) },
   ));

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { inputs } from "../../../../../test/support/sizes.ts";
 import { evictPod, named, type TestPlugin, TestRounds, testPod } from "../testing/rounds.ts";
 import { prepareRound } from "./prepare.ts";
 
@@ -71,7 +72,7 @@ it("while a hard threshold stays met and some pod can be evicted, one is evicted
         }
       },
     ),
-    { numRuns: 200 },
+    { numRuns: inputs(200) },
   ));
 
 it("however many pods budgets guard, a free one is evicted before any of them is tried twice", () =>
@@ -112,7 +113,7 @@ it("however many pods budgets guard, a free one is evicted before any of them is
         expect(new Set(before).size).toBe(before.length);
       },
     ),
-    { numRuns: 100 },
+    { numRuns: inputs(100) },
   ));
 
 // Asks for the lowest-ranked of the offered pods, for soft evictions of all of them, or for all pods by name.

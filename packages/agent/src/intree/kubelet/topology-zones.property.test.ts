@@ -1,6 +1,7 @@
 import { compareQuantities, parseQuantity } from "@nodekeeper/core/lib";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { inputs } from "../../../../../test/support/sizes.ts";
 import type { ClaimedDevice, KubeletAnswer, PodHolding, Resources } from "./answer.ts";
 import type { Machine } from "./machine.ts";
 import { topologyZones, type ZoneOutput } from "./topology-zones.ts";
@@ -150,7 +151,7 @@ it("holds what is given out: no more than can be given, and all of it", () => {
       const holds = pods.flatMap((pod) => pod.claimed.map(({ device }) => `${pod.name} ${device}`));
       expect(claimed.flatMap(({ allocations }) => allocations)).toHaveLength(new Set(holds).size);
     }),
-    { numRuns: 300 },
+    { numRuns: inputs(300) },
   );
 });
 
@@ -171,7 +172,7 @@ it("is the same whatever the order of pods, devices, CPUs, blocks and nodes", ()
     fc.property(shuffledWorld, ({ one, other }) => {
       expect(JSON.stringify(convert(other).zones)).toBe(JSON.stringify(convert(one).zones));
     }),
-    { numRuns: 300 },
+    { numRuns: inputs(300) },
   );
 });
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { FakeClock, NodekeeperError, silentLogger } from "@nodekeeper/core/lib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { inputs } from "../../../../test/support/sizes.ts";
 import type { ContainerState } from "../runtime/index.ts";
 import { LifecycleStore, StateDatabase } from "../state/index.ts";
 import { createHarness } from "./testing/harness.ts";
@@ -174,7 +175,7 @@ describe("random histories, read by relists", () => {
         await harness.stop();
         expect(clock.timers).toBe(0);
       }),
-      { numRuns: 150 },
+      { numRuns: inputs(150) },
     );
   });
 });
@@ -256,7 +257,7 @@ describe("random histories, read by relists and hints at once", () => {
           expect([clock.timers, runtime.streams]).toEqual([0, 0]);
         },
       ),
-      { numRuns: 100 },
+      { numRuns: inputs(100) },
     );
   });
 });
@@ -312,7 +313,7 @@ describe("random histories over restarts of the agent", () => {
           await harness.stop();
           database.close();
         }),
-        { numRuns: 20 },
+        { numRuns: inputs(20) },
       );
     } finally {
       rmSync(directory, { recursive: true });
