@@ -1,9 +1,10 @@
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { customNodeResource, metadata, node, spec, status } from "@nodekeeper/sdk";
+import { SteppedClock } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
 import { describe, expect, it } from "vitest";
-import { agentFlags, startAgent, untilWidgets } from "./support/agent.ts";
+import { agentFlags, startAgent, TIME_TO_RETURN_MS, untilWidgets } from "./support/agent.ts";
 import { NODE, startCluster, type TestCluster } from "./support/cluster.ts";
 import { type GoodPlugin, startGoodPlugin, widgets } from "./support/plugins.ts";
 
@@ -139,11 +140,14 @@ describe.concurrent.each(Object.keys(states) as State[])("with its state %s, an 
       if (back !== "soon") await gpus.stop();
       states[state](stateDir, older);
       const grace = back === "never" ? "0s" : "10m";
-      const second = await startAgent(cluster, { ...flags, reportingPluginGracePeriod: grace });
+      const clock = new SteppedClock();
+      const settings = { ...flags, reportingPluginGracePeriod: grace };
+      const second = await startAgent(cluster, settings, undefined, clock);
       neighbour.say(...neighbourReport(2));
       await untilPublished(cluster, 2);
       // Whatever became of its state: nothing is withdrawn of a plugin that may be on its way back.
       if (back !== "never") matches(cluster, withPlugin(1));
+      if (back === "never") clock.advance(TIME_TO_RETURN_MS);
       if (back === "late") gpus = await startGoodPlugin(plugins, "gpus", ...gpuReport(2));
       if (back === "soon") gpus.say(...gpuReport(2));
       const end = back === "never" ? without : withPlugin(2);

@@ -1,3 +1,4 @@
+import { SteppedClock } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
@@ -7,6 +8,9 @@ import { type ScriptProcess, startScript } from "./support/processes.ts";
 
 const USABLE = "example.nodekeeper.dev/usable-widgets";
 
+const GRACE_PERIOD_MS = 600_000;
+
+const clock = new SteppedClock();
 let cluster: TestCluster;
 let agent: RunningAgent;
 let neighbour: Neighbour;
@@ -14,7 +18,7 @@ let sample: ScriptProcess;
 
 beforeAll(async () => {
   cluster = await startCluster();
-  agent = await startAgent(cluster, { reportingPluginGracePeriod: "3s" });
+  agent = await startAgent(cluster, { reportingPluginGracePeriod: "10m" }, undefined, clock);
   neighbour = await startNeighbour(cluster, agent.pluginDir);
 });
 afterAll(async () => {
@@ -32,15 +36,17 @@ const isPublished = () =>
   usable() !== undefined &&
   cluster.node().metadata.labels["example.nodekeeper.dev/has-widgets"] === "true" &&
   cluster.cnr()?.status?.resources?.capacity?.["example.nodekeeper.dev/widgets"] === "16";
+const untilLost = () =>
+  until("it is found lost", async () =>
+    (await agent.plugins()).find(({ name, state }) => name === "example-reporter" && state === "lost"),
+  );
 
 it("keeps its content through the grace period, a restart updates it, and without one it is withdrawn", async () => {
   sample = startSample();
   await until("its content", isPublished, { explain: () => sample.output() });
   sample.kill("SIGKILL");
   await sample.ended;
-  const row = await until("it is found lost", async () =>
-    (await agent.plugins()).find(({ name, state }) => name === "example-reporter" && state === "lost"),
-  );
+  const row = await untilLost();
   expect(row.error).toMatch(/^no process listens on its registration socket/);
   expect(isPublished()).toBe(true);
   await neighbour.update();
@@ -55,6 +61,8 @@ it("keeps its content through the grace period, a restart updates it, and withou
   expect(isPublished()).toBe(true);
 
   sample.kill("SIGKILL");
+  await untilLost();
+  clock.advance(GRACE_PERIOD_MS);
   await until("its content is withdrawn", () => {
     const { annotations, labels } = cluster.node().metadata;
     return !annotations?.[USABLE] && !("example.nodekeeper.dev/has-widgets" in labels);

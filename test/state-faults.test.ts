@@ -3,10 +3,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { customNodeResource, status } from "@nodekeeper/sdk";
+import { SteppedClock } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
 import { describe, expect, it, vi } from "vitest";
 import { StateDatabase } from "../packages/agent/src/state/index.ts";
-import { agentFlags, startAgent, untilWidgets } from "./support/agent.ts";
+import { agentFlags, startAgent, TIME_TO_RETURN_MS, untilWidgets } from "./support/agent.ts";
 import { startCluster } from "./support/cluster.ts";
 import { constantly, rawField, startBarePlugin, widgets } from "./support/plugins.ts";
 import { argumentsOf, startScript } from "./support/processes.ts";
@@ -99,7 +100,8 @@ describe.concurrent("the state database", () => {
   });
 
   it("that was lost: nothing of live plugins is withdrawn, what one no longer reports is removed", async () => {
-    await using setup = await setUp({ reportingPluginGracePeriod: "0s" });
+    const clock = new SteppedClock();
+    await using setup = await setUp({ reportingPluginGracePeriod: "0s" }, clock);
     const { cluster, plugin } = setup;
     plugin.say(widgets("steady", 2), customNodeResource(status("extra", 1)));
     await until("the extra field", () => cluster.cnr().status.extra === 1);
@@ -113,6 +115,7 @@ describe.concurrent("the state database", () => {
       .slice(seen)
       .filter(({ method, path, body }) => method === "PATCH" && path.endsWith("/status") && body);
     for (const { body } of statuses) expect(JSON.stringify(body)).toContain("example/steady");
+    clock.advance(TIME_TO_RETURN_MS);
     await until("the field no plugin reports is removed", () => !("extra" in cluster.cnr().status));
   });
 

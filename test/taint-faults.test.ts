@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { ConditionType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
+import { SteppedClock } from "@nodekeeper/testing";
 import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type RunningAgent, startAgent } from "./support/agent.ts";
+import { type RunningAgent, startAgent, TIME_TO_RETURN_MS } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { hardPressure, startEvictionPlugin, type TestEvictionPlugin } from "./support/eviction-plugin.ts";
 
@@ -134,7 +135,10 @@ describe("taints of the CustomNodeResource", () => {
       metadata,
       spec: { ...spec, taints: [...spec.taints, other] },
     });
-    agent = await startAgent(cluster, { ...flags, stateDir: join(cluster.folder, "new-state") });
+    const clock = new SteppedClock();
+    const newState = { ...flags, stateDir: join(cluster.folder, "new-state") };
+    agent = await startAgent(cluster, newState, undefined, clock);
+    clock.advance(TIME_TO_RETURN_MS);
     await until("only the foreign taint is left", () => taintKeys().join() === other.key, {
       explain: () => cluster.cnr(),
     });

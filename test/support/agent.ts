@@ -61,6 +61,9 @@ export interface StatusReader {
   metrics(): Promise<string>;
 }
 
+/** How long the agent waits for plugins from before its start, whatever the grace period is. */
+export const TIME_TO_RETURN_MS = 10_000;
+
 /** An agent in this process. */
 export interface RunningAgent extends StatusReader {
   /** "host:port" of its status server. */

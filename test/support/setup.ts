@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { type Clock, systemClock } from "@nodekeeper/core/lib";
 import { type RunningAgent, startAgent, untilWidgets } from "./agent.ts";
 import { startCluster, type TestCluster } from "./cluster.ts";
 import { type GoodPlugin, startGoodPlugin, widgets } from "./plugins.ts";
@@ -13,18 +14,18 @@ export interface Setup extends AsyncDisposable {
   restart(betweenTheTwo?: () => void | Promise<void>): Promise<void>;
 }
 
-/** `flags` are those of each agent, over `agentFlags`. */
-export async function setUp(flags: Record<string, string> = {}): Promise<Setup> {
+/** `flags` and `clock` are those of each agent; the flags go over `agentFlags`. */
+export async function setUp(flags: Record<string, string> = {}, clock: Clock = systemClock): Promise<Setup> {
   const cluster = await startCluster();
   const plugin = await startGoodPlugin(join(cluster.folder, "plugins"), "steady", widgets("steady", 1));
   const setup: Setup = {
     cluster,
     plugin,
-    agent: await startAgent(cluster, flags),
+    agent: await startAgent(cluster, flags, undefined, clock),
     async restart(betweenTheTwo = () => {}) {
       await setup.agent.stop();
       await betweenTheTwo();
-      setup.agent = await startAgent(cluster, flags);
+      setup.agent = await startAgent(cluster, flags, undefined, clock);
     },
     async [Symbol.asyncDispose]() {
       await plugin.stop();

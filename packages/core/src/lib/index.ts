@@ -10,7 +10,7 @@ export {
 export { Backoff, type BackoffOptions, delayAfter } from "./backoff.ts";
 export { type BootTime, readBootTime } from "./boot-time.ts";
 export { parseByteSize, roundedBytes } from "./byte-size.ts";
-export { type Clock, systemClock, type Timer } from "./clock.ts";
+export { type Clock, sleepOn, systemClock, type Timer } from "./clock.ts";
 export { processCpuMs, threadCpuMs } from "./cpu-time.ts";
 export { formatDuration, parseDuration } from "./duration.ts";
 export {
