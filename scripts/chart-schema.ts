@@ -1,31 +1,20 @@
 // The part of the chart's values.schema.json that checks `config`: the settings of the AgentConfiguration.
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { configurationJsonSchema } from "../packages/agent/src/config/index.ts";
 import { root } from "./run-command.ts";
 
-const path = "deploy/helm/nodekeeper/values.schema.json";
+/** Where the file is. */
+export const CHART_SCHEMA = "deploy/helm/nodekeeper/values.schema.json";
 
 interface Schema {
   [keyword: string]: unknown;
   properties?: Record<string, Schema>;
 }
 
-/** Brings the schema of `config` in step with the settings. */
-export async function writeChartSchema(): Promise<void> {
-  await writeFile(join(root, path), await schemaText());
-}
-
-/** Where it is not what the settings give. */
-export async function findChartSchemaDrift(): Promise<string[]> {
-  const present = await readFile(join(root, path), "utf8");
-  return present === (await schemaText())
-    ? []
-    : [`${path} differs from the settings: run "npm run generate"`];
-}
-
-async function schemaText(): Promise<string> {
-  const schema: Schema = JSON.parse(await readFile(join(root, path), "utf8"));
+/** The file with the schema of `config` that the settings give. */
+export async function chartSchema(): Promise<string> {
+  const schema: Schema = JSON.parse(await readFile(join(root, CHART_SCHEMA), "utf8"));
   // The chart sets the first two.
   const {
     apiVersion: _version,

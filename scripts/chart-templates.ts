@@ -1,5 +1,5 @@
 // Those templates of the Helm chart that are made of the manifests in deploy/, so that each right stands once.
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { root } from "./run-command.ts";
 
@@ -22,7 +22,7 @@ const ruleConditions: Readonly<Record<string, string>> = {
 };
 
 /** The templates by their paths in the repository. */
-async function chartTemplates(): Promise<Map<string, string>> {
+export async function chartTemplates(): Promise<Map<string, string>> {
   const files = [
     ...["rbac.yaml", "rbac-optional.yaml", "rbac-kubectl-plugin.yaml"],
     ...["admission-policies.yaml", "crds/customnoderesources.yaml"],
@@ -63,21 +63,6 @@ async function chartTemplates(): Promise<Map<string, string>> {
       ),
     ],
   ]);
-}
-
-/** Brings the templates in step with deploy/. */
-export async function writeChartTemplates(): Promise<void> {
-  for (const [path, text] of await chartTemplates()) await writeFile(join(root, path), text);
-}
-
-/** Templates that are not what deploy/ gives. */
-export async function findChartDrift(): Promise<string[]> {
-  const problems: string[] = [];
-  for (const [path, text] of await chartTemplates()) {
-    const present = await readFile(join(root, path), "utf8").catch(() => undefined);
-    if (present !== text) problems.push(`${path} differs from deploy/: run "npm run generate"`);
-  }
-  return problems;
 }
 
 function onlyIf(condition: string, text: string): string {

@@ -1,10 +1,11 @@
 // The table of the chart's values in docs/install.md, made of values.yaml and its comments.
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isMap, isScalar, type Node, type Pair, parseDocument, type YAMLMap } from "yaml";
 import { root } from "./run-command.ts";
 
-const page = "docs/install.md";
+/** Where the page is. */
+export const CHART_VALUES_PAGE = "docs/install.md";
 const values = "deploy/helm/nodekeeper/values.yaml";
 
 interface ChartValue {
@@ -16,27 +17,17 @@ interface ChartValue {
   about: string;
 }
 
-/** Brings the table in step with values.yaml. Throws where a value has no comment, or the page no table. */
-export async function writeChartValues(): Promise<void> {
-  await writeFile(join(root, page), await pageWithTable());
-}
-
-/** Where the page's table is not what values.yaml gives. */
-export async function findChartValuesDrift(): Promise<string[]> {
-  const present = await readFile(join(root, page), "utf8");
-  return present === (await pageWithTable())
-    ? []
-    : [`${page} differs from ${values}: run "npm run generate"`];
-}
-
-async function pageWithTable(): Promise<string> {
-  const [text, yaml] = await Promise.all([page, values].map((file) => readFile(join(root, file), "utf8")));
+/** The page with the table that values.yaml gives. Throws where a value has no comment, or the page no table. */
+export async function chartValuesPage(): Promise<string> {
+  const [text, yaml] = await Promise.all(
+    [CHART_VALUES_PAGE, values].map((file) => readFile(join(root, file), "utf8")),
+  );
   const rows = valuesOf(parseDocument(yaml!).contents as YAMLMap).map(
     ({ path, initial, about }) => `| \`${path}\` | ${initial === '""' ? "" : `\`${initial}\``} | ${about} |`,
   );
   const table = ["| value | default | what it does |", "|---|---|---|", ...rows].join("\n");
   const pattern = /\| value \| default [\s\S]*?(?=\n\n|\n?$)/;
-  if (!pattern.test(text!)) throw new Error(`${page} has no table of values`);
+  if (!pattern.test(text!)) throw new Error(`${CHART_VALUES_PAGE} has no table of values`);
   return text!.replace(pattern, () => table);
 }
 

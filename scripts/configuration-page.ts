@@ -1,21 +1,22 @@
-// Writes the default file and the table of all settings into docs/configuration.md.
-import { readFile, writeFile } from "node:fs/promises";
+// docs/configuration.md: the default file and the table of all settings in it.
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { defaultConfigurationYaml, type Setting, settings } from "../packages/agent/src/config/index.ts";
 import { root } from "./run-command.ts";
 
-/** Brings docs/configuration.md in step with the schema. Throws where the page lacks its YAML block or its table. */
-export async function writeConfigurationPage(): Promise<void> {
-  const path = join(root, "docs/configuration.md");
-  const page = await readFile(path, "utf8");
+/** Where the page is. */
+export const CONFIGURATION_PAGE = "docs/configuration.md";
+
+/** The page with what the schema gives. Throws where the page lacks its YAML block or its table. */
+export async function configurationPage(): Promise<string> {
+  const page = await readFile(join(root, CONFIGURATION_PAGE), "utf8");
   const withFile = replaceOnce(page, /```yaml\napiVersion:[\s\S]*?```/, `\`\`\`yaml\n${defaultFile()}\`\`\``);
   const table = ["| setting | default | expected | live | flag | environment |", "|---|---|---|---|---|---|"];
-  const changed = replaceOnce(
+  return replaceOnce(
     withFile,
     /\| setting \| default [\s\S]*?(?=\n\n|\n?$)/,
     [...table, ...settings.map(row)].join("\n"),
   );
-  if (changed !== page) await writeFile(path, changed);
 }
 
 // Without the comments: the table has the meaning of each setting.
@@ -41,6 +42,6 @@ function row({ path, initial, expected, isLive, flagName, envNames }: Setting): 
 }
 
 function replaceOnce(text: string, pattern: RegExp, by: string): string {
-  if (!pattern.test(text)) throw new Error(`docs/configuration.md has nothing like ${pattern}`);
+  if (!pattern.test(text)) throw new Error(`${CONFIGURATION_PAGE} has nothing like ${pattern}`);
   return text.replace(pattern, () => by);
 }

@@ -1,9 +1,6 @@
 // The Grafana dashboard of the chart, made of a table of panels: deploy/helm/nodekeeper/files/dashboard.json
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { root } from "./run-command.ts";
-
-const path = "deploy/helm/nodekeeper/files/dashboard.json";
+/** Where the file is. */
+export const DASHBOARD = "deploy/helm/nodekeeper/files/dashboard.json";
 
 /** Grafana's names of units. */
 type Unit = "short" | "s" | "bytes" | "ops" | "percentunit" | "cps";
@@ -285,15 +282,7 @@ function panelOf({ title, queries, unit = "short", isStat }: Panel, id: number, 
   };
 }
 
-const text = () => `${JSON.stringify(dashboard(), null, 2)}\n`;
-
-/** Brings the chart's dashboard in step with the table above. */
-export async function writeDashboard(): Promise<void> {
-  await writeFile(join(root, path), text());
-}
-
-/** Where the file is not what the table gives. */
-export async function findDashboardDrift(): Promise<string[]> {
-  const present = await readFile(join(root, path), "utf8").catch(() => undefined);
-  return present === text() ? [] : [`${path} differs from scripts/dashboard.ts: run "npm run generate"`];
+/** The file's text. */
+export function dashboardText(): string {
+  return `${JSON.stringify(dashboard(), null, 2)}\n`;
 }
