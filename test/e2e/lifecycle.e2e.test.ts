@@ -57,7 +57,8 @@ function reports(part: ContainerdPart, mode: string, period: number): void {
   /** "Started app", "Died app 3", "Removed app"; a sandbox is called so. */
   const told = (pod: PodSpec) =>
     events
-      .filter((event) => event.pod.uid === pod.uid)
+      // PodSync says that a reading failed before, as it may where the runtime is slow or down, and nothing has happened.
+      .filter((event) => event.pod.uid === pod.uid && event.type !== "PodSync")
       .map(({ type, container, exitCode }) =>
         [type.replace("Container", ""), container?.name || container?.kind, exitCode]
           .filter((word) => word !== undefined)

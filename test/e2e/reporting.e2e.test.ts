@@ -24,6 +24,9 @@ describe.skipIf(missing)("the reporting pipeline on a real API server", () => {
     await cluster.addNode(NODE);
     agent = await AgentProcess.start(cluster, {
       nodeName: NODE,
+      // A token that is bound to a Node ends with it, as soon as the server's cache of tokens forgets it; the kubelet
+      // would bring a new pod with another.
+      unboundToken: true,
       flags: { "reporting-plugin-grace-period": "1s" },
     });
     await agent.ready();
@@ -172,7 +175,7 @@ describe.skipIf(missing)("the reporting pipeline on a real API server", () => {
   });
 
   it("is ready at the end", async () => {
-    await eventually(async () => expect(await agent.readiness()).toMatchObject({ ok: true }));
+    await agent.ready();
   });
 });
 
