@@ -1,3 +1,4 @@
+import { Badge } from "../../parts/badge.tsx";
 import { shown } from "../../text.ts";
 import type { Field } from "./fields.ts";
 
@@ -83,6 +84,8 @@ function State({
   isChanged,
   onChange,
 }: FieldProps & { isChanged: boolean }) {
+  const isRecordedInForce = recorded === inForce;
+  const differs = recorded !== undefined && recorded !== text;
   return (
     <>
       {problem && (
@@ -92,27 +95,19 @@ function State({
       )}
       {isChanged && (
         <p>
-          <span class="mark">changed</span> in force: <Value text={inForce} field={field} />{" "}
+          <Badge>changed</Badge> in force{isRecordedInForce && " and recorded"}:{" "}
+          <Value text={inForce} field={field} />{" "}
           <button type="button" onClick={() => onChange(undefined)} aria-label={`Reset ${field.label}`}>
             Reset
           </button>
         </p>
       )}
-      {recorded !== undefined && recorded !== text && !problem && (
+      {differs && !isRecordedInForce && (
         <p>
-          Differs from the recorded policy: <Value text={recorded} field={field} />
-          {recorded !== inForce && (
-            <>
-              {" "}
-              <button
-                type="button"
-                onClick={() => onChange(recorded)}
-                aria-label={`${field.label} as recorded`}
-              >
-                As recorded
-              </button>
-            </>
-          )}
+          Differs from the recorded policy: <Value text={recorded} field={field} />{" "}
+          <button type="button" onClick={() => onChange(recorded)} aria-label={`${field.label} as recorded`}>
+            As recorded
+          </button>
         </p>
       )}
     </>

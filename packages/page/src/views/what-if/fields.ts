@@ -22,65 +22,56 @@ export interface FieldGroup {
 type Configuration = ApiAnswers["configuration"];
 
 const SECTION = "eviction.";
-const DURATION = "duration, such as 30s, 5m, 1h";
+const DURATION = "such as 30s, 5m or 1h";
+const COUNT = "number; 0: no limit";
 const NAMES = "names, separated by commas";
 
 /** All settings of the policy, in the order of questions: how many, which, how long, what then. */
 export const fieldGroups: readonly FieldGroup[] = [
   {
-    title: "How many pods",
+    title: "How many pods are evicted",
     fields: [
-      field("burst", "Evictions started per round", "number, -1: no limit", ({ burst }) => burst),
-      field("limits.perNode", "Most evictions on the node", "number, 0: no limit", limit("perNode")),
-      field("limits.perNamespace", "Most of one namespace", "number, 0: no limit", limit("perNamespace")),
-      field("limits.perOwner", "Most of one controller", "number, 0: no limit", limit("perOwner")),
-      field("limits.window", "… within", DURATION, ({ limits }) => limits.windowMs),
+      field("burst", "Evictions started per round", "number; -1: no limit", ({ burst }) => burst),
+      field("limits.perNode", "Evictions on the node", COUNT, limit("perNode")),
+      field("limits.perNamespace", "Evictions in each namespace", COUNT, limit("perNamespace")),
+      field("limits.perOwner", "Evictions of each controller", COUNT, limit("perOwner")),
+      field("limits.window", "Window of these limits", DURATION, ({ limits }) => limits.windowMs),
     ],
   },
   {
     title: "Which pods, and for which plugins",
     fields: [
       field("dryRunPlugins", "Plugins in dry run", `${NAMES}; * for all`, (policy) => policy.dryRunPlugins),
-      field("skip.labels", "Never pods with one of these labels", NAMES, ({ skip }) => skip.labelKeys),
+      field("skip.labels", "Never evict pods with these labels", NAMES, ({ skip }) => skip.labelKeys),
       field(
         "skip.annotations",
-        "Never pods with one of these annotations",
+        "Never evict pods with these annotations",
         NAMES,
         ({ skip }) => skip.annotationKeys,
       ),
-      field("skip.daemonSets", "Never pods of DaemonSets", "", ({ skip }) => !skip.evictDaemonSetPods),
+      field("skip.daemonSets", "Never evict pods of DaemonSets", "", ({ skip }) => !skip.evictDaemonSetPods),
     ],
   },
   {
     title: "Waiting between evictions",
     fields: [
-      field(
-        "cooldown",
-        "After a pod was deleted, for the same signal",
-        DURATION,
-        (policy) => policy.cooldownMs,
-      ),
+      field("cooldown", "Cooldown after an evicted pod is deleted", DURATION, (policy) => policy.cooldownMs),
       field(
         "longestRelease",
-        "For a terminating pod, at most",
+        "Longest wait for a terminating pod",
         DURATION,
         (policy) => policy.longestReleaseMs,
       ),
-      field(
-        "releaseMargin",
-        "For a pod beyond its grace period",
-        DURATION,
-        (policy) => policy.releaseMarginMs,
-      ),
+      field("releaseMargin", "Wait beyond its grace period", DURATION, (policy) => policy.releaseMarginMs),
       field(
         "failedEvictionPause",
-        "Before a failed eviction is tried again",
+        "Pause before a failed eviction is retried",
         DURATION,
         (policy) => policy.failedEvictionPauseMs,
       ),
       field(
         "forgetPluginAfter",
-        "For a plugin that disconnected",
+        "State of a disconnected plugin is kept",
         DURATION,
         (policy) => policy.forgetPluginAfterMs,
       ),
@@ -89,9 +80,14 @@ export const fieldGroups: readonly FieldGroup[] = [
   {
     title: "Grace periods that plugins request",
     fields: [
-      field("grace.shortest", "At least", DURATION, ({ grace }) => grace.shortestSeconds * 1_000),
-      field("grace.longest", "At most", DURATION, ({ grace }) => grace.longestSeconds * 1_000),
-      field("grace.allowZero", "0 is allowed, and kills immediately", "", ({ grace }) => grace.allowZero),
+      field(
+        "grace.shortest",
+        "Shortest grace period",
+        DURATION,
+        ({ grace }) => grace.shortestSeconds * 1_000,
+      ),
+      field("grace.longest", "Longest grace period", DURATION, ({ grace }) => grace.longestSeconds * 1_000),
+      field("grace.allowZero", "Allow 0, which kills immediately", "", ({ grace }) => grace.allowZero),
     ],
   },
   {
@@ -99,17 +95,12 @@ export const fieldGroups: readonly FieldGroup[] = [
     fields: [
       field(
         "conditionTransitionPeriod",
-        "Kept after the threshold was last met",
+        "Conditions remain after they were last met",
         DURATION,
         (policy) => policy.conditionTransitionPeriodMs,
       ),
-      field(
-        "taintEffects",
-        "Effects that taints may have",
-        "NoSchedule, PreferNoSchedule, NoExecute",
-        (policy) => policy.taintEffects,
-      ),
-      field("taintPrefix", "Prefix of their keys", "DNS name", (policy) => policy.taintPrefix),
+      field("taintEffects", "Allowed taint effects", NAMES, (policy) => policy.taintEffects),
+      field("taintPrefix", "Prefix of taint keys", "DNS name", (policy) => policy.taintPrefix),
     ],
   },
 ];

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { EvictionPolicy } from "../../../../agent/src/eviction/replay/index.ts";
 import { counted } from "../../../../agent/src/eviction/wording/index.ts";
+import { Badge } from "../../parts/badge.tsx";
 import { FieldInput } from "./field.tsx";
 import { type EditedPolicy, type FieldGroup, fieldGroups, recordedText } from "./fields.ts";
 
@@ -46,7 +47,7 @@ function Group({ group, typed, inForce, edited, recorded, onChange }: FormProps 
   return (
     <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        <h3>{group.title}</h3> {changed > 0 && <span class="mark">{changed} changed</span>}
+        <h3>{group.title}</h3> {changed > 0 && <Badge>{changed} changed</Badge>}
       </summary>
       {group.fields.map((field) => (
         <FieldInput

@@ -8,11 +8,13 @@ import type {
 export type ToWorker =
   /** Read the rounds since a time, milliseconds since the epoch, in place of those read before; then replay them. */
   | { kind: "read"; since: number }
-  /** Read the rounds that follow those read. */
+  /** Read the rounds that follow those that were read, also those recorded since. */
   | { kind: "readMore" }
   /** Replay what is read with this policy, in place of the replay that runs. @param run increases from one to the next */
   | { kind: "replay"; run: number; policy: EvictionPolicy }
-  /** Stop reading and replaying. What is read is kept. */
+  /** Continue a replay that was stopped. */
+  | { kind: "resume" }
+  /** Stop reading and replaying. What is read is kept, and the replay as far as it is. */
   | { kind: "stop" };
 
 /** What the worker sends. */
@@ -27,6 +29,8 @@ export interface RecordsRead {
   /** Times of the first and the last one, milliseconds since the epoch; null without any. */
   first: number | null;
   last: number | null;
+  /** The id of the last one; 0 without any. */
+  lastId: number;
   /** The policy of the last one. */
   policy: EvictionPolicy | null;
   /** Rounds that the agent leaves out, because they exceed its largest answer. */
@@ -50,6 +54,7 @@ export interface ReadFailure {
 
 export interface ReplayResult {
   run: number;
+  /** Of the rounds replayed so far; while rounds are being read, those are not all. */
   replay: Replay;
   /** Settings that differ from the policy of the last round. */
   policy: PolicyDifference[];

@@ -1,60 +1,66 @@
-import { useState } from "preact/hooks";
 import { counted } from "../../../../agent/src/eviction/wording/index.ts";
+import { Section } from "../../parts/section.tsx";
 import { at, shown } from "../../text.ts";
 import type { RecordsRead } from "./messages.ts";
 import type { ReplayState } from "./use-replay.ts";
 
 interface PeriodProps {
   since: number;
+  /** Whether that is the last hour, because the address names no time. */
+  isDefault: boolean;
+  /** How many rounds have been recorded after those that are read, as far as the stream has reported them. */
+  later: number;
   replay: ReplayState;
   onChange(since: number): void;
 }
 
 const HOUR_MS = 3_600_000;
-const periods: readonly [string, number][] = [
-  ["last hour", HOUR_MS],
+const LAST_HOUR = "last hour";
+const periods: ReadonlyMap<string, number> = new Map([
+  [LAST_HOUR, HOUR_MS],
   ["last 6 hours", 6 * HOUR_MS],
   ["last 24 hours", 24 * HOUR_MS],
   ["last 7 days", 168 * HOUR_MS],
   ["all that is recorded", Number.POSITIVE_INFINITY],
-];
+]);
 
 /** Which rounds are replayed, and how to have others. */
-export function Period({ since, replay, onChange }: PeriodProps) {
-  const [chosen, setChosen] = useState("");
+export function Period({ since, isDefault, later, replay, onChange }: PeriodProps) {
   const { records } = replay;
+  const current = isDefault ? LAST_HOUR : since === 0 ? "all that is recorded" : `since ${at(since)}`;
   return (
-    <section aria-labelledby="what-if-rounds">
-      <h2 id="what-if-rounds">Recorded rounds</h2>
-      <p class="controls">
+    <Section title="Recorded rounds">
+      <p>
         <label>
           Rounds of{" "}
           <select
-            value={chosen}
+            value={current}
             onChange={(event) => {
-              const name = event.currentTarget.value;
-              const ms = periods.find(([period]) => period === name)?.[1];
-              setChosen(name);
+              const ms = periods.get(event.currentTarget.value);
               if (ms !== undefined) onChange(Math.max(0, Date.now() - ms));
             }}
           >
-            <option value="">{since === 0 ? "all that is recorded" : `since ${at(since)}`}</option>
-            {periods.map(([name]) => (
+            {!periods.has(current) && <option>{current}</option>}
+            {[...periods.keys()].map((name) => (
               <option key={name}>{name}</option>
             ))}
           </select>
-        </label>{" "}
-        <button type="button" onClick={replay.readAgain}>
-          Read again
-        </button>
+        </label>
       </p>
-      <div aria-live="polite">{records && <Records since={since} records={records} replay={replay} />}</div>
-    </section>
+      <div role="status">
+        {records && <Records since={since} later={later} records={records} replay={replay} />}
+      </div>
+    </Section>
   );
 }
 
-function Records({ since, records, replay }: { since: number; records: RecordsRead; replay: ReplayState }) {
+interface RecordsProps extends Pick<PeriodProps, "since" | "later" | "replay"> {
+  records: RecordsRead;
+}
+
+function Records({ since, later, records, replay }: RecordsProps) {
   const { rounds, isReading, failure, tooLarge, hasMore, isFull } = records;
+  const canReadOn = !isReading && !failure && (hasMore || later > 0);
   return (
     <>
       <p>
@@ -65,6 +71,17 @@ function Records({ since, records, replay }: { since: number; records: RecordsRe
             Stop
           </button>
         )}
+        {canReadOn && !isFull && (
+          <button type="button" onClick={replay.readMore}>
+            {hasMore ? "Read later ones too" : `Read ${counted(later, "later round")}`}
+          </button>
+        )}
+        {canReadOn && isFull && (
+          <>
+            There are later ones, which are more than this page keeps: choose a shorter time, or use{" "}
+            <code>nodekeeper replay</code>.
+          </>
+        )}
       </p>
       {tooLarge.map(({ id, bytes }) => (
         <p key={id}>
@@ -72,21 +89,7 @@ function Records({ since, records, replay }: { since: number; records: RecordsRe
           <code>nodekeeper replay --from</code> with the state directory replays it too.
         </p>
       ))}
-      {failure && <Failure failure={failure} onAgain={rounds > 0 ? replay.readMore : replay.readAgain} />}
-      {!isReading && !failure && hasMore && (
-        <p>
-          There are later ones.{" "}
-          {isFull ? (
-            <>
-              This page can keep no more: choose a shorter time, or use <code>nodekeeper replay</code>.
-            </>
-          ) : (
-            <button type="button" onClick={replay.readMore}>
-              Read on
-            </button>
-          )}
-        </p>
-      )}
+      {failure && <Failure failure={failure} onAgain={replay.readMore} />}
     </>
   );
 }
@@ -94,7 +97,7 @@ function Records({ since, records, replay }: { since: number; records: RecordsRe
 function Failure({ failure, onAgain }: { failure: NonNullable<RecordsRead["failure"]>; onAgain(): void }) {
   const text =
     failure.kind === "unreachable"
-      ? "The agent does not answer. Does it run, and is the port still forwarded?"
+      ? "The agent does not answer. Is it running, and is the port still forwarded?"
       : failure.status === 404
         ? `There are no records to read: ${shown(failure.message, 500)}.`
         : failure.status === 429
@@ -118,8 +121,8 @@ function spanText({ rounds, first, last }: RecordsRead): string {
 }
 
 function noneText(since: number, hasFailed: boolean): string {
-  if (hasFailed) return "No round is read.";
+  if (hasFailed) return "No round has been read.";
   return since === 0
     ? "No round is recorded yet: rounds are recorded when a threshold is met, a pod is requested or an eviction ends."
-    : `No round is recorded since ${at(since)}: nothing to replay. Choose an earlier time.`;
+    : `No round that could be replayed is recorded since ${at(since)}. Choose an earlier time.`;
 }

@@ -5,11 +5,18 @@ import {
   replayLines,
 } from "../../../../agent/src/eviction/wording/index.ts";
 import { addressOf } from "../../address.ts";
-import { at, shown } from "../../text.ts";
+import { PodLink } from "../../parts/pod-link.tsx";
+import { Time } from "../../parts/time.tsx";
+import { shown } from "../../text.ts";
 
 // The round in the middle of the timeline.
 const AROUND_MS = 5 * 60_000;
 const LINES_AT_FIRST = 50;
+
+/** Whether other pods would have been evicted. */
+export function hasOtherVictims({ notEvicted, added }: ReplayedRound): boolean {
+  return notEvicted.length + added.length > 0;
+}
 
 /** What differs in one round, as `nodekeeper replay` has it, with links to the pods and to the round's time. */
 export function ReplayedRoundSection({ round }: { round: ReplayedRound }) {
@@ -25,7 +32,7 @@ export function ReplayedRoundSection({ round }: { round: ReplayedRound }) {
       <h3 id={`what-if-round-${round.id}`}>
         Round {round.id} at{" "}
         <a href={timeline}>
-          <time dateTime={new Date(round.at).toISOString()}>{at(round.at)}</time>
+          <Time at={round.at} />
         </a>
       </h3>
       <ul>
@@ -55,14 +62,12 @@ function Line({ line: { label, pod, text } }: { line: ReplayLine }) {
     <li>
       <span class={`label ${classOf(label)}`} title={meanings[label]}>
         <span aria-hidden="true">{label}</span>
-        <span class="only-read">{meanings[label]}:</span>
+        <span class="unseen">{meanings[label]}:</span>
       </span>
       <span>
         {pod && (
           <>
-            <a href={addressOf("pod", [pod.namespace, pod.name], { uid: pod.uid })}>
-              {shown(pod.namespace)}/{shown(pod.name)}
-            </a>
+            <PodLink {...pod} />
             {": "}
           </>
         )}

@@ -105,7 +105,7 @@ async function replayInPage(texts: Record<string, string>) {
   });
   await session.take({ kind: "replay", run: 1, policy: evictionPolicyOf(edited) });
   await session.take({ kind: "read", since: Date.now() - 3_600_000 });
-  return { result: results[0]!, snippet: snippetOf(edited.changed) };
+  return { result: results.at(-1)!, snippet: snippetOf(edited.changed) };
 }
 
 async function replayByCommand(snippet: string): Promise<unknown> {

@@ -89,6 +89,19 @@ describe("a replay session", () => {
     expect(result().replay).toMatchObject({ rounds: 7, differing: [] });
   });
 
+  it("reads what has been recorded since, without the rounds that it has", async () => {
+    const all = recordsOf(5);
+    const known = all.slice(0, 3);
+    const { session, asked, read, result } = open(known);
+    await session.take({ kind: "replay", run: 1, policy });
+    await session.take({ kind: "read", since: 0 });
+    known.push(...all.slice(3));
+    await session.take({ kind: "readMore" });
+    expect(asked.at(-1)).toEqual([0, 3]);
+    expect(read()).toMatchObject({ rounds: 5, lastId: 5, hasMore: false });
+    expect(result().replay.rounds).toBe(5);
+  });
+
   it("forgets what it read when it reads from another time", async () => {
     const { session, read, result } = open(recordsOf(5));
     await session.take({ kind: "replay", run: 1, policy });
@@ -121,12 +134,12 @@ describe("a replay session", () => {
     }
     expect(messages.filter(({ kind }) => kind === "result")).toHaveLength(1);
     expect(result()).toMatchObject({ run: 2, replay: { victimsAfter: 0 } });
-    expect(messages).toContainEqual({ kind: "progress", run: 2, done: 3, of: 4 });
+    expect(messages).toContainEqual({ kind: "progress", run: 2, done: 2, of: 4 });
   });
 
   it("stops on request, and keeps what it read", async () => {
     const all = recordsOf(6);
-    const { session, read, messages } = open(all, {
+    const { session, read, result } = open(all, {
       async readPage(_since, after) {
         if (after === 2) void session.take({ kind: "stop" });
         return { records: all.slice(after, after + 2), tooLarge: [], next: after + 2 } as Page;
@@ -136,7 +149,25 @@ describe("a replay session", () => {
     await session.take({ kind: "read", since: 0 });
     expect(read()).toMatchObject({ rounds: 4, hasMore: true, isReading: false });
     expect(read().failure).toBeUndefined();
-    expect(messages.some(({ kind }) => kind === "result")).toBe(false);
+    expect(result().replay.rounds).toBe(2);
+    await session.take({ kind: "resume" });
+    expect(result().replay.rounds).toBe(4);
+  });
+
+  it("has a result while it reads", async () => {
+    let now = 0;
+    const { session, messages } = open(recordsOf(5), {
+      now() {
+        now += 1_000;
+        return now;
+      },
+    });
+    await session.take({ kind: "replay", run: 1, policy });
+    await session.take({ kind: "read", since: 0 });
+    const rounds = messages.flatMap((message) =>
+      message.kind === "result" ? [message.result.replay.rounds] : [],
+    );
+    expect(rounds).toEqual([2, 4, 5, 5]);
   });
 
   it("replays what it could read where the agent stops answering, and continues there", async () => {

@@ -22,6 +22,8 @@ export interface SessionParts {
 const BATCH_PODS = 50_000;
 const MOST_PODS = 4 * BATCH_PODS;
 const SLICE_MS = 50;
+const RESULTS_EVERY_MS = 1_000;
+const PROGRESS_EVERY_MS = 250;
 
 /** Reads recorded rounds in batches and replays them, one policy after another: the newest request replaces the others. */
 export class ReplaySession {
@@ -34,7 +36,8 @@ export class ReplaySession {
   #tooLarge: RecordsRead["tooLarge"] = [];
   #failure: ReadFailure | undefined;
   #reading: AbortController | undefined;
-  #wanted: { run: number; policy: EvictionPolicy } | undefined;
+  /** With the policy that was sent last. */
+  #going: Going | undefined;
   #turn = 0;
 
   constructor(parts: SessionParts) {
@@ -48,10 +51,14 @@ export class ReplaySession {
         this.#forget(message.since);
         return this.#readBatch();
       case "readMore":
+        // At the end: what has been recorded since.
+        this.#after ??= this.#records.at(-1)?.id ?? 0;
         return this.#readBatch();
       case "replay":
-        this.#wanted = message;
-        return this.#reading ? undefined : this.#replay();
+        this.#going = start(message.run, message.policy);
+        return this.#replay();
+      case "resume":
+        return this.#replay();
       case "stop":
         this.#turn++;
         this.#reading?.abort();
@@ -62,6 +69,7 @@ export class ReplaySession {
     this.#reading?.abort();
     this.#turn++;
     this.#records = [];
+    if (this.#going) this.#going = start(this.#going.run, this.#going.policy);
     this.#tooLarge = [];
     this.#pods = 0;
     this.#since = since;
@@ -82,6 +90,8 @@ export class ReplaySession {
         this.#add(page);
         this.#postRecords();
         if (reading.signal.aborted) break;
+        await this.#replay();
+        if (this.#reading !== reading) return;
       }
     } catch (error) {
       if (this.#reading !== reading) return;
@@ -107,6 +117,7 @@ export class ReplaySession {
       rounds: this.#records.length,
       first: first?.input.now ?? null,
       last: last?.input.now ?? null,
+      lastId: last?.id ?? 0,
       policy: last?.input.policy ?? null,
       tooLarge: this.#tooLarge,
       isReading: this.#reading !== undefined,
@@ -117,28 +128,64 @@ export class ReplaySession {
     this.#parts.post({ kind: "records", records });
   }
 
+  /** Replays what is read and not yet replayed. One that is under way ends with the round at which another starts. */
   async #replay(): Promise<void> {
-    if (!this.#wanted || this.#records.length === 0) return;
-    const { run, policy } = this.#wanted;
+    const going = this.#going;
+    if (!going) return;
     const turn = ++this.#turn;
     const records = this.#records;
-    const replay = emptyReplay();
-    const malformed: ReplayResult["malformed"] = [];
     let sliceStart = this.#parts.now();
-    for (const [at, record] of records.entries()) {
-      try {
-        addToReplay(replay, record, policy);
-      } catch (error) {
-        malformed.push({ id: record.id, message: (error as Error).message });
-      }
+    while (going.done < records.length) {
+      replayOne(going, records[going.done]!);
       if (this.#parts.now() - sliceStart < SLICE_MS) continue;
-      this.#parts.post({ kind: "progress", run, done: at + 1, of: records.length });
       await this.#parts.pause();
       if (turn !== this.#turn) return;
       sliceStart = this.#parts.now();
+      this.#postProgress(going);
     }
-    const differences = policyDifferences(records.at(-1)!.input.policy, policy);
+    this.#postResult(going);
+  }
+
+  #postProgress(going: Going): void {
+    const now = this.#parts.now();
+    if (now - going.progressAt < PROGRESS_EVERY_MS) return;
+    going.progressAt = now;
+    const { run, done } = going;
+    this.#parts.post({ kind: "progress", run, done, of: this.#records.length });
+  }
+
+  // While pages follow each other, a result each second is enough.
+  #postResult(going: Going): void {
+    const [now, last] = [this.#parts.now(), this.#records.at(-1)];
+    if (!last || (this.#reading && now - going.postedAt < RESULTS_EVERY_MS)) return;
+    going.postedAt = now;
+    const { run, policy, replay, malformed } = going;
+    const differences = policyDifferences(last.input.policy, policy);
     this.#parts.post({ kind: "result", result: { run, replay, policy: differences, malformed } });
+  }
+}
+
+/** A replay as far as it is. */
+interface Going extends Omit<ReplayResult, "policy"> {
+  policy: EvictionPolicy;
+  /** How many of the rounds that are read are replayed. */
+  done: number;
+  /** When its result and its progress were sent last. */
+  postedAt: number;
+  progressAt: number;
+}
+
+function start(run: number, policy: EvictionPolicy): Going {
+  const never = Number.NEGATIVE_INFINITY;
+  return { run, policy, replay: emptyReplay(), malformed: [], done: 0, postedAt: never, progressAt: never };
+}
+
+function replayOne(going: Going, record: RoundRecord): void {
+  going.done++;
+  try {
+    addToReplay(going.replay, record, going.policy);
+  } catch (error) {
+    going.malformed.push({ id: record.id, message: (error as Error).message });
   }
 }
 

@@ -1,4 +1,5 @@
 import { useRef, useState } from "preact/hooks";
+import { Section } from "../../parts/section.tsx";
 import type { EditedPolicy } from "./fields.ts";
 import { applyingIt, snippetOf } from "./yaml.ts";
 
@@ -10,8 +11,7 @@ export function Snippet({ changed }: Pick<EditedPolicy, "changed">) {
   if (text === "") return null;
   const copy = async () => setCopied({ text, how: await copyOf(text, pre.current!) });
   return (
-    <section aria-labelledby="what-if-snippet">
-      <h2 id="what-if-snippet">To make it so</h2>
+    <Section title="To make it so">
       <p>Merge this into the configuration file of the agent. {applyingIt(changed)}</p>
       <pre ref={pre}>{text}</pre>
       <p>
@@ -20,7 +20,7 @@ export function Snippet({ changed }: Pick<EditedPolicy, "changed">) {
         </button>{" "}
         <span aria-live="polite">{copied.text === text && copied.how}</span>
       </p>
-    </section>
+    </Section>
   );
 }
 

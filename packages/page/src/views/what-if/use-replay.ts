@@ -7,15 +7,16 @@ export interface ReplayState {
   records?: RecordsRead;
   /** Of the replay that runs. */
   progress?: { done: number; of: number };
-  /** Of the last replay that completed. */
   result?: ReplayResult;
-  /** Whether the result is not yet that of the policy. */
+  /** Whether the result is not yet that of the policy and of all rounds that are read. */
   isOld: boolean;
+  isStopped: boolean;
   /** Whether the worker's file could not be loaded, or it failed. */
   hasFailed: boolean;
-  readAgain(): void;
+  /** Reads the rounds after those that are read; from the start again where none is. */
   readMore(): void;
   stop(): void;
+  resume(): void;
 }
 
 // A field that is being typed in is replayed when there is a pause.
@@ -32,6 +33,7 @@ export function useReplay(since: number, policy: EvictionPolicy | undefined): Re
   const [progress, setProgress] = useState<{ run: number; done: number; of: number }>();
   const [result, setResult] = useState<ReplayResult>();
   const [replayed, setReplayed] = useState<string>();
+  const [isStopped, setStopped] = useState(false);
   const [hasFailed, setFailed] = useState(false);
   const send = (message: ToWorker) => worker.current?.postMessage(message);
 
@@ -52,6 +54,7 @@ export function useReplay(since: number, policy: EvictionPolicy | undefined): Re
 
   useEffect(() => {
     setResult(undefined);
+    setStopped(false);
     send({ kind: "read", since });
   }, [since]);
 
@@ -60,6 +63,7 @@ export function useReplay(since: number, policy: EvictionPolicy | undefined): Re
     if (!policy) return undefined;
     const timer = setTimeout(() => {
       setReplayed(key);
+      setStopped(false);
       send({ kind: "replay", run: ++run.current, policy });
     }, PAUSE_MS);
     return () => clearTimeout(timer);
@@ -69,15 +73,27 @@ export function useReplay(since: number, policy: EvictionPolicy | undefined): Re
     ...(records ? { records } : {}),
     ...(progress && progress.run === run.current ? { progress } : {}),
     ...(result ? { result } : {}),
-    isOld: key !== replayed || result?.run !== run.current,
+    isOld: key !== replayed || !result || result.run !== run.current || isPart(result, records),
+    isStopped,
     hasFailed,
-    readAgain: () => send({ kind: "read", since }),
-    readMore: () => send({ kind: "readMore" }),
+    readMore() {
+      setStopped(false);
+      send({ kind: "readMore" });
+    },
     stop() {
       setProgress(undefined);
+      setStopped(true);
       send({ kind: "stop" });
     },
+    resume() {
+      setStopped(false);
+      send({ kind: "resume" });
+    },
   };
+}
+
+function isPart({ replay, malformed }: ReplayResult, records: RecordsRead | undefined): boolean {
+  return replay.rounds + malformed.length < (records?.rounds ?? 0);
 }
 
 // Built as an entry of its own, beside the file that this becomes part of.

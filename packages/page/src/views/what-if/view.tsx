@@ -1,14 +1,16 @@
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { evictionPolicyOf } from "../../../../agent/src/assembly/eviction-policy-settings.ts";
 import { goTo } from "../../address.ts";
+import { Problem, Waiting } from "../../parts/notice.tsx";
+import { useAnswer } from "../../parts/use-answer.ts";
 import type { ViewProps } from "../../view-props.ts";
+import { Differences } from "./differences.tsx";
 import { applyTexts, textsOf } from "./fields.ts";
 import { PolicyForm } from "./form.tsx";
 import { Period } from "./period.tsx";
 import { type WhatIf as Query, readQuery, whatIfAddress } from "./query.ts";
-import { Result } from "./result.tsx";
 import { Snippet } from "./snippet.tsx";
-import { useConfiguration } from "./use-configuration.ts";
+import { Summary } from "./summary.tsx";
 import { useReplay } from "./use-replay.ts";
 
 const HOUR_MS = 3_600_000;
@@ -18,64 +20,86 @@ export function WhatIf({ live, address }: ViewProps) {
   const text = address.query.toString();
   const query = useMemo(() => readQuery(address.query), [text]);
   const since = query.since ?? openedAt - HOUR_MS;
-  const { configuration, problem, read } = useConfiguration();
+  const isConnected = live.connection.state === "open";
+  // Asked again when the agent has been restarted.
+  const { value: configuration, problem } = useAnswer("configuration", {}, isConnected);
+  const inForce = useMemo(() => configuration && textsOf(configuration), [configuration]);
   const edited = useMemo(
     () => configuration && applyTexts(configuration, query.typed),
     [configuration, query],
   );
   const policy = useMemo(() => edited && evictionPolicyOf(edited), [edited]);
   const replay = useReplay(since, policy);
+  const isUnreachable = replay.records?.failure?.kind === "unreachable";
+  useEffect(() => {
+    if (isConnected && isUnreachable) replay.readMore();
+  }, [isConnected]);
+
   // An address that is sent has the same rounds tomorrow.
   const go = (change: Partial<Query>) => goTo(whatIfAddress({ ...query, since, ...change }), "replace");
+  const recorded = JSON.stringify(replay.records?.policy ?? null);
+  // The page is drawn with each message of the stream and of the worker; the form only when it is another.
+  const form = useMemo(() => {
+    if (!edited || !inForce) return null;
+    const change = (name: string, typed: string | undefined) => {
+      const next = new Map(query.typed);
+      if (typed === undefined || typed === inForce.get(name)) next.delete(name);
+      else next.set(name, typed);
+      go({ typed: next });
+    };
+    return (
+      <PolicyForm
+        typed={query.typed}
+        inForce={inForce}
+        edited={edited}
+        recorded={replay.records?.policy ?? undefined}
+        onChange={change}
+        onReset={() => go({ typed: new Map() })}
+      />
+    );
+  }, [query, since, inForce, edited, recorded]);
 
-  if (live.node?.eviction === null) {
+  if (configuration?.eviction.enabled === false) return <EvictionOff />;
+  if (!edited) {
+    if (!problem) return <Waiting>Reading the configuration in force.</Waiting>;
     return (
-      <p>
-        Eviction is off, so that no rounds are decided or replayed. Set <code>eviction.enabled: true</code> in
-        the agent's configuration and restart it. Recorded rounds of before can be replayed with{" "}
-        <code>nodekeeper replay --from</code> and the state directory.
-      </p>
+      <Problem problem={problem}>
+        The configuration in force is needed here; it is read when the agent answers again.
+      </Problem>
     );
   }
-  if (!configuration || !edited) {
-    if (!problem) return <p>Reading the configuration in force.</p>;
-    return (
-      <p role="alert" class="lost">
-        The configuration in force can't be read: {problem}.{" "}
-        <button type="button" onClick={read}>
-          Try again
-        </button>
-      </p>
-    );
-  }
-  const inForce = textsOf(configuration);
-  const change = (name: string, typed: string | undefined) => {
-    const next = new Map(query.typed);
-    if (typed === undefined || typed === inForce.get(name)) next.delete(name);
-    else next.set(name, typed);
-    go({ typed: next });
-  };
+  const lastId = replay.records?.lastId ?? 0;
   return (
-    <>
+    <div class="what-if">
       <p>
         Change the eviction policy, and recorded rounds are decided again with it, in this browser: nothing
         changes on the node. The address of this page has the changes and can be sent.
       </p>
-      <div class="what-if">
-        <PolicyForm
-          typed={query.typed}
-          inForce={inForce}
-          edited={edited}
-          recorded={replay.records?.policy ?? undefined}
-          onChange={change}
-          onReset={() => go({ typed: new Map() })}
-        />
+      <Period
+        since={since}
+        isDefault={query.since === undefined}
+        later={live.rounds.filter(({ id }) => id > lastId).length}
+        replay={replay}
+        onChange={(next) => go({ since: next })}
+      />
+      <Summary replay={replay} problems={edited.problems} />
+      <div class="columns">
+        {form}
         <div>
-          <Period since={since} replay={replay} onChange={(next) => go({ since: next })} />
-          <Result replay={replay} problems={edited.problems.size} />
           <Snippet changed={edited.changed} />
+          <Differences replay={replay} />
         </div>
       </div>
-    </>
+    </div>
+  );
+}
+
+function EvictionOff() {
+  return (
+    <p class="notice">
+      Eviction is off: no rounds are decided, and none can be replayed. Set{" "}
+      <code>eviction.enabled: true</code> in the agent's configuration and restart the agent. Rounds that were
+      recorded before are replayed by <code>nodekeeper replay --from</code> with the state directory.
+    </p>
   );
 }
