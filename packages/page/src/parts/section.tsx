@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
 
 interface Props {
-  title: ComponentChildren;
+  /** Unique within the view. */
+  title: string;
   /** A remark beside the title. */
   remark?: ComponentChildren;
   class?: string;
@@ -11,7 +11,8 @@ interface Props {
 
 /** A part of a view under a heading of its own. */
 export function Section({ title, remark, class: kind, children }: Props) {
-  const id = useId();
+  // Not `useId`: its numbers start again each time the page is rendered.
+  const id = `section-${title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}`;
   return (
     <section aria-labelledby={id} class={kind}>
       <h2 id={id}>

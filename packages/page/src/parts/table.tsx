@@ -31,7 +31,7 @@ export function Table({ label, columns, rows, isNarrow = false }: Props) {
       <thead>
         <tr>
           {columns.map((title) => (
-            <th key={title} scope="col">
+            <th key={title} scope="col" class={title.length <= SHORT ? "short" : undefined}>
               {title}
             </th>
           ))}

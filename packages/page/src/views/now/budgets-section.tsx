@@ -77,7 +77,7 @@ function Eligible({
         {pods > candidates && `, ${pods - candidates} never`}.
       </p>
       {(later.length > 0 || never.length > 0) && (
-        <dl class="reasons">
+        <dl class="now-reasons">
           {later.length > 0 && (
             <div>
               <dt>not now</dt>

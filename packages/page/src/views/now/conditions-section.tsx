@@ -40,7 +40,7 @@ export function ConditionsSection({ conditions: known }: { conditions: Condition
       {events.length > 0 && (
         <details>
           <summary>What was set and cleared lately</summary>
-          <ol class="events">
+          <ol class="now-events">
             {events.map(({ at, message }, index) => (
               <li key={index}>
                 <Time at={at} /> <Prose text={message} />

@@ -20,7 +20,7 @@ export function HealthSection({ node: { health } }: { node: ApiAnswers["node"] }
       {shownChecks.length === 0 ? (
         <p>All checks pass.</p>
       ) : (
-        <ul class="checks">
+        <ul class="now-checks">
           {shownChecks.map((check) => (
             <CheckItem key={check.name} check={check} />
           ))}

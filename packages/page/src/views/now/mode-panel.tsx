@@ -7,8 +7,8 @@ type Eviction = NonNullable<ApiAnswers["node"]["eviction"]>;
 export function ModePanel({ node: { eviction } }: { node: ApiAnswers["node"] }) {
   if (!eviction)
     return (
-      <div class="mode-panel off">
-        <p class="word">Eviction is off</p>
+      <div class="now-mode off">
+        <p class="now-word">Eviction is off</p>
         <p>
           Nodekeeper evicts no pod and sets no taint. To turn it on, set <code>eviction.enabled: true</code>.
           With <code>eviction.dryRunPlugins: ["*"]</code> it only records what it would do.
@@ -16,8 +16,8 @@ export function ModePanel({ node: { eviction } }: { node: ApiAnswers["node"] }) 
       </div>
     );
   return (
-    <div class={`mode-panel ${eviction.mode === "live" ? "live" : "dry"}`}>
-      <p class="word">{words[eviction.mode]}</p>
+    <div class={`now-mode ${eviction.mode === "live" ? "live" : "dry"}`}>
+      <p class="now-word">{words[eviction.mode]}</p>
       <p>{aboutMode(eviction)}</p>
     </div>
   );

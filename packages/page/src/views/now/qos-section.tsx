@@ -13,11 +13,11 @@ export function QosSection({ candidates }: { candidates: ApiAnswers["eviction/ca
       {candidates && levels.length === 0 && <p>No pod is on the node.</p>}
       {levels.length > 0 && (
         <>
-          <div class="mix" aria-hidden="true">
+          <div class="now-mix" aria-hidden="true">
             {levels.map(({ level, pods }) => (
               <span
                 key={level}
-                class={`level ${level}`}
+                class={`now-level ${level}`}
                 style={{ flexGrow: pods }}
                 title={`${level}: ${pods}`}
               />
@@ -31,7 +31,7 @@ export function QosSection({ candidates }: { candidates: ApiAnswers["eviction/ca
               key: level,
               cells: [
                 <>
-                  <span class={`swatch level ${level}`} aria-hidden="true" /> {level}
+                  <span class={`now-swatch now-level ${level}`} aria-hidden="true" /> {level}
                 </>,
                 pods,
                 ...classes,

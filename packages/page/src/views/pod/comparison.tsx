@@ -42,7 +42,7 @@ export function Comparison({ a, b }: { a: RankedPod; b: RankedPod }) {
         columns={["Key", firstName, secondName, "Result"]}
         rows={keys.filter(isWorthShowing).map(({ name, values, result }) => ({
           key: name,
-          class: result === "decides" ? "decides" : undefined,
+          class: result === "decides" ? "pod-decides" : undefined,
           cells: [
             name,
             ...values.map((value) => shown(value)),

@@ -56,7 +56,7 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
   );
   return (
     <>
-      <p class="back">
+      <p class="pod-back">
         <a href={addressOf("pod")}>All pods</a>
       </p>
       <h2 class="pod-name">{title}</h2>

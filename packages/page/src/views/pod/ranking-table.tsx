@@ -40,7 +40,7 @@ export function RankingTable({ round }: { round: ExplainedRound }) {
           columns={["Pod", "Rank", "QoS level", "QoS class", "Priority", "Outcome", "Why", "Compare"]}
           rows={shownPods.map((one) => ({
             key: one.uid,
-            class: one.uid === place.uid ? "this" : undefined,
+            class: one.uid === place.uid ? "pod-this" : undefined,
             cells: cellsOf(one, place, record, {
               isOpen: opened === one.uid,
               onOpen: () => setOpened(opened === one.uid ? undefined : one.uid),

@@ -7,7 +7,7 @@ import type { ExplainedRound } from "./story.ts";
 export function RoundFacts({ round }: { round: ExplainedRound }) {
   return (
     <>
-      <dl class="facts">
+      <dl class="pod-facts">
         {byLabel(roundLines(round)).map(([label, texts]) => (
           <div key={label}>
             <dt>{label}</dt>

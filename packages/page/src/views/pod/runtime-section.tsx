@@ -68,7 +68,7 @@ function cellsOf(container: Container) {
     attempt,
     since !== undefined && <Time at={since} />,
     finishedAt !== undefined && <Time at={finishedAt} />,
-    image && <span class="image">{shown(image, 300)}</span>,
+    image && <span class="pod-image">{shown(image, 300)}</span>,
   ];
 }
 

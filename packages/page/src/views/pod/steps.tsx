@@ -10,11 +10,11 @@ export function Steps({ explanation }: { explanation: Explanation }) {
   if (steps.length === 0) return null;
   return (
     <Section title="What happened" remark="with the time since its selection, or since the first step">
-      <ol class="steps">
+      <ol class="pod-steps">
         {steps.map(({ at, offset, message }, index) => (
           <li key={index}>
-            <Time at={at} /> <span class="offset">{offset}</span>{" "}
-            <span class="step">
+            <Time at={at} /> <span class="pod-offset">{offset}</span>{" "}
+            <span class="pod-step">
               <Prose text={message} />
             </span>
           </li>

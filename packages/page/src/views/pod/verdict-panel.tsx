@@ -13,11 +13,11 @@ export function VerdictPanel({ explanation }: { explanation: Explanation }) {
   const pod = rounds.findLast((round) => round.pod !== null)?.pod ?? history?.pod;
   const place = timelineAddress(timelineOf(explanation).map(({ at }) => at));
   return (
-    <div class={`verdict ${stamp.tone}`}>
-      <p class="stamp" role="status">
+    <div class={`pod-verdict pod-verdict-${stamp.tone}`}>
+      <p class="pod-stamp" role="status">
         <Badge tone={stamp.tone}>{stamp.text}</Badge>
       </p>
-      <p class="sentence">
+      <p class="pod-sentence">
         <Prose text={verdict.text} />
       </p>
       {pod && <p>{shown(podText(pod), 600)}</p>}
