@@ -2,10 +2,10 @@ import type { ComponentChildren } from "preact";
 import { addressOf } from "../../address.ts";
 import { age, quantity, shown, at as timeText } from "../../text.ts";
 import { type Bar, endOf, type PodBars, type Pods } from "./bars.ts";
-import { endLabel } from "./draw-rows.ts";
 import { lookOf, type Mark } from "./marks.ts";
 import type { Selection } from "./place.ts";
 import { nameOf } from "./plot.tsx";
+import { endLabel } from "./row-shapes.ts";
 import type { Signal } from "./signals.ts";
 
 export interface DetailProps {

@@ -10,11 +10,13 @@ export interface MarkGroup {
   marks: readonly [Mark, ...Mark[]];
 }
 
+export type Tone = "bad" | "warn" | "ok" | "quiet";
+
 /** How a kind of mark is drawn and named. Shapes differ, as colour alone is not seen by all. */
 export interface Look {
   word: string;
   glyph: string;
-  tone: "bad" | "warn" | "ok" | "quiet";
+  tone: Tone;
 }
 
 const LOOKS: Record<Mark["kind"], Look> = {

@@ -6,6 +6,7 @@ import { drawRows } from "./draw-rows.ts";
 import type { Mark } from "./marks.ts";
 import type { Row } from "./rows.ts";
 import type { Range } from "./scale.ts";
+import { Sprites } from "./sprites.ts";
 
 export interface RowsBoxProps {
   rows: readonly Row[];
@@ -37,6 +38,7 @@ export function RowsBox(props: RowsBoxProps) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [scrolled, setScrolled] = useState(0);
+  const [sprites] = useState(() => new Sprites());
   const rowHeight = rowHeightOf(left);
   const total = rows.length * rowHeight;
   const height = Math.min(total, Math.max(Math.min(HIGHEST_PX, globalThis.innerHeight * 0.7), 4 * rowHeight));
@@ -46,15 +48,9 @@ export function RowsBox(props: RowsBoxProps) {
   useFrame(() => {
     const context = canvas.current && contextOf(canvas.current, left + axisPx, height);
     if (!context) return;
+    const labelPx = isNarrow(left) ? LABEL_PX : 0;
     const y = first * rowHeight - top;
-    drawRows(context, {
-      ...props,
-      rows: visible,
-      top: y,
-      rowHeight,
-      labelPx: isNarrow(left) ? LABEL_PX : 0,
-      height,
-    });
+    drawRows(context, { ...props, rows: visible, top: y, rowHeight, labelPx, height }, sprites);
   });
   // With fewer rows than before, it is scrolled back to the last.
   useLayoutEffect(() => {

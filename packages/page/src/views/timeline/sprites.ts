@@ -1,0 +1,72 @@
+const FONT = "11px system-ui, sans-serif";
+const SIGN_FONT = "bold 12px system-ui, sans-serif";
+const SIGN_BOX = 22;
+const MOST = 200;
+
+/** Signs and texts for canvases, drawn once and copied: drawing text is what costs most where there are thousands. */
+export class Sprites {
+  readonly #signs = new Map<string, HTMLCanvasElement>();
+  readonly #widths = new Map<string, number>();
+
+  /** Draws a sign with an edge in the ground's colour, so that it is seen on bars and beside them. */
+  sign(
+    canvas: CanvasRenderingContext2D,
+    glyph: string,
+    x: number,
+    y: number,
+    colour: string,
+    ground: string,
+  ): void {
+    const ratio = devicePixelRatio || 1;
+    const key = `${glyph} ${colour} ${ground} ${ratio}`;
+    let sprite = this.#signs.get(key);
+    if (!sprite) {
+      // The colours of both schemes, at each zoom of the browser.
+      if (this.#signs.size >= MOST) this.#signs.clear();
+      sprite = signOf(glyph, colour, ground, ratio);
+      this.#signs.set(key, sprite);
+    }
+    canvas.drawImage(sprite, x - SIGN_BOX / 2, y - SIGN_BOX / 2, SIGN_BOX, SIGN_BOX);
+  }
+
+  /** Draws a text that ends at `x`, where there is room for it. */
+  text(
+    canvas: CanvasRenderingContext2D,
+    text: string,
+    x: number,
+    y: number,
+    room: number,
+    colour: string,
+  ): void {
+    canvas.font = FONT;
+    let width = this.#widths.get(text);
+    if (width === undefined) {
+      if (this.#widths.size >= MOST) this.#widths.clear();
+      width = canvas.measureText(text).width;
+      this.#widths.set(text, width);
+    }
+    if (width > room) return;
+    canvas.fillStyle = colour;
+    canvas.textAlign = "right";
+    canvas.textBaseline = "middle";
+    canvas.fillText(text, x, y);
+  }
+}
+
+function signOf(glyph: string, colour: string, ground: string, ratio: number): HTMLCanvasElement {
+  const sprite = document.createElement("canvas");
+  sprite.width = sprite.height = Math.ceil(SIGN_BOX * ratio);
+  const context = sprite.getContext("2d");
+  if (!context) return sprite;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.font = SIGN_FONT;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.lineJoin = "round";
+  context.lineWidth = 3;
+  context.strokeStyle = ground;
+  context.strokeText(glyph, SIGN_BOX / 2, SIGN_BOX / 2);
+  context.fillStyle = colour;
+  context.fillText(glyph, SIGN_BOX / 2, SIGN_BOX / 2);
+  return sprite;
+}
