@@ -12,6 +12,7 @@ class FakeLog implements EventReader {
   last = 0;
   time = 0;
   failure: Error | undefined;
+  listed: ApiAnswers["pods"]["items"][number]["containers"] = [];
   readonly asked: string[] = [];
 
   at = (sequence: number): LifecycleEvent => eventAt(sequence);
@@ -45,7 +46,8 @@ class FakeLog implements EventReader {
 
   async pods(): Promise<ApiAnswers["pods"]> {
     if (this.failure) throw this.failure;
-    return { items: [], cursor: `${this.id}-${this.last}`, listedAt: this.time, problems: [] };
+    const pod = { ...eventAt(1).pod, ips: [], sandboxes: [], containers: this.listed, observedAt: 0 };
+    return { items: [pod], cursor: `${this.id}-${this.last}`, listedAt: this.time, problems: [] };
   }
 
   now(): number {
@@ -146,6 +148,33 @@ describe("the history of events", () => {
     await read(history);
     expect(history.knownSince).toBe(now - 600_000);
     expect(log.asked.length - asked).toBeLessThan(4);
+  });
+
+  it("lists the pods again once events were dropped: what they ended must not be shown as running", async () => {
+    const log = new FakeLog();
+    log.last = 10;
+    const running = {
+      id: "id-5",
+      name: "main",
+      kind: "container",
+      state: "running",
+      attempt: 0,
+      startedAt: 1,
+    } as const;
+    log.listed = [{ ...running, reason: "", message: "", image: "", imageRef: "" }];
+    const history = historyOf(log);
+    const all = { from: 1_000, to: 20_000, isLive: true };
+    history.want(all);
+    await read(history);
+    expect([...history.pods.values()][0]?.bars.get("id-5")?.to).toBeUndefined();
+    const container = { id: "id-5", name: "main", kind: "container" } as const;
+    log.listed = [];
+    log.last = MOST_EVENTS + 100;
+    history.takeLive([eventAt(11, { type: "ContainerDied", container })]);
+    history.takeLive(Array.from({ length: MOST_EVENTS }, (_, index) => eventAt(index + 12)));
+    history.want({ from: log.last * 1_000 - 20_000, to: log.last * 1_000, isLive: true });
+    await read(history);
+    expect([...history.pods.values()][0]?.bars.get("id-5")).toBeUndefined();
   });
 
   it("starts over where the log was replaced or has expired meanwhile", async () => {

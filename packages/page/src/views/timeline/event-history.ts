@@ -49,6 +49,8 @@ export class EventHistory {
   readonly #onChange: () => void;
   #spans: Span[] = [];
   #listed: { pods: PodStatus[]; sequence: number; at: number } | undefined;
+  // Events that follow the list were dropped: what they ended would be shown as running.
+  #mustList = false;
   #log = "";
   #lastLive = 0;
   #failedAt = Number.NEGATIVE_INFINITY;
@@ -106,15 +108,17 @@ export class EventHistory {
   /** Reads what is missing for a stretch of time. To be called whenever it moves, and when anything changed. */
   want(wanted: Wanted): void {
     this.#wanted = wanted;
-    const isDone = this.#listed && !missingFor(this.#spans, wanted.from, this.#newest);
-    if (isDone || (this.#isFull && serves(this.#filledFor, wanted))) {
+    const isWhole =
+      !missingFor(this.#spans, wanted.from, this.#newest) ||
+      (this.#isFull && serves(this.#filledFor, wanted));
+    if (isWhole && this.#listed && !this.#mustList) {
       this.#cancel();
       return;
     }
     if (this.isReading && serves(this.#readingFor, wanted)) return;
     if (this.error instanceof Refusal && this.error.isNotFound) return;
     if (this.#reader.now() - this.#failedAt < RETRY_MS) return;
-    if (this.#isFull) this.#spans = trimmed(this.#spans, MOST_EVENTS / 2, this.#shownTo);
+    if (!isWhole && this.#isFull) this.#trim(MOST_EVENTS / 2);
     this.#start(wanted);
   }
 
@@ -162,7 +166,7 @@ export class EventHistory {
 
   async #read(wanted: Wanted, signal: AbortSignal): Promise<void> {
     const { from, isLive } = wanted;
-    if (!this.#listed) await this.#list(signal);
+    if (!this.#listed || this.#mustList) await this.#list(signal);
     let start = from;
     let hasLooked = false;
     for (;;) {
@@ -212,6 +216,7 @@ export class EventHistory {
     } while (after !== undefined);
     const { log, sequence } = positionOf(first.cursor);
     this.#log = log;
+    this.#mustList = false;
     this.#listed = { pods, sequence, at: first.listedAt ?? this.#reader.now() };
     this.#rebuild();
     this.#onChange();
@@ -240,11 +245,16 @@ export class EventHistory {
   #add(span: Span, isNext: boolean): void {
     this.#spans = withSpan(this.#spans, span);
     const isTooLong = this.#count > MOST_EVENTS;
-    if (isTooLong) this.#spans = trimmed(this.#spans, ROOM, this.#shownTo);
+    if (isTooLong) this.#trim(ROOM);
     if (isNext && !isTooLong) {
       addEvents(this.pods, span.events);
       this.version++;
     } else this.#rebuild();
+  }
+
+  #trim(most: number): void {
+    this.#spans = trimmed(this.#spans, most, this.#shownTo);
+    this.#mustList = true;
   }
 
   #rebuild(): void {

@@ -8,10 +8,12 @@ import { useColours, useWidth } from "./draw.ts";
 import { Hover } from "./hover.ts";
 import { Key } from "./key.tsx";
 import { takeKey } from "./keys.ts";
+import { findMark } from "./mark-search.ts";
 import { groupMarks, lookOf, type Mark, neighbourOf } from "./marks.ts";
 import { MarksLane } from "./marks-lane.tsx";
 import { Notices } from "./notices.tsx";
 import { LONGEST_MS, Plot } from "./plot.tsx";
+import { readMarks } from "./reader.ts";
 import { barAt, type Row, rowsOf } from "./rows.ts";
 import { RowsBox, rowHeightOf } from "./rows-box.tsx";
 import { panned, rangeBetween, ticksOf, zoomed } from "./scale.ts";
@@ -24,6 +26,7 @@ import { useOrder } from "./use-order.ts";
 import { useWanted } from "./use-wanted.ts";
 
 const WIDE_PX = 700;
+const WIDER_PX = 1_200;
 const FIRST_SIGNALS = 4;
 const MARK_PX = 15;
 const SLACK_PX = 6;
@@ -44,7 +47,7 @@ export function TimelineView({ live, address }: ViewProps) {
   const [hover] = useState(() => new Hover());
   const chart = useRef<HTMLDivElement>(null);
   const width = useWidth(chart);
-  const left = width < WIDE_PX ? 52 : 230;
+  const left = width < WIDE_PX ? 52 : width < WIDER_PX ? 230 : 310;
   const axisPx = Math.max(width - left, 1);
   const colours = useColours();
   const ticks = ticksOf(range, axisPx);
@@ -70,16 +73,26 @@ export function TimelineView({ live, address }: ViewProps) {
     const half = (range.to - range.from) / 2;
     axis.show(rangeBetween(at - half, at + half));
   };
-  const goToMark = (direction: 1 | -1) => {
-    const current = marks.find(({ id }) => id === selectedMark)?.at;
-    const from = current ?? (direction > 0 ? range.from : range.to);
-    const found = neighbourOf(marks, from, direction);
-    if (!found) return;
-    const isShown = found.at >= range.from && found.at <= range.to;
+  const search = useRef(new AbortController());
+  useEffect(() => () => search.current.abort(), []);
+  const showMark = ({ id, at }: Mark) => {
+    const isShown = at >= range.from && at <= range.to;
     const half = (range.to - range.from) / 2;
-    axis.select(
-      { kind: "mark", id: found.id },
-      isShown ? undefined : rangeBetween(found.at - half, found.at + half),
+    axis.select({ kind: "mark", id }, isShown ? undefined : rangeBetween(at - half, at + half));
+  };
+  const goToMark = (direction: 1 | -1) => {
+    search.current.abort();
+    search.current = new AbortController();
+    const from = marks.find(({ id }) => id === selectedMark)?.at ?? (direction > 0 ? range.from : range.to);
+    const known = neighbourOf(marks, from, direction);
+    // What has been read reaches half a width beyond what is shown.
+    if (known && Math.abs(known.at - (range.from + range.to) / 2) <= range.to - range.from)
+      return showMark(known);
+    const { signal } = search.current;
+    findMark(readMarks, from, direction, { widthMs: range.to - range.from, now: clock.now(), signal }).then(
+      (found) => found && showMark(found),
+      // What refuses to answer, or does not, is shown by the frame and the notices.
+      () => {},
     );
   };
   const selectReading = (signal: Signal, at: number | undefined) => {
@@ -121,11 +134,11 @@ export function TimelineView({ live, address }: ViewProps) {
   const latestActions = useRef(actions);
   latestActions.current = actions;
   useEffect(() => {
-    // Keys work wherever one is in the view, and where nothing is focused, as after a click on a bar.
+    // Keys work wherever one is in the view, and where what is around it is focused, as after a click on a bar.
     const onKey = (event: KeyboardEvent) => {
       const { target } = event;
-      const isHere =
-        target === document.body || (target instanceof Node && section.current?.contains(target));
+      if (!(target instanceof Node) || !section.current) return;
+      const isHere = target.contains(section.current) || section.current.contains(target);
       if (isHere) takeKey(event, latestActions.current);
     };
     addEventListener("keydown", onKey);
@@ -143,7 +156,6 @@ export function TimelineView({ live, address }: ViewProps) {
         filter={filter}
         shownPods={podRows}
         pods={order.pods.length}
-        hasMarks={marks.length > 0}
         isReading={data.isReading}
         onPause={() => axis.show(range)}
         onLive={() => axis.show(undefined)}

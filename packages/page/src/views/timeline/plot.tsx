@@ -59,7 +59,12 @@ export function Plot(props: PlotProps) {
   const last = signal.met.at(-1);
   return (
     <div class={`tl-plot ${last ?? ""}`} data-signal={signal.key}>
-      <button type="button" class="tl-label" onClick={props.onSelect}>
+      <button
+        type="button"
+        class="tl-label"
+        style={left > Y_AXIS ? { width: `${left - Y_AXIS}px` } : undefined}
+        onClick={props.onSelect}
+      >
         <b>{nameOf(signal)}</b> <span ref={value} />
       </button>
       <div ref={place} aria-hidden="true" />

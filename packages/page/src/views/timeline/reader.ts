@@ -15,7 +15,10 @@ export const readEvents = (now: () => number): EventReader => ({
 export const readMarks: ReadPage<Mark> = ({ since, until, after }: PageQuery, signal) =>
   ask("marks", { since, until, after, limit: PAGE_ITEMS }, signal);
 
-export const readReadings: ReadPage<RoundReadings> = async ({ since }: PageQuery, signal) => {
-  const { rounds } = await ask("eviction/readings", { since }, signal);
-  return { items: rounds };
+export const readReadings: ReadPage<RoundReadings> = async (
+  { since, until, after, step }: PageQuery,
+  signal,
+) => {
+  const { rounds, next } = await ask("eviction/readings", { since, until, after, step }, signal);
+  return { items: rounds, next };
 };

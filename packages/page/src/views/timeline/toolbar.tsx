@@ -11,7 +11,6 @@ export interface ToolbarProps {
   /** How many pods are shown, of how many. */
   shownPods: number;
   pods: number;
-  hasMarks: boolean;
   isReading: boolean;
   onPause(): void;
   onLive(): void;
@@ -38,12 +37,7 @@ export function Toolbar(props: ToolbarProps) {
   return (
     <div class="tl-tools" role="toolbar" aria-label="Time axis">
       <span class="tl-group">
-        <button
-          type="button"
-          class="tl-live"
-          aria-pressed={isLive}
-          onClick={isLive ? props.onPause : props.onLive}
-        >
+        <button type="button" class="tl-live" onClick={isLive ? props.onPause : props.onLive}>
           {isLive ? "❚❚ Pause" : "▶ Live"}
         </button>
         {WIDTHS.map(([ms, label]) => (
@@ -73,10 +67,10 @@ export function Toolbar(props: ToolbarProps) {
         </button>
       </span>
       <span class="tl-group">
-        <button type="button" title="Previous mark ([)" disabled={!props.hasMarks} onClick={() => onMark(-1)}>
+        <button type="button" title="Previous mark ([)" onClick={() => onMark(-1)}>
           ‹ Mark
         </button>
-        <button type="button" title="Next mark (])" disabled={!props.hasMarks} onClick={() => onMark(1)}>
+        <button type="button" title="Next mark (])" onClick={() => onMark(1)}>
           Mark ›
         </button>
       </span>

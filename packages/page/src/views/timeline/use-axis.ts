@@ -8,6 +8,8 @@ export const DEFAULT_WIDTH_MS = 600_000;
 const LEAD = 0.01;
 // Browsers refuse addresses that change more than a hundred times in half a minute.
 const WRITE_AFTER_MS = 400;
+// How often the axis moves for those who want little motion.
+const CALM_MS = 10_000;
 
 /** The shown stretch of time and what is selected; both are in the address. */
 export interface Axis {
@@ -45,7 +47,7 @@ export function useAxis(address: Address, now: () => number, stoppedAt: number |
   const isLive = place.range === undefined;
   const shownWidth = place.range ? place.range.to - place.range.from : width;
   const isMoving = stoppedAt === undefined && (place.range === undefined || place.range.to > now());
-  const time = useNow(now, moveEveryMs(shownWidth), isMoving);
+  const time = useNow(now, Math.max(moveEveryMs(shownWidth), isMotionReduced() ? CALM_MS : 0), isMoving);
   const current = stoppedAt ?? time;
   const to = Math.round(current + width * LEAD);
 
@@ -98,4 +100,8 @@ function useNow(now: () => number, everyMs: number, isMoving: boolean): number {
     };
   }, [everyMs, isMoving]);
   return time;
+}
+
+function isMotionReduced(): boolean {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches;
 }

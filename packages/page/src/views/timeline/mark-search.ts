@@ -1,0 +1,38 @@
+import { type Mark, neighbourOf } from "./marks.ts";
+import type { ReadPage } from "./paged-history.ts";
+import { WIDEST_MS } from "./scale.ts";
+
+/**
+ * The next or the previous mark from a time on, wherever it is: backwards in stretches that double, as marks are read forwards.
+ * @param widthMs how far back is looked first
+ * @returns undefined where there is none, or none within a month
+ */
+export async function findMark(
+  read: ReadPage<Mark>,
+  from: number,
+  direction: 1 | -1,
+  { widthMs, now, signal }: { widthMs: number; now: number; signal: AbortSignal },
+): Promise<Mark | undefined> {
+  if (direction > 0) {
+    const { items } = await read(
+      { since: from + 1, until: Math.max(now, from + 1), after: undefined, step: 0 },
+      signal,
+    );
+    return neighbourOf(items, from, 1);
+  }
+  let [until, width] = [from - 1, widthMs];
+  while (until > 0 && from - until < WIDEST_MS) {
+    const since = Math.max(until - width, 0);
+    let found: Mark | undefined;
+    let after: number | undefined;
+    do {
+      const { items, next } = await read({ since, until, after, step: 0 }, signal);
+      found = items.at(-1) ?? found;
+      after = next;
+    } while (after !== undefined);
+    if (found) return found;
+    until = since - 1;
+    width *= 2;
+  }
+  return undefined;
+}
