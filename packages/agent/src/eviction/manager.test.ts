@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { observeJson } from "./observe/observed-pod.ts";
-import { sourceOf, TestAgent } from "./testing/manager-setup.ts";
+import { forcing, hard, sourceOf, TestAgent } from "./testing/manager-setup.ts";
 import { FakePods, jsonPod } from "./testing/round-parts.ts";
 import { evictPod, named, namesOf, nodeCondition, testThreshold } from "./testing/rounds.ts";
 
@@ -12,15 +12,6 @@ beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "nke-"));
 });
 afterEach(() => rmSync(directory, { recursive: true }));
-
-const forcing = (...names: string[]) =>
-  sourceOf("forcing", {
-    getEvictPods: async () => ({
-      pods: names.map((name) => evictPod(name, { force: true })),
-      condition: null,
-    }),
-  });
-const hard = testThreshold({ metType: "hard", observedValue: 0.95 });
 
 describe("a round", () => {
   it("evicts what plugins ask for, and writes it down with its input", async () => {
@@ -214,7 +205,7 @@ describe("a round", () => {
     expect(most).toBe(1);
   });
 
-  it("continues when the state can't be written, and turns its health check", async () => {
+  it("continues when the state can't be written, and fails the readiness check", async () => {
     using agent = new TestAgent(directory, new FakePods("a"), [forcing("a")]);
     agent.database.connection.exec("DROP TABLE eviction_state");
     await agent.round();
@@ -236,211 +227,5 @@ describe("a round", () => {
     expect(agent.events[0]).toMatchObject({ reason: "SoftEvictionNotice", regarding: { uid: "a" } });
     for (let count = 0; count < 60; count++) await agent.round();
     expect(agent.events).toHaveLength(2);
-  });
-});
-
-describe("an agent that is stopped", () => {
-  it("writes down the last steps of evictions", async () => {
-    const pods = new FakePods("a");
-    const agent = new TestAgent(directory, pods, [forcing("a")]);
-    await agent.round();
-    agent.evictor.steps.push({ uid: "a", at: agent.clock.now(), message: "POST eviction: 201" });
-    await agent.stop();
-    using next = new TestAgent(directory, pods);
-    expect(next.records.steps("a")).toMatchObject([{ message: "POST eviction: 201" }]);
-  });
-});
-
-describe("an agent that is killed", () => {
-  it("between decision and eviction leaves the decision to the first round of the next", async () => {
-    const pods = new FakePods("a", "b", "c");
-    {
-      using agent = new TestAgent(directory, pods, [forcing("b")]);
-      agent.evictor.onStart = () => agent.kill();
-      await agent.round();
-    }
-    using next = new TestAgent(directory, pods, [forcing("b")]);
-    await next.round();
-    expect(next.evictor.resumed).toEqual([]);
-    expect(namesOf(next.evictor.started)).toEqual(["b"]);
-  });
-
-  it("between decision and eviction: what no plugin asks for any more is not evicted, and that is recorded", async () => {
-    const pods = new FakePods("a", "b");
-    {
-      using agent = new TestAgent(directory, pods, [forcing("b")]);
-      await agent.round();
-    }
-    using next = new TestAgent(directory, pods, [forcing()]);
-    await next.round();
-    await next.round();
-    expect(next.evictor.started).toEqual([]);
-    expect(next.manager.state).toMatchObject({ pending: [], interrupted: [], recent: [] });
-    expect([...next.records.rounds()].at(-1)?.decision.withdrawals).toMatchObject([
-      { name: "b", reason: expect.stringContaining("not sent before the agent restarted") },
-    ]);
-  });
-
-  it("after the API server accepted it, before that was written down, only follows the terminating pod", async () => {
-    const pods = new FakePods("a", "b");
-    {
-      using agent = new TestAgent(directory, pods, [forcing("b")]);
-      await agent.round();
-    }
-    pods.pods.set(
-      "b",
-      observeJson(jsonPod("b", { metadata: { deletionTimestamp: "2023-11-14T22:13:20Z" } })),
-    );
-    using next = new TestAgent(directory, pods, [forcing("b")]);
-    await next.round();
-    expect(next.evictor.started).toEqual([]);
-    expect(namesOf(next.evictor.resumed)).toEqual(["b"]);
-    expect(next.manager.state.pending).toMatchObject([{ name: "b", acceptedAt: next.clock.now() }]);
-    expect(next.manager.state.recent).toMatchObject([{ uid: "b", releasedAt: null }]);
-  });
-
-  it("after it was accepted, before its end was written down, follows it and starts it no second time", async () => {
-    const pods = new FakePods("a", "b");
-    {
-      using agent = new TestAgent(directory, pods, [forcing("b")]);
-      await agent.round();
-      const at = agent.clock.monotonic();
-      agent.evictor.accept({ uid: "b", at, deadline: at + 60_000 });
-    }
-    using next = new TestAgent(directory, pods, [forcing("b")]);
-    await next.round();
-    expect(next.evictor.resumed).toMatchObject([{ name: "b", deadline: next.clock.now() + 60_000 }]);
-    next.evictor.outcomes.push({ uid: "b", result: "terminated", message: "pod deleted" });
-    pods.pods.delete("b");
-    await next.round();
-    expect(next.evictor.started).toEqual([]);
-    expect(next.manager.state.pending).toEqual([]);
-  });
-
-  it("for days: what it had sent is past its deadline, and nothing of it is evicted", async () => {
-    const pods = new FakePods("a", "b");
-    const days = 3 * 86_400_000;
-    {
-      using agent = new TestAgent(directory, pods, [forcing("b")]);
-      agent.bootTime = { id: "one", uptimeMs: 1_000_000 };
-      await agent.round();
-      agent.evictor.accept({ uid: "b", at: 0, deadline: 60_000 });
-    }
-    using next = new TestAgent(directory, pods, [forcing()]);
-    next.clock.jump(days);
-    next.bootTime = { id: "one", uptimeMs: 1_000_000 + days };
-    await next.round();
-    expect(next.evictor.started).toEqual([]);
-    expect(next.evictor.resumed).toMatchObject([{ name: "b", deadline: next.clock.now() - days + 60_000 }]);
-    expect(next.manager.state.pending).toEqual([]);
-  });
-
-  it("before a decision has done nothing", async () => {
-    const pods = new FakePods("a");
-    const dying = sourceOf("forcing", {
-      getEvictPods: async () => {
-        agent.kill();
-        return { pods: [evictPod("a", { force: true })], condition: null };
-      },
-    });
-    const agent = new TestAgent(directory, pods, [dying]);
-    await agent.round();
-    expect(agent.evictor.started).toEqual([]);
-    using next = new TestAgent(directory, pods, [forcing("a")]);
-    await next.round();
-    expect(next.evictor.resumed).toEqual([]);
-    expect(namesOf(next.evictor.started)).toEqual(["a"]);
-  });
-});
-
-describe("taints", () => {
-  const pressing = sourceOf("pressing", {
-    thresholdMet: async () => ({ ...hard, condition: nodeCondition("MemoryPressure") }),
-  });
-
-  it("are removed after a restart only once the plugins that asked for them have answered", async () => {
-    const pods = new FakePods("a");
-    {
-      using agent = new TestAgent(directory, pods, [pressing]);
-      await agent.round();
-      // Added at once, and nothing is removed yet.
-      expect(agent.tainter.desired.at(-1)).toMatchObject({
-        node: [{ key: "nodekeeper.dev/MemoryPressure" }],
-        isComplete: false,
-      });
-      for (let count = 0; count < 12; count++) await agent.round();
-      expect(agent.tainter.desired.at(-1)).toMatchObject({ node: [{}], isComplete: true });
-    }
-    let isUp = false;
-    const late = sourceOf("pressing", {
-      thresholdMet: async () => {
-        if (!isUp) throw new Error("not yet");
-        return testThreshold();
-      },
-    });
-    using next = new TestAgent(directory, pods, [late]);
-    await next.round();
-    expect(next.tainter.desired.at(-1)).toMatchObject({ node: [{}], isComplete: false });
-    isUp = true;
-    await next.round();
-    expect(next.tainter.desired.at(-1)).toMatchObject({ node: [{}], isComplete: true });
-    for (let count = 0; count < 60; count++) await next.round();
-    expect(next.tainter.desired.at(-1)?.node).toEqual([]);
-  });
-});
-
-describe("rounds out of turn", () => {
-  const request = { plugin: "memory", reason: "crossed" };
-
-  /** An agent whose plugin notes when it is asked. */
-  async function started() {
-    const askedAt: number[] = [];
-    const plugin = sourceOf("memory", {
-      thresholdMet: async () => {
-        askedAt.push(agent.clock.monotonic());
-        return testThreshold();
-      },
-    });
-    const agent = new TestAgent(directory, new FakePods("a"), [plugin]);
-    await agent.round();
-    return { agent, askedAt };
-  }
-
-  it("start at once, and the next regular round a period later", async () => {
-    const { agent, askedAt } = await started();
-    using _ = agent;
-    await agent.clock.step(1_234);
-    agent.manager.requestRound(request);
-    await agent.clock.step(5_000);
-    expect(askedAt).toEqual([0, 1_234, 6_234]);
-    const count = 'nodekeeper_eviction_rounds_out_of_turn_total{plugin="memory"} 1';
-    expect(await agent.registry.metrics()).toContain(count);
-  });
-
-  it("of a signal that flaps ten times a second start once a second", async () => {
-    const { agent, askedAt } = await started();
-    using _ = agent;
-    for (let flap = 0; flap < 100; flap++) {
-      agent.manager.requestRound(request);
-      await agent.clock.step(100);
-    }
-    expect(askedAt).toEqual([0, ...Array.from({ length: 11 }, (_, second) => second * 1_000)]);
-  });
-
-  it("are not started where they are off", async () => {
-    const { agent, askedAt } = await started();
-    using _ = agent;
-    agent.settings = { ...agent.settings, outOfTurnRounds: false };
-    agent.manager.requestRound(request);
-    await agent.clock.step(4_999);
-    expect(askedAt).toEqual([0]);
-  });
-
-  it("have the machine read again", async () => {
-    using agent = new TestAgent(directory, new FakePods("a"), [sourceOf("memory")]);
-    await agent.round();
-    agent.manager.requestRound(request);
-    await agent.clock.step(0);
-    expect(agent.refreshes).toBe(2);
   });
 });

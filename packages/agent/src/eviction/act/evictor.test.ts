@@ -1,43 +1,21 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
+  again,
   noSuchPod,
   pending,
   statusError,
-  TestEvictor,
+  type TestEvictor,
+  testEvictors,
   unavailable,
   victim,
 } from "../testing/evictor-setup.ts";
-import type { KillEnd } from "./killer.ts";
 
-const evictors: TestEvictor[] = [];
-
-function setup(...names: string[]): TestEvictor {
-  const test = new TestEvictor(names);
-  evictors.push(test);
-  return test;
-}
-
-afterEach(async () => {
-  for (const test of evictors.splice(0)) {
-    await test.stop();
-    // Nothing outlives run.
-    expect(test.clock.timers).toBe(0);
-    expect(test.listeners).toBe(0);
-  }
-});
-
-const again = (changes: Partial<Extract<KillEnd, { kind: "retry" }>> = {}): KillEnd => ({
-  kind: "retry",
-  message: "503",
-  retryAfterMs: undefined,
-  maybeSent: false,
-  ...changes,
-});
+const setup = testEvictors();
 
 describe("an eviction", () => {
   it("is sent once with the pod's UID and its own grace period, and ends when the watch no longer has the pod", async () => {
-    const test = setup("web");
+    const test = setup(["web"]);
     await test.evict(victim("web"));
     expect(test.kills).toMatchObject([
       { pod: { uid: "web" }, gracePeriodSeconds: null, ownGracePeriodSeconds: 30 },
@@ -61,7 +39,7 @@ describe("an eviction", () => {
   });
 
   it("that is in progress is not started again", async () => {
-    const test = setup("web");
+    const test = setup(["web"]);
     await test.evict(victim("web"));
     await test.evict(victim("web"));
     test.evictor.resume([pending("web")]);
@@ -102,7 +80,7 @@ describe("an eviction", () => {
       "pod is protected since the decision: node-2",
     ],
   ])("of a pod that %s is not sent", async (_name, change, result, message) => {
-    const test = setup("web");
+    const test = setup(["web"]);
     change(test);
     await test.evict(victim("web"));
     expect(test.kills).toEqual([]);
@@ -121,7 +99,7 @@ describe("an eviction", () => {
   });
 
   it("whose answer was lost is known from the terminating pod, and has its Event", async () => {
-    const test = setup("web");
+    const test = setup(["web"]);
     test.onKill = async () => {
       test.terminate("web");
       return again({ maybeSent: true });
@@ -137,7 +115,7 @@ describe("an eviction", () => {
   });
 
   it("whose pod is deleted before the answer comes was sent", async () => {
-    const test = setup("web");
+    const test = setup(["web"]);
     test.onKill = async () => {
       test.remove("web");
       return { kind: "accepted", message: "POST eviction: accepted" };
@@ -148,7 +126,7 @@ describe("an eviction", () => {
   });
 
   it("that no killer can send fails, and the readiness check as well", async () => {
-    const test = setup("web");
+    const test = setup(["web"]);
     test.table.default = "containerStop";
     await test.evict(victim("web"));
     expect(test.outcome()).toMatchObject({
@@ -164,7 +142,7 @@ describe("an eviction", () => {
 
 describe("failures on the way", () => {
   it("a budget's refusal ends it, with an Event, and others continue", async () => {
-    const test = setup("web", "db");
+    const test = setup(["web", "db"]);
     test.onKill = async ({ pod }) =>
       pod.name === "web"
         ? {
@@ -184,7 +162,7 @@ describe("failures on the way", () => {
   });
 
   it("is retried after the time in Retry-After, while others are sent", async () => {
-    const test = setup("web", ...Array.from({ length: 20 }, (_, at) => `pod-${at}`));
+    const test = setup(["web", ...Array.from({ length: 20 }, (_, at) => `pod-${at}`)]);
     let isBusy = true;
     test.onKill = async ({ pod }) =>
       isBusy && pod.name !== "web"
@@ -203,7 +181,7 @@ describe("failures on the way", () => {
   });
 
   it("gives up at once where Retry-After lasts longer than the eviction may", async () => {
-    const test = setup("web");
+    const test = setup(["web"]);
     test.onKill = async () => again({ retryAfterMs: 3_600_000 });
     await test.evict(victim("web"));
     expect(test.outcomes()).toEqual(["web failed"]);
@@ -211,7 +189,7 @@ describe("failures on the way", () => {
   });
 
   it("is retried with increasing delays while the server throttles, up to a limit", async () => {
-    const test = setup("web");
+    const test = setup(["web"]);
     const times: number[] = [];
     test.onKill = async () => {
       times.push(test.clock.monotonic());
@@ -228,7 +206,7 @@ describe("failures on the way", () => {
     ["an error of this pod is tried three times", again(), 3],
     ["a budget that is not counted yet is waited for once", again({ retryAfterMs: 10_000 }), 2],
   ])("%s, then another pod gets its turn", async (_name, result, tries) => {
-    const test = setup("web");
+    const test = setup(["web"]);
     test.onKill = async () => result;
     await test.evict(victim("web"));
     await test.clock.step(12_000);
@@ -244,7 +222,7 @@ describe("failures on the way", () => {
     ["throttling", statusError(429, "throttled", {}, 1_000)],
     ["an expired token", statusError(401, "unauthenticated")],
   ])("%s while reading never counts as deleted, and no eviction is sent", async (_name, error) => {
-    const test = setup("web");
+    const test = setup(["web"]);
     test.onRead = async () => {
       throw error;
     };
@@ -258,7 +236,7 @@ describe("failures on the way", () => {
   });
 
   it("a missing right fails the readiness check, until an eviction is accepted again", async () => {
-    const test = setup("web");
+    const test = setup(["web"]);
     test.onRead = async () => {
       throw statusError(403, "forbidden");
     };
@@ -274,9 +252,10 @@ describe("failures on the way", () => {
   });
 
   it("an eviction that is not accepted for a minute fails the readiness check", async () => {
-    const test = setup("web");
+    const test = setup(["web"]);
     test.policy.releaseMarginMs = 600_000;
-    test.onRead = () => new Promise(() => {});
+    const reading = Promise.withResolvers<never>();
+    test.onRead = () => reading.promise;
     await test.evict(victim("web"));
     expect(test.evictor.healthCheck().check()).toMatchObject({ ok: true });
     await test.clock.step(61_000);
@@ -285,248 +264,14 @@ describe("failures on the way", () => {
       message: expect.stringMatching(/^the eviction of default\/web has not been accepted for 61 s: ./),
       errorId: "NK1601",
     });
-    test.onRead = () => undefined;
-    // The queue waits for the reading under way: it ends as the client's deadline would end it.
-    evictors.splice(evictors.indexOf(test), 1);
-  });
-});
-
-describe("confirmation", () => {
-  it("reports a pod that is still terminating after its grace period and the margin, and follows it on", async () => {
-    const test = setup("web");
-    await test.evict(victim("web", { gracePeriodSeconds: 10 }));
-    test.terminate("web");
-    await test.clock.step(39_999);
-    expect(test.outcomes()).toEqual([]);
-    await test.clock.step(1);
-    expect(test.outcome()).toMatchObject({
-      result: "overdue",
-      sent: true,
-      message: "the pod is still terminating after its grace period and the release margin",
-    });
-    expect(test.events.at(-1)).toMatchObject({
-      reason: "EvictionOverdue",
-      message:
-        "Evicted by pressure, but the pod is still terminating after its grace period and the release margin",
-    });
-    await test.clock.step(600_000);
-    expect(test.outcomes()).toEqual([]);
-    test.remove("web");
-    expect(test.outcomes()).toEqual(["web terminated"]);
-    expect(test.events).toHaveLength(2);
-  });
-
-  it("of a pod that was accepted and is not terminating fails", async () => {
-    const test = setup("web");
-    await test.evict(victim("web", { gracePeriodSeconds: 10 }));
-    await test.clock.step(40_000);
-    expect(test.outcome()).toMatchObject({ result: "failed", sent: true });
-  });
-
-  it("has its deadline from the moment it is accepted", async () => {
-    const test = setup("web");
-    const accepted: unknown[] = [];
-    test.evictor.onAccepted((acceptance) => void accepted.push(acceptance));
-    test.onKill = async () =>
-      test.clock.monotonic() < 10_000
-        ? again({ retryAfterMs: 10_000 })
-        : { kind: "accepted", message: "accepted" };
-    await test.evict(victim("web", { gracePeriodSeconds: 20 }));
-    test.terminate("web");
-    test.put("web");
-    await test.clock.step(10_000);
-    expect(accepted).toEqual([{ uid: "web", at: 10_000, deadline: 60_000 }]);
-  });
-
-  it("is bounded whatever the grace period", async () => {
-    const test = setup("web");
-    await test.evict(victim("web", { gracePeriodSeconds: 1_000_000 }));
-    test.terminate("web");
-    await test.clock.step(test.policy.longestReleaseMs);
-    expect(test.outcomes()).toEqual(["web overdue"]);
-  });
-
-  it("finds a pod that was deleted without a watch event", async () => {
-    const test = setup("web");
-    await test.evict(victim("web"));
-    test.pods.delete("web");
-    await test.clock.step(60_000);
-    expect(test.outcome()).toMatchObject({
-      result: "terminated",
-      message: "GET: 404, pod is already deleted",
-    });
-  });
-
-  it("waits while the API server is unreachable", async () => {
-    const test = setup("web");
-    await test.evict(victim("web"));
-    test.onRead = async () => {
-      throw unavailable;
-    };
-    await test.clock.step(600_000);
-    expect(test.outcomes()).toEqual([]);
-    const steps = test.steps();
-    expect(steps.at(-1)).toBe("the pod can't be read: GET: connection refused");
-    // Once for all the times.
-    expect(steps).toHaveLength(3);
-    test.onRead = () => undefined;
-    test.pods.delete("web");
-    await test.clock.step(10_000);
-    expect(test.outcomes()).toEqual(["web terminated"]);
-  });
-
-  it("counts a pod that was deleted during the call as deleted", async () => {
-    const test = setup("web");
-    test.onKill = async () => {
-      test.remove("web");
-      return { kind: "accepted", message: "accepted" };
-    };
-    await test.evict(victim("web"));
-    expect(test.outcomes()).toEqual(["web terminated"]);
-  });
-
-  it("follows a killer that reports the end itself", async () => {
-    const test = setup("web");
-    let end = (_end: KillEnd) => {};
-    test.onKill = async () => ({
-      kind: "accepted",
-      message: "StopContainer app, grace period 30 s",
-      ended: new Promise((resolve) => {
-        end = resolve;
-      }),
-    });
-    await test.evict(victim("web"));
-    await test.clock.step(300_000);
-    expect(test.outcomes()).toEqual([]);
-    end({ kind: "terminated", message: "stopped app" });
-    await test.clock.step(0);
-    expect(test.outcome()).toMatchObject({ uid: "web", result: "terminated", message: "stopped app" });
-  });
-});
-
-describe("withdrawal", () => {
-  const withdrawal = {
-    uid: "web",
-    namespace: "default",
-    name: "web",
-    stage: "started",
-    reason: "no longer met",
-  } as const;
-
-  it("stops what was not sent, at once", async () => {
-    const test = setup("web");
-    test.onKill = async () => again({ retryAfterMs: 5_000 });
-    await test.evict(victim("web"));
-    test.evictor.withdraw([withdrawal]);
-    test.evictor.withdraw([withdrawal]);
-    await test.clock.step(0);
-    expect(test.outcomes()).toEqual(["web withdrawn"]);
-    expect(test.steps().filter((step) => step.startsWith("withdrawn"))).toHaveLength(1);
-    await test.clock.step(60_000);
-    expect(test.killed()).toHaveLength(1);
-  });
-
-  it("lets what was sent continue", async () => {
-    const test = setup("web");
-    await test.evict(victim("web"));
-    test.evictor.withdraw([withdrawal]);
-    test.remove("web");
-    expect(test.outcomes()).toEqual(["web terminated"]);
-  });
-
-  it.each([
-    ["is terminating", (test: TestEvictor) => test.terminate("web"), []],
-    ["is untouched", () => {}, ["web withdrawn"]],
-    ["is deleted", (test: TestEvictor) => void test.pods.delete("web"), ["web terminated"]],
-  ])("after a try without an answer looks first: the pod %s", async (_name, change, outcomes) => {
-    const test = setup("web");
-    test.onKill = async () => again({ maybeSent: true });
-    await test.evict(victim("web"));
-    change(test);
-    test.evictor.withdraw([withdrawal]);
-    await test.clock.step(0);
-    expect(test.outcomes()).toEqual(outcomes);
-    expect(test.killed()).toHaveLength(1);
-  });
-
-  it("of a pod that is not evicted is ignored", async () => {
-    const test = setup("web");
-    test.start();
-    test.evictor.withdraw([withdrawal]);
-    await test.clock.step(0);
-    expect(test.outcomes()).toEqual([]);
-  });
-});
-
-describe("a new agent", () => {
-  it("never sends what the one before it had sent", async () => {
-    const test = setup("web");
-    test.evictor.resume([pending("web")]);
-    test.start();
-    await test.clock.step(0);
-    expect(test.kills).toEqual([]);
-    expect(test.outcome()).toMatchObject({
-      result: "failed",
-      sent: true,
-      message: "the eviction was accepted, but the pod is not terminating",
-    });
-  });
-
-  it.each([
-    ["exited", [], { result: "terminated", message: "its containers have exited" }],
-    ["run", ["app"], { result: "failed", message: "containers were not stopped, or were restarted: app" }],
-  ])(
-    "determines by its containers, at the deadline, whether a pod was stopped: they %s",
-    async (_name, running, outcome) => {
-      const test = new TestEvictor(["web"], ["app"]);
-      evictors.push(test);
-      test.table.default = "containerStop";
-      const now = test.clock.now();
-      test.evictor.resume([pending("web", { since: now, acceptedAt: now, deadline: now + 20_000 })]);
-      test.start();
-      await test.clock.step(19_999);
-      expect(test.outcomes()).toEqual([]);
-      test.running = running;
-      await test.clock.step(1);
-      expect(test.outcome()).toMatchObject({ ...outcome, sent: true });
-      expect(test.kills).toEqual([]);
-    },
-  );
-
-  it("follows it to its end, with the deadline it had", async () => {
-    const test = setup();
-    test.terminate("web");
-    const now = test.clock.now();
-    test.evictor.resume([
-      pending("web", { since: now - 10_000, acceptedAt: now - 10_000, deadline: now + 20_000 }),
-    ]);
-    test.start();
-    await test.clock.step(19_999);
-    expect(test.events).toEqual([]);
-    expect(test.outcomes()).toEqual([]);
-    await test.clock.step(1);
-    expect(test.outcomes()).toEqual(["web overdue"]);
-    test.remove("web");
-    expect(test.outcomes()).toEqual(["web terminated"]);
-    expect(test.kills).toEqual([]);
-  });
-
-  it.each([
-    ["still terminating", (test: TestEvictor) => test.terminate("web"), "overdue"],
-    ["deleted", () => {}, "terminated"],
-  ])("records one that is past its deadline as what it is: %s", async (_name, arrange, result) => {
-    const test = setup();
-    arrange(test);
-    test.evictor.resume([pending("web", { deadline: test.clock.now() - 3 * 86_400_000 })]);
-    test.start();
-    await test.clock.step(0);
-    expect(test.outcomes()).toEqual([`web ${result}`]);
+    // The queue waits for the reading under way, which the client's deadline would end.
+    reading.reject(unavailable);
   });
 });
 
 it("bounds how many evictions are under way", async () => {
   const names = Array.from({ length: 1_005 }, (_, at) => `pod-${at}`);
-  const test = setup(...names);
+  const test = setup(names);
   test.onRead = () => undefined;
   await test.evict(...names.map((name) => victim(name)));
   expect(test.outcomes()).toHaveLength(5);

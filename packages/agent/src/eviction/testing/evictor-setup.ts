@@ -6,10 +6,11 @@ import {
   Registry,
   silentLogger,
 } from "@nodekeeper/core/lib";
+import { afterEach, expect } from "vitest";
 import { EvictionSender } from "../act/eviction-sender.ts";
 import { PodEvictor } from "../act/evictor.ts";
 import { createEvictorMetrics } from "../act/evictor-metrics.ts";
-import type { Killer, KillerName, KillRequest, KillResult } from "../act/killer.ts";
+import type { KillEnd, Killer, KillerName, KillRequest, KillResult } from "../act/killer.ts";
 import type { Victim } from "../decide/decision.ts";
 import type { EvictionOutcome } from "../decide/round.ts";
 import type { PendingEviction } from "../decide/state.ts";
@@ -207,3 +208,34 @@ export class TestEvictor implements NodePods {
     return object;
   }
 }
+
+/**
+ * Makes evictors for the tests of a file, of pods by their names. After each test they are stopped, and have left nothing
+ * behind.
+ * @param running containers of every pod; undefined where no runtime is asked
+ */
+export function testEvictors(): (names?: readonly string[], running?: string[]) => TestEvictor {
+  const evictors: TestEvictor[] = [];
+  afterEach(async () => {
+    for (const test of evictors.splice(0)) {
+      await test.stop();
+      // Nothing outlives run.
+      expect(test.clock.timers).toBe(0);
+      expect(test.listeners).toBe(0);
+    }
+  });
+  return (names = [], running) => {
+    const test = new TestEvictor(names, running);
+    evictors.push(test);
+    return test;
+  };
+}
+
+/** A failed attempt that is tried again. */
+export const again = (changes: Partial<Extract<KillEnd, { kind: "retry" }>> = {}): KillEnd => ({
+  kind: "retry",
+  message: "503",
+  retryAfterMs: undefined,
+  maybeSent: false,
+  ...changes,
+});

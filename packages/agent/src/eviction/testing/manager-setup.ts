@@ -9,7 +9,7 @@ import type { NodePods } from "../parts.ts";
 import { EvictionRecords } from "../records/records.ts";
 import { createEvictionRoundMetrics } from "../round-metrics.ts";
 import { FakeEvictor, FakeTainter } from "./round-parts.ts";
-import { testNode, testPolicy, testThreshold } from "./rounds.ts";
+import { evictPod, testNode, testPolicy, testThreshold } from "./rounds.ts";
 
 /** An in-tree plugin with scripted answers. */
 export function sourceOf(name: string, changes: Partial<EvictionSource> = {}): EvictionSource {
@@ -114,3 +114,15 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
     this.kill();
   }
 }
+
+/** A plugin that requests these pods, forced. */
+export const forcing = (...names: string[]) =>
+  sourceOf("forcing", {
+    getEvictPods: async () => ({
+      pods: names.map((name) => evictPod(name, { force: true })),
+      condition: null,
+    }),
+  });
+
+/** A met hard threshold. */
+export const hard = testThreshold({ metType: "hard", observedValue: 0.95 });

@@ -1,0 +1,46 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect } from "vitest";
+import { ConfigurationError, type ConfigurationSources, loadConfiguration } from "../index.ts";
+
+/** The first lines of a configuration file. */
+export const header = "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n";
+
+/** Loads configurations, in the tests of a file, of which texts are written to a temporary one. */
+export class WrittenConfiguration {
+  folder = "";
+  file = "";
+
+  constructor() {
+    beforeAll(async () => {
+      this.folder = await mkdtemp(join(tmpdir(), "nodekeeper-config-"));
+      this.file = join(this.folder, "config.yaml");
+    });
+    afterAll(() => rm(this.folder, { recursive: true }));
+  }
+
+  load(sources: Partial<ConfigurationSources> = {}) {
+    return loadConfiguration({ flags: {}, env: {}, hostname: "host-1", ...sources });
+  }
+
+  async loadText(text: string, sources: Partial<ConfigurationSources> = {}) {
+    await writeFile(this.file, text);
+    return this.load({ file: this.file, ...sources });
+  }
+
+  /** What is wrong with a configuration, as "source|path|message". Fails where it is accepted. */
+  async problemsOf(loading: Promise<unknown>): Promise<string[]> {
+    const error = await loading.then(
+      () => expect.fail("the configuration was accepted"),
+      (error: unknown) => error,
+    );
+    expect(error).toBeInstanceOf(ConfigurationError);
+    const { code, problems, message } = error as ConfigurationError;
+    expect(code).toBe("invalid");
+    for (const problem of problems) expect(message).toContain(problem.message);
+    return problems.map(
+      ({ source, path, message }) => `${source.replace(this.folder, "")}|${path}|${message}`,
+    );
+  }
+}

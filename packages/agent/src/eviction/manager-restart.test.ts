@@ -1,0 +1,164 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { observeJson } from "./observe/observed-pod.ts";
+import { forcing, hard, sourceOf, TestAgent } from "./testing/manager-setup.ts";
+import { FakePods, jsonPod } from "./testing/round-parts.ts";
+import { evictPod, namesOf, nodeCondition, testThreshold } from "./testing/rounds.ts";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "nke-"));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+describe("an agent that is stopped", () => {
+  it("writes down the last steps of evictions", async () => {
+    const pods = new FakePods("a");
+    const agent = new TestAgent(directory, pods, [forcing("a")]);
+    await agent.round();
+    agent.evictor.steps.push({ uid: "a", at: agent.clock.now(), message: "POST eviction: 201" });
+    await agent.stop();
+    using next = new TestAgent(directory, pods);
+    expect(next.records.steps("a")).toMatchObject([{ message: "POST eviction: 201" }]);
+  });
+});
+
+describe("an agent that is killed", () => {
+  it("between decision and eviction leaves the decision to the first round of the next", async () => {
+    const pods = new FakePods("a", "b", "c");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      agent.evictor.onStart = () => agent.kill();
+      await agent.round();
+    }
+    using next = new TestAgent(directory, pods, [forcing("b")]);
+    await next.round();
+    expect(next.evictor.resumed).toEqual([]);
+    expect(namesOf(next.evictor.started)).toEqual(["b"]);
+  });
+
+  it("between decision and eviction: what no plugin asks for any more is not evicted, and that is recorded", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      await agent.round();
+    }
+    using next = new TestAgent(directory, pods, [forcing()]);
+    await next.round();
+    await next.round();
+    expect(next.evictor.started).toEqual([]);
+    expect(next.manager.state).toMatchObject({ pending: [], interrupted: [], recent: [] });
+    expect([...next.records.rounds()].at(-1)?.decision.withdrawals).toMatchObject([
+      { name: "b", reason: expect.stringContaining("not sent before the agent restarted") },
+    ]);
+  });
+
+  it("after the API server accepted it, before that was written down, only follows the terminating pod", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      await agent.round();
+    }
+    pods.pods.set(
+      "b",
+      observeJson(jsonPod("b", { metadata: { deletionTimestamp: "2023-11-14T22:13:20Z" } })),
+    );
+    using next = new TestAgent(directory, pods, [forcing("b")]);
+    await next.round();
+    expect(next.evictor.started).toEqual([]);
+    expect(namesOf(next.evictor.resumed)).toEqual(["b"]);
+    expect(next.manager.state.pending).toMatchObject([{ name: "b", acceptedAt: next.clock.now() }]);
+    expect(next.manager.state.recent).toMatchObject([{ uid: "b", releasedAt: null }]);
+  });
+
+  it("after it was accepted, before its end was written down, follows it and starts it no second time", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      await agent.round();
+      const at = agent.clock.monotonic();
+      agent.evictor.accept({ uid: "b", at, deadline: at + 60_000 });
+    }
+    using next = new TestAgent(directory, pods, [forcing("b")]);
+    await next.round();
+    expect(next.evictor.resumed).toMatchObject([{ name: "b", deadline: next.clock.now() + 60_000 }]);
+    next.evictor.outcomes.push({ uid: "b", result: "terminated", message: "pod deleted" });
+    pods.pods.delete("b");
+    await next.round();
+    expect(next.evictor.started).toEqual([]);
+    expect(next.manager.state.pending).toEqual([]);
+  });
+
+  it("for days: what it had sent is past its deadline, and nothing of it is evicted", async () => {
+    const pods = new FakePods("a", "b");
+    const days = 3 * 86_400_000;
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      agent.bootTime = { id: "one", uptimeMs: 1_000_000 };
+      await agent.round();
+      agent.evictor.accept({ uid: "b", at: 0, deadline: 60_000 });
+    }
+    using next = new TestAgent(directory, pods, [forcing()]);
+    next.clock.jump(days);
+    next.bootTime = { id: "one", uptimeMs: 1_000_000 + days };
+    await next.round();
+    expect(next.evictor.started).toEqual([]);
+    expect(next.evictor.resumed).toMatchObject([{ name: "b", deadline: next.clock.now() - days + 60_000 }]);
+    expect(next.manager.state.pending).toEqual([]);
+  });
+
+  it("before a decision has done nothing", async () => {
+    const pods = new FakePods("a");
+    const dying = sourceOf("forcing", {
+      getEvictPods: async () => {
+        agent.kill();
+        return { pods: [evictPod("a", { force: true })], condition: null };
+      },
+    });
+    const agent = new TestAgent(directory, pods, [dying]);
+    await agent.round();
+    expect(agent.evictor.started).toEqual([]);
+    using next = new TestAgent(directory, pods, [forcing("a")]);
+    await next.round();
+    expect(next.evictor.resumed).toEqual([]);
+    expect(namesOf(next.evictor.started)).toEqual(["a"]);
+  });
+});
+
+describe("taints", () => {
+  const pressing = sourceOf("pressing", {
+    thresholdMet: async () => ({ ...hard, condition: nodeCondition("MemoryPressure") }),
+  });
+
+  it("are removed after a restart only once the plugins that asked for them have answered", async () => {
+    const pods = new FakePods("a");
+    {
+      using agent = new TestAgent(directory, pods, [pressing]);
+      await agent.round();
+      // Added at once, and nothing is removed yet.
+      expect(agent.tainter.desired.at(-1)).toMatchObject({
+        node: [{ key: "nodekeeper.dev/MemoryPressure" }],
+        isComplete: false,
+      });
+      for (let count = 0; count < 12; count++) await agent.round();
+      expect(agent.tainter.desired.at(-1)).toMatchObject({ node: [{}], isComplete: true });
+    }
+    let isUp = false;
+    const late = sourceOf("pressing", {
+      thresholdMet: async () => {
+        if (!isUp) throw new Error("not yet");
+        return testThreshold();
+      },
+    });
+    using next = new TestAgent(directory, pods, [late]);
+    await next.round();
+    expect(next.tainter.desired.at(-1)).toMatchObject({ node: [{}], isComplete: false });
+    isUp = true;
+    await next.round();
+    expect(next.tainter.desired.at(-1)).toMatchObject({ node: [{}], isComplete: true });
+    for (let count = 0; count < 60; count++) await next.round();
+    expect(next.tainter.desired.at(-1)?.node).toEqual([]);
+  });
+});
