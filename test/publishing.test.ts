@@ -1,3 +1,4 @@
+import { retryPolicies } from "@nodekeeper/core/lib";
 import {
   contentOf,
   customNodeResource,
@@ -7,18 +8,20 @@ import {
   spec,
   status,
 } from "@nodekeeper/sdk";
+import { SteppedClock } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningAgent, startAgent, untilWidgets } from "./support/agent.ts";
 import { CNR_RESOURCE, NODE, startCluster, type TestCluster } from "./support/cluster.ts";
 import { startGoodPlugin, widgets } from "./support/plugins.ts";
 
+const clock = new SteppedClock();
 let cluster: TestCluster;
 let agent: RunningAgent;
 
 beforeAll(async () => {
   cluster = await startCluster();
-  agent = await startAgent(cluster, { reportingPluginGracePeriod: "0s" });
+  agent = await startAgent(cluster, { reportingPluginGracePeriod: "0s" }, undefined, clock);
 });
 afterAll(async () => {
   await agent.stop();
@@ -138,7 +141,14 @@ describe("others meddle", () => {
     expect(cluster.widgets("repaired")).toBe("99");
     await untilWidgets(cluster, "repaired", 1);
     cluster.server.cutWatches();
-    await until("watched again", () => cluster.server.watches >= 2);
+    let failures = 0;
+    await until("watched again", () => {
+      // A watch that has failed is tried again at once.
+      const failed = agent.logLines.filter(({ msg }) => msg === "Watch failed, will be retried").length;
+      if (failed > failures) clock.advance(retryPolicies.apiWatch.baseMs);
+      failures = failed;
+      return cluster.server.watches >= 2;
+    });
     await overwrite();
     await untilWidgets(cluster, "repaired", 1);
   });

@@ -1,6 +1,6 @@
 import { createKubeClient, createKubeMetrics, type KubeApiClient } from "@nodekeeper/core/kube";
-import { type Logger, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
-import { createDevApiServer, type DevApiServer } from "@nodekeeper/testing";
+import { type Logger, Registry, retryPolicies, silentLogger } from "@nodekeeper/core/lib";
+import { createDevApiServer, type DevApiServer, SteppedClock } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createEvictionRoundMetrics } from "../round-metrics.ts";
@@ -14,15 +14,23 @@ let watch: PodWatch;
 let stop: AbortController;
 let running: Promise<void>;
 const errors: unknown[] = [];
-const log: Logger = { ...silentLogger, error: (fields: unknown) => void errors.push(fields) } as Logger;
+const warnings: unknown[] = [];
+const log = {
+  ...silentLogger,
+  error: (fields: unknown) => void errors.push(fields),
+  warn: (_fields: unknown, text: unknown) => void warnings.push(text),
+} as Logger;
+let clock: SteppedClock;
 
 beforeEach(async () => {
   errors.length = 0;
-  server = createDevApiServer({ clock: systemClock, log: silentLogger });
+  warnings.length = 0;
+  clock = new SteppedClock();
+  server = createDevApiServer({ clock, log: silentLogger });
   const { url } = await server.start();
   const registry = new Registry();
   const kubeMetrics = createKubeMetrics(registry);
-  const common = { clock: systemClock, log };
+  const common = { clock, log };
   client = createKubeClient({
     access: { source: "test", server: new URL(url) },
     version: "1.2.3",
@@ -86,7 +94,13 @@ describe("the pods of a node", () => {
     server.cutWatches();
     server.store.delete("pods", "c", "default");
     server.store.compact();
-    await until("the third deletion is seen", () => deleted.length === 3);
+    let failures = 0;
+    await until("the third deletion is seen", () => {
+      // A watch that has failed is tried again at once.
+      if (warnings.length > failures) clock.advance(retryPolicies.apiWatch.baseMs);
+      failures = warnings.length;
+      return deleted.length === 3;
+    });
     expect(deleted).toEqual(expected);
     stopListening();
     server.store.delete("pods", "b", "default");
