@@ -5,6 +5,7 @@ import { RunReport } from "./test/support/run-report.ts";
 /** What all suites have in common. */
 export const common = {
   pool: "forks",
+  // Agents that tests start as processes load what was compiled before: half of their CPU time was that.
   env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/node") },
   setupFiles: join(import.meta.dirname, "test/support/property-seed.ts"),
   // Longer than any wait of @nodekeeper/testing/until, whose message says what was waited for.
@@ -15,8 +16,8 @@ export const common = {
 // The tiers of CONTRIBUTING.md. The heavy and the end-to-end suites have configurations of their own beside them.
 export default defineConfig({
   test: {
-    // Most tests wait more than they work.
-    maxWorkers: 6,
+    // Most tests wait more than they work: eight keep two cores busy.
+    maxWorkers: 8,
     reporters: ["default", new RunReport()],
     projects: [
       {
@@ -33,6 +34,7 @@ export default defineConfig({
         test: {
           ...common,
           name: "integration",
+          // As above. An agent of each test, but one process and one import of all modules for all files of a worker.
           isolate: false,
           include: ["test/*.test.ts", "test/heavy/*.test.ts", "test/soak/*.test.ts"],
         },
