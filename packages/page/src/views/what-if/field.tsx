@@ -1,6 +1,7 @@
 import { Badge } from "../../parts/badge.tsx";
 import { shown } from "../../text.ts";
-import type { Field } from "./fields.ts";
+import { itemsOf, toggled } from "./choices.ts";
+import { COUNT, type Field } from "./fields.ts";
 
 interface FieldProps {
   field: Field;
@@ -10,6 +11,8 @@ interface FieldProps {
   /** The text of its value in the recorded policy; undefined where that is not known. */
   recorded: string | undefined;
   problem: string | undefined;
+  /** Items to choose for a list. */
+  choices: readonly string[];
   /** @param text undefined for that in force */
   onChange(text: string | undefined): void;
 }
@@ -23,6 +26,7 @@ export function FieldInput(props: FieldProps) {
   return (
     <div class={`field${isChanged ? " changed" : ""}${problem ? " wrong" : ""}`}>
       <Input {...props} id={id} described={described} />
+      {props.choices.length > 0 && <Choices {...props} />}
       <p id={`${id}-about`}>
         {field.setting.about} <code>{field.setting.path}</code>
       </p>
@@ -63,7 +67,7 @@ function Input({
       <input
         {...common}
         type="text"
-        inputMode={field.unit.startsWith("number") ? "numeric" : "text"}
+        inputMode={field.unit === COUNT ? "numeric" : "text"}
         autoComplete="off"
         autoCapitalize="off"
         spellcheck={false}
@@ -72,6 +76,26 @@ function Input({
         onInput={(event) => onChange(event.currentTarget.value)}
       />
     </>
+  );
+}
+
+// Beside typing them: the names are known.
+function Choices({ field, text, choices, onChange }: FieldProps) {
+  const items = itemsOf(text);
+  return (
+    <fieldset class="choices">
+      <legend class="unseen">{field.label}</legend>
+      {choices.map((choice) => (
+        <label key={choice}>
+          <input
+            type="checkbox"
+            checked={items.includes(choice)}
+            onChange={() => onChange(toggled(text, choice))}
+          />{" "}
+          {shown(choice, 100)}
+        </label>
+      ))}
+    </fieldset>
   );
 }
 
@@ -85,7 +109,7 @@ function State({
   onChange,
 }: FieldProps & { isChanged: boolean }) {
   const isRecordedInForce = recorded === inForce;
-  const differs = recorded !== undefined && recorded !== text;
+  const differs = recorded !== undefined && recorded !== text && !problem;
   return (
     <>
       {problem && (

@@ -23,7 +23,8 @@ type Configuration = ApiAnswers["configuration"];
 
 const SECTION = "eviction.";
 const DURATION = "such as 30s, 5m or 1h";
-const COUNT = "number; 0: no limit";
+/** The unit of numbers without a sign. */
+export const COUNT = "number; 0: no limit";
 const NAMES = "names, separated by commas";
 
 /** All settings of the policy, in the order of questions: how many, which, how long, what then. */

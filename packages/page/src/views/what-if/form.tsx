@@ -12,6 +12,8 @@ interface FormProps {
   edited: EditedPolicy;
   /** The policy of the last replayed round. */
   recorded: EvictionPolicy | undefined;
+  /** Names of eviction plugins that are registered. */
+  plugins: readonly string[];
   /** @param text undefined for that in force */
   onChange(name: string, text: string | undefined): void;
   onReset(): void;
@@ -41,7 +43,15 @@ export function PolicyForm(props: FormProps) {
 // Room for all of it; on a phone a group is opened when it is needed.
 const WIDE = "(min-width: 60rem)";
 
-function Group({ group, typed, inForce, edited, recorded, onChange }: FormProps & { group: FieldGroup }) {
+function Group({
+  group,
+  typed,
+  inForce,
+  edited,
+  recorded,
+  plugins,
+  onChange,
+}: FormProps & { group: FieldGroup }) {
   const changed = group.fields.filter(({ name }) => typed.has(name)).length;
   const [isOpen, setOpen] = useState(() => changed > 0 || matchMedia(WIDE).matches);
   return (
@@ -57,9 +67,15 @@ function Group({ group, typed, inForce, edited, recorded, onChange }: FormProps 
           inForce={inForce.get(field.name)!}
           recorded={recorded && recordedText(field, recorded)}
           problem={edited.problems.get(field.name)}
+          choices={choicesOf(field.name, plugins)}
           onChange={(text) => onChange(field.name, text)}
         />
       ))}
     </details>
   );
+}
+
+function choicesOf(name: string, plugins: readonly string[]): readonly string[] {
+  if (name === "dryRunPlugins") return ["*", ...plugins];
+  return name === "taintEffects" ? ["NoSchedule", "PreferNoSchedule", "NoExecute"] : [];
 }

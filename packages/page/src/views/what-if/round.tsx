@@ -4,10 +4,10 @@ import {
   type ReplayLine,
   replayLines,
 } from "../../../../agent/src/eviction/wording/index.ts";
-import { addressOf } from "../../address.ts";
 import { PodLink } from "../../parts/pod-link.tsx";
 import { Time } from "../../parts/time.tsx";
 import { shown } from "../../text.ts";
+import { placeAddress } from "../timeline/place.ts";
 
 // The round in the middle of the timeline.
 const AROUND_MS = 5 * 60_000;
@@ -22,10 +22,10 @@ export function hasOtherVictims({ notEvicted, added }: ReplayedRound): boolean {
 export function ReplayedRoundSection({ round }: { round: ReplayedRound }) {
   const lines = replayLines(round);
   const omitted = lines.length - LINES_AT_FIRST;
-  const timeline = addressOf("timeline", [], {
-    from: round.at - AROUND_MS,
-    to: round.at + AROUND_MS,
-    at: round.at,
+  const [pod] = [...round.before, ...round.after];
+  const timeline = placeAddress({
+    range: { from: round.at - AROUND_MS, to: round.at + AROUND_MS },
+    selection: pod && { kind: "pod", uid: pod.uid },
   });
   return (
     <section class="replayed" aria-labelledby={`what-if-round-${round.id}`}>

@@ -38,6 +38,10 @@ export function WhatIf({ live, address }: ViewProps) {
   // An address that is sent has the same rounds tomorrow.
   const go = (change: Partial<Query>) => goTo(whatIfAddress({ ...query, since, ...change }), "replace");
   const recorded = JSON.stringify(replay.records?.policy ?? null);
+  const plugins = (live.plugins ?? [])
+    .filter(({ type }) => type === "EvictionPlugin")
+    .map(({ name }) => name)
+    .sort();
   // The page is drawn with each message of the stream and of the worker; the form only when it is another.
   const form = useMemo(() => {
     if (!edited || !inForce) return null;
@@ -52,12 +56,13 @@ export function WhatIf({ live, address }: ViewProps) {
         typed={query.typed}
         inForce={inForce}
         edited={edited}
+        plugins={plugins}
         recorded={replay.records?.policy ?? undefined}
         onChange={change}
         onReset={() => go({ typed: new Map() })}
       />
     );
-  }, [query, since, inForce, edited, recorded]);
+  }, [query, since, inForce, edited, recorded, plugins.join()]);
 
   if (configuration?.eviction.enabled === false) return <EvictionOff />;
   if (!edited) {
