@@ -10,12 +10,12 @@ import {
   type PreparedDevice,
   serveDeviceDriver,
 } from "@nodekeeper/sdk";
+import { DraKubelet } from "@nodekeeper/testing";
 import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { prepareAccelerators } from "../examples/driver/preparation.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { NODE, startCluster, type TestCluster } from "./support/cluster.ts";
-import { DraKubelet } from "./support/dra-kubelet.ts";
 
 const DRIVER = "accelerators.example.com";
 const SLICES = "resourceslices.resource.k8s.io";

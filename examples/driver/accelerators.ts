@@ -3,22 +3,30 @@ import type { DeviceHealth, DevicePool } from "@nodekeeper/sdk";
 
 const MEMORY_GIB = 40;
 
-/** So many simulated accelerators. Every `intervalMs` the health of one changes: each fails in its turn and recovers. */
+/** So many simulated accelerators, on the machine's NUMA nodes in turn. Every `intervalMs` the health of one changes: each fails in its turn and recovers. */
 export class Accelerators {
   readonly #count: number;
   readonly #intervalMs: number;
+  readonly #numaNodes: number;
   readonly #startedAt = performance.now();
 
-  constructor(count: number, intervalMs: number) {
+  constructor(count: number, intervalMs: number, numaNodes: number) {
     this.#count = count;
     this.#intervalMs = intervalMs;
+    this.#numaNodes = numaNodes;
   }
 
   /** All of them, again after each change. */
   async *devices(signal: AbortSignal): AsyncGenerator<DevicePool[]> {
     // Without a name the pool is called after the node.
     for await (const failing of this.#changes(signal))
-      yield [{ devices: this.#numbers().map((number) => device(number, number !== failing)) }];
+      yield [
+        {
+          devices: this.#numbers().map((number) =>
+            device(number, number % this.#numaNodes, number !== failing),
+          ),
+        },
+      ];
   }
 
   /** The health of all of them, again after each change. */
@@ -46,14 +54,14 @@ export class Accelerators {
   }
 }
 
-function device(number: number, healthy: boolean) {
+function device(number: number, numaNode: number, healthy: boolean) {
   return {
     name: `accelerator-${number}`,
     attributes: {
       model: { string: number % 2 === 0 ? "alpha" : "beta" },
       driverVersion: { version: "1.4.2" },
       index: { int: BigInt(number) },
-      numaNode: { int: BigInt(number % 2) },
+      numaNode: { int: BigInt(numaNode) },
       healthy: { bool: healthy },
     },
     capacity: { memory: { value: `${MEMORY_GIB}Gi` } },

@@ -9,6 +9,7 @@ const { values: flags } = parseArgs({
     name: { type: "string", default: "accelerators.example.com" },
     count: { type: "string", default: "8" },
     interval: { type: "string", default: "5s" },
+    "numa-nodes": { type: "string", default: "2" },
     "exit-with-parent": { type: "boolean", default: false },
   },
 });
@@ -19,22 +20,23 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => 
 // The parent's end of our stdin closes when it dies, however it dies.
 if (flags["exit-with-parent"]) process.stdin.resume().once("end", () => stop.abort());
 
-const count = Number(flags.count);
+const [count, numaNodes] = [Number(flags.count), Number(flags["numa-nodes"])];
 const interval = /^(\d+)(ms|s)$/.exec(flags.interval);
 const intervalMs = Number(interval?.[1]) * (interval?.[2] === "s" ? 1_000 : 1);
 if (
   !Number.isInteger(count) ||
   count < 0 ||
   count > 10_000 ||
+  !(numaNodes >= 1 && numaNodes <= 64) ||
   !(intervalMs >= 50 && intervalMs <= 3_600_000)
 ) {
   log.error(
-    { count: flags.count, interval: flags.interval },
-    "--count must be 0 to 10000, --interval 50ms to 3600s",
+    { count: flags.count, interval: flags.interval, numaNodes: flags["numa-nodes"] },
+    "--count must be 0 to 10000, --interval 50ms to 3600s, --numa-nodes 1 to 64",
   );
   process.exit(2);
 }
-const accelerators = new Accelerators(count, intervalMs);
+const accelerators = new Accelerators(count, intervalMs, Math.trunc(numaNodes));
 const driver = serveDeviceDriver({
   name: flags.name,
   socketDir: flags["socket-dir"],

@@ -18,10 +18,12 @@ function contents(usable: number): ReportContent[] {
   const widgets = "example.nodekeeper.dev/widgets";
   const capacity = { [widgets]: String(total) };
   const allocatable = { [widgets]: String(usable) };
+  const numa = { type: "Numa", name: "0", resources: { capacity, allocatable } };
   return [
     customNodeResource(
       status("resources", { capacity, allocatable }),
-      status("topologyZone", [{ type: "Numa", name: "0", resources: { capacity, allocatable } }]),
+      // Merged with what others report of the same zone, as the in-tree kubelet reporter.
+      status("topologyZone", [{ type: "Socket", name: "0", children: [numa], resources: {} }]),
     ),
     node(
       metadata("labels", { "example.nodekeeper.dev/has-widgets": "true" }),

@@ -12,10 +12,10 @@ import {
   spec,
   status,
 } from "@nodekeeper/sdk";
+import { DraKubelet } from "@nodekeeper/testing";
 import { eventually } from "@nodekeeper/testing/until";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { DraKubelet } from "../support/dra-kubelet.ts";
 import { startEvictionPlugin } from "../support/eviction-plugin.ts";
 import type { ApiObject } from "./support/admin-client.ts";
 import { AgentProcess } from "./support/agent-process.ts";

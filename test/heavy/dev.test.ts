@@ -101,9 +101,17 @@ describe("nodekeeper dev", () => {
       }));
       const byName = (a: { name: string }, b: { name: string }) => a.name.localeCompare(b.name);
       expect(known.sort(byName)).toEqual(published.sort(byName));
-      expect(known.map(({ name }) => name.split("-")[0])).toEqual(
-        ["cluster", "crawler", "importer", "ledger", "log", "search", "thumbnailer"].sort(),
-      );
+      expect(known.map(({ name }) => name.split("-")[0])).toEqual([
+        "cluster",
+        "crawler",
+        "importer",
+        "inference",
+        "ledger",
+        "log",
+        "search",
+        "thumbnailer",
+        "training",
+      ]);
     });
     const { status, metadata } = await get("/api/v1/nodes/dev-node");
     const { spec } = await get("/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/dev-node");
@@ -121,6 +129,27 @@ describe("nodekeeper dev", () => {
     expect(address === "127.0.0.1" || JSON.stringify(property("topology")).includes(address)).toBe(true);
     client.close();
     await expectEnd("SIGINT", plugin);
+  });
+
+  it("sample pods hold devices of the sample driver, which are zones of the node's topology", async () => {
+    startDev();
+    await untilWorking();
+    const agent = statusReader(printed(/agent +http:\/\/(\S+?)\/? /)!);
+    const [driver] = await until("the claims are prepared", async () => {
+      const found: { claims: { state: string; pods?: string[]; devices: string[] }[] }[] =
+        await agent.api("claims");
+      return found[0]?.claims.length === 2 && found[0].claims.every(({ state }) => state === "prepared")
+        ? found
+        : undefined;
+    });
+    const held = driver!.claims.flatMap(({ devices, pods }) => devices.map((device) => [device, ...pods!]));
+    expect(held).toHaveLength(3);
+    const object = encodeURIComponent("node.katalyst.kubewharf.io/v1alpha1/CustomNodeResource");
+    await until("the devices have their zones", async () => {
+      const { content } = await agent.api(`objects/content?object=${object}`);
+      const zones = JSON.stringify(content.status?.topologyZone ?? []);
+      return held.every(([device, pod]) => zones.includes(`/${device}"`) && zones.includes(`"${pod}/`));
+    });
   });
 
   it("a sample pod is evicted, its containers end on the node, and it has a successor", async () => {

@@ -17,6 +17,9 @@ export {
 } from "./cluster/dev-cluster.ts";
 export { type SimulatedNodeOptions, simulatedNode } from "./cluster/simulated-node.ts";
 export { DevKubelet, type DevKubeletOptions } from "./kubelet/dev-kubelet.ts";
+export { type ClaimTemplate, DeviceClaims, type DeviceClaimsOptions } from "./kubelet/device-claims.ts";
+export { DraKubelet } from "./kubelet/dra-kubelet.ts";
+export { DevPodResources } from "./kubelet/pod-resources.ts";
 export { EXIT_CODE, EXITS_AFTER_SECONDS } from "./kubelet/sample-endings.ts";
 export { type Workload, WorkloadKeeper, type WorkloadKeeperOptions } from "./kubelet/workload-keeper.ts";
 export type { CallFault, RuntimeCall } from "./runtime/call-faults.ts";

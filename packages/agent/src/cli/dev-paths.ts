@@ -26,6 +26,12 @@ export interface DevPaths {
   kubeconfig: string;
   /** Socket of the simulated runtime. */
   runtime: string;
+  /** Where the simulated kubelet looks for DRA plugins. */
+  registry: string;
+  /** Socket of the simulated kubelet's PodResources. */
+  podResources: string;
+  /** CDI files of prepared claims. */
+  cdi: string;
   /** Socket of the agent's API. */
   api: string;
   log: string;
@@ -37,13 +43,17 @@ export interface DevPaths {
 export function createDevPaths(dataDir: string | undefined): DevPaths {
   const folder = dataDir ? resolve(dataDir) : mkdtempSync(join(tmpdir(), "nodekeeper-"));
   const plugins = join(folder, "plugins_registry");
-  mkdirSync(plugins, { recursive: true, mode: 0o700 });
+  const [registry, cdi] = [join(folder, "kubelet_plugins"), join(folder, "cdi")];
+  for (const each of [plugins, registry, cdi]) mkdirSync(each, { recursive: true, mode: 0o700 });
   return {
     folder,
     plugins,
     state: join(folder, "state"),
     kubeconfig: join(folder, "kubeconfig"),
     runtime: join(folder, "runtime.sock"),
+    registry,
+    podResources: join(folder, "podresources.sock"),
+    cdi,
     api: join(folder, "nodekeeper.sock"),
     log: join(folder, "nodekeeper.log"),
     isTemporary: dataDir === undefined,

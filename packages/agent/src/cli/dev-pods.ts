@@ -1,4 +1,4 @@
-import { EXIT_CODE, EXITS_AFTER_SECONDS, type Workload } from "@nodekeeper/testing";
+import { type ClaimTemplate, EXIT_CODE, EXITS_AFTER_SECONDS, type Workload } from "@nodekeeper/testing";
 
 /** Pods with this label are never evicted by the agent that `nodekeeper dev` runs. */
 export const KEEP_LABEL = "example.com/keep";
@@ -34,6 +34,26 @@ export const sampleWorkloads: readonly Workload[] = [
     limits: { cpu: "250m", memory: "256Mi" },
   }),
 ];
+
+/** What the pods of `deviceWorkloads` are allocated of the sample driver's devices. */
+export const claimTemplates: readonly ClaimTemplate[] = [
+  { name: "two-accelerators", driver: "accelerators.example.com", count: 2 },
+  { name: "one-accelerator", driver: "accelerators.example.com", count: 1 },
+];
+
+/** Sample pods with claims on devices, which the sample eviction plugin does not select. */
+export const deviceWorkloads: readonly Workload[] = [
+  deviceWorkload("training", "two-accelerators"),
+  deviceWorkload("inference", "one-accelerator"),
+];
+
+function deviceWorkload(name: string, template: string): Workload {
+  const { labels: _, spec, ...rest } = sampleWorkload(name, { claims: [{ name: "devices" }] });
+  return {
+    ...rest,
+    spec: { ...spec, resourceClaims: [{ name: "devices", resourceClaimTemplateName: template }] },
+  };
+}
 
 function sampleWorkload(name: string, resources: object): Workload {
   return {

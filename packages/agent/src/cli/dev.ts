@@ -1,4 +1,4 @@
-import { createWriteStream, rmSync } from "node:fs";
+import { createWriteStream, existsSync, rmSync } from "node:fs";
 import {
   createLogger,
   type Logger,
@@ -12,6 +12,9 @@ import {
 import {
   createDevApiServer,
   type DevApiServer,
+  DeviceClaims,
+  DevPodResources,
+  type DevStore,
   SimulatedCri,
   SimulatedRuntime,
   simulatedNode,
@@ -21,7 +24,7 @@ import { type Agent, createAgent } from "../agent.ts";
 import { loadConfiguration } from "../config/index.ts";
 import { ChildProcess } from "./child-process.ts";
 import { createDevPaths, type DevOptions, type DevPaths } from "./dev-paths.ts";
-import { KEEP_LABEL, sampleWorkloads } from "./dev-pods.ts";
+import { claimTemplates, deviceWorkloads, KEEP_LABEL, sampleWorkloads } from "./dev-pods.ts";
 import { printDevSummary } from "./dev-text.ts";
 import { LiveLine } from "./live-line.ts";
 import type { Output } from "./output.ts";
@@ -55,10 +58,12 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
       apiServer.seedNode(options.nodeName, thisMachine());
     }
     await apiServer.writeKubeconfig(paths.kubeconfig);
-    const simulated = options.simulatedRuntime ? await startSimulated(options, paths, log, serving) : [];
+    const simulated = options.simulatedRuntime
+      ? await startSimulated(options, paths, log, serving, apiServer.store)
+      : [];
     const agent = options.agent ? await makeAgent(options, paths, log, (to) => (log.level = to)) : undefined;
     const plugin = options.plugin ? sample("reporter", paths, log) : undefined;
-    const driver = options.plugin ? sample("driver", paths, log) : undefined;
+    const driver = options.plugin ? sample("driver", paths, log, "--numa-nodes", numaNodes()) : undefined;
     const eviction = options.plugin
       ? sample("eviction", paths, log, "--first-pressure", checkFirstPressure(options.firstPressure))
       : undefined;
@@ -131,21 +136,36 @@ function agentFlags(options: DevOptions, paths: DevPaths): Record<string, string
     evictionLimitsPerNode: "0",
     evictionLimitsPerOwner: "0",
     evictionGraceShortest: "0s",
-    // No kubelet serves PodResources. Pods are simulated, so their RSS cannot be read.
-    reportingInTreePlugins: "system-reporter-plugin",
+    // Pods are simulated, so their RSS cannot be read.
     evictionInTreePlugins: "-rss-overuse-eviction-plugin",
-    ...(options.simulatedRuntime ? { runtimeEndpoint: paths.runtime } : {}),
+    ...(options.simulatedRuntime
+      ? simulatedNodeFlags(paths)
+      : { reportingInTreePlugins: "system-reporter-plugin" }),
     serverAddress: options.server ?? "127.0.0.1:0",
     logLevel: options.logLevel,
   };
 }
 
+function simulatedNodeFlags(paths: DevPaths): Record<string, string> {
+  return {
+    runtimeEndpoint: paths.runtime,
+    reportingInTreePlugins: "system-reporter-plugin,kubelet-reporter-plugin",
+    reportingKubeletPodResourcesSocket: paths.podResources,
+    // The simulated kubelet has none.
+    reportingKubeletConfigFile: "",
+    devicesKubeletPluginEnabled: "true",
+    devicesKubeletPluginRegistryDirectory: paths.registry,
+    devicesKubeletPluginCdiDirectory: paths.cdi,
+  };
+}
+
 /** Resolves when the simulated runtime serves. The returned runnables run the API server's pods in it. */
 async function startSimulated(
-  { nodeName }: DevOptions,
-  { runtime: socket, kubeconfig }: DevPaths,
+  { nodeName, plugin }: DevOptions,
+  { runtime: socket, kubeconfig, registry, podResources }: DevPaths,
   log: Logger,
   serving: AsyncDisposableStack,
+  store: DevStore,
 ): Promise<Runnable[]> {
   const runtime = new SimulatedRuntime({ clock: systemClock });
   const server = new SimulatedCri({ runtime, socket, clock: systemClock });
@@ -162,11 +182,19 @@ async function startSimulated(
     runtime,
     kubeconfig,
     nodeName,
-    workloads: sampleWorkloads,
+    workloads: [...sampleWorkloads, ...(plugin ? deviceWorkloads : [])],
     hostIP: thisMachine().address,
     log: log.child({ logger: "devcluster" }),
   });
-  return [serve, ...node];
+  const claims = new DeviceClaims({
+    store,
+    nodeName,
+    registryDirectory: registry,
+    templates: claimTemplates,
+    clock: systemClock,
+    log: log.child({ logger: "devcluster" }),
+  });
+  return [serve, new DevPodResources(podResources, () => claims.podResources()), ...node, claims];
 }
 
 function sample(
@@ -182,6 +210,11 @@ function sample(
   );
   const args = ["--socket-dir", paths.plugins, "--exit-with-parent", ...more];
   return new ChildProcess({ name: `sample ${name}`, script, args, clock: systemClock, log });
+}
+
+// The sample's devices are on the NUMA nodes that there are.
+function numaNodes(): string {
+  return existsSync("/sys/devices/system/node/node1") ? "2" : "1";
 }
 
 function apiServerPart(server: DevApiServer): Runnable {

@@ -5,6 +5,7 @@ export interface JsonPod extends KubeObject {
   metadata: ObjectMeta & { deletionGracePeriodSeconds?: number };
   spec?: {
     containers?: JsonContainer[];
+    resourceClaims?: { name: string; resourceClaimTemplateName?: string }[];
     restartPolicy?: "Always" | "OnFailure" | "Never";
   };
   status?: JsonPodStatus;

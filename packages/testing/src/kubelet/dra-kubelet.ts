@@ -8,8 +8,10 @@ import {
 } from "@nodekeeper/core/gen/drahealth/v1/api.ts";
 import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/v1/api.ts";
 import { dialUnix } from "@nodekeeper/core/grpc";
-import { until } from "@nodekeeper/testing/until";
 import { createClient } from "nice-grpc";
+import { until } from "../until.ts";
+
+const GET_INFO_MS = 5_000;
 
 /** The DRA part of a kubelet: finds plugins by their sockets, registers them, and calls the newest of a driver. */
 export class DraKubelet implements Disposable {
@@ -37,7 +39,8 @@ export class DraKubelet implements Disposable {
     const found = new Map<string, { socket: string; versions: string[] }>();
     for (const socket of this.sockets()) {
       const client = createClient(RegistrationDefinition, this.#dial(socket));
-      const info = await client.getInfo({}).catch(() => undefined);
+      const signal = AbortSignal.timeout(GET_INFO_MS);
+      const info = await client.getInfo({}, { signal }).catch(() => undefined);
       if (info?.type !== "DRAPlugin") continue;
       if (!info.supportedVersions.includes(`${this.version}.DRAPlugin`)) continue;
       await client.notifyRegistrationStatus({ pluginRegistered: true, error: "" });
