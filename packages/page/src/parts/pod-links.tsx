@@ -1,16 +1,18 @@
-import { addressOf } from "../address.ts";
-import { shown } from "../text.ts";
+import { PodLink } from "./pod-link.tsx";
 
 /** Pods by "<namespace>/<name>", each a link to the pod. */
 export function PodLinks({ names }: { names: readonly string[] }) {
   return (
     <>
-      {names.map((pod, place) => (
-        <span key={pod}>
-          {place > 0 && ", "}
-          <a href={addressOf("pod", pod.split("/"))}>{shown(pod)}</a>
-        </span>
-      ))}
+      {names.map((pod, place) => {
+        const [namespace = "", name = ""] = pod.split("/");
+        return (
+          <span key={pod}>
+            {place > 0 && ", "}
+            <PodLink namespace={namespace} name={name} />
+          </span>
+        );
+      })}
     </>
   );
 }

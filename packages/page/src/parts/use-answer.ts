@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiAnswers, type ApiPath, ask, Refusal } from "../api.ts";
+import { Repeated } from "./repeated.ts";
 
 /** What is known of an answer. With a problem, `value` is what was answered before, if anything was. */
 export interface Answer<T> {
@@ -15,8 +16,8 @@ export interface Answer<T> {
 const SHORTEST_INTERVAL_MS = 2_000;
 
 /**
- * The answer of an address, asked for at once and again whenever `version` changes, at most once in two seconds; an answer that
- * is no longer wanted is dropped. Undefined query: nothing is asked.
+ * The answer of an address, asked for at once and again whenever `version` changes: one request at a time, and at most one
+ * in two seconds. Undefined query: nothing is asked.
  */
 export function useAnswer<Path extends ApiPath>(
   path: Path,
@@ -28,33 +29,29 @@ export function useAnswer<Path extends ApiPath>(
     key,
     answer: {},
   });
-  const askedAt = useRef(Number.NEGATIVE_INFINITY);
-  const askedKey = useRef(key);
+  const asking = useRef<Repeated>(undefined);
   useEffect(() => {
     if (!query) return;
-    const stop = new AbortController();
-    const isSame = askedKey.current === key;
-    askedKey.current = key;
-    const wait = isSame ? Math.max(askedAt.current + SHORTEST_INTERVAL_MS - performance.now(), 0) : 0;
-    const timer = setTimeout(async () => {
-      askedAt.current = performance.now();
+    const repeated = new Repeated(SHORTEST_INTERVAL_MS, async (signal) => {
       try {
-        const value = await ask(path, query, stop.signal);
-        if (!stop.signal.aborted) setKnown({ key, answer: { value } });
+        const value = await ask(path, query, signal);
+        if (!signal.aborted) setKnown({ key, answer: { value } });
       } catch (error) {
-        if (stop.signal.aborted) return;
+        if (signal.aborted) return;
         const problem = problemOf(error);
         setKnown((before) => ({
           key,
           answer: before.key === key ? { ...before.answer, problem } : { problem },
         }));
       }
-    }, wait);
+    });
+    asking.current = repeated;
     return () => {
-      clearTimeout(timer);
-      stop.abort();
+      asking.current = undefined;
+      repeated.stop();
     };
-  }, [key, version]);
+  }, [key]);
+  useEffect(() => asking.current?.request(), [key, version]);
   return known.key === key ? known.answer : {};
 }
 

@@ -1,6 +1,9 @@
+import type { ComponentChildren } from "preact";
 import { addressOf } from "../../address.ts";
 import type { Live } from "../../live.ts";
-import { age, at, quantity, shown } from "../../text.ts";
+import { Table } from "../../parts/table.tsx";
+import { Age, Time } from "../../parts/time.tsx";
+import { quantity, shown } from "../../text.ts";
 import { durationText, failureText, rateText } from "./calls.ts";
 import { Exchange } from "./exchange.tsx";
 import { addressName, type Plugin, type PluginRow } from "./groups.ts";
@@ -62,24 +65,28 @@ function Details({ plugin, live }: { plugin: Plugin; live: Live }) {
   );
 }
 
-function facts(row: PluginRow): [what: string, text: string][] {
-  const now = Date.now();
-  const when = (ms: number) => `${at(ms)} (${age(now - ms)} ago)`;
+function facts(row: PluginRow): [what: string, text: ComponentChildren][] {
+  const when = (ms: number | undefined) =>
+    ms !== undefined && (
+      <>
+        <Time at={ms} /> (<Age since={ms} />)
+      </>
+    );
   const rate = [rateText(row), failureText(row)].filter(Boolean).join(", ");
-  const found: [string, string | undefined][] = [
+  const found: [string, ComponentChildren][] = [
     ["State", stateText(row)],
-    ["Since", row.since === undefined ? undefined : when(row.since)],
-    ["Last contact", row.contactAt === undefined ? "none yet" : when(row.contactAt)],
+    ["Since", when(row.since)],
+    ["Last contact", when(row.contactAt) || "none yet"],
     [row.type === "ReporterPlugin" ? "Messages" : "Calls", rate],
-    ["Mean duration", row.calls?.meanMs === undefined ? undefined : durationText(row.calls.meanMs)],
-    ["Content", row.contentBytes > 0 ? quantity(row.contentBytes, "bytes") : undefined],
-    ["Content changed", row.contentAt === undefined ? undefined : when(row.contentAt)],
+    ["Mean duration", row.calls?.meanMs !== undefined && durationText(row.calls.meanMs)],
+    ["Content", row.contentBytes > 0 && quantity(row.contentBytes, "bytes")],
+    ["Content changed", when(row.contentAt)],
     ["Versions", row.versions.map((version) => shown(version, 60)).join(", ")],
     ["Registration socket", row.registrationSocket && shown(row.registrationSocket)],
     ["Endpoint", row.endpoint && shown(row.endpoint)],
-    ["Attempts to register", row.attempts > 1 ? String(row.attempts) : undefined],
+    ["Attempts to register", row.attempts > 1 && String(row.attempts)],
   ];
-  return found.flatMap(([what, text]) => (text ? [[what, text] as [string, string]] : []));
+  return found.filter(([, text]) => text);
 }
 
 function DriverLine({ name, live: { devices } }: { name: string; live: Live }) {
@@ -95,34 +102,31 @@ function DriverLine({ name, live: { devices } }: { name: string; live: Live }) {
 }
 
 function OtherSockets({ rows }: { rows: readonly PluginRow[] }) {
-  const now = Date.now();
   return (
     <>
       <h3>Other sockets with this name</h3>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Socket</th>
-            <th scope="col">State</th>
-            <th scope="col">Why</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.registrationSocket}>
-              <th scope="row">{shown(row.registrationSocket ?? "none")}</th>
-              <td>
-                {stateText(row)}
-                {row.since !== undefined && ` for ${age(now - row.since)}`}
-              </td>
-              <td>
-                {row.errorId && <b>{row.errorId}: </b>}
-                {shown(row.error ?? "", 1_000) || "–"}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        label="Other sockets with this name"
+        columns={["Socket", "State", "Why"]}
+        rows={rows.map((row) => ({
+          key: row.registrationSocket ?? "",
+          cells: [
+            shown(row.registrationSocket ?? "none"),
+            <>
+              {stateText(row)}{" "}
+              {row.since !== undefined && (
+                <small>
+                  for <Age since={row.since} bare />
+                </small>
+              )}
+            </>,
+            <>
+              {row.errorId && <b>{row.errorId}: </b>}
+              {shown(row.error ?? "", 1_000) || "–"}
+            </>,
+          ],
+        }))}
+      />
     </>
   );
 }

@@ -1,6 +1,7 @@
 import { Sparkline } from "../../parts/sparkline.tsx";
+import { Age } from "../../parts/time.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
-import { age, at, shown } from "../../text.ts";
+import { shown } from "../../text.ts";
 import { durationText, latencyText } from "./calls.ts";
 
 const LONGEST = 4_000;
@@ -24,20 +25,23 @@ export function Exchange({ type, name, version }: ExchangeProps) {
       {calls.length === 0 && (
         <p>Nothing was exchanged yet. It appears with the plugin's first message or call.</p>
       )}
-      {calls.map((call) => (
-        <section key={call.call} class="exchange">
-          <h4>
-            {shown(call.call, 120)}{" "}
-            <small title={at(call.at)}>
-              {age(Date.now() - call.at)} ago{call.ms === undefined ? "" : `, took ${durationText(call.ms)}`}
-            </small>
-          </h4>
-          {call.error && <p class="bad">Failed: {shown(call.error, 1_000)}</p>}
-          <Latency durations={durations.filter((each) => each.call === call.call)} />
-          <Message what="Request" text={call.request} />
-          <Message what="Answer" text={call.answer} />
-        </section>
-      ))}
+      <div class="exchanges">
+        {calls.map((call) => (
+          <section key={call.call} class="exchange">
+            <h4>
+              {shown(call.call, 120)}{" "}
+              <small>
+                <Age since={call.at} />
+                {call.ms !== undefined && `, took ${durationText(call.ms)}`}
+              </small>
+            </h4>
+            {call.error && <p class="bad">Failed: {shown(call.error, 1_000)}</p>}
+            <Latency durations={durations.filter((each) => each.call === call.call)} />
+            <Message what="Request" text={call.request} />
+            <Message what="Answer" text={call.answer} />
+          </section>
+        ))}
+      </div>
     </>
   );
 }

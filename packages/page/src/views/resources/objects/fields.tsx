@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
 import { PluginLinks } from "../../../parts/plugin-links.tsx";
+import { Table } from "../../../parts/table.tsx";
 import { useDeferred } from "../../../parts/use-deferred.ts";
 import { shown } from "../../../text.ts";
-import { type PublishedObject, searchFields } from "./objects.ts";
+import { type Field, type PublishedObject, searchFields } from "./objects.ts";
 import { useFields } from "./use-fields.ts";
 
 const PAGE = 100;
@@ -39,33 +40,13 @@ export function Fields({ object }: { object: PublishedObject }) {
       )}
       <p role="status">{statusText(found?.length, wanted, isWhole)}</p>
       {found && found.length > 0 && (
-        <table class="fields">
-          <thead>
-            <tr>
-              <th scope="col">Field</th>
-              <th scope="col">Value</th>
-              <th scope="col">Reported by</th>
-            </tr>
-          </thead>
-          <tbody>
-            {found.slice(0, most).map(({ path, value, plugin, others }) => (
-              <tr key={path}>
-                <th scope="row">{shown(path, 1_000)}</th>
-                <td>
-                  <code>{shown(value, 300)}</code>
-                </td>
-                <td>
-                  <PluginLinks names={[plugin]} />
-                  {others.length > 0 && (
-                    <small>
-                      also by <PluginLinks names={others} />, not used
-                    </small>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <div class="fields">
+          <Table
+            label="Fields of the object"
+            columns={["Field", "Value", "Reported by"]}
+            rows={found.slice(0, most).map(rowOf)}
+          />
+        </div>
       )}
       {found && (found.length > most || !isWhole) && (
         <button type="button" onClick={() => setMost(most + PAGE)}>
@@ -74,6 +55,25 @@ export function Fields({ object }: { object: PublishedObject }) {
       )}
     </>
   );
+}
+
+function rowOf({ path, value, plugin, others }: Field) {
+  return {
+    key: path,
+    cells: [
+      shown(path, 1_000),
+      <code>{shown(value, 300)}</code>,
+      <>
+        <PluginLinks names={[plugin]} />
+        {others.length > 0 && (
+          <small>
+            {" "}
+            also by <PluginLinks names={others} />, not used
+          </small>
+        )}
+      </>,
+    ],
+  };
 }
 
 function statusText(count: number | undefined, search: string, isWhole: boolean): string {

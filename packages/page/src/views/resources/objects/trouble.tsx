@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { PluginLinks } from "../../../parts/plugin-links.tsx";
+import { Table } from "../../../parts/table.tsx";
 import { shown } from "../../../text.ts";
 import type { PublishedObject } from "./objects.ts";
 
@@ -75,26 +76,11 @@ function Trouble({ title, about, headings, rows }: TroubleProps) {
         △ {title} <small>{rows.length}</small>
       </h3>
       <p>{about}</p>
-      <div class="wide">
-        <table>
-          <thead>
-            <tr>
-              {headings.map((heading) => (
-                <th key={heading} scope="col">
-                  {heading}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.slice(0, MOST_ROWS).map((cells, row) => (
-              <tr key={row}>
-                {cells.map((cell, column) => (column === 0 ? <th scope="row">{cell}</th> : <td>{cell}</td>))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label={title}
+        columns={headings}
+        rows={rows.slice(0, MOST_ROWS).map((cells, key) => ({ key, cells }))}
+      />
       {rows.length > MOST_ROWS && <p>and {rows.length - MOST_ROWS} more</p>}
     </section>
   );

@@ -5,6 +5,7 @@ import { useAnswer } from "../../../parts/use-answer.ts";
 import { shown } from "../../../text.ts";
 import type { ViewProps } from "../../../view-props.ts";
 import { ZoneBox } from "./zone-box.tsx";
+import { unhealthyDevices } from "./zone-text.ts";
 import { readZones } from "./zones.ts";
 
 const KIND = "/CustomNodeResource";
@@ -17,6 +18,7 @@ export function TopologyTab({ live }: ViewProps) {
   const { value, problem } = useAnswer("objects/content", query, version);
   const { zones, left } = useMemo(() => readZones(value?.content), [value]);
   const [highlit, setHighlit] = useState("");
+  const unhealthy = useMemo(() => unhealthyDevices(live.claims ?? []), [live.claims]);
   if (!live.objects) return <p>Waiting for the agent's first answer.</p>;
   if (!published) return <NoZones />;
   if (problem && !value) return <p role="alert">The object can't be shown: {shown(problem.message, 500)}.</p>;
@@ -30,7 +32,7 @@ export function TopologyTab({ live }: ViewProps) {
       </p>
       <ul class="zones">
         {zones.map((zone) => (
-          <ZoneBox key={zone.key} zone={zone} highlit={highlit} onHighlight={setHighlit} />
+          <ZoneBox key={zone.key} zone={zone} {...{ unhealthy, highlit }} onHighlight={setHighlit} />
         ))}
       </ul>
       {left > 0 && <p>{left} more zones are not drawn.</p>}

@@ -6,25 +6,29 @@ import type { Holder, Zone, ZoneResource } from "./zones.ts";
 
 interface ZoneProps {
   zone: Zone;
+  /** What is wrong with devices, by the names of their zones. */
+  unhealthy: ReadonlyMap<string, string>;
   /** "<namespace>/<name>" of the pod under the pointer or the focus. */
   highlit: string;
   onHighlight: (pod: string) => void;
 }
 
 /** A zone as a box in the box of its parent, for a screen reader a nested list. */
-export function ZoneBox({ zone, highlit, onHighlight }: ZoneProps) {
+export function ZoneBox({ zone, ...shared }: ZoneProps) {
   const { type, name, resources, attributes, holders, children } = zone;
   const devices = children.filter(isDevice);
   const parts = children.filter((child) => !isDevice(child));
   const isOwn = isDevice(zone);
-  const state = isOwn ? (holders.length > 0 ? " held" : " free") : "";
+  const broken = isOwn ? shared.unhealthy.get(name) : undefined;
+  const state = broken !== undefined ? "broken" : holders.length > 0 ? "held" : "free";
   return (
-    <li class={`zone ${isOwn ? `device${state}` : "part"}`}>
+    <li class={`zone ${isOwn ? `device ${state}` : "part"}`}>
       <p class="title" title={shown(name)}>
         <b>
           {typeText(shown(type, 60))} {shown(shortName(name), 60)}
         </b>
         {isOwn && <small>{holders.length > 0 ? "● held" : "○ free"}</small>}
+        {broken !== undefined && <small class="bad">✕ unhealthy{broken && `: ${shown(broken, 500)}`}</small>}
       </p>
       {resources.length > 0 && !isOwn && (
         <ul class="amounts">
@@ -36,10 +40,7 @@ export function ZoneBox({ zone, highlit, onHighlight }: ZoneProps) {
       {holders.length > 0 && (
         <ul class="holders" aria-label="Held by">
           {holders.map((holder) => (
-            <HolderItem
-              key={holder.uid + holder.name}
-              {...{ holder, highlit, onHighlight, isBrief: isOwn }}
-            />
+            <HolderItem key={holder.uid + holder.name} {...{ holder, ...shared, isBrief: isOwn }} />
           ))}
         </ul>
       )}
@@ -56,8 +57,8 @@ export function ZoneBox({ zone, highlit, onHighlight }: ZoneProps) {
           </dl>
         </details>
       )}
-      {parts.length > 0 && <Boxes zones={parts} {...{ highlit, onHighlight }} />}
-      {devices.length > 0 && <Boxes zones={devices} {...{ highlit, onHighlight }} />}
+      {parts.length > 0 && <Boxes zones={parts} {...shared} />}
+      {devices.length > 0 && <Boxes zones={devices} {...shared} />}
     </li>
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { holdsText, isDevice, shortName, typeText } from "./zone-text.ts";
+import { holdsText, isDevice, shortName, typeText, unhealthyDevices } from "./zone-text.ts";
 
 describe("texts of zones", () => {
   it("names a device of a claim by its last part", () => {
@@ -14,6 +14,19 @@ describe("texts of zones", () => {
       { resource: "odd", amount: undefined, text: "many" },
     ];
     expect(holdsText({ holds })).toBe("cpu 2, memory 4 GiB, odd many");
+  });
+
+  it("finds what is wrong with a device by the name of its zone", () => {
+    const driver = {
+      driver: "gpu.example.com",
+      kubelet: "registered" as const,
+      isPreparing: true,
+      claims: [],
+    };
+    const hot = { pool: "node-1", device: "gpu-0", healthy: false, message: "too hot", taintEffect: "" };
+    expect([...unhealthyDevices([{ ...driver, unhealthy: [hot] }])]).toEqual([
+      ["gpu.example.com/node-1/gpu-0", "too hot"],
+    ]);
   });
 
   it("knows devices from parts of the machine", () => {

@@ -1,3 +1,4 @@
+import type { ApiAnswers } from "../../../api.ts";
 import { amountText } from "../../../parts/kube-quantity.ts";
 import { shown } from "../../../text.ts";
 import type { Holder, Zone } from "./zones.ts";
@@ -22,6 +23,15 @@ export function isDevice({ type }: Pick<Zone, "type">): boolean {
 export function shortName(name: string): string {
   const parts = name.split("/");
   return parts.length === 3 ? parts[2]! : name;
+}
+
+/** What is wrong with devices of claims, by the names of their zones: "<driver>/<pool>/<device>". */
+export function unhealthyDevices(claims: ApiAnswers["claims"]): ReadonlyMap<string, string> {
+  return new Map(
+    claims.flatMap(({ driver, unhealthy }) =>
+      unhealthy.map(({ pool, device, message }) => [`${driver}/${pool}/${device}`, message] as const),
+    ),
+  );
 }
 
 /** "cpu 2, memory 4 GiB" */
