@@ -57,10 +57,14 @@ function rankOf({ state }: PluginRow): number {
 }
 
 function healthOf(row: PluginRow, others: readonly PluginRow[]): Health {
-  const isBroken = ({ state }: PluginRow) => state === "refused" || state === "failed";
   if (row.error || isBroken(row) || row.state === "unavailable" || row.state === "lost") return "failing";
   if (row.problems.length > 0 || others.some(isBroken)) return "impaired";
   return row.state === "registered" || row.state === "in-tree" ? "well" : "changing";
+}
+
+/** Whether a socket can't be registered. */
+export function isBroken({ state }: PluginRow): boolean {
+  return state === "refused" || state === "failed";
 }
 
 function compare(a: Plugin, b: Plugin): number {

@@ -4,12 +4,17 @@ import { useAnswer } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
 import type { ViewProps } from "../../view-props.ts";
 import { PluginDetails } from "./details.tsx";
+import { withDriverProblems } from "./driver-problems.ts";
 import { groupPlugins } from "./groups.ts";
 import { PluginList } from "./list.tsx";
 
 /** Plugins and drivers by health; `#/plugins/<name>` is one of them. */
 export function PluginsView({ live, address }: ViewProps) {
-  const plugins = useMemo(() => groupPlugins(live.plugins ?? []), [live.plugins]);
+  const { devices = [], claims = [] } = live;
+  const plugins = useMemo(
+    () => groupPlugins(withDriverProblems(live.plugins ?? [], devices, claims)),
+    [live.plugins, live.devices, live.claims],
+  );
   const [name] = address.path;
   if (!live.plugins) return <p>Waiting for the agent's first answer.</p>;
   if (name !== undefined) return <PluginDetails name={name} plugins={plugins} live={live} />;

@@ -9,7 +9,7 @@ import { Trouble } from "./trouble.tsx";
 import { useHeldOrder } from "./use-held-order.ts";
 import { stateText, summaryText, typeText } from "./words.ts";
 
-const columns = ["Plugin", "State", "Last contact", "Calls", "Mean duration"];
+const columns = ["Plugin", "State", "Last contact", "Calls", "Mean time"];
 const MOST_PROBLEMS = 3;
 
 /** All plugins, failing first; what is wrong with one is below its row. */

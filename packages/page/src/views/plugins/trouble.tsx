@@ -1,7 +1,7 @@
 import { Remedy } from "../../parts/remedy.tsx";
 import { shown } from "../../text.ts";
-import type { Plugin } from "./groups.ts";
-import { adviceText } from "./words.ts";
+import { isBroken, type Plugin } from "./groups.ts";
+import { adviceText, stateText } from "./words.ts";
 
 const LONGEST = 1_000;
 
@@ -9,7 +9,8 @@ const LONGEST = 1_000;
 export function Trouble({ plugin, most }: { plugin: Plugin; most: number }) {
   const { error, errorId, problems } = plugin.row;
   const advice = adviceText(plugin);
-  if (!error && problems.length === 0 && !advice) return null;
+  const others = plugin.others.filter(isBroken);
+  if (!error && problems.length === 0 && others.length === 0 && !advice) return null;
   return (
     <div class="trouble">
       {error && (
@@ -27,6 +28,15 @@ export function Trouble({ plugin, most }: { plugin: Plugin; most: number }) {
         </ul>
       )}
       <Remedy id={errorId} fallback={advice} />
+      {others.map((row) => (
+        <div key={row.registrationSocket}>
+          <p>
+            Socket {shown(row.registrationSocket ?? "")}: {stateText(row)}
+            {row.error && `: ${shown(row.error, LONGEST)}`}
+          </p>
+          <Remedy id={row.errorId} fallback={adviceText({ row })} />
+        </div>
+      ))}
     </div>
   );
 }

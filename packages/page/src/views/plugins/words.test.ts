@@ -23,8 +23,7 @@ describe("words of plugins", () => {
   });
 
   it("has what to do about each trouble, and nothing where there is none", () => {
-    const advice = (changed: Parameters<typeof pluginRow>[0]) =>
-      adviceText({ row: pluginRow(changed), others: [] });
+    const advice = (changed: Parameters<typeof pluginRow>[0]) => adviceText({ row: pluginRow(changed) });
     expect(advice({})).toBeUndefined();
     expect(advice({ state: "refused" })).toMatch(/what is accepted/);
     expect(advice({ state: "lost", error: "exited" })).toMatch(/grace period/);

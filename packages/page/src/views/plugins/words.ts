@@ -47,7 +47,7 @@ export function summaryText(plugins: readonly Plugin[]): string {
 }
 
 /** What an operator does about a plugin in this state where its error has no entry in the catalogue; undefined where nothing. */
-export function adviceText({ row, others }: Pick<Plugin, "row" | "others">): string | undefined {
+export function adviceText({ row }: Pick<Plugin, "row">): string | undefined {
   switch (row.state) {
     case "refused":
       return "The message states what is accepted. Fix the plugin; its registration is tried again by itself.";
@@ -64,7 +64,5 @@ export function adviceText({ row, others }: Pick<Plugin, "row" | "others">): str
     return "Look into the plugin's own log at the time of the error. It is called again by itself.";
   if (row.problems.length > 0)
     return "The parts named here are not published or not followed; the rest is. Fix them in the plugin: its next report replaces this one.";
-  if (others.some(({ state }) => state === "refused" || state === "failed"))
-    return "Another socket of this plugin can't be registered: see its sockets.";
   return undefined;
 }

@@ -11,7 +11,7 @@ export function DeviceDetails({ device, claims }: { device: GridDevice; claims: 
   const holders = holdersOf(device, claims);
   const now = Date.now();
   return (
-    <section class="device-details" role="status">
+    <section class="device-details" aria-label={shown(name)}>
       <h4>
         {shown(name)} <small>pool {shown(pool) || "–"}</small>{" "}
         <span class={state}>

@@ -1,39 +1,52 @@
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useMemo, useState } from "preact/hooks";
+import { addressOf, goTo } from "../../../address.ts";
 import { useAnswer } from "../../../parts/use-answer.ts";
 import { shown } from "../../../text.ts";
-import { deviceText } from "./claim-text.ts";
+import { DeviceCells } from "./device-cells.tsx";
 import { DeviceDetails } from "./device-details.tsx";
 import {
   countStates,
   type DeviceState,
   type Driver,
   type DriverClaims,
-  type GridDevice,
   gridDevices,
 } from "./device-state.ts";
-import { moveTo } from "./move.ts";
 import { StateMark } from "./state-mark.tsx";
 
 const PAGE = 1_000;
-/** With more devices, cells have their mark only. */
-const MOST_NAMED = 120;
+
+interface DeviceGridProps {
+  driver: Driver;
+  claims: DriverClaims | undefined;
+  /** "<pool>/<device>" of the device that is chosen by the address; empty where none is. */
+  chosen: string;
+  /** Whether the address is of this driver alone. */
+  isAlone: boolean;
+}
 
 /** The devices of a driver, each a cell with its state's mark and colour; one that is chosen has its details below. */
-export function DeviceGrid({ driver, claims }: { driver: Driver; claims: DriverClaims | undefined }) {
+export function DeviceGrid({ driver, claims, chosen, isAlone }: DeviceGridProps) {
   const [pages, setPages] = useState<readonly string[]>([]);
   const [only, setOnly] = useState<DeviceState>();
-  const [chosen, setChosen] = useState("");
+  const onChoose = useCallback(
+    (key: string) => {
+      const of = isAlone ? driver.name : undefined;
+      const device = key === chosen ? undefined : `${driver.name}/${key}`;
+      goTo(addressOf("resources", ["devices"], { driver: of, device }), "replace");
+    },
+    [driver.name, chosen, isAlone],
+  );
   const query = { driver: driver.name, limit: PAGE, continue: pages.at(-1) };
   const { value, problem } = useAnswer("devices/list", query, versionOf(driver, claims));
   const all = useMemo(
     () => (value ? gridDevices(pages.length === 0 ? driver : { problems: [] }, value.items) : []),
     [value, driver, pages],
   );
+  const devices = useMemo(() => (only ? all.filter(({ state }) => state === only) : all), [all, only]);
   if (!value && problem)
     return <p role="alert">The devices can't be shown: {shown(problem.message, 500)}.</p>;
   if (!value) return <p>Loading the devices.</p>;
   if (all.length === 0) return <p>The driver reports no device. Its devices appear once it does.</p>;
-  const devices = only ? all.filter(({ state }) => state === only) : all;
   const details = all.find(({ key }) => key === chosen);
   return (
     <>
@@ -51,7 +64,7 @@ export function DeviceGrid({ driver, claims }: { driver: Driver; claims: DriverC
           </button>
         ))}
       </p>
-      <Cells {...{ devices, chosen, claims, onChoose: (key) => setChosen(key === chosen ? "" : key) }} />
+      <DeviceCells {...{ devices, chosen, claims, onChoose }} />
       {details && <DeviceDetails device={details} claims={claims?.claims ?? []} />}
       {(pages.length > 0 || value.continue) && (
         <p>
@@ -69,59 +82,6 @@ export function DeviceGrid({ driver, claims }: { driver: Driver; claims: DriverC
         </p>
       )}
     </>
-  );
-}
-
-interface CellsProps {
-  devices: readonly GridDevice[];
-  /** Key of the chosen one; empty where none is. */
-  chosen: string;
-  claims: DriverClaims | undefined;
-  onChoose: (key: string) => void;
-}
-
-// One cell is in the order of the Tab key; the arrows lead to the others.
-function Cells({ devices, chosen, claims, onChoose }: CellsProps) {
-  const grid = useRef<HTMLUListElement>(null);
-  const [active, setActive] = useState("");
-  const at = Math.max(
-    devices.findIndex(({ key }) => key === active),
-    0,
-  );
-  const isDense = devices.length > MOST_NAMED;
-  const onKeyDown = (event: KeyboardEvent) => {
-    const cells = [...(grid.current?.querySelectorAll<HTMLElement>("button") ?? [])];
-    const top = cells[0]?.offsetTop;
-    const columns = cells.findIndex(({ offsetTop }) => offsetTop !== top);
-    const to = moveTo(event.key, at, devices.length, columns < 0 ? devices.length : columns);
-    if (to === undefined) return;
-    event.preventDefault();
-    setActive(devices[to]!.key);
-    cells[to]?.focus();
-  };
-  return (
-    <ul ref={grid} class={isDense ? "devices dense" : "devices"} onKeyDown={onKeyDown}>
-      {devices.map((device, place) => {
-        const text = `${shown(device.name)}: ${deviceText(device, claims?.claims ?? [])}`;
-        return (
-          <li key={device.key}>
-            <button
-              type="button"
-              class={device.state}
-              tabIndex={place === at ? 0 : -1}
-              aria-label={text}
-              aria-pressed={device.key === chosen}
-              title={text}
-              onFocus={() => setActive(device.key)}
-              onClick={() => onChoose(device.key)}
-            >
-              <StateMark state={device.state} />
-              {!isDense && <span class="name">{shown(device.name)}</span>}
-            </button>
-          </li>
-        );
-      })}
-    </ul>
   );
 }
 

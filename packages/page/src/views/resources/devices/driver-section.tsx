@@ -7,8 +7,17 @@ import { kubeletText, streamText } from "./driver-text.ts";
 import { DriverTrouble } from "./driver-trouble.tsx";
 import { SliceTable } from "./slice-table.tsx";
 
+interface DriverSectionProps {
+  driver: Driver;
+  claims: DriverClaims | undefined;
+  /** "<pool>/<device>" of the device that is chosen by the address; empty where none is. */
+  chosen: string;
+  /** Whether the address is of this driver alone. */
+  isAlone: boolean;
+}
+
 /** A driver: how it stands with the agent and the kubelet, its devices, claims and ResourceSlices. */
-export function DriverSection({ driver, claims }: { driver: Driver; claims: DriverClaims | undefined }) {
+export function DriverSection({ driver, claims, chosen, isAlone }: DriverSectionProps) {
   const { name, since, messageAt, reported, devices, quarantined, protocol } = driver;
   const now = Date.now();
   const facts: [string, string][] = [
@@ -21,7 +30,10 @@ export function DriverSection({ driver, claims }: { driver: Driver; claims: Driv
   return (
     <section class="driver" aria-label={shown(name)}>
       <h2>
-        {shown(name)} <small>{<a href={addressOf("plugins", [name])}>its plugin</a>}</small>
+        {shown(name)}{" "}
+        <small>
+          <a href={addressOf("plugins", [name])}>its plugin</a>
+        </small>
       </h2>
       <dl class="facts">
         {facts.map(([what, text]) => (
@@ -32,7 +44,7 @@ export function DriverSection({ driver, claims }: { driver: Driver; claims: Driv
         ))}
       </dl>
       <DriverTrouble driver={driver} claims={claims} />
-      <DeviceGrid driver={driver} claims={claims} />
+      <DeviceGrid {...{ driver, claims, chosen, isAlone }} />
       {claims && claims.claims.length > 0 && <ClaimTable claims={claims} />}
       <SliceTable driver={driver} />
     </section>

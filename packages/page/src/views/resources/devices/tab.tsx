@@ -9,6 +9,7 @@ export function DevicesTab({ live, address }: ViewProps) {
   if (!drivers) return <p>Waiting for the agent's first answer.</p>;
   if (drivers.length === 0) return <NoDrivers />;
   const wanted = address.query.get("driver");
+  const device = address.query.get("device") ?? "";
   return (
     <>
       {wanted && !drivers.some(({ name }) => name === wanted) && (
@@ -28,6 +29,8 @@ export function DevicesTab({ live, address }: ViewProps) {
           <DriverSection
             key={driver.name}
             driver={driver}
+            chosen={device.startsWith(`${driver.name}/`) ? device.slice(driver.name.length + 1) : ""}
+            isAlone={driver.name === wanted}
             claims={claims?.find((each) => each.driver === driver.name)}
           />
         ))}

@@ -25,7 +25,12 @@ export function ZoneBox({ zone, ...shared }: ZoneProps) {
     <li class={`zone ${isOwn ? `device ${state}` : "part"}`}>
       <p class="title" title={shown(name)}>
         <b>
-          {typeText(shown(type, 60))} {shown(shortName(name), 60)}
+          {typeText(shown(type, 60))}{" "}
+          {type === "DRADevice" ? (
+            <a href={addressOf("resources", ["devices"], { device: name })}>{shown(shortName(name), 60)}</a>
+          ) : (
+            shown(shortName(name), 60)
+          )}
         </b>
         {isOwn && <small>{holders.length > 0 ? "● held" : "○ free"}</small>}
         {broken !== undefined && <small class="bad">✕ unhealthy{broken && `: ${shown(broken, 500)}`}</small>}

@@ -1,0 +1,90 @@
+import { useMemo, useRef, useState } from "preact/hooks";
+import { shown } from "../../../text.ts";
+import { deviceText } from "./claim-text.ts";
+import type { DriverClaims, GridDevice } from "./device-state.ts";
+import { moveTo } from "./move.ts";
+import { StateMark } from "./state-mark.tsx";
+
+/** With more devices, cells have their mark only. */
+const MOST_NAMED = 120;
+
+interface CellsProps {
+  devices: readonly GridDevice[];
+  /** Key of the chosen one; empty where none is. */
+  chosen: string;
+  claims: DriverClaims | undefined;
+  onChoose: (key: string) => void;
+}
+
+/** Devices as a grid of buttons. One is in the order of the Tab key; the arrow keys, Home and End lead to the others. */
+export function DeviceCells({ devices, chosen, claims, onChoose }: CellsProps) {
+  const grid = useRef<HTMLUListElement>(null);
+  const [active, setActive] = useState("");
+  const at = Math.max(
+    devices.findIndex(({ key }) => key === active),
+    0,
+  );
+  const isDense = devices.length > MOST_NAMED;
+  const onKeyDown = (event: KeyboardEvent) => {
+    const cells = [...(grid.current?.querySelectorAll<HTMLElement>("button") ?? [])];
+    const top = cells[0]?.offsetTop;
+    const columns = cells.findIndex(({ offsetTop }) => offsetTop !== top);
+    const to = moveTo(event.key, at, devices.length, columns < 0 ? devices.length : columns);
+    if (to === undefined) return;
+    event.preventDefault();
+    setActive(devices[to]!.key);
+    cells[to]?.focus();
+  };
+  // Drawn again only when something of it has changed: a thousand cells take a while.
+  const cells = useMemo(
+    () =>
+      devices.map((device, place) => (
+        <Cell
+          key={device.key}
+          {...{ device, isDense }}
+          text={`${shown(device.name)}: ${deviceText(device, claims?.claims ?? [])}`}
+          isActive={place === at}
+          isChosen={device.key === chosen}
+          onFocus={setActive}
+          onChoose={onChoose}
+        />
+      )),
+    [devices, claims, at, chosen, onChoose],
+  );
+  return (
+    <ul ref={grid} class={isDense ? "devices dense" : "devices"} onKeyDown={onKeyDown}>
+      {cells}
+    </ul>
+  );
+}
+
+interface CellProps {
+  device: GridDevice;
+  text: string;
+  isDense: boolean;
+  isActive: boolean;
+  isChosen: boolean;
+  onFocus: (key: string) => void;
+  onChoose: (key: string) => void;
+}
+
+function Cell({ device, text, isDense, isActive, isChosen, onFocus, onChoose }: CellProps) {
+  const { key, name, state } = device;
+  return (
+    <li>
+      <button
+        type="button"
+        class={state}
+        tabIndex={isActive ? 0 : -1}
+        aria-label={text}
+        aria-pressed={isChosen}
+        title={text}
+        onFocus={() => onFocus(key)}
+        onClick={() => onChoose(key)}
+      >
+        <StateMark state={state} />
+        {!isDense && <span class="name">{shown(name)}</span>}
+      </button>
+    </li>
+  );
+}
