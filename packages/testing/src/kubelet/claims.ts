@@ -45,13 +45,11 @@ export function heldDevices({ status }: KubeObject): HeldDevice[] {
   const allocation = isRecord(status) ? status.allocation : undefined;
   const devices =
     isRecord(allocation) && isRecord(allocation.devices) ? allocation.devices.results : undefined;
-  return (Array.isArray(devices) ? devices : [])
-    .filter(isRecord)
-    .map(({ driver, pool, device }) => ({
-      driver: String(driver),
-      pool: String(pool),
-      device: String(device),
-    }));
+  return (Array.isArray(devices) ? devices : []).filter(isRecord).map(({ driver, pool, device }) => ({
+    driver: String(driver),
+    pool: String(pool),
+    device: String(device),
+  }));
 }
 
 /** Whether a claim was created for a pod: this one, and not another of its name. */
