@@ -1,7 +1,9 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { metadata, node } from "@nodekeeper/sdk";
 import { until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { Marks, StateDatabase } from "../../packages/agent/src/state/index.ts";
 import { agentFlags, untilWidgets } from "../support/agent.ts";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { type GoodPlugin, startGoodPlugin, widgets } from "../support/plugins.ts";
@@ -114,4 +116,15 @@ it("what a plugin reported last before both it and the agent died is still publi
   expect(writes.flatMap(withdrawn)).toEqual([]);
   agent.kill("SIGTERM");
   expect(await agent.ended).toBe(0);
+});
+
+it("the timeline has which agents were killed and which was stopped", () => {
+  const common = { clock: systemClock, log: silentLogger };
+  using database = StateDatabase.open({ directory: agentFlags(cluster).stateDir!, ...common });
+  const marks = new Marks(database, systemClock, silentLogger);
+  const { items } = marks.page({ since: 0, until: Date.now(), after: 0, limit: 1_000 });
+  const kinds = items.map(({ kind }) => kind).filter((kind) => kind.startsWith("agent"));
+  expect(kinds[0]).toBe("agentStarted");
+  expect(new Set(kinds.slice(1, -1))).toEqual(new Set(["agentStartedAfterKill"]));
+  expect(kinds.at(-1)).toBe("agentStopped");
 });
