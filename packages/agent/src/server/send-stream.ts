@@ -1,5 +1,6 @@
+import { once } from "node:events";
 import type { ServerResponse } from "node:http";
-import { type Clock, childScope, NodekeeperError, stopped, withDeadline } from "@nodekeeper/core/lib";
+import { type Clock, childScope, deadlineScope, stopped } from "@nodekeeper/core/lib";
 import type { OpenStream } from "./stream/streams.ts";
 
 export interface SendStreamOptions {
@@ -11,6 +12,8 @@ export interface SendStreamOptions {
   checkAccess: (signal: AbortSignal) => Promise<void>;
   /** Called where a client is cut off because it does not read. */
   onCut: () => void;
+  /** Called with any other error that ends the stream. */
+  onError: (error: unknown) => void;
 }
 
 /** How long a client may take to read what it was sent, milliseconds. */
@@ -24,7 +27,7 @@ const ACCESS_INTERVAL_MS = 60_000;
 export async function sendStream(
   response: ServerResponse,
   stream: OpenStream,
-  { clock, signal, headers, checkAccess, onCut }: SendStreamOptions,
+  { clock, signal, headers, checkAccess, onCut, onError }: SendStreamOptions,
 ): Promise<void> {
   using scope = childScope(signal);
   response.once("close", () => scope.abort(stopped("the client closed the connection")));
@@ -37,13 +40,13 @@ export async function sendStream(
         await checkAccess(scope.signal);
         checkedAt = clock.monotonic();
       }
-      if (response.write(piece)) continue;
-      await drained(response, clock, scope.signal).catch((error) => {
-        if (error instanceof NodekeeperError && error.code === "deadline") onCut();
-        throw error;
-      });
+      if (response.write(piece) || (await drained(response, clock, scope.signal))) continue;
+      onCut();
+      response.destroy();
+      return;
     }
-  } catch {
+  } catch (error) {
+    if (!scope.signal.aborted) onError(error);
     // The client notices by the end of its connection.
     response.destroy();
   } finally {
@@ -52,19 +55,15 @@ export async function sendStream(
   }
 }
 
-async function drained(response: ServerResponse, clock: Clock, signal: AbortSignal): Promise<void> {
-  await withDeadline(
-    clock,
-    DRAIN_DEADLINE_MS,
-    "reading a stream",
-    signal,
-    (scope) =>
-      new Promise<void>((resolve, reject) => {
-        response.once("drain", resolve);
-        scope.addEventListener("abort", () => {
-          response.off("drain", resolve);
-          reject(scope.reason);
-        });
-      }),
-  );
+/** Waits until the client has read what it was sent; false where it takes too long. Throws the signal's reason. */
+async function drained(response: ServerResponse, clock: Clock, signal: AbortSignal): Promise<boolean> {
+  using scope = deadlineScope(clock, DRAIN_DEADLINE_MS, "reading a stream", signal);
+  try {
+    await once(response, "drain", { signal: scope.signal });
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (scope.signal.aborted) return false;
+    throw error;
+  }
 }

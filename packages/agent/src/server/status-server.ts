@@ -199,6 +199,7 @@ export class StatusServer implements Runnable {
       headers,
       checkAccess: (scope) => this.#authorize(request, STREAM_ADDRESS, scope),
       onCut: () => this.#metrics.cutStreams.inc(),
+      onError: (error) => this.#options.log.warn({ err: error }, "stream of events ended with an error"),
     });
   }
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { FakeClock, NodekeeperError, Registry, silentLogger } from "@nodekeeper/core/lib";
+import { FakeClock, type Logger, NodekeeperError, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createStatusServer, Streams } from "../index.ts";
@@ -15,6 +15,9 @@ const none = { rounds: undefined, marks: undefined };
 let clock: FakeClock;
 let streams: Streams;
 let registry: Registry;
+/** Marks that can't be read. */
+let broken: { lastId: number; after(): Promise<never> };
+let warnings: unknown[];
 let reads: Record<string, number>;
 let port: number;
 let end: () => Promise<void>;
@@ -36,8 +39,15 @@ beforeEach(async () => {
     },
   };
   const states = [hanging, state("small", ""), state("large", LARGE)];
-  streams = new Streams({ states, events: undefined, numbered: none, clock });
-  const common = { clock, registry, log: silentLogger };
+  broken = {
+    lastId: 0,
+    after: () => Promise.reject(new NodekeeperError("corrupt", "the database is damaged")),
+  };
+  const numbered = { ...none, marks: broken };
+  streams = new Streams({ states, events: undefined, numbered, clock });
+  warnings = [];
+  const log = { ...silentLogger, warn: (fields: unknown) => void warnings.push(fields) } as Logger;
+  const common = { clock, registry, log };
   const server = createStatusServer({ ...common, address: "127.0.0.1:0", checks: [], routes: [], streams });
   const stop = new AbortController();
   const running = server.run(stop.signal);
@@ -128,7 +138,9 @@ it("asks once a minute whether a client may still read, and ends the stream of o
     checks++;
     if (!isAllowed) throw new NodekeeperError("forbidden", "revoked");
   };
-  const options = { clock, signal: stop.signal, headers: {}, checkAccess, onCut: () => {} };
+  const ended: unknown[] = [];
+  const onError = (error: unknown) => void ended.push(error);
+  const options = { clock, signal: stop.signal, headers: {}, checkAccess, onCut: () => {}, onError };
   const server = createServer((_, response) => {
     void sendStream(response, streams.open(new URLSearchParams("topics=small"), undefined), options);
   });
@@ -144,6 +156,7 @@ it("asks once a minute whether a client may still read, and ends the stream of o
   expect(streams.count).toBe(1);
   isAllowed = false;
   await untilLater("it has ended", () => streams.count === 0, 10_000);
+  expect(ended).toMatchObject([{ code: "forbidden", message: "revoked" }]);
   server.close();
   server.closeAllConnections();
 });
@@ -208,4 +221,11 @@ it("leaves out topics whose part is off, and refuses those that no agent has", (
   const first = stream.pieces(AbortSignal.timeout(60_000)).next();
   stream.close();
   return expect(first).resolves.toMatchObject({ value: expect.stringContaining('{"topics":["small"]}') });
+});
+
+it("logs the error that ends a stream", async () => {
+  await open("marks", true);
+  broken.lastId = 1;
+  await untilLater("it has ended", () => streams.count === 0);
+  expect(warnings).toMatchObject([{ err: { code: "corrupt", message: "the database is damaged" } }]);
 });
