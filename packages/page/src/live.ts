@@ -53,13 +53,14 @@ const MOST_EVENTS = 10_000;
 // The agent sends something at least every 10 s.
 const SILENCE_MS = 25_000;
 const RETRY_MS = 2_000;
+const HIDDEN_MS = 10_000;
 // Several messages that come together are drawn once.
 const DRAW_EVERY_MS = 200;
 
 /**
  * Follows the agent's stream: keeps `live` up to date, and calls `onChange` at most five times a second, and while the
- * page is visible only. A connection that ends, or is silent, is made again until `close`, and continues after the last
- * message.
+ * page is visible only. A connection that ends, or is silent, is made again, and continues after the last message. A hidden
+ * page gives its connection up until it is shown: a browser makes six to a host, for all its tabs together.
  */
 export class Follower {
   readonly live: Live = {
@@ -77,9 +78,11 @@ export class Follower {
   #draw: ReturnType<typeof setTimeout> | undefined;
   #silence: ReturnType<typeof setTimeout> | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
+  #hidden: ReturnType<typeof setTimeout> | undefined;
 
   constructor(onChange: () => void) {
     this.#onChange = onChange;
+    document.addEventListener("visibilitychange", () => this.#hideOrShow());
   }
 
   /** Follows what all views have, and these topics. */
@@ -90,10 +93,15 @@ export class Follower {
     this.#open();
   }
 
-  close(): void {
+  #hideOrShow(): void {
+    clearTimeout(this.#hidden);
+    if (document.visibilityState === "hidden") this.#hidden = setTimeout(() => this.#rest(), HIDDEN_MS);
+    else if (!this.#source) this.#open();
+  }
+
+  #rest(): void {
     this.#source?.close();
     this.#source = undefined;
-    clearTimeout(this.#draw);
     clearTimeout(this.#silence);
     clearTimeout(this.#retry);
   }
@@ -105,7 +113,7 @@ export class Follower {
     if (this.#cursor) query.set("cursor", this.#cursor);
     const source = new EventSource(`api/v1/stream?${query}`);
     this.#source = source;
-    source.addEventListener("error", () => this.#lose("the connection ended"));
+    source.addEventListener("error", () => source === this.#source && this.#lose("the connection ended"));
     this.#on(source, "open", () => {});
     this.#on(source, "heartbeat", () => {});
     for (const name of STATES) this.#on(source, name, (answer) => (this.live[name] = answer as never));

@@ -2,7 +2,7 @@ import { Component, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { addressOf, goTo, useAddress } from "./address.ts";
 import type { Follower, Live } from "./live.ts";
-import { age, shown } from "./text.ts";
+import { at, shown } from "./text.ts";
 import { views } from "./views.ts";
 
 /** The frame of all views: node, mode of eviction, navigation, state of the connection. */
@@ -73,8 +73,7 @@ function ConnectionState({ live: { connection, node } }: { live: Live }) {
       {connection.state === "lost" && (
         <p class="lost">
           <b>
-            {node ? `This is as of ${age(Date.now() - connection.at)} ago` : "No answer yet"}:{" "}
-            {connection.why}.
+            {node ? `What is shown is of ${at(connection.at)}` : "No answer yet"}: {connection.why}.
           </b>{" "}
           The page connects again by itself. If that lasts: is the agent running (
           <code>systemctl status nodekeeper</code>, or its pod), and is the port forwarded still?
