@@ -51,7 +51,9 @@ function limitRow(key: string, title: string, { limit, used, freeAt }: Use): Tab
     cells: [
       title,
       <>
-        {limit !== null && limit > 0 && <meter min={0} max={limit} value={used} aria-hidden="true" />}{" "}
+        {limit !== null && limit > 0 && (
+          <meter min={0} max={limit} value={used} high={limit * 0.99} optimum={0} aria-hidden="true" />
+        )}{" "}
         {limit === null ? `${used}, no limit` : `${used} of ${limit}`}
       </>,
       freeAt !== null ? <Countdown until={freeAt} /> : isFull ? "never: the limit is 0" : "now",

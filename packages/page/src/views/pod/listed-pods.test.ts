@@ -36,7 +36,29 @@ it("finds by a part of the name with its namespace, and by UID", () => {
   expect(listPods("4 ", history, [])).toEqual([]);
 });
 
-it("marks pods whose name a newer pod has: their links need the UID", () => {
-  const list = listPods("", [past("web", "1", 100), past("web", "2", 200), past("web", "3")], []);
-  expect(list.map(({ uid, isOlder }) => `${uid} ${isOlder}`)).toEqual(["3 false", "2 true", "1 true"]);
+it("explains pods of the history by UID: several may have had the name", () => {
+  const list = listPods(
+    "",
+    [past("web", "1", 100), past("web", "2", 200), past("web", "3")],
+    [running("new", "4")],
+  );
+  expect(list.map(({ uid, isRecorded }) => `${uid} ${isRecorded}`)).toEqual([
+    "4 false",
+    "3 true",
+    "2 true",
+    "1 true",
+  ]);
+});
+
+it("lists a static pod and its mirror pod once, and a pod that was created again twice", () => {
+  const list = listPods(
+    "",
+    [past("etcd", "mirror"), past("web", "1", 100)],
+    [running("etcd", "static", "running"), running("web", "2", "running")],
+  );
+  expect(list.map(({ uid, containers }) => `${uid}: ${containers}`)).toEqual([
+    "mirror: 1 of 1 run",
+    "2: 1 of 1 run",
+    "1: undefined",
+  ]);
 });

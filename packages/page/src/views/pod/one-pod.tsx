@@ -7,11 +7,12 @@ import { shown } from "../../text.ts";
 import { EvictionIsOff } from "./eviction-is-off.tsx";
 import { OtherPods } from "./other-pods.tsx";
 import "./pod.css";
+import { PodEvents } from "./pod-events.tsx";
 import { podVersion } from "./pod-version.ts";
 import { RoundsSection } from "./rounds-section.tsx";
 import { RuntimeSection } from "./runtime-section.tsx";
 import { Steps } from "./steps.tsx";
-import { isUnderWay } from "./story.ts";
+import { isUnderWay, recordedPod, runtimePod } from "./story.ts";
 import { useBeat } from "./use-beat.ts";
 import { VerdictPanel } from "./verdict-panel.tsx";
 
@@ -41,6 +42,8 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
   const follows = explanation !== undefined && isUnderWay(explanation);
   if (follows !== isFollowed) setFollowed(follows);
 
+  const isMirror = (explanation && recordedPod(explanation)?.isMirror) ?? false;
+  const running = runtimePod(runtime.value?.items ?? [], uid, isMirror);
   const title = `${shown(namespace)}/${shown(name)}`;
   const isWaiting = !explanation && !explained.problem && !isOff;
   // Of a busy node events come in all the time: what is long is drawn again only where it is another explanation.
@@ -64,9 +67,7 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
       {isOff && <EvictionIsOff />}
       {explained.problem && (
         <Problem problem={explained.problem}>
-          {!explanation && runtime.value?.items.length
-            ? "What the container runtime has of the pod is below."
-            : ""}
+          {!explanation && running && "What the container runtime has of the pod is below."}
         </Problem>
       )}
       {explanation && <VerdictPanel explanation={explanation} />}
@@ -76,10 +77,11 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
         uid={uid}
         isByUid={asked !== undefined}
         others={explanation?.otherUids ?? []}
-        runtime={runtime.value?.items ?? []}
+        runtime={(runtime.value?.items ?? []).filter((pod) => pod !== running)}
       />
       {story}
-      <RuntimeSection uid={uid} runtime={runtime} live={live} history={explanation?.history ?? undefined} />
+      <RuntimeSection pod={running} runtime={runtime} exits={explanation?.history?.exits ?? []} />
+      {uid !== undefined && <PodEvents uid={running?.uid ?? uid} live={live} />}
     </>
   );
 }

@@ -46,7 +46,11 @@ export function PodSearch({ live, text }: { live: Live; text: string }) {
             event.preventDefault();
             const [only] = found;
             if (only && found.length === 1)
-              goTo(addressOf("pod", [only.namespace, only.name], { uid: only.uid }));
+              goTo(
+                addressOf("pod", [only.namespace, only.name], {
+                  uid: only.isRecorded ? only.uid : undefined,
+                }),
+              );
           }}
         >
           <label>
@@ -81,9 +85,9 @@ export function PodSearch({ live, text }: { live: Live; text: string }) {
   );
 }
 
-function cellsOf({ namespace, name, uid, isOlder, leftAt, containers }: ListedPod) {
+function cellsOf({ namespace, name, uid, isRecorded, leftAt, containers }: ListedPod) {
   return [
-    <PodLink namespace={namespace} name={name} uid={isOlder ? uid : undefined} />,
+    <PodLink namespace={namespace} name={name} uid={isRecorded ? uid : undefined} />,
     leftAt === null ? (
       <Badge tone="ok">exists</Badge>
     ) : (

@@ -1,5 +1,4 @@
 import type { ApiAnswers } from "../../api.ts";
-import type { Live } from "../../live.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Problem, Waiting } from "../../parts/notice.tsx";
 import { Section } from "../../parts/section.tsx";
@@ -7,23 +6,21 @@ import { Table } from "../../parts/table.tsx";
 import { Age, Time } from "../../parts/time.tsx";
 import type { Answer } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
-import { PodEvents } from "./pod-events.tsx";
 import type { Explanation } from "./story.ts";
 
 type RuntimePod = ApiAnswers["pods"]["items"][number];
+type Exit = NonNullable<Explanation["history"]>["exits"][number];
 type Container = RuntimePod["containers"][number];
 
 interface Props {
-  /** Of the pod that is shown; undefined while it is not known. */
-  uid: string | undefined;
+  /** Undefined where the runtime does not have it, or has not answered. */
+  pod: RuntimePod | undefined;
   runtime: Answer<ApiAnswers["pods"]>;
-  history: Explanation["history"] | undefined;
-  live: Live;
+  exits: readonly Exit[];
 }
 
-/** What the container runtime has of the pod now, how its containers exited, and its lifecycle events. */
-export function RuntimeSection({ uid, runtime, history, live }: Props) {
-  const pod = runtime.value?.items.find((one) => one.uid === uid);
+/** What the container runtime has of the pod now, and how its containers exited. */
+export function RuntimeSection({ pod, runtime, exits }: Props) {
   return (
     <>
       <Section
@@ -42,8 +39,7 @@ export function RuntimeSection({ uid, runtime, history, live }: Props) {
         {pod?.error && <p class="notice">What is shown is older: {shown(pod.error, 500)}</p>}
         {pod && <Containers pod={pod} />}
       </Section>
-      {history && history.exits.length > 0 && <Exits exits={history.exits} />}
-      {uid !== undefined && <PodEvents uid={uid} live={live} />}
+      {exits.length > 0 && <Exits exits={exits} />}
     </>
   );
 }
@@ -84,7 +80,7 @@ function State({ container: { state, exitCode, reason, message, kind } }: { cont
   );
 }
 
-function Exits({ exits }: { exits: NonNullable<Explanation["history"]>["exits"] }) {
+function Exits({ exits }: { exits: readonly Exit[] }) {
   return (
     <Section title="Exits of containers">
       <Table

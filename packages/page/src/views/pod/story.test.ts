@@ -1,5 +1,12 @@
 import { expect, it } from "vitest";
-import { decidingRound, type ExplainedRound, type Explanation, isUnderWay, stampOf } from "./story.ts";
+import {
+  decidingRound,
+  type ExplainedRound,
+  type Explanation,
+  isUnderWay,
+  runtimePod,
+  stampOf,
+} from "./story.ts";
 
 const pod = { uid: "1", namespace: "default", name: "web" };
 const victim = {
@@ -72,4 +79,15 @@ it("has a word for each verdict", () => {
   expect(word(story(), "kept")).toBe("Not evicted");
   expect(word(selected, "other")).toBe("Eviction in progress");
   expect(word(failed, "other")).toBe("Selected, not evicted");
+});
+
+it("finds the pod at the runtime by its UID; a mirror pod by its name", () => {
+  const status = { namespace: "default", name: "web", ips: [], sandboxes: [], containers: [], observedAt: 1 };
+  const named = [
+    { ...status, uid: "2" },
+    { ...status, uid: "1" },
+  ];
+  expect(runtimePod(named, "1", false)?.uid).toBe("1");
+  expect(runtimePod(named, "3", false)).toBeUndefined();
+  expect(runtimePod(named, "3", true)?.uid).toBe("2");
 });

@@ -5,6 +5,25 @@ import type { Tone } from "../../parts/badge.tsx";
 export type Explanation = ApiAnswers["eviction/explain"];
 export type ExplainedRound = Explanation["rounds"][number];
 
+type RuntimePod = ApiAnswers["pods"]["items"][number];
+
+/** The pod as it was recorded last; undefined where it was not. */
+export function recordedPod({ rounds, history }: Explanation) {
+  return rounds.findLast(({ pod }) => pod !== null)?.pod ?? history?.pod;
+}
+
+/**
+ * The pod as the container runtime has it, among those of its name. A static pod has another UID there than its mirror pod
+ * at the API server.
+ */
+export function runtimePod(
+  named: readonly RuntimePod[],
+  uid: string | undefined,
+  isMirror: boolean,
+): RuntimePod | undefined {
+  return named.find((pod) => pod.uid === uid) ?? (isMirror ? named[0] : undefined);
+}
+
 /** The round that the verdict is about: the last that selected the pod, else the last that was asked to evict it. */
 export function decidingRound({ rounds }: Explanation): ExplainedRound | undefined {
   return (

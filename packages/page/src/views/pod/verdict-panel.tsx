@@ -2,15 +2,15 @@ import { podText, timelineOf, verdictOf } from "../../../../agent/src/eviction/w
 import { Badge } from "../../parts/badge.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { shown } from "../../text.ts";
-import { type Explanation, stampOf } from "./story.ts";
+import { type Explanation, recordedPod, stampOf } from "./story.ts";
 import { timelineAddress } from "./timeline-address.ts";
 
 /** The verdict, as `nodekeeper explain pod` has it, and what decides about the pod. */
 export function VerdictPanel({ explanation }: { explanation: Explanation }) {
-  const { rounds, history, uid, recordsSince } = explanation;
+  const { uid, recordsSince } = explanation;
   const verdict = verdictOf(explanation);
   const stamp = stampOf(explanation, verdict);
-  const pod = rounds.findLast((round) => round.pod !== null)?.pod ?? history?.pod;
+  const pod = recordedPod(explanation);
   const place = timelineAddress(timelineOf(explanation).map(({ at }) => at));
   return (
     <div class={`pod-verdict pod-verdict-${stamp.tone}`}>
