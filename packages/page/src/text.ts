@@ -6,11 +6,15 @@ export function age(ms: number): string {
   return seconds < 129_600 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
 }
 
+// Made once: making one takes longer than a thousand uses. "h23", as without it midnight is "24:00:00" in some languages.
+const CLOCK = new Intl.DateTimeFormat([], { timeStyle: "medium", hourCycle: "h23" });
+const DAY = new Intl.DateTimeFormat();
+
 /** A time of day, with the date where that is another day than now. */
 export function at(ms: number, now = Date.now()): string {
   const [time, then] = [new Date(ms), new Date(now)];
-  const clock = time.toLocaleTimeString([], { hour12: false });
-  return time.toDateString() === then.toDateString() ? clock : `${time.toLocaleDateString()} ${clock}`;
+  const clock = CLOCK.format(time);
+  return time.toDateString() === then.toDateString() ? clock : `${DAY.format(time)} ${clock}`;
 }
 
 // Control characters and those that change the direction of text: a plugin's name must not rearrange the page.

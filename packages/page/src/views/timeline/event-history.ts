@@ -27,6 +27,8 @@ export const PAGE = 1_000;
 // What is kept when there were too many; reading stops there.
 const ROOM = MOST_EVENTS - 2 * PAGE;
 const RETRY_MS = 3_000;
+// How long the start of the log is taken as it was.
+const START_MS = 60_000;
 
 /**
  * The lifecycle events of the shown stretch of time, from the log and the stream, and the bars of containers made of them.
@@ -53,6 +55,7 @@ export class EventHistory {
   #mustList = false;
   #log = "";
   #lastLive = 0;
+  #startedAt = Number.NEGATIVE_INFINITY;
   #failedAt = Number.NEGATIVE_INFINITY;
   #wanted: Wanted | undefined;
   #readingFor: Wanted | undefined;
@@ -168,15 +171,12 @@ export class EventHistory {
     const { from, isLive } = wanted;
     if (!this.#listed || this.#mustList) await this.#list(signal);
     let start = from;
-    let hasLooked = false;
     for (;;) {
       const missing = missingFor(this.#spans, start, this.#newest);
       if (this.#isFull) this.#filledFor = wanted;
       if (!missing || this.#isFull) return;
-      if ("since" in missing && !hasLooked) {
-        hasLooked = true;
-        await this.#findStart(signal);
-      }
+      if ("since" in missing) await this.#findStart(signal);
+      signal.throwIfAborted();
       const query =
         "since" in missing
           ? { since: Math.floor(missing.since) }
@@ -222,11 +222,14 @@ export class EventHistory {
     this.#onChange();
   }
 
+  // It moves on while events expire.
   async #findStart(signal: AbortSignal): Promise<void> {
+    if (this.#reader.now() - this.#startedAt < START_MS) return;
     const { items } = await this.#reader.events({ since: 0, limit: 1 }, signal);
     signal.throwIfAborted();
     const [first] = items;
     if (first?.kind === "event") this.logStart = first.event.at;
+    this.#startedAt = this.#reader.now();
   }
 
   #spanOf({ items, cursor }: EventPage, since: number): Span | undefined {

@@ -55,7 +55,8 @@ export function usePointer(
     listen("pointerdown", (event, x) => {
       if (event.button !== 0 || x < 0 || x > latest.current.axisPx || isControl(event.target)) return;
       pointers.set(event.pointerId, x);
-      drag = { startX: x, range: latest.current.range, kind: "undecided" };
+      // A second finger makes it a zoom, which ends without a click.
+      drag = { startX: x, range: latest.current.range, kind: pointers.size > 1 ? "pan" : "undecided" };
     });
     listen("pointermove", (event, x) => {
       latest.current.hover(x >= 0 && x <= latest.current.axisPx ? timeOf(x) : undefined);
@@ -80,7 +81,11 @@ export function usePointer(
     listen("pointerup", (event, x) => {
       if (!pointers.delete(event.pointerId) || !drag) return;
       const { kind, startX, range } = drag;
-      if (pointers.size > 0) return;
+      const [rest] = pointers.values();
+      if (rest !== undefined) {
+        drag = { startX: rest, range: latest.current.range, kind: "pan" };
+        return;
+      }
       drag = undefined;
       setSelected(undefined);
       if (kind === "undecided") latest.current.click(timeOf(x), event);

@@ -1,0 +1,15 @@
+import { describe, expect, it } from "vitest";
+import { at } from "./text.ts";
+
+describe("times", () => {
+  it("are times of day, with the date where that is another day", () => {
+    const now = new Date(2026, 10, 22, 3, 12, 5).getTime();
+    expect(at(now, now)).toBe("03:12:05");
+    expect(at(now - 86_400_000, now)).toMatch(/21.* 03:12:05$/);
+  });
+
+  it("have midnight as 00", () => {
+    const midnight = new Date(2026, 10, 22).getTime();
+    expect(at(midnight, midnight)).toBe("00:00:00");
+  });
+});
