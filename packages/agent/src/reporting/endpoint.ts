@@ -9,6 +9,8 @@ export interface ReporterStatus {
   name: string;
   inTree: boolean;
   state: "running" | "stopped";
+  /** Since when its messages are counted, wall milliseconds: the same over registrations until its grace period ends. */
+  countedSince: number;
   endpoint: string | undefined;
   /** Wall clock time, milliseconds since the epoch. */
   updatedAt: number | undefined;
@@ -26,6 +28,8 @@ export interface ReporterStatus {
 export interface Endpoint {
   readonly name: string;
   readonly inTree: boolean;
+  /** Wall milliseconds: when this agent process saw it first. */
+  readonly countedSince: number;
   registration: PluginRegistration | undefined;
   scope: ScopedSignal | undefined;
   /** The last message. */
@@ -51,11 +55,12 @@ export interface Endpoint {
   readonly exchanges: ExchangeLog;
 }
 
-/** Initial state of a plugin. */
-export function newEndpoint(name: string, inTree: boolean): Endpoint {
+/** Initial state of a plugin that is seen first at `now`, wall milliseconds. */
+export function newEndpoint(name: string, inTree: boolean, now: number): Endpoint {
   return {
     name,
     inTree,
+    countedSince: now,
     registration: undefined,
     scope: undefined,
     message: undefined,
@@ -85,6 +90,7 @@ export function endpointStatus(endpoint: Endpoint): ReporterStatus {
   return {
     name,
     inTree,
+    countedSince: endpoint.countedSince,
     state: stoppedAt === undefined ? "running" : "stopped",
     endpoint: registration?.endpoint,
     updatedAt,

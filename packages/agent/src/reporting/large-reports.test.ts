@@ -82,7 +82,7 @@ describe("while a large report is read", () => {
       around: () => () => {},
     });
     const add = (name: string, value: Json): Endpoint => {
-      const endpoint = newEndpoint(name, false);
+      const endpoint = newEndpoint(name, false, 0);
       endpoint.message = message([field("status", "topologyZone", value)]);
       refresh.add(endpoint);
       return endpoint;

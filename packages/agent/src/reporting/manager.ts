@@ -211,7 +211,7 @@ export class ReporterManager implements Runnable, PluginHandler {
   #endpoint(name: string, inTree: boolean): Endpoint {
     const known = this.#endpoints.get(name);
     if (known) return known;
-    const endpoint = newEndpoint(name, inTree);
+    const endpoint = newEndpoint(name, inTree, this.#options.clock.now());
     this.#endpoints.set(name, endpoint);
     return endpoint;
   }

@@ -7,6 +7,7 @@ const lost: ReporterStatus = {
   name: "gpu",
   inTree: false,
   state: "stopped",
+  countedSince: 0,
   endpoint: undefined,
   updatedAt: 1,
   contactAt: 1,
@@ -74,6 +75,15 @@ it("shows the last contact and the rate of calls since the registration", () => 
   const known = { sockets: [socket], evictionPlugins: [{ ...plugin, lastError: undefined }], calls };
   expect(list(known)).toMatchObject([
     { contactAt: 7, calls: { count: 48, failures: 2, meanMs: 3, perMinute: 12 } },
+  ]);
+});
+
+it("a reporter's rate is since its messages are counted, also where it registered again", () => {
+  const socket = { ...registered("ReporterPlugin"), since: 9.9 * MINUTE };
+  const running = { ...lost, state: "running", stoppedAt: undefined, countedSince: 6 * MINUTE } as const;
+  const calls = new Map([["ReporterPlugin gpu", { count: 48, failures: 0 }]]);
+  expect(list({ sockets: [socket], reporters: [running], calls })).toMatchObject([
+    { calls: { perMinute: 12 } },
   ]);
 });
 

@@ -59,7 +59,9 @@ export function listPlugins(known: KnownPlugins): PluginRow[] {
   return joined(known).map((row) => {
     const counted = calls.get(keyOf(row.type, row.name));
     if (!counted || (row.state !== "registered" && row.state !== "in-tree")) return row;
-    const minutes = Math.max(now - Math.max(startedAt, row.since ?? 0), 1_000) / 60_000;
+    const reporter = known.reporters.find(({ name }) => row.type === REPORTER && name === row.name);
+    const since = Math.max(startedAt, reporter?.countedSince ?? row.since ?? 0);
+    const minutes = Math.max(now - since, 1_000) / 60_000;
     // Rounded: an average that changes in each answer would be sent again and again to those who follow changes.
     return { ...row, calls: { ...counted, perMinute: Math.round((counted.count / minutes) * 10) / 10 } };
   });

@@ -1,3 +1,4 @@
+import "./sparkline.css";
 import { sparkPoints } from "./spark-points.ts";
 
 const WIDTH = 120;

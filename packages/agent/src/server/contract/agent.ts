@@ -88,7 +88,7 @@ export const plugin = named(
           perMinute: number("The average since then."),
           meanMs: optional(number("The average duration of a call.")),
         },
-        "Since it registered, or since the agent's start.",
+        "Since it registered first, or since the agent's start.",
       ),
     ),
     problems: list(text(), "Refused parts of its content or conditions, each with the reason."),

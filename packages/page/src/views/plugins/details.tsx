@@ -1,6 +1,6 @@
-import type { ComponentChildren } from "preact";
 import { addressOf } from "../../address.ts";
 import type { Live } from "../../live.ts";
+import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Age, Time } from "../../parts/time.tsx";
 import { quantity, shown } from "../../text.ts";
@@ -50,14 +50,7 @@ function Details({ plugin, live }: { plugin: Plugin; live: Live }) {
         <HealthMark health={health} />
       </h2>
       <Trouble plugin={plugin} most={MOST_PROBLEMS} />
-      <dl class="facts">
-        {facts(row).map(([what, text]) => (
-          <div key={what}>
-            <dt>{what}</dt>
-            <dd>{text}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts(row)} />
       {row.type === "DRAPlugin" && <DriverLine name={row.name} live={live} />}
       {row.name !== "" && row.type !== "" && <Exchange type={row.type} name={row.name} version={row} />}
       {others.length > 0 && <OtherSockets rows={others} />}
@@ -65,7 +58,7 @@ function Details({ plugin, live }: { plugin: Plugin; live: Live }) {
   );
 }
 
-function facts(row: PluginRow): [what: string, text: ComponentChildren][] {
+function facts(row: PluginRow): Fact[] {
   const when = (ms: number | undefined) =>
     ms !== undefined && (
       <>
@@ -73,7 +66,7 @@ function facts(row: PluginRow): [what: string, text: ComponentChildren][] {
       </>
     );
   const rate = [rateText(row), failureText(row)].filter(Boolean).join(", ");
-  const found: [string, ComponentChildren][] = [
+  const found: Fact[] = [
     ["State", stateText(row)],
     ["Since", when(row.since)],
     ["Last contact", when(row.contactAt) || "none yet"],

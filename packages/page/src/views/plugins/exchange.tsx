@@ -1,3 +1,4 @@
+import { Problem, Waiting } from "../../parts/notice.tsx";
 import { Sparkline } from "../../parts/sparkline.tsx";
 import { Age } from "../../parts/time.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
@@ -16,8 +17,8 @@ interface ExchangeProps {
 /** What a plugin and the agent exchanged last, by kind of call, with the durations of the last calls. */
 export function Exchange({ type, name, version }: ExchangeProps) {
   const { value, problem } = useAnswer("plugins/exchange", { type, name }, version);
-  if (!value && problem) return <p>The last exchange can't be shown: {shown(problem.message, 500)}.</p>;
-  if (!value) return <p>Loading the last exchange.</p>;
+  if (!value && problem) return <Problem problem={problem}>The last exchange can't be shown.</Problem>;
+  if (!value) return <Waiting>Loading the last exchange.</Waiting>;
   const { calls, durations } = value;
   return (
     <>

@@ -16,7 +16,7 @@ describe("groupPlugins", () => {
         pluginRow({ name: "z", error: "deadline" }),
         pluginRow({ name: "y", state: "lost" }),
       ]),
-    ).toEqual(["y: failing", "z: failing", "c: impaired", "d: changing", "a: well", "b: well"]);
+    ).toEqual(["y: failing", "z: failing", "c: impaired", "d: changing", "a: healthy", "b: healthy"]);
   });
 
   it("is one plugin with the socket that serves, where another of the same name was superseded", () => {
@@ -25,7 +25,7 @@ describe("groupPlugins", () => {
       pluginRow({ name: "a", registrationSocket: "/new.sock" }),
     ]);
     expect(rest).toEqual([]);
-    expect(only).toMatchObject({ health: "well", row: { registrationSocket: "/new.sock" } });
+    expect(only).toMatchObject({ health: "healthy", row: { registrationSocket: "/new.sock" } });
     expect(only!.others.map(({ registrationSocket }) => registrationSocket)).toEqual(["/old.sock"]);
   });
 
@@ -45,6 +45,6 @@ describe("groupPlugins", () => {
         pluginRow({ name: "", state: "failed", registrationSocket: "/x.sock" }),
         pluginRow({ name: "", state: "failed", registrationSocket: "/y.sock" }),
       ]),
-    ).toEqual(["/x.sock: failing", "/y.sock: failing", "a: well", "a: well"]);
+    ).toEqual(["/x.sock: failing", "/y.sock: failing", "a: healthy", "a: healthy"]);
   });
 });

@@ -4,7 +4,7 @@ import type { ApiAnswers } from "../../api.ts";
 export type PluginRow = ApiAnswers["plugins"][number];
 
 /** Failing first. */
-export const healths = ["failing", "impaired", "changing", "well"] as const;
+export const healths = ["failing", "impaired", "changing", "healthy"] as const;
 export type Health = (typeof healths)[number];
 
 /** A plugin of one type: its row that counts, and those of its other sockets. */
@@ -59,7 +59,7 @@ function rankOf({ state }: PluginRow): number {
 function healthOf(row: PluginRow, others: readonly PluginRow[]): Health {
   if (row.error || isBroken(row) || row.state === "unavailable" || row.state === "lost") return "failing";
   if (row.problems.length > 0 || others.some(isBroken)) return "impaired";
-  return row.state === "registered" || row.state === "in-tree" ? "well" : "changing";
+  return row.state === "registered" || row.state === "in-tree" ? "healthy" : "changing";
 }
 
 /** Whether a socket can't be registered. */

@@ -1,7 +1,7 @@
 import type { Health } from "./groups.ts";
 import { healthText } from "./words.ts";
 
-const marks: Record<Health, string> = { failing: "✕", impaired: "△", changing: "…", well: "✓" };
+const marks: Record<Health, string> = { failing: "✕", impaired: "△", changing: "…", healthy: "✓" };
 
 /** A health as a mark and a word, coloured. */
 export function HealthMark({ health }: { health: Health }) {

@@ -1,5 +1,6 @@
 import "./plugins.css";
 import { useMemo } from "preact/hooks";
+import { Waiting } from "../../parts/notice.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
 import type { ViewProps } from "../../view-props.ts";
@@ -16,9 +17,18 @@ export function PluginsView({ live, address }: ViewProps) {
     [live.plugins, live.devices, live.claims],
   );
   const [name] = address.path;
-  if (!live.plugins) return <p>Waiting for the agent's first answer.</p>;
-  if (name !== undefined) return <PluginDetails name={name} plugins={plugins} live={live} />;
-  return plugins.length === 0 ? <NoPlugins /> : <PluginList plugins={plugins} />;
+  if (!live.plugins) return <Waiting>Waiting for the agent's first answer.</Waiting>;
+  return (
+    <div class="plugins-view">
+      {name !== undefined ? (
+        <PluginDetails name={name} plugins={plugins} live={live} />
+      ) : plugins.length === 0 ? (
+        <NoPlugins />
+      ) : (
+        <PluginList plugins={plugins} />
+      )}
+    </div>
+  );
 }
 
 function NoPlugins() {

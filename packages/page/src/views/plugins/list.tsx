@@ -20,7 +20,7 @@ export function PluginList({ plugins }: { plugins: readonly Plugin[] }) {
   return (
     <>
       <p role="status">{summaryText(plugins)}</p>
-      <div class="plugins" {...reading}>
+      <div {...reading}>
         <Table label="Plugins and drivers, failing ones first" columns={columns} rows={rows} />
       </div>
     </>

@@ -18,7 +18,7 @@ describe("words of plugins", () => {
       pluginRow({ name: "b", error: "x" }),
       pluginRow({ name: "c" }),
     ]);
-    expect(summaryText(plugins)).toBe("3 plugins: 1 failing, 2 well.");
+    expect(summaryText(plugins)).toBe("3 plugins: 1 failing, 2 healthy.");
     expect(summaryText(plugins.slice(0, 1))).toBe("1 plugin: 1 failing.");
   });
 

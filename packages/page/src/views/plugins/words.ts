@@ -34,7 +34,7 @@ export const healthText: Record<Health, string> = {
   failing: "failing",
   impaired: "with problems",
   changing: "registering",
-  well: "well",
+  healthy: "healthy",
 };
 
 /** "7 plugins: 1 failing, 6 well." */

@@ -17,7 +17,7 @@ export function ResourcesView({ live, address }: ViewProps) {
   const wanted = address.path[0] ?? tabs[0].name;
   const tab = tabs.find(({ name }) => name === wanted);
   return (
-    <>
+    <div class="resources-view">
       <nav class="tabs" aria-label="Resources">
         {tabs.map(({ name, title }) => (
           <a
@@ -34,6 +34,6 @@ export function ResourcesView({ live, address }: ViewProps) {
       ) : (
         <p>There is no tab {shown(wanted, 60)}.</p>
       )}
-    </>
+    </div>
   );
 }

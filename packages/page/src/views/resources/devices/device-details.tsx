@@ -1,61 +1,51 @@
-import type { ComponentChildren } from "preact";
+import { type Fact, Facts } from "../../../parts/facts.tsx";
 import { PodLinks } from "../../../parts/pod-links.tsx";
-import { age, shown } from "../../../text.ts";
+import { Age } from "../../../parts/time.tsx";
+import { shown } from "../../../text.ts";
 import { type Claim, holdersOf } from "./claim-text.ts";
-import type { GridDevice } from "./device-state.ts";
+import type { Device, GridDevice } from "./device-state.ts";
 import { StateMark } from "./state-mark.tsx";
 
 /** One device: what is wrong with it, the claims that hold it, its slices and attributes. */
 export function DeviceDetails({ device, claims }: { device: GridDevice; claims: readonly Claim[] }) {
   const { pool, name, state, device: published, problem } = device;
-  const holders = holdersOf(device, claims);
-  const now = Date.now();
+  const facts: Fact[] = [
+    ...(problem === undefined ? [] : [["Not published", shown(problem, 1_000)] as const]),
+    ...holdersOf(device, claims).map((claim) => ["Held by claim", <Holder claim={claim} />] as const),
+    ...(published ? publishedFacts(published) : []),
+  ];
   return (
     <section class="device-details" aria-label={shown(name)}>
       <h4>
-        {shown(name)} <small>pool {shown(pool) || "–"}</small>{" "}
-        <span class={state}>
-          <StateMark state={state} /> {state}
-        </span>
+        {shown(name)} <small>pool {shown(pool) || "–"}</small> <StateMark state={state} /> {state}
       </h4>
-      <dl class="facts">
-        {problem !== undefined && <Fact what="Not published">{shown(problem, 1_000)}</Fact>}
-        {published?.unhealthy !== undefined && (
-          <Fact what="Unhealthy">{shown(published.unhealthy, 1_000) || "the driver gives no reason"}</Fact>
-        )}
-        {published && published.taints.length > 0 && (
-          <Fact what="Taints">{published.taints.map((taint) => shown(taint)).join(", ")}</Fact>
-        )}
-        {holders.map(({ namespace, name: claim, uid, state: of, updatedAt, pods = [] }) => (
-          <Fact key={uid} what="Held by claim">
-            {shown(namespace)}/{shown(claim)}, {of} for {age(now - updatedAt)}
-            {pods.length > 0 && (
-              <>
-                , for pod <PodLinks names={pods} />
-              </>
-            )}
-          </Fact>
-        ))}
-        {published && (
-          <Fact what="ResourceSlices">
-            {published.slices.map((slice) => shown(slice)).join(", ") || "none yet: it is not published"}
-          </Fact>
-        )}
-        {Object.entries(published?.attributes ?? {}).map(([attribute, value]) => (
-          <Fact key={attribute} what={shown(attribute)}>
-            <code>{shown(value, 300)}</code>
-          </Fact>
-        ))}
-      </dl>
+      <Facts facts={facts} />
     </section>
   );
 }
 
-function Fact({ what, children }: { what: string; children: ComponentChildren }) {
+function Holder({ claim: { namespace, name, state, updatedAt, pods = [] } }: { claim: Claim }) {
   return (
-    <div>
-      <dt>{what}</dt>
-      <dd>{children}</dd>
-    </div>
+    <>
+      {shown(namespace)}/{shown(name)}, {state} for <Age since={updatedAt} bare />
+      {pods.length > 0 && (
+        <>
+          , for pod <PodLinks names={pods} />
+        </>
+      )}
+    </>
   );
+}
+
+function publishedFacts({ unhealthy, taints, slices, attributes }: Device): Fact[] {
+  return [
+    ...(unhealthy === undefined
+      ? []
+      : [["Unhealthy", shown(unhealthy, 1_000) || "the driver gives no reason"] as const]),
+    ...(taints.length > 0 ? [["Taints", taints.map((taint) => shown(taint)).join(", ")] as const] : []),
+    ["ResourceSlices", slices.map((slice) => shown(slice)).join(", ") || "none yet: it is not published"],
+    ...Object.entries(attributes).map(
+      ([name, value]) => [shown(name), <code>{shown(value, 300)}</code>] as const,
+    ),
+  ];
 }

@@ -1,7 +1,7 @@
 import { useCallback, useMemo, useState } from "preact/hooks";
 import { addressOf, goTo } from "../../../address.ts";
+import { Problem, Waiting } from "../../../parts/notice.tsx";
 import { useAnswer } from "../../../parts/use-answer.ts";
-import { shown } from "../../../text.ts";
 import { DeviceCells } from "./device-cells.tsx";
 import { DeviceDetails } from "./device-details.tsx";
 import {
@@ -43,9 +43,8 @@ export function DeviceGrid({ driver, claims, chosen, isAlone }: DeviceGridProps)
     [value, driver, pages],
   );
   const devices = useMemo(() => (only ? all.filter(({ state }) => state === only) : all), [all, only]);
-  if (!value && problem)
-    return <p role="alert">The devices can't be shown: {shown(problem.message, 500)}.</p>;
-  if (!value) return <p>Loading the devices.</p>;
+  if (!value && problem) return <Problem problem={problem}>The devices can't be shown.</Problem>;
+  if (!value) return <Waiting>Loading the devices.</Waiting>;
   if (all.length === 0) return <p>The driver reports no device. Its devices appear once it does.</p>;
   const details = all.find(({ key }) => key === chosen);
   return (

@@ -1,5 +1,7 @@
 import { addressOf } from "../../../address.ts";
-import { age, at, shown } from "../../../text.ts";
+import { type Fact, Facts } from "../../../parts/facts.tsx";
+import { Age } from "../../../parts/time.tsx";
+import { shown } from "../../../text.ts";
 import { ClaimTable } from "./claim-table.tsx";
 import { DeviceGrid } from "./device-grid.tsx";
 import type { Driver, DriverClaims } from "./device-state.ts";
@@ -19,10 +21,14 @@ interface DriverSectionProps {
 /** A driver: how it stands with the agent and the kubelet, its devices, claims and ResourceSlices. */
 export function DriverSection({ driver, claims, chosen, isAlone }: DriverSectionProps) {
   const { name, since, messageAt, reported, devices, quarantined, protocol } = driver;
-  const now = Date.now();
-  const facts: [string, string][] = [
-    ["Stream", `${streamText(driver)}, for ${age(now - since)}`],
-    ["Last message", messageAt === undefined ? "none yet" : `${at(messageAt)} (${age(now - messageAt)} ago)`],
+  const facts: Fact[] = [
+    [
+      "Stream",
+      <>
+        {streamText(driver)}, for <Age since={since} bare />
+      </>,
+    ],
+    ["Last message", messageAt === undefined ? "none yet" : <Age since={messageAt} />],
     ["Devices", `${reported} reported, ${devices} published, ${quarantined} quarantined`],
     ["Kubelet", kubeletText(claims)],
     ["Protocol", shown(protocol, 120)],
@@ -35,14 +41,7 @@ export function DriverSection({ driver, claims, chosen, isAlone }: DriverSection
           <a href={addressOf("plugins", [name])}>its plugin</a>
         </small>
       </h2>
-      <dl class="facts">
-        {facts.map(([what, text]) => (
-          <div key={what}>
-            <dt>{what}</dt>
-            <dd>{text}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} />
       <DriverTrouble driver={driver} claims={claims} />
       <DeviceGrid {...{ driver, claims, chosen, isAlone }} />
       {claims && claims.claims.length > 0 && <ClaimTable claims={claims} />}

@@ -1,4 +1,5 @@
 import { addressOf } from "../../../address.ts";
+import { Waiting } from "../../../parts/notice.tsx";
 import { shown } from "../../../text.ts";
 import type { ViewProps } from "../../../view-props.ts";
 import { DriverSection } from "./driver-section.tsx";
@@ -6,7 +7,7 @@ import { DriverSection } from "./driver-section.tsx";
 /** Drivers with their devices as grids, and the claims that hold them. */
 export function DevicesTab({ live, address }: ViewProps) {
   const { devices: drivers, claims } = live;
-  if (!drivers) return <p>Waiting for the agent's first answer.</p>;
+  if (!drivers) return <Waiting>Waiting for the agent's first answer.</Waiting>;
   if (drivers.length === 0) return <NoDrivers />;
   const wanted = address.query.get("driver");
   const device = address.query.get("device") ?? "";

@@ -1,4 +1,5 @@
 import { addressOf } from "../../../address.ts";
+import { Waiting } from "../../../parts/notice.tsx";
 import { PluginLinks } from "../../../parts/plugin-links.tsx";
 import { age, at, shown } from "../../../text.ts";
 import type { ViewProps } from "../../../view-props.ts";
@@ -8,7 +9,7 @@ import { ObjectTrouble } from "./trouble.tsx";
 
 /** What is published, which plugin reported it, what is disputed, and what was refused. */
 export function ObjectsTab({ live: { objects, node }, address }: ViewProps) {
-  if (!objects) return <p>Waiting for the agent's first answer.</p>;
+  if (!objects) return <Waiting>Waiting for the agent's first answer.</Waiting>;
   const wanted = address.query.get("object") ?? objects[0]?.object;
   return (
     <>

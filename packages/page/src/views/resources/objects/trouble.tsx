@@ -71,7 +71,7 @@ const MOST_ROWS = 100;
 
 function Trouble({ title, about, headings, rows }: TroubleProps) {
   return (
-    <section class="warning">
+    <section class="dispute">
       <h3>
         △ {title} <small>{rows.length}</small>
       </h3>

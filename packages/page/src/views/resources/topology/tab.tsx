@@ -1,5 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Live } from "../../../live.ts";
+import { Problem, Waiting } from "../../../parts/notice.tsx";
 import { PluginLinks } from "../../../parts/plugin-links.tsx";
 import { useAnswer } from "../../../parts/use-answer.ts";
 import { shown } from "../../../text.ts";
@@ -19,16 +20,16 @@ export function TopologyTab({ live }: ViewProps) {
   const { zones, left } = useMemo(() => readZones(value?.content), [value]);
   const [highlit, setHighlit] = useState("");
   const unhealthy = useMemo(() => unhealthyDevices(live.claims ?? []), [live.claims]);
-  if (!live.objects) return <p>Waiting for the agent's first answer.</p>;
+  if (!live.objects) return <Waiting>Waiting for the agent's first answer.</Waiting>;
   if (!published) return <NoZones />;
-  if (problem && !value) return <p role="alert">The object can't be shown: {shown(problem.message, 500)}.</p>;
-  if (!value) return <p>Loading the CustomNodeResource.</p>;
+  if (problem && !value) return <Problem problem={problem}>The object can't be shown.</Problem>;
+  if (!value) return <Waiting>Loading the CustomNodeResource.</Waiting>;
   if (zones.length === 0) return <NoZones />;
   return (
     <>
       <p>
         As published in the CustomNodeResource of this node, reported by{" "}
-        <PluginLinks names={published.plugins} />. <Problem live={live} />
+        <PluginLinks names={published.plugins} />. <WriteProblem live={live} />
       </p>
       <ul class="zones">
         {zones.map((zone) => (
@@ -40,7 +41,7 @@ export function TopologyTab({ live }: ViewProps) {
   );
 }
 
-function Problem({ live }: { live: Live }) {
+function WriteProblem({ live }: { live: Live }) {
   const object = live.objects?.find(({ object }) => object.endsWith(KIND));
   if (!object?.lastError) return null;
   return <strong class="bad">The last write failed: {shown(object.lastError, 500)}</strong>;

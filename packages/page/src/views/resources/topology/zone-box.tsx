@@ -1,4 +1,5 @@
 import { addressOf } from "../../../address.ts";
+import { Facts } from "../../../parts/facts.tsx";
 import { amountText } from "../../../parts/kube-quantity.ts";
 import { shown } from "../../../text.ts";
 import { holdsText, isDevice, shortName, typeText } from "./zone-text.ts";
@@ -52,14 +53,7 @@ export function ZoneBox({ zone, ...shared }: ZoneProps) {
       {attributes.length > 0 && (
         <details>
           <summary>{attributes.length === 1 ? "1 attribute" : `${attributes.length} attributes`}</summary>
-          <dl class="facts">
-            {attributes.map((attribute) => (
-              <div key={attribute.name}>
-                <dt>{shown(attribute.name)}</dt>
-                <dd>{shown(attribute.value, 500)}</dd>
-              </div>
-            ))}
-          </dl>
+          <Facts facts={attributes.map(({ name, value }) => [shown(name), shown(value, 500)])} />
         </details>
       )}
       {parts.length > 0 && <Boxes zones={parts} {...shared} />}
