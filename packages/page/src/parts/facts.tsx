@@ -1,4 +1,3 @@
-import "./facts.css";
 import type { ComponentChildren } from "preact";
 
 /** What something is, and the value. */

@@ -1,4 +1,3 @@
-import "./remedy.css";
 import { useEffect, useState } from "preact/hooks";
 import type { findEntry } from "../../../agent/src/cli/error-catalogue/index.ts";
 import { inlinePieces } from "./inline-markdown.ts";

@@ -1,4 +1,3 @@
-import "./sparkline.css";
 import { sparkPoints } from "./spark-points.ts";
 
 const WIDTH = 120;
