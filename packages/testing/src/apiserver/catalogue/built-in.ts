@@ -3,7 +3,7 @@ import * as columns from "./columns.ts";
 import { eventsV1, resourceSliceV1beta1 } from "./conversion.ts";
 import { definitionOf, establishedStatus } from "./custom.ts";
 import type { ResourceDefinition, ServedVersion } from "./definition.ts";
-import { mergeRulesOf, schemaNamed } from "./open-api.ts";
+import { mergeRulesOnDemand, schemaNamed } from "./open-api.ts";
 
 /** A version that is served and what objects of it are checked against. */
 function version(name: string, schema: string): ServedVersion {
@@ -38,7 +38,7 @@ function core(
     storedApiVersion: "v1",
     status: false,
     generation: false,
-    schema: mergeRulesOf(versions[0]!.openapi) ?? { type: "map" },
+    mergeRules: mergeRulesOnDemand(versions[0]!.openapi),
     ...more,
   };
 }
@@ -126,7 +126,7 @@ export function builtInResources(): ResourceDefinition[] {
           reportingController: ["reportingComponent"],
         },
         columns: columns.eventColumns,
-        schema: mergeRulesOf(schemaNamed("io.k8s.api.core.v1.Event"))!,
+        mergeRules: mergeRulesOnDemand(schemaNamed("io.k8s.api.core.v1.Event")),
       },
     ),
     grouped("coordination.k8s.io", "Lease", "leases", [version("v1", "io.k8s.api.coordination.v1.Lease")], {

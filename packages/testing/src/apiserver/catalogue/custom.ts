@@ -4,7 +4,7 @@ import { invalid } from "../status.ts";
 import { ageOf, nameColumn } from "./columns.ts";
 import type { Column, ResourceDefinition } from "./definition.ts";
 import { compileJsonPath } from "./json-path.ts";
-import { mergeRulesOf, metadataRef, objectSchema } from "./open-api.ts";
+import { mergeRulesOnDemand, metadataRef, objectSchema } from "./open-api.ts";
 
 interface CrdVersion {
   name: string;
@@ -51,7 +51,7 @@ export function definitionOf(crd: KubeObject): ResourceDefinition {
     custom: true,
     needsResourceVersion: true,
     ...(columns ? { columns } : {}),
-    schema: mergeRulesOf(checkedSchema(storage.schema?.openAPIV3Schema) ?? objectSchema) ?? { type: "map" },
+    mergeRules: mergeRulesOnDemand(checkedSchema(storage.schema?.openAPIV3Schema) ?? objectSchema),
   };
 }
 

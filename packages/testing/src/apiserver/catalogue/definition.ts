@@ -57,7 +57,8 @@ export interface ResourceDefinition {
   /** Field selectors besides metadata.name and metadata.namespace: label to path. */
   selectable?: Record<string, string[]>;
   columns?: Column[];
-  schema?: FieldSchema;
+  /** How its fields merge; computed with the first write. */
+  mergeRules(): FieldSchema;
   /** Fills in what the server sets on a new object; `time` is now, RFC 3339. */
   onCreate?(object: KubeObject, time: string): KubeObject;
   /** Throws a StatusError for an object that may not be stored. */

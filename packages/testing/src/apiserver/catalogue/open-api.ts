@@ -25,10 +25,22 @@ export function resolved(schema: Tree): Tree {
 }
 
 /**
+ * The merge rules of a schema, computed when they are first asked for: those of a pod take milliseconds, and most servers
+ * of tests get no pod.
+ */
+export function mergeRulesOnDemand(schema: unknown): () => FieldSchema {
+  let rules: FieldSchema | undefined;
+  return () => {
+    rules ??= mergeRulesOf(schema) ?? { type: "map" };
+    return rules;
+  };
+}
+
+/**
  * Merge rules of a schema: x-kubernetes-list-type and its neighbours. Levels without any rule are left out, since the
  * default is the same: granular maps, lists that are replaced whole. A schema within itself has no rules.
  */
-export function mergeRulesOf(given: unknown, above: readonly string[] = []): FieldSchema | undefined {
+function mergeRulesOf(given: unknown, above: readonly string[] = []): FieldSchema | undefined {
   if (!isTree(given)) return undefined;
   const name = typeof given.$ref === "string" ? given.$ref : undefined;
   if (name !== undefined && above.includes(name)) return undefined;

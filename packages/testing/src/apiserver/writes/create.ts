@@ -29,7 +29,7 @@ export function createObject(
   }
   const fresh = prepareNew(context, target, object);
   const writer = writerFor(context, target, "Update", options.manager);
-  const recorded = recordUpdate(undefined, fresh, writer, target.definition.schema);
+  const recorded = recordUpdate(undefined, fresh, writer, target.definition.mergeRules());
   return { object: insert(context, target, recorded, options.dryRun), created: true };
 }
 
@@ -45,7 +45,7 @@ export function createByApply(
   }
   const named = { ...configuration, metadata: { ...configuration.metadata, name: target.name! } };
   const writer = writerFor(context, target, "Apply", options.manager);
-  const applied = applyConfiguration({ metadata: {} }, named, writer, target.definition.schema, true);
+  const applied = applyConfiguration({ metadata: {} }, named, writer, target.definition.mergeRules(), true);
   const fresh = prepareNew(context, target, applied);
   checkWhole(fresh, target);
   return { object: insert(context, target, fresh, options.dryRun), created: true };

@@ -64,7 +64,7 @@ export function patchObject(
       ? mergePatch(shown, patch)
       : type === "json"
         ? jsonPatch(shown, patch)
-        : strategicPatch(shown, patch, definition.schema);
+        : strategicPatch(shown, patch, definition.mergeRules());
   return replace(context, target, live, readBody(patched, target, options), options);
 }
 
@@ -86,7 +86,7 @@ export function applyObject(
   const writer = writerFor(context, target, "Apply", options.manager);
   const { uid: _uid, resourceVersion: _revision, ...metadata } = configuration.metadata;
   const plain = { ...configuration, metadata };
-  const applied = applyConfiguration(live, plain, writer, target.definition.schema, options.force);
+  const applied = applyConfiguration(live, plain, writer, target.definition.mergeRules(), options.force);
   const next = restoreServerFields(live, applied);
   checkWhole(next, target);
   return store(context, target, live, next, options.dryRun);
@@ -123,7 +123,13 @@ function replace(
       : specOnly(live, desired);
   const next = restoreServerFields(live, limited);
   const writer = writerFor(context, target, "Update", options.manager);
-  return store(context, target, live, recordUpdate(live, next, writer, definition.schema), options.dryRun);
+  return store(
+    context,
+    target,
+    live,
+    recordUpdate(live, next, writer, definition.mergeRules()),
+    options.dryRun,
+  );
 }
 
 function specOnly(live: KubeObject, desired: KubeObject): KubeObject {
