@@ -10,6 +10,7 @@ import { ReporterManager } from "./manager.ts";
 import { createReportingMetrics } from "./metrics.ts";
 import type { ReporterSource } from "./source.ts";
 import { field, message, RawText } from "./testing/contents.ts";
+import { Scripted } from "./testing/scripted-source.ts";
 
 const cnr = kindKey(customNodeResource);
 const GRACE_MS = 300_000;
@@ -28,45 +29,6 @@ afterEach(async () => {
   database.close();
   rmSync(directory, { recursive: true });
 });
-
-/** An in-tree plugin whose answers a test gives. */
-class Scripted implements ReporterSource {
-  readonly name: string;
-  answer: () => Promise<GetReportContentResponse>;
-  polls = 0;
-  #push: ((value: GetReportContentResponse | Error) => void) | undefined;
-  #pending: (GetReportContentResponse | Error)[] = [];
-
-  constructor(name: string, answer: () => Promise<GetReportContentResponse>) {
-    this.name = name;
-    this.answer = answer;
-  }
-
-  getReportContent(): Promise<GetReportContentResponse> {
-    this.polls++;
-    return this.answer();
-  }
-
-  push(value: GetReportContentResponse | Error): void {
-    const waiting = this.#push;
-    this.#push = undefined;
-    if (waiting) waiting(value);
-    else this.#pending.push(value);
-  }
-
-  async *listAndWatch(signal: AbortSignal): AsyncIterable<GetReportContentResponse> {
-    while (!signal.aborted) {
-      const next =
-        this.#pending.shift() ??
-        (await new Promise<GetReportContentResponse | Error>((resolve, reject) => {
-          this.#push = resolve;
-          signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-        }));
-      if (next instanceof Error) throw next;
-      yield next;
-    }
-  }
-}
 
 const reportOf = (value: string) => message([field("status", "topologyPolicy", value)]);
 const never = () => new Promise<GetReportContentResponse>(() => {});
