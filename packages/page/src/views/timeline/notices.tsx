@@ -12,10 +12,8 @@ export function Notices({ live, data, range }: { live: Live; data: TimelineData;
   const until = events.knownUntil ?? Number.POSITIVE_INFINITY;
   const recordsSince = live["eviction/node"]?.recordsSince;
   const texts = [
-    node && !node.lifecycle && "Lifecycle is off (lifecycle.enabled): there are no containers to show.",
-    node &&
-      !node.eviction &&
-      "Eviction is off (eviction.enabled): there are no readings, and no pod is evicted.",
+    node && !node.lifecycle && "Lifecycle is off: to see containers, turn it on (lifecycle.enabled).",
+    node && !node.eviction && "Eviction is off: for readings and evictions, turn it on (eviction.enabled).",
     events.logStart !== undefined &&
       events.logStart > range.from &&
       `The log of containers starts at ${timeText(events.logStart)}.`,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RoundReadings } from "../../live.ts";
-import { bySeverity, mergeRounds, metPeriods, readingAt, signalsOf } from "./signals.ts";
+import { bySeverity, mergeRounds, metPeriods, readingAt, signalsOf, wholeSince } from "./signals.ts";
 
 type Reading = RoundReadings["readings"][number];
 
@@ -64,6 +64,13 @@ describe("signals", () => {
       round(10_000, { scope: "below", operator: "lessThan", observed: 100, threshold: 90 }),
     ]);
     expect(bySeverity(signals, range).map(({ scope }) => scope)).toEqual(["met", "near", "below", "far"]);
+  });
+
+  it("are read where the stream has a hole", () => {
+    const rounds = [5_000, 10_000, 15_000, 90_000, 95_000, 100_000].map((at) => round(at, {}));
+    expect(wholeSince(rounds)).toBe(90_000);
+    expect(wholeSince(rounds.slice(3))).toBe(90_000);
+    expect(wholeSince([])).toBeUndefined();
   });
 
   it("are made of rounds of history and stream, each once", () => {

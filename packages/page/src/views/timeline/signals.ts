@@ -41,6 +41,16 @@ export function longestStep(rounds: readonly RoundReadings[]): number {
   return Math.max(3 * median, 15_000);
 }
 
+/**
+ * Since when the rounds of the stream have no hole; a connection that was lost, or that a hidden page gave up, leaves one.
+ * Undefined where there are none.
+ */
+export function wholeSince(rounds: readonly RoundReadings[]): number | undefined {
+  const longest = longestStep(rounds);
+  const hole = rounds.findLastIndex(({ at }, index) => index > 0 && at - rounds[index - 1]!.at > longest);
+  return rounds[Math.max(hole, 0)]?.at;
+}
+
 /** The signals for which a value was reported, with all their readings. */
 export function signalsOf(rounds: readonly RoundReadings[]): Signal[] {
   const signals = new Map<string, Signal>();

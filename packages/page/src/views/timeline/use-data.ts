@@ -6,10 +6,12 @@ import { type Mark, mergeMarks } from "./marks.ts";
 import { PagedHistory } from "./paged-history.ts";
 import { readEvents, readMarks, readReadings } from "./reader.ts";
 import type { Range } from "./scale.ts";
-import { mergeRounds, type Signal, signalsOf } from "./signals.ts";
+import { mergeRounds, type Signal, signalsOf, wholeSince } from "./signals.ts";
 
 const MOST_MARKS = 5_000;
 const MOST_ROUNDS = 2_000;
+// The stream's list may have lost its first ones then.
+const MOST_LIVE_MARKS = 1_000;
 // Messages of the stream come later than what they are about.
 const OVERLAP_MS = 5_000;
 
@@ -18,7 +20,7 @@ interface Histories {
   events: EventHistory;
   marks: PagedHistory<Mark>;
   readings: PagedHistory<RoundReadings>;
-  /** When the view was opened, wall milliseconds of the node. */
+  /** Since when the stream is followed without a loss, milliseconds of the browser's clock. */
   openedAt: number;
   missedAt: number | undefined;
 }
@@ -43,13 +45,13 @@ export function useData(live: Live): TimelineData {
   const [, setVersion] = useState(0);
   const histories = useRef<Histories>(undefined);
   histories.current ??= createHistories(live, () => setVersion((version) => version + 1));
-  const { clock, events, marks, readings, openedAt } = histories.current;
+  const { clock, events, marks, readings } = histories.current;
   const lastReading = live.readings.at(-1)?.at;
-  const isOpen = live.connection.state === "open";
   clock.take(lastReading);
   if (histories.current.missedAt !== live.missedAt) {
     histories.current.missedAt = live.missedAt;
-    events.reset();
+    histories.current.openedAt = Date.now();
+    for (const each of [events, marks, readings]) each.reset();
   }
   events.takeLive(live.events);
   useEffect(
@@ -71,12 +73,14 @@ export function useData(live: Live): TimelineData {
     isReading: [events, marks, readings].some(({ isReading }) => isReading),
     problems: [events, marks, readings].flatMap(({ error }) => (error === undefined ? [] : [error])),
     isCut: marks.isCut || readings.isCut,
-    missedAt: live.missedAt,
+    missedAt: live.missedAt === undefined ? undefined : live.missedAt + clock.skewMs,
     want(range, isLive) {
-      if (!isOpen && live.connection.state !== "opening") return;
-      events.want({ ...range, isLive });
-      marks.want(range, openedAt + OVERLAP_MS);
-      readings.want(range, openedAt + OVERLAP_MS);
+      // Without the node's answer it is not known what is turned off.
+      if (live.connection.state !== "open" || !live.node) return;
+      const streamed = histories.current!.openedAt + clock.skewMs + OVERLAP_MS;
+      if (live.node.lifecycle) events.want({ ...range, isLive });
+      marks.want(range, Math.max(streamed, live.marks.length < MOST_LIVE_MARKS ? 0 : live.marks[0]!.at));
+      if (live.node.eviction) readings.want(range, Math.max(streamed, wholeSince(live.readings) ?? 0));
     },
   };
 }
@@ -103,7 +107,7 @@ function createHistories(live: Live, onChange: () => void): Histories {
       most: MOST_ROUNDS,
       isThinned: true,
     }),
-    openedAt: now(),
+    openedAt: Date.now(),
     missedAt: live.missedAt,
   };
 }
