@@ -11,6 +11,7 @@ import { benchFootprint } from "./footprint.ts";
 import { benchHost } from "./host.ts";
 import { benchLargeReports } from "./large-reports.ts";
 import { benchLifecycle } from "./lifecycle.ts";
+import { benchPage } from "./page.ts";
 import { benchReporting } from "./reporting.ts";
 
 const { positionals, values } = parseArgs({
@@ -32,6 +33,7 @@ const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   eviction: benchEviction,
   footprint: benchFootprint,
   host: benchHost,
+  page: benchPage,
   fleet: (quick) => benchFleet({ agents, steadyMs: quick ? 60_000 : 600_000 }),
 };
 

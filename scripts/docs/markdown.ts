@@ -46,6 +46,10 @@ export function readMarkdown(text: string): MarkdownPage {
       if (token.type === "link" || token.type === "image") {
         page.links.push({ target: token.href, line: lineOf(token) });
       }
+      if (token.type === "html") {
+        for (const [, target] of token.raw.matchAll(/\b(?:src|srcset|href)="([^"]+)"/g))
+          page.links.push({ target: target!, line: lineOf(token) });
+      }
       if (token.type === "code") {
         const [, language, info] = /^(\S*)\s*(.*)$/.exec(token.lang ?? "")!;
         page.blocks.push({ language: language!, info: info!, text: token.text, line: lineOf(token) });

@@ -1,4 +1,5 @@
 // The documentation as a folder of HTML.
+import { existsSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, normalize, relative } from "node:path";
 import { Marked, type Token, type Tokens } from "marked";
@@ -19,6 +20,9 @@ export async function buildSite(root: string, out: string): Promise<string[]> {
   await rm(out, { recursive: true, force: true });
   await mkdir(out, { recursive: true });
   await cp(join(import.meta.dirname, "style.css"), join(out, "style.css"));
+  // Pages of docs/ are at the same place in the site, and name images by where they are.
+  const images = join(root, "docs/images");
+  if (existsSync(images)) await cp(images, join(out, "images"), { recursive: true });
   // Pages, then what they link to.
   const queue = [INDEX, ...groups.flatMap(({ pages }) => pages.map(({ path }) => path))];
   const done = new Map<string, string>();

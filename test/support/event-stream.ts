@@ -6,6 +6,8 @@ export interface StreamedEvent {
   id: string | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: tests read into documents of every shape
   data: any;
+  /** When it was received, milliseconds since the epoch with fractions. */
+  at: number;
 }
 
 /** A client of server-sent events that keeps all it is sent. */
@@ -67,6 +69,11 @@ export class EventStreamClient {
     const fieldOf = (name: string) => fields.find(([field]) => field === name)?.[1];
     const data = fieldOf("data");
     if (data !== undefined)
-      this.events.push({ event: fieldOf("event") ?? "message", id: fieldOf("id"), data: JSON.parse(data) });
+      this.events.push({
+        event: fieldOf("event") ?? "message",
+        id: fieldOf("id"),
+        data: JSON.parse(data),
+        at: performance.timeOrigin + performance.now(),
+      });
   }
 }

@@ -1,0 +1,107 @@
+import { systemClock } from "@nodekeeper/core/lib";
+import { eventually } from "@nodekeeper/testing/until";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { connectTo } from "./support/chromium.ts";
+import { type PageNode, startNode } from "./support/node.ts";
+import { OpenPage } from "./support/open-page.ts";
+
+const HOUR_MS = 3_600_000;
+// What a time that was computed from two clocks would look like.
+const WRONG_TIME = /NaN|Invalid Date|(?<![\d–-])-\d+(\.\d+)? (s|min|h|d)\b/;
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await connectTo(inject("browser"));
+});
+afterAll(() => browser?.close());
+
+/** Waits for an eviction's mark in the timeline, and returns when the browser had drawn it, milliseconds since the epoch. */
+async function seeEvicted(open: OpenPage, name: string): Promise<number> {
+  return await open.page.evaluate(
+    (pod) =>
+      new Promise<number>((resolve) => {
+        const look = () => {
+          const text = document.querySelector("main")?.innerText ?? "";
+          if (text.split("\n").some((line) => line.includes(pod) && /evict/i.test(line)))
+            resolve(performance.timeOrigin + performance.now());
+          else requestAnimationFrame(look);
+        };
+        look();
+      }),
+    name,
+  );
+}
+
+async function openTimeline(node: PageNode): Promise<OpenPage> {
+  const open = await OpenPage.open(browser, node.agent.address);
+  await open.goTo("#/timeline");
+  await open.see("worker-1", /memory-watch/);
+  return open;
+}
+
+it("an eviction appears on the timeline and in the pod's verdict after it was decided", async () => {
+  await using node = await startNode();
+  node.addPod("victim");
+  node.addPod("witness");
+  await using open = await openTimeline(node);
+  const seen = seeEvicted(open, "victim");
+  await node.evict("victim");
+  const seenAt = await seen;
+  const { items } = await node.agent.api("eviction/evictions");
+  const decided = items.find(({ name }: { name: string }) => name === "victim");
+  // A figure to look at, and no limit: the machine may be busy.
+  console.log(`eviction: on the page ${Math.round(seenAt - decided.at)} ms after it was decided`);
+
+  await open.goTo("#/pod/default/victim");
+  await open.see(/memory-watch/, /0\.93/);
+  await open.goTo("#/pod/default/witness");
+  await open.see(/witness/);
+  open.expectNoProblems();
+});
+
+it("evictions appear while the browser's clock jumps, and no time is shown that can't be", async () => {
+  await using node = await startNode();
+  for (const name of ["first", "second", "third"]) node.addPod(name);
+  await using open = await OpenPage.open(browser, node.agent.address);
+  await open.page.clock.install();
+  await open.goTo("#/timeline");
+  await open.see("worker-1", /memory-watch/);
+  for (const [name, jumpMs] of [
+    ["first", 30 * HOUR_MS],
+    ["second", -30 * HOUR_MS],
+    ["third", 0],
+  ] as const) {
+    await open.page.clock.setSystemTime(Date.now() + jumpMs);
+    await node.evict(name);
+    await eventually(async () =>
+      expect(await open.text()).toMatch(new RegExp(`evict.*${name}|${name}.*evict`, "i")),
+    );
+    for (const hash of ["#/now", "#/plugins", `#/pod/default/${name}`, "#/timeline"]) {
+      await open.page.evaluate((to) => (location.hash = to), hash);
+      await open.see("worker-1");
+      expect(await open.text()).not.toMatch(WRONG_TIME);
+    }
+  }
+  open.expectNoProblems();
+});
+
+it("evictions appear while the agent's clock jumps", async () => {
+  let offsetMs = 0;
+  await using node = await startNode({ clock: { ...systemClock, now: () => Date.now() + offsetMs } });
+  for (const name of ["first", "second", "third"]) node.addPod(name);
+  await using open = await openTimeline(node);
+  for (const [name, jumpMs] of [
+    ["first", 3 * HOUR_MS],
+    ["second", -3 * HOUR_MS],
+    ["third", 0],
+  ] as const) {
+    offsetMs = jumpMs;
+    await node.evict(name);
+    await eventually(async () =>
+      expect(await open.text()).toMatch(new RegExp(`evict.*${name}|${name}.*evict`, "i")),
+    );
+    expect(await open.text()).not.toMatch(WRONG_TIME);
+  }
+  open.expectNoProblems();
+});

@@ -1,0 +1,95 @@
+import { mkdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { eventually, until } from "@nodekeeper/testing/until";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { connectTo } from "./support/chromium.ts";
+import { type DevNode, startDevNode } from "./support/dev-node.ts";
+import { accessibilityProblems, keyboardProblems, overflow } from "./support/in-page.ts";
+import { OpenPage } from "./support/open-page.ts";
+
+const images = join(import.meta.dirname, "../../docs/images");
+
+let dev: DevNode;
+let browser: Browser;
+/** "<namespace>/<name>" of a sample pod that was evicted. */
+let evicted: string;
+
+beforeAll(async () => {
+  dev = await startDevNode("--first-pressure", "5s");
+  browser = await connectTo(inject("browser"));
+  evicted = await until(
+    "an eviction that has ended",
+    async () => {
+      const { items } = await dev.api("eviction/evictions");
+      const ended = items.find(({ outcome }: { outcome: unknown }) => outcome !== null);
+      return ended && `${ended.namespace}/${ended.name}`;
+    },
+    { explain: dev.output },
+  );
+});
+afterAll(async () => {
+  await browser?.close();
+  await dev?.[Symbol.asyncDispose]();
+});
+
+interface View {
+  name: string;
+  hash(): string;
+  /** What a user sees of the data of `nodekeeper dev`. */
+  shows(): (string | RegExp)[];
+}
+
+const views: View[] = [
+  {
+    name: "timeline",
+    hash: () => "#/timeline",
+    shows: () => [/sample-memory/, /example-eviction/, /cluster-dns/],
+  },
+  {
+    name: "pod",
+    hash: () => `#/pod/${evicted}`,
+    shows: () => [evicted, /example-eviction/, /sample-memory/],
+  },
+  { name: "now", hash: () => "#/now", shows: () => [/SamplePressure|No condition|None/] },
+  { name: "plugins", hash: () => "#/plugins", shows: () => ["example-eviction", "example-reporter"] },
+  { name: "resources", hash: () => "#/resources", shows: () => [/widgets/, /example-reporter/] },
+  { name: "what-if", hash: () => "#/what-if", shows: () => [/example-eviction/] },
+];
+
+describe.each(views)("the view $name", ({ name, hash, shows }) => {
+  it.each(["light", "dark"] as const)("shows live data, for every user: %s", async (colorScheme) => {
+    await using open = await OpenPage.open(browser, dev.address, { colorScheme });
+    await open.goTo(hash());
+    await open.see("dev-node", /Live: pods are evicted/, ...shows());
+    await eventually(async () => expect(await accessibilityProblems(open.page)).toEqual([]));
+    if (process.env.UPDATE_SCREENSHOTS) await takeScreenshot(open, `page-${name}-${colorScheme}.png`);
+    open.expectNoProblems();
+  });
+
+  it("is used by keyboard", async () => {
+    await using open = await OpenPage.open(browser, dev.address);
+    await open.goTo(hash());
+    await open.see(...shows());
+    expect(await keyboardProblems(open.page)).toEqual([]);
+    open.expectNoProblems();
+  });
+
+  it("fits a phone and a wide screen", async () => {
+    await using open = await OpenPage.open(browser, dev.address, { width: 360, height: 740 });
+    await open.goTo(hash());
+    await open.see(...shows());
+    for (const width of [360, 1920]) {
+      await open.page.setViewportSize({ width, height: 800 });
+      await eventually(async () => expect(await overflow(open.page)).toEqual({ pixels: 0, of: [] }));
+    }
+    open.expectNoProblems();
+  });
+});
+
+async function takeScreenshot({ page }: OpenPage, file: string): Promise<void> {
+  mkdirSync(images, { recursive: true });
+  const path = join(images, file);
+  await page.screenshot({ path, animations: "disabled" });
+  expect(statSync(path).size, file).toBeLessThan(150_000);
+}
