@@ -22,6 +22,7 @@ async function seeEvicted(open: OpenPage, name: string): Promise<number> {
     (pod) =>
       new Promise<number>((resolve) => {
         const look = () => {
+          // biome-ignore lint/performance/useDomNodeTextContent: what a user sees
           const text = document.querySelector("main")?.innerText ?? "";
           if (text.split("\n").some((line) => line.includes(pod) && /evict/i.test(line)))
             resolve(performance.timeOrigin + performance.now());

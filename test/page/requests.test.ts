@@ -163,7 +163,7 @@ describe("requests that are refused", () => {
         await done;
       }, `http://${address}`);
       const [, frame] = open.page.frames();
-      expect(await frame?.locator("body").innerText()).not.toMatch(/Timeline|worker-1/);
+      expect(await frame?.locator("body").textContent()).not.toMatch(/Timeline|worker-1/);
 
       await open.page.getByText("the agent").click();
       await open.see("worker-1");

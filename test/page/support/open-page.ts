@@ -80,6 +80,7 @@ export class OpenPage implements AsyncDisposable {
 
   /** The page's text as a user sees it. */
   text(): Promise<string> {
+    // biome-ignore lint/performance/useDomNodeTextContent: hidden text is none
     return this.page.locator("body").innerText();
   }
 

@@ -8,20 +8,20 @@ export interface Streamed {
 }
 
 declare global {
-  var streamed: Streamed[];
+  var streamedMessages: Streamed[];
 }
 
 /** Keeps what the page's streams receive, from its next load on. To be called before the page is opened. */
 export async function keepStreamed(page: Page): Promise<void> {
   await page.addInitScript(() => {
-    globalThis.streamed = [];
+    globalThis.streamedMessages = [];
     const names = ["events", "rounds", "snapshot"] as const;
     globalThis.EventSource = class extends EventSource {
       constructor(url: string | URL, init?: EventSourceInit) {
         super(url, init);
         for (const name of names)
           this.addEventListener(name, (message) => {
-            globalThis.streamed.push({ name, data: JSON.parse(message.data) });
+            globalThis.streamedMessages.push({ name, data: JSON.parse(message.data) });
           });
       }
     };
@@ -29,5 +29,5 @@ export async function keepStreamed(page: Page): Promise<void> {
 }
 
 export function streamed(page: Page): Promise<Streamed[]> {
-  return page.evaluate(() => globalThis.streamed);
+  return page.evaluate(() => globalThis.streamedMessages);
 }
