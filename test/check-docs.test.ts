@@ -60,7 +60,8 @@ describe("npm run check finds", () => {
   it("pages that the index does not list, dead links, and dead mentions in code", async () => {
     await write({
       "docs/index.md": "# Index\n## Start\n- [A](a.md): first\n- [Code](../packages/x.ts)\n",
-      "docs/a.md": "# A\n[b](b.md#no), [c](c.md)\n[self](#a) [far](https://example.com) [out](../../etc)\n",
+      "docs/a.md":
+        '# A\n[b](b.md#no), [c](c.md)\n[self](#a) [far](https://example.com) [out](../../etc)\n\n<img src="x.png">\n',
       "docs/b.md": "# B\n",
       "packages/x.ts": "// docs/b.md\n// docs/b.md#b, docs/b.md#c, other-docs/z.md\n// docs/z.md\n",
     });
@@ -69,6 +70,7 @@ describe("npm run check finds", () => {
       "docs/a.md:2: b.md#no: docs/b.md has no heading #no",
       "docs/a.md:2: c.md: there is no docs/c.md",
       "docs/a.md:3: ../../etc leads out of the repository",
+      "docs/a.md:5: x.png: there is no docs/x.png",
       "packages/x.ts:2: docs/b.md#c: docs/b.md has no heading #c",
       "packages/x.ts:3: docs/z.md: there is no docs/z.md",
     ]);
@@ -169,6 +171,7 @@ describe("the site", () => {
     "docs/a.md":
       '# A\n## Part one\n[b](deep/b.md#b) [code](../examples)\n```sh not-run="needs a registry"\npush <x>\n```\n',
     "docs/deep/b.md": "# B\n```mermaid\nflowchart TD\n  one --> two\n```\n",
+    "docs/images/x.png": "an image",
     "examples/x.ts": "a < b\n",
   };
 
@@ -179,6 +182,7 @@ describe("the site", () => {
       ...["a.html", "deep/b.html", "index.html"],
       ...["repository/examples/index.html", "repository/examples/x.ts.html"],
     ]);
+    expect(await readFile(join(out, "images/x.png"), "utf8")).toBe("an image");
     const a = await readFile(join(out, "a.html"), "utf8");
     expect(a).toContain('<a href="a.html" aria-current="page">A &lt;page&gt;</a>');
     expect(a).toContain('<h2 id="part-one">');

@@ -11,7 +11,11 @@ export interface FolderServer extends Disposable {
 
 /** Serves `folder` on the loopback; `port` 0 takes a free one. Resolves once it listens. */
 export async function serveFolder(folder: string, port: number): Promise<FolderServer> {
-  const types: Record<string, string> = { ".html": "text/html; charset=utf-8", ".css": "text/css" };
+  const types: Record<string, string> = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css",
+    ".png": "image/png",
+  };
   const server = createServer(async (request, response) => {
     // Names of pages need no escapes. Whatever is asked for, nothing here is parsed that could be malformed.
     const [path = "/"] = (request.url ?? "/").split(/[?#]/);
