@@ -17,7 +17,7 @@ interface Step {
 }
 
 const steps: Step[] = [
-  ...["tsconfig.json", "packages/page/tsconfig.json"].map((project) => ({
+  ...["tsconfig.json", "packages/page/tsconfig.json", "test/page/tsconfig.json"].map((project) => ({
     name: `types of ${project}`,
     run: () => runCommand("tsc", ["-p", project]),
   })),

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type Clock, createLogger, stopped, systemClock } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { createAgent } from "../../packages/agent/src/agent.ts";
+import { pageFiles } from "../../packages/agent/src/cli/page-files.ts";
 import { loadConfiguration } from "../../packages/agent/src/config/index.ts";
 import { NODE, type TestCluster } from "./cluster.ts";
 
@@ -97,6 +98,7 @@ export async function startAgent(
     configuration,
     sources,
     version: "0.0.0-test",
+    page: pageFiles(),
     clock,
     log,
     setLogLevel: (level) => {
