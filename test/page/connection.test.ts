@@ -1,5 +1,5 @@
 import { rmSync } from "node:fs";
-import { eventually, until } from "@nodekeeper/testing/until";
+import { until } from "@nodekeeper/testing/until";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { TcpProxy } from "../e2e/support/tcp-proxy.ts";
@@ -114,14 +114,15 @@ it("recovers where the agent has lost its log and its records: its position is o
   await node.startAgent();
   await open.seeNoLonger(STALE);
   await node.evict("second");
-  await eventually(async () => {
-    const messages = await streamed(open.page);
-    expect(messages.some(({ name }) => name === "snapshot")).toBe(true);
-    const victims = messages.flatMap(({ name, data }) =>
+  const victims = async () =>
+    (await streamed(open.page)).flatMap(({ name, data }) =>
       name === "rounds" ? data.victims.map((victim: { name: string }) => victim.name) : [],
     );
-    expect(victims).toEqual(["first", "second"]);
+  await until("the round of the second", async () => (await victims()).includes("second"), {
+    explain: () => streamed(open.page),
   });
+  expect(await victims()).toEqual(["first", "second"]);
+  expect((await streamed(open.page)).some(({ name }) => name === "snapshot")).toBe(true);
   open.expectNoProblems();
 });
 
