@@ -61,3 +61,21 @@ function refuseForeign({ outputs }: Metafile): void {
   );
   if (foreign.length > 0) throw new Error(`the page needs more than its own files: ${foreign.join(", ")}`);
 }
+
+/** The files that `buildPage` made, by their paths from the repository's root. */
+export type PageOutputs = Metafile["outputs"];
+
+/** Those that a browser loads for a view: the page with its styles, the view's part, and what these import. */
+export function viewFiles(outputs: PageOutputs, view: string): string[] {
+  const found = new Set(["index.html"]);
+  const add = (path: string) => {
+    if (found.has(path)) return;
+    found.add(path);
+    const { imports, cssBundle } = outputs[path]!;
+    for (const each of imports) if (each.kind === "import-statement") add(each.path);
+    if (cssBundle) add(cssBundle);
+  };
+  for (const [path, { entryPoint }] of Object.entries(outputs))
+    if (entryPoint === `${source}/main.tsx` || entryPoint?.startsWith(`${source}/views/${view}/`)) add(path);
+  return [...found];
+}

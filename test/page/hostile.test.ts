@@ -54,17 +54,21 @@ describe("names and texts of others", () => {
   });
 
   it.each([
-    ["#/timeline", /l{40}/],
-    [`#/pod/default/${LONG}`, /gnp\.exe/],
-    [`#/pod/${encodeURIComponent(HOSTILE)}/${encodeURIComponent(HOSTILE)}`, /gnp\.exe/],
-    ["#/pod", /l{40}/],
-    ["#/now", /worker-1/],
-    ["#/plugins", /gnp\.exe/],
-    ["#/resources", /worker-1/],
-    ["#/what-if", /worker-1/],
-    [`#/${encodeURIComponent(HOSTILE)}`, /gnp\.exe/],
-    ["#/%E0%A4%A/%00", /no view/],
-  ])("are shown escaped and do nothing: %s", async (hash, shown) => {
+    ["the timeline", "#/timeline", /l{40}/],
+    ["a pod with a long name", `#/pod/default/${LONG}`, /gnp\.exe/],
+    [
+      "a pod of the runtime",
+      `#/pod/${encodeURIComponent(HOSTILE)}/${encodeURIComponent(HOSTILE)}`,
+      /gnp\.exe/,
+    ],
+    ["pods", "#/pod", /l{40}/],
+    ["now", "#/now", /worker-1/],
+    ["plugins", "#/plugins", /gnp\.exe/],
+    ["resources", "#/resources", /worker-1/],
+    ["what if", "#/what-if", /rounds replayed/],
+    ["the address itself", `#/${encodeURIComponent(HOSTILE)}`, /gnp\.exe/],
+    ["an address that is no URL", "#/%E0%A4%A/%00", /no view/],
+  ])("are shown escaped and do nothing: %s", async (_, hash, shown) => {
     await using open = await OpenPage.open(browser, node.agent.address);
     await open.goTo(hash);
     await eventually(async () => expect(await open.text()).toMatch(shown));

@@ -54,7 +54,7 @@ const views: View[] = [
   { name: "now", hash: () => "#/now", shows: () => [/SamplePressure|No condition|None/] },
   { name: "plugins", hash: () => "#/plugins", shows: () => ["example-eviction", "example-reporter"] },
   { name: "resources", hash: () => "#/resources", shows: () => [/widgets/, /example-reporter/] },
-  { name: "what-if", hash: () => "#/what-if", shows: () => [/example-eviction/] },
+  { name: "what-if", hash: () => "#/what-if", shows: () => [/rounds replayed/, /victims recorded/] },
 ];
 
 describe.each(views)("the view $name", ({ name, hash, shows }) => {

@@ -65,11 +65,16 @@ function watchFocus(): void {
   const atStart = new Set([...document.querySelectorAll(controls)].filter(isUsable));
   const reached = new Set<Element>();
   const unseen = new Set<string>();
+  let last: Element | undefined;
   (document.activeElement as HTMLElement | null)?.blur();
   globalThis.focusWatch = {
     look() {
       const element = document.activeElement;
-      if (!element || element === document.body || reached.has(element)) return { isAround: true };
+      if (!element || element === document.body) return { isAround: true };
+      // A field of a date has a stop for each of its parts.
+      if (element === last) return { isAround: false };
+      last = element;
+      if (reached.has(element)) return { isAround: true };
       reached.add(element);
       const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(element);
       const hasOutline = outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0;

@@ -229,3 +229,21 @@ it("logs the error that ends a stream", async () => {
   await untilLater("it has ended", () => streams.count === 0);
   expect(warnings).toMatchObject([{ err: { code: "corrupt", message: "the database is damaged" } }]);
 });
+
+it("sends the rounds of a state directory that was replaced, which count from 1 again, from the first on", async () => {
+  const rounds = { lastId: 0, after: async (id: number) => (id === 0 ? [{ id: 1 }] : []) };
+  const replaced = new Streams({ states: [], events: undefined, numbered: { ...none, rounds }, clock });
+  const stop = new AbortController();
+  const stream = replaced.open(new URLSearchParams("topics=rounds"), "-.1.-");
+  const pieces = stream.pieces(stop.signal);
+  await pieces.next();
+  const next = pieces.next();
+  // It is as old as the client's position only at a later look.
+  await clock.step(500);
+  rounds.lastId = 1;
+  await clock.step(500);
+  expect((await next).value).toContain('data: {"id":1}');
+  stop.abort();
+  await pieces.next();
+  stream.close();
+});

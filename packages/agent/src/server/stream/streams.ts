@@ -198,7 +198,7 @@ export class Streams {
     let position = positions[topic];
     if (!items || position === undefined) return;
     // Of a state directory that was replaced: its items count from 1 again.
-    if (position > items.lastId) position = 0;
+    if (position > items.lastId) positions[topic] = position = 0;
     while (position < items.lastId && unreadable.get(topic) !== items.lastId) {
       if (signal.aborted) return;
       await this.#turns.pass();
