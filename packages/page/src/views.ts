@@ -1,11 +1,6 @@
 import type { ComponentType } from "preact";
+import { lazyView } from "./parts/lazy-view.tsx";
 import type { ViewProps } from "./view-props.ts";
-import { NowView } from "./views/now/index.tsx";
-import { PluginsView } from "./views/plugins/index.tsx";
-import { PodView } from "./views/pod/index.tsx";
-import { ResourcesView } from "./views/resources/index.tsx";
-import { TimelineView } from "./views/timeline/index.tsx";
-import { WhatIfView } from "./views/what-if/index.tsx";
 
 export interface View {
   /** The first part of its addresses. */
@@ -15,6 +10,14 @@ export interface View {
   /** Topics of the stream that it needs beside those that all have: paths of answers. */
   readonly topics: readonly ("objects" | "devices" | "claims" | "eviction/budgets" | "eviction/candidates")[];
 }
+
+// Each is a file of its own, which is loaded when the view is opened. Their styles are in main.tsx.
+const TimelineView = lazyView(async () => (await import("./views/timeline/index.tsx")).TimelineView);
+const PodView = lazyView(async () => (await import("./views/pod/index.tsx")).PodView);
+const NowView = lazyView(async () => (await import("./views/now/index.tsx")).NowView);
+const PluginsView = lazyView(async () => (await import("./views/plugins/index.tsx")).PluginsView);
+const ResourcesView = lazyView(async () => (await import("./views/resources/index.tsx")).ResourcesView);
+const WhatIfView = lazyView(async () => (await import("./views/what-if/view.tsx")).WhatIf);
 
 /** The views, in the order of the navigation; the first is shown where the address names none. */
 export const views: readonly [View, ...View[]] = [

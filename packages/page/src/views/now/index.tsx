@@ -5,7 +5,6 @@ import { ConditionsSection } from "./conditions-section.tsx";
 import { EvictionsSection } from "./evictions-section.tsx";
 import { HealthSection } from "./health-section.tsx";
 import { ModePanel } from "./mode-panel.tsx";
-import "./now.css";
 import { QosSection } from "./qos-section.tsx";
 import { ThresholdsSection } from "./thresholds-section.tsx";
 import { UnderWaySection } from "./under-way-section.tsx";

@@ -1,4 +1,3 @@
-import "./plugins.css";
 import { useMemo } from "preact/hooks";
 import { Waiting } from "../../parts/notice.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";

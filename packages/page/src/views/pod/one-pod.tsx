@@ -6,7 +6,6 @@ import { useAnswer } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
 import { EvictionIsOff } from "./eviction-is-off.tsx";
 import { OtherPods } from "./other-pods.tsx";
-import "./pod.css";
 import { PodEvents } from "./pod-events.tsx";
 import { podVersion } from "./pod-version.ts";
 import { RoundsSection } from "./rounds-section.tsx";

@@ -1,4 +1,3 @@
-import "./resources.css";
 import { addressOf } from "../../address.ts";
 import { shown } from "../../text.ts";
 import type { ViewProps } from "../../view-props.ts";

@@ -1,4 +1,3 @@
-import "./timeline.css";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { shown } from "../../text.ts";
 import type { ViewProps } from "../../view-props.ts";
