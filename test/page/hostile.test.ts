@@ -117,6 +117,9 @@ describe("500 pods", () => {
     await using open = await OpenPage.open(browser, node.agent.address);
     await open.goTo(hash);
     await open.see("worker-1");
+    // The lists of pods are cut, and are searched.
+    const search = open.page.getByRole("searchbox");
+    if (hash === "#/timeline" || hash === "#/pod") await search.fill("web-25");
     if (/timeline|pod/.test(hash)) await open.see(new RegExp(names[250]!));
     for (const width of [360, 1920]) {
       await open.page.setViewportSize({ width, height: 900 });
@@ -132,7 +135,7 @@ describe("times without anything", () => {
     ["of the future", Date.parse("2200-01-01"), Date.parse("2200-01-02")],
     ["that end before they start", Date.parse("2026-01-02"), Date.parse("2026-01-01")],
     ["that are no numbers", Number.NaN, Number.POSITIVE_INFINITY],
-  ])("the timeline of times %s says so and leads back", async (_, from, to) => {
+  ])("the timeline of times %s is no error", async (_, from, to) => {
     await using node = await startNode();
     node.addPod("web");
     await using open = await OpenPage.open(browser, node.agent.address);
