@@ -22,9 +22,9 @@ const STEP_MS = 600_000;
 const MOST_SHOWN = 20;
 
 /** The evictions of the last hour, the last first, with how they ended. */
-export function EvictionsSection({ rounds }: { rounds: Live["rounds"] }) {
+export function EvictionsSection({ live }: { live: Live }) {
   const since = Math.floor(Date.now() / STEP_MS) * STEP_MS - SINCE_MS;
-  const { value, problem } = useAnswer("eviction/evictions", { since }, versionOf(rounds));
+  const { value, problem } = useAnswer("eviction/evictions", { since }, versionOf(live));
   const last = useRef<Page>(undefined);
   if (value) last.current = value;
   const page = last.current;
@@ -53,10 +53,11 @@ export function EvictionsSection({ rounds }: { rounds: Live["rounds"] }) {
   );
 }
 
-function versionOf(rounds: Live["rounds"]): number | undefined {
-  return rounds.findLast(
+function versionOf({ rounds, missedAt }: Live): string {
+  const last = rounds.findLast(
     ({ victims, dryRunVictims, outcomes }) => victims.length + dryRunVictims.length + outcomes.length > 0,
-  )?.id;
+  );
+  return `${last?.id} ${missedAt}`;
 }
 
 const tones: Readonly<Record<Result, Tone>> = {

@@ -26,7 +26,7 @@ export function NowView({ live }: ViewProps) {
           />
           <ConditionsSection conditions={live["eviction/node"]} />
           <UnderWaySection budgets={live["eviction/budgets"]} />
-          <EvictionsSection rounds={live.rounds} />
+          <EvictionsSection live={live} />
           <BudgetsSection budgets={live["eviction/budgets"]} candidates={live["eviction/candidates"]} />
           <QosSection candidates={live["eviction/candidates"]} />
         </>

@@ -13,6 +13,7 @@ import { RuntimeSection } from "./runtime-section.tsx";
 import { Steps } from "./steps.tsx";
 import { isUnderWay, recordedPod, runtimePod } from "./story.ts";
 import { useBeat } from "./use-beat.ts";
+import { useLiveVersion } from "./use-live-version.ts";
 import { VerdictPanel } from "./verdict-panel.tsx";
 
 const UNDER_WAY_EVERY_MS = 5_000;
@@ -30,7 +31,7 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
   const [known, setKnown] = useState<string | undefined>(asked);
   const [isFollowed, setFollowed] = useState(false);
   const beat = useBeat(isFollowed ? UNDER_WAY_EVERY_MS : undefined);
-  const version = `${podVersion(live, known)} ${beat}`;
+  const version = useLiveVersion(live, `${podVersion(live, known)} ${beat}`);
   const isOff = live.node?.eviction === null;
   const query = isOff || !live.node ? undefined : { pod: asked ?? `${namespace}/${name}` };
   const explained = useAnswer("eviction/explain", query, version);
@@ -74,8 +75,8 @@ export function OnePod({ namespace, name, uid: asked, live }: Props) {
         namespace={namespace}
         name={name}
         uid={uid}
-        isByUid={asked !== undefined}
-        others={explanation?.otherUids ?? []}
+        isOn={!isOff && live.node !== undefined}
+        version={version}
         runtime={(runtime.value?.items ?? []).filter((pod) => pod !== running)}
       />
       {story}

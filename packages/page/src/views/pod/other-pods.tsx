@@ -1,5 +1,6 @@
 import { addressOf } from "../../address.ts";
 import type { ApiAnswers } from "../../api.ts";
+import { Age } from "../../parts/time.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
 
@@ -8,29 +9,43 @@ interface Props {
   name: string;
   /** Of the pod that is shown. */
   uid: string | undefined;
-  /** Whether it was asked for by its UID: the answer then names no others. */
-  isByUid: boolean;
-  others: readonly string[];
+  /** Whether there is a history of pods. */
+  isOn: boolean;
+  version: string;
+  /** Other pods of the name that the container runtime has. */
   runtime: ApiAnswers["pods"]["items"];
 }
 
-/** Other pods that had the name, as those of a StatefulSet have. */
-export function OtherPods({ namespace, name, uid, isByUid, others, runtime }: Props) {
-  const { value } = useAnswer("eviction/explain", isByUid ? { pod: `${namespace}/${name}` } : undefined);
-  const running = new Set(runtime.map((pod) => pod.uid));
-  const uids = new Set([...running, ...others, ...(value ? [value.uid, ...value.otherUids] : [])]);
-  uids.delete(uid ?? "");
-  if (uids.size === 0) return null;
+/** Other pods that have or had the name, as those of a StatefulSet do, by their UIDs. */
+export function OtherPods({ namespace, name, uid, isOn, version, runtime }: Props) {
+  const fullName = `${namespace}/${name}`;
+  const { value } = useAnswer("eviction/pods", isOn ? { text: fullName, limit: 1_000 } : undefined, version);
+  const recorded = value?.items.filter((pod) => pod.namespace === namespace && pod.name === name) ?? [];
+  const known = new Set(recorded.map((pod) => pod.uid));
+  const others = [
+    ...runtime.filter((pod) => !known.has(pod.uid)).map((pod) => ({ uid: pod.uid, leftAt: null })),
+    ...recorded,
+  ].filter((pod) => pod.uid !== uid);
+  if (uid === undefined || others.length === 0) return null;
   return (
     <nav aria-label="Other pods of this name" class="notice">
-      <p>{uids.size === 1 ? "Another pod has or had" : `${uids.size} other pods have or had`} this name:</p>
+      <p>
+        {others.length === 1 ? "Another pod has or had" : `${others.length} other pods have or had`} this
+        name:
+      </p>
       <ul>
-        {[...uids].map((other) => (
+        {others.map(({ uid: other, leftAt }) => (
           <li key={other}>
             <a href={addressOf("pod", [namespace, name], { uid: other })}>
               <code>{shown(other)}</code>
             </a>{" "}
-            {running.has(other) && "(the container runtime has it now)"}
+            {leftAt === null ? (
+              "exists"
+            ) : (
+              <>
+                deleted <Age since={leftAt} />
+              </>
+            )}
           </li>
         ))}
       </ul>

@@ -29,7 +29,6 @@ it.each<[string, Partial<Live>]>([
   ["a round refused some pod", { rounds: [round(7, { refusals: { cooldown: 2 } })] }],
   ["its container died", { events: [event(9, "1")] }],
   ["events were missed", { missedAt: 5_000 }],
-  ["the connection is lost", { connection: { state: "lost", at: 1, why: "silent" } }],
 ])("changes where %s", (_, changes) => {
   expect(versionOf(changes)).not.toBe(before);
 });

@@ -16,11 +16,5 @@ export function podVersion(live: Live, uid: string | undefined): string {
     ({ refusals, withdrawals }) => withdrawals > 0 || Object.keys(refusals).length > 0,
   );
   const event = live.events.findLast(({ pod }) => isIt(pod));
-  return [
-    round?.id,
-    other && Math.floor(other.at / REFUSED_EVERY_MS),
-    event?.sequence,
-    live.missedAt,
-    live.connection.state === "lost" ? "lost" : "",
-  ].join();
+  return [round?.id, other && Math.floor(other.at / REFUSED_EVERY_MS), event?.sequence, live.missedAt].join();
 }
