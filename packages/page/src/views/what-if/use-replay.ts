@@ -69,11 +69,12 @@ export function useReplay(since: number, policy: EvictionPolicy | undefined): Re
     return () => clearTimeout(timer);
   }, [key]);
 
+  const isEmpty = records?.rounds === 0 && !records.isReading;
   return {
     ...(records ? { records } : {}),
     ...(progress && progress.run === run.current ? { progress } : {}),
     ...(result ? { result } : {}),
-    isOld: key !== replayed || !result || result.run !== run.current || isPart(result, records),
+    isOld: !isEmpty && (key !== replayed || !result || result.run !== run.current || isPart(result, records)),
     isStopped,
     hasFailed,
     readMore() {
