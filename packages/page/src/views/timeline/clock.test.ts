@@ -1,31 +1,52 @@
 import { describe, expect, it } from "vitest";
 import { NodeClock } from "./clock.ts";
 
+const setUp = (wall = 1_000_000) => {
+  const browser = {
+    time: { wall, monotonic: 5_000 },
+    wall: () => browser.time.wall,
+    monotonic: () => browser.time.monotonic,
+  };
+  const pass = (ms: number) => {
+    browser.time.wall += ms;
+    browser.time.monotonic += ms;
+  };
+  return { browser, pass, clock: new NodeClock(browser) };
+};
+
 describe("the node's clock", () => {
   it("is the browser's where they are about the same", () => {
-    const clock = new NodeClock(() => 100_000);
-    clock.take(99_000);
-    expect(clock.now()).toBe(100_000);
+    const { clock } = setUp();
+    expect(clock.now()).toBe(1_000_000);
+    clock.take(999_000);
+    expect(clock.now()).toBe(1_000_000);
   });
 
   it("is that of the messages where it is another", () => {
-    let now = 100_000;
-    const clock = new NodeClock(() => now);
-    clock.take(400_000);
-    expect(clock.now()).toBe(400_000);
+    const { clock, pass } = setUp();
+    clock.take(4_000_000);
+    expect(clock.now()).toBe(4_000_000);
     // A message that was on its way for long shows less.
-    now = 120_000;
-    clock.take(405_000);
-    expect(clock.now()).toBe(420_000);
+    pass(20_000);
+    clock.take(4_005_000);
+    expect(clock.now()).toBe(4_020_000);
   });
 
-  it("follows a clock that was set", () => {
-    let now = 0;
-    const clock = new NodeClock(() => now);
-    for (let round = 0; round < 10; round++) {
-      now += 5_000;
-      clock.take(now - 3_600_000);
+  it("continues where the browser's clock is set while the page is open", () => {
+    const { clock, pass, browser } = setUp();
+    clock.take(1_000_000);
+    browser.time.wall += 30 * 3_600_000;
+    pass(2_000);
+    expect(clock.now()).toBe(1_002_000);
+  });
+
+  it("follows the node's clock where that is set", () => {
+    const { clock, pass } = setUp(100_000_000);
+    clock.take(100_000_000);
+    for (let round = 1; round <= 4; round++) {
+      pass(5_000);
+      clock.take(100_000_000 - 3_600_000 + round * 5_000);
     }
-    expect(clock.skewMs).toBe(-3_600_000);
+    expect(clock.now()).toBe(100_020_000 - 3_600_000);
   });
 });

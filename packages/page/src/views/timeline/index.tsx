@@ -7,6 +7,7 @@ import { useColours, useWidth } from "./draw.ts";
 import { Hover } from "./hover.ts";
 import { Key } from "./key.tsx";
 import { takeKey } from "./keys.ts";
+import { Latest } from "./latest.tsx";
 import { findMark } from "./mark-search.ts";
 import { groupMarks, lookOf, type Mark, neighbourOf } from "./marks.ts";
 import { MarksLane } from "./marks-lane.tsx";
@@ -166,6 +167,7 @@ export function TimelineView({ live, address }: ViewProps) {
         onFilter={setFilter}
       />
       <Notices live={live} data={data} range={range} />
+      <Latest marks={marks} range={range} onSelect={({ id }) => axis.select({ kind: "mark", id })} />
       <div class={selection ? "tl-body has-detail" : "tl-body"}>
         <div ref={chart} class="tl-chart">
           {width > 0 && (

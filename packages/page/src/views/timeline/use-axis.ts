@@ -8,8 +8,9 @@ export const DEFAULT_WIDTH_MS = 600_000;
 const LEAD = 0.01;
 // Browsers refuse addresses that change more than a hundred times in half a minute.
 const WRITE_AFTER_MS = 400;
-// How often the axis moves for those who want little motion.
-const CALM_MS = 10_000;
+
+// How often the axis moves for those who want little motion: as seldom as shows what happens all the same.
+const calmMs = (widthMs: number) => Math.max(moveEveryMs(widthMs), widthMs * LEAD * 0.8);
 
 /** The shown stretch of time and what is selected; both are in the address. */
 export interface Axis {
@@ -47,7 +48,7 @@ export function useAxis(address: Address, now: () => number, stoppedAt: number |
   const isLive = place.range === undefined;
   const shownWidth = place.range ? place.range.to - place.range.from : width;
   const isMoving = stoppedAt === undefined && (place.range === undefined || place.range.to > now());
-  const time = useNow(now, Math.max(moveEveryMs(shownWidth), isMotionReduced() ? CALM_MS : 0), isMoving);
+  const time = useNow(now, isMotionReduced() ? calmMs(shownWidth) : moveEveryMs(shownWidth), isMoving);
   const current = stoppedAt ?? time;
   const to = Math.round(current + width * LEAD);
 

@@ -47,7 +47,7 @@ export function useData(live: Live): TimelineData {
   histories.current ??= createHistories(live, () => setVersion((version) => version + 1));
   const { clock, events, marks, readings } = histories.current;
   const lastReading = live.readings.at(-1)?.at;
-  clock.take(lastReading);
+  clock.take(Math.max(lastReading ?? 0, live.events.at(-1)?.at ?? 0));
   if (histories.current.missedAt !== live.missedAt) {
     histories.current.missedAt = live.missedAt;
     histories.current.openedAt = Date.now();
@@ -87,7 +87,6 @@ export function useData(live: Live): TimelineData {
 
 function createHistories(live: Live, onChange: () => void): Histories {
   const clock = new NodeClock();
-  clock.take(live.readings.at(-1)?.at);
   const now = () => clock.now();
   const paged = { onChange, now };
   return {
