@@ -92,7 +92,7 @@ function Choices({ field, text, choices, onChange }: FieldProps) {
             checked={items.includes(choice)}
             onChange={() => onChange(toggled(text, choice))}
           />{" "}
-          {shown(choice, 100)}
+          {choice === "*" ? "* (all)" : shown(choice, 100)}
         </label>
       ))}
     </fieldset>
