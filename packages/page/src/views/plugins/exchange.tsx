@@ -4,8 +4,7 @@ import { Age } from "../../parts/time.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
 import { shown } from "../../text.ts";
 import { durationText, latencyText } from "./calls.ts";
-
-const LONGEST = 4_000;
+import { messageText } from "./message-text.ts";
 
 interface ExchangeProps {
   type: string;
@@ -22,6 +21,7 @@ export function Exchange({ type, name, version }: ExchangeProps) {
   const { calls, durations } = value;
   return (
     <>
+      {problem && <Problem problem={problem}>This is the exchange as it was before.</Problem>}
       <h3>Last exchange</h3>
       {calls.length === 0 && (
         <p>Nothing was exchanged yet. It appears with the plugin's first message or call.</p>
@@ -65,7 +65,7 @@ function Message({ what, text }: { what: string; text: string | undefined }) {
   return (
     <details>
       <summary>{what}</summary>
-      <pre>{shown(text, LONGEST)}</pre>
+      <pre>{messageText(text)}</pre>
     </details>
   );
 }

@@ -1,3 +1,4 @@
+import type { VNode } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { shown } from "../../../text.ts";
 import { deviceText } from "./claim-text.ts";
@@ -19,6 +20,7 @@ interface CellsProps {
 /** Devices as a grid of buttons. One is in the order of the Tab key; the arrow keys, Home and End lead to the others. */
 export function DeviceCells({ devices, chosen, claims, onChoose }: CellsProps) {
   const grid = useRef<HTMLUListElement>(null);
+  const [drawn] = useState(() => new DrawnCells());
   const [active, setActive] = useState("");
   const at = Math.max(
     devices.findIndex(({ key }) => key === active),
@@ -35,20 +37,15 @@ export function DeviceCells({ devices, chosen, claims, onChoose }: CellsProps) {
     setActive(devices[to]!.key);
     cells[to]?.focus();
   };
-  // Drawn again only when something of it has changed: a thousand cells take a while.
   const cells = useMemo(
     () =>
-      devices.map((device, place) => (
-        <Cell
-          key={device.key}
-          {...{ device, isDense }}
-          text={`${shown(device.name)}: ${deviceText(device, claims?.claims ?? [])}`}
-          isActive={place === at}
-          isChosen={device.key === chosen}
-          onFocus={setActive}
-          onChoose={onChoose}
-        />
-      )),
+      devices.map((device, place) => {
+        const text = `${shown(device.name)}: ${deviceText(device, claims?.claims ?? [])}`;
+        const props = { device, text, isDense, isActive: place === at, isChosen: device.key === chosen };
+        return drawn.cell(props, () => (
+          <Cell key={device.key} {...props} onFocus={setActive} onChoose={onChoose} />
+        ));
+      }),
     [devices, claims, at, chosen, onChoose],
   );
   return (
@@ -58,12 +55,29 @@ export function DeviceCells({ devices, chosen, claims, onChoose }: CellsProps) {
   );
 }
 
-interface CellProps {
+/** Cells as they were drawn, which preact leaves alone: of a thousand devices, few change at a time. */
+class DrawnCells {
+  readonly #cells = new Map<string, { look: string; cell: VNode }>();
+
+  cell({ device, text, isDense, isActive, isChosen }: CellLook, draw: () => VNode): VNode {
+    const look = `${device.state} ${isDense} ${isActive} ${isChosen} ${text}`;
+    const before = this.#cells.get(device.key);
+    if (before?.look === look) return before.cell;
+    const cell = draw();
+    this.#cells.set(device.key, { look, cell });
+    return cell;
+  }
+}
+
+interface CellLook {
   device: GridDevice;
   text: string;
   isDense: boolean;
   isActive: boolean;
   isChosen: boolean;
+}
+
+interface CellProps extends CellLook {
   onFocus: (key: string) => void;
   onChoose: (key: string) => void;
 }

@@ -1,4 +1,4 @@
-import { useCallback, useMemo, useState } from "preact/hooks";
+import { useCallback, useMemo, useRef, useState } from "preact/hooks";
 import { addressOf, goTo } from "../../../address.ts";
 import { Problem, Waiting } from "../../../parts/notice.tsx";
 import { useAnswer } from "../../../parts/use-answer.ts";
@@ -28,13 +28,15 @@ interface DeviceGridProps {
 export function DeviceGrid({ driver, claims, chosen, isAlone }: DeviceGridProps) {
   const [pages, setPages] = useState<readonly string[]>([]);
   const [only, setOnly] = useState<DeviceState>();
+  const known = useRef(chosen);
+  known.current = chosen;
   const onChoose = useCallback(
     (key: string) => {
       const of = isAlone ? driver.name : undefined;
-      const device = key === chosen ? undefined : `${driver.name}/${key}`;
+      const device = key === known.current ? undefined : `${driver.name}/${key}`;
       goTo(addressOf("resources", ["devices"], { driver: of, device }), "replace");
     },
-    [driver.name, chosen, isAlone],
+    [driver.name, isAlone],
   );
   const query = { driver: driver.name, limit: PAGE, continue: pages.at(-1) };
   const { value, problem } = useAnswer("devices/list", query, versionOf(driver, claims));
@@ -50,6 +52,7 @@ export function DeviceGrid({ driver, claims, chosen, isAlone }: DeviceGridProps)
   return (
     <>
       <h3>Devices</h3>
+      {problem && <Problem problem={problem}>These are the devices as they were before.</Problem>}
       <p class="filters">
         {countStates(all).map(({ state, count }) => (
           <button

@@ -31,6 +31,7 @@ export function TopologyTab({ live }: ViewProps) {
         As published in the CustomNodeResource of this node, reported by{" "}
         <PluginLinks names={published.plugins} />. <WriteProblem live={live} />
       </p>
+      {problem && <Problem problem={problem}>These are the zones as they were before.</Problem>}
       <ul class="zones">
         {zones.map((zone) => (
           <ZoneBox key={zone.key} zone={zone} {...{ unhealthy, highlit }} onHighlight={setHighlit} />
