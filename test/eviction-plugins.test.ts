@@ -220,8 +220,9 @@ describe("a condition that the operator does not allow", () => {
       await eventually(async () =>
         expect((await agent.plugin("pressure"))?.problems).toEqual([expect.stringMatching(why)]),
       );
-      const logged = agent.logLines.filter((line) => line.reason === reason);
-      expect(logged).toMatchObject([{ plugin: "pressure", message: expect.stringMatching(why) }]);
+      // Once, and once more after a round in which the plugin was too slow to answer.
+      const [logged] = agent.logLines.filter((line) => line.reason === reason);
+      expect(logged).toMatchObject({ plugin: "pressure", message: expect.stringMatching(why) });
       await eventually(async () =>
         expect(await agent.metrics()).toContain(
           `nodekeeper_eviction_condition_refusals_total{reason="${reason}"}`,

@@ -48,7 +48,7 @@ describe.skipIf(!here)("kubectl", () => {
   });
 
   async function kubectl(...args: string[]): Promise<string> {
-    const { stdout } = await run("kubectl", args, { env, timeout: 15_000 });
+    const { stdout } = await run("kubectl", args, { env });
     return stdout.trim();
   }
 
@@ -102,7 +102,7 @@ describe.skipIf(!here)("kubectl", () => {
       "spec: {group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}";
     const crd = `apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\n${spec}\n`;
     await kubectl("apply", "-f", await manifest("crd.yaml", crd));
-    await kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=5s");
+    await kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=180s");
     await kubectl(
       "apply",
       "-f",

@@ -1,5 +1,5 @@
 import type { RequestInfo } from "@nodekeeper/testing";
-import { eventually } from "@nodekeeper/testing/until";
+import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, describe, expect, it } from "vitest";
 import { NODE, SLICES, setUp, specOf, tearDown } from "../testing/device-cluster.ts";
 import type { DeviceSync } from "./device-sync.ts";
@@ -9,9 +9,11 @@ afterEach(tearDown);
 
 /** Has the first driver report, and waits until the agent has the message. */
 async function received(sync: DeviceSync, report: () => void): Promise<void> {
-  const before = sync.status()[0]?.messageAt;
+  const before = sync.status()[0]?.messageAt ?? 0;
+  // By its time, milliseconds, a message is distinguished from one that came in an earlier millisecond alone.
+  await until("another millisecond", () => Date.now() > before);
   report();
-  await eventually(() => expect(sync.status()[0]?.messageAt).not.toBe(before));
+  await eventually(() => expect(sync.status()[0]?.messageAt).toBeGreaterThan(before));
 }
 
 describe("DeviceSync", () => {

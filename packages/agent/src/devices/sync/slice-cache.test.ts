@@ -67,6 +67,20 @@ test("the watch's report of a write under way is held until its answer is there"
   expect(foreign).toEqual([driver]);
 });
 
+test.each<[string, (cache: SliceCache) => void]>([
+  ["the watch reports", (cache) => cache.onDelete(slice(9))],
+  ["a list lacks", (cache) => cache.onReplace([], "9")],
+])("what %s before the answer to its write is there is another client's deletion", (_, deletion) => {
+  const { cache, foreign } = setUp();
+  cache.expect("a");
+  cache.onUpsert(slice(7));
+  deletion(cache);
+  expect([cache.size, foreign]).toEqual([0, []]);
+  write(cache, slice(7));
+  cache.arrived("a");
+  expect([cache.size, foreign]).toEqual([0, [driver]]);
+});
+
 test("an event of a known write is not parsed; any other is", () => {
   const { cache } = setUp();
   write(cache, slice(7));

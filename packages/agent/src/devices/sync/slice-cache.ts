@@ -113,17 +113,21 @@ export class SliceCache implements WatchHandler {
       listed.add(object.metadata.uid ?? "");
       this.onUpsert(object);
     }
-    for (const [name, driver] of [...this.#driverOf]) {
-      const { uid, resourceVersion } = this.#get(name)!;
-      if (listed.has(uid)) continue;
-      // A list from before the write does not have the slice yet; one from after it would.
-      if (compareVersions(resourceVersion, listVersion) > 0) continue;
-      this.deleted(name, uid);
-      this.#options.onForeign(driver);
-    }
+    const check = (name: string) => this.#checkListed(name, listed, listVersion);
+    for (const [name, held] of this.#expected) held.push(() => check(name));
+    for (const name of [...this.#driverOf.keys()]) if (!this.#expected.has(name)) check(name);
     if (this.isSynced) return;
     this.isSynced = true;
     this.#options.onSynced();
+  }
+
+  #checkListed(name: string, listed: ReadonlySet<string>, listVersion: string): void {
+    const known = this.#get(name);
+    if (!known || listed.has(known.uid)) return;
+    // A list from before the write does not have the slice yet; one from after it would.
+    if (compareVersions(known.resourceVersion, listVersion) > 0) return;
+    this.deleted(name, known.uid);
+    this.#options.onForeign(known.driver);
   }
 
   onUpsert(object: KubeObject): void {
@@ -144,6 +148,12 @@ export class SliceCache implements WatchHandler {
 
   onDelete(object: KubeObject): void {
     const { name = "", uid = "" } = object.metadata;
+    const held = this.#expected.get(name);
+    // Another client may delete what is being written before its answer is there: then it is to be written once more.
+    if (held) {
+      held.push(() => this.onDelete(object));
+      return;
+    }
     this.#bury(uid);
     const before = this.#get(name);
     if (before?.uid !== uid) return;
