@@ -11,6 +11,7 @@ import {
   serveReporterPlugin,
   status,
 } from "@nodekeeper/sdk";
+import { until } from "@nodekeeper/testing/until";
 import { createAgent } from "../packages/agent/src/agent.ts";
 import { keepProcessSmall } from "../packages/agent/src/cli/memory.ts";
 import { loadConfiguration } from "../packages/agent/src/config/index.ts";
@@ -77,7 +78,7 @@ class FleetNode {
       await running;
     };
     const address = await agent.listening();
-    while (!(await isReady(address))) await systemClock.sleep(100);
+    await until(`the agent of ${this.#name} is ready`, () => isReady(address));
   }
 
   async stop(): Promise<void> {

@@ -3,14 +3,15 @@ import { Registry, silentLogger, stopped, systemClock } from "@nodekeeper/core/l
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, expect, it, vi } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
+import { runCommand } from "../packages/agent/src/cli/testing/run-command.ts";
 import { PodLifecycleEventGenerator } from "../packages/agent/src/lifecycle/index.ts";
 import { MemoryRuntime } from "../packages/agent/src/lifecycle/testing/memory-runtime.ts";
 import { servePlugin } from "../packages/agent/src/plugins/testing/setup.ts";
 import { lifecycleRoutes } from "../packages/agent/src/server/index.ts";
+import { serveRoutes } from "../packages/agent/src/server/testing/serve-routes.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { hardPressure, pick, startEvictionPlugin } from "./support/eviction-plugin.ts";
-import { serveRoutes } from "./support/status-server.ts";
 
 // Clears the screen, turns the text around, forges a row, rings.
 const HOSTILE = "x\u001b[2J\u202egnp.exe\nforged   row\r\u009b31m\u0007\u200b";
@@ -25,15 +26,8 @@ afterEach(async () => {
 
 /** Runs a command; what it printed, standard error included. */
 async function cli(...args: string[]): Promise<string> {
-  let printed = "";
-  const write = (text: string | Uint8Array) => {
-    printed += text;
-    return true;
-  };
-  const spied = vi.spyOn(process.stderr, "write").mockImplementation(write);
-  await runCli(["node", "nodekeeper", ...args], { write, isTerminal: false, columns: 120 });
-  spied.mockRestore();
-  return printed;
+  const { out, stderr } = await runCommand((output) => runCli(["node", "nodekeeper", ...args], output));
+  return out + stderr;
 }
 
 /** The text shows, and does nothing. */

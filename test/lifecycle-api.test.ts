@@ -7,8 +7,9 @@ import { NodekeeperError, Registry, silentLogger, stopped, systemClock } from "@
 import { PodLifecycleClient, type PodLifecycleItem, type WatchPodsOptions } from "@nodekeeper/sdk";
 import { eventually } from "@nodekeeper/testing/until";
 import { createClient } from "nice-grpc";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
+import { runCommand } from "../packages/agent/src/cli/testing/run-command.ts";
 import { type LifecycleSettings, PodLifecycleEventGenerator } from "../packages/agent/src/lifecycle/index.ts";
 import { MemoryRuntime } from "../packages/agent/src/lifecycle/testing/memory-runtime.ts";
 import {
@@ -17,7 +18,7 @@ import {
   lifecycleDefinition,
   lifecycleRoutes,
 } from "../packages/agent/src/server/index.ts";
-import { serveRoutes } from "./support/status-server.ts";
+import { serveRoutes } from "../packages/agent/src/server/testing/serve-routes.ts";
 
 const ends: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -286,13 +287,12 @@ describe("PodLifecycle over a socket", () => {
     const retries: string[] = [];
     const { items } = follow(client, { onRetry: ({ message }) => retries.push(message) });
     await eventually(() => expect(retries[0]).toMatch(reason));
-    const written = vi.spyOn(process.stderr, "write").mockImplementation(() => true);
-    const printed: string[] = [];
-    const output = { write: (text: string) => void printed.push(text), isTerminal: false, columns: 80 };
-    expect(await runCli(["node", "nodekeeper", "pods", "--server", status.address], output)).toBe(1);
-    const errors = written.mock.calls.map(([text]) => text).join("");
-    expect([printed, errors]).toEqual([[], expect.stringMatching(/no relist has succeeded/)]);
-    written.mockRestore();
+    const argv = ["node", "nodekeeper", "pods", "--server", status.address];
+    expect(await runCommand((output) => runCli(argv, output))).toMatchObject({
+      status: 1,
+      out: "",
+      stderr: expect.stringMatching(/no relist has succeeded/),
+    });
     runtime.addPod("a");
     runtime.before = () => {};
     await eventually(() => expect(items).toMatchObject([{ kind: "snapshot", pods: [{ uid: "a" }] }]));

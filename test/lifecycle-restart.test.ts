@@ -4,8 +4,9 @@ import { Registry, silentLogger, stopped, systemClock } from "@nodekeeper/core/l
 import { PodLifecycleClient, type PodLifecycleItem } from "@nodekeeper/sdk";
 import { SimulatedCri, SimulatedRuntime } from "@nodekeeper/testing";
 import { eventually, until } from "@nodekeeper/testing/until";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
+import { runCommand } from "../packages/agent/src/cli/testing/run-command.ts";
 import { ContainerKiller } from "../packages/agent/src/eviction/index.ts";
 import { PodLifecycleEventGenerator, type PodStatusReader } from "../packages/agent/src/lifecycle/index.ts";
 import { CriRuntime } from "../packages/agent/src/runtime/index.ts";
@@ -53,22 +54,8 @@ function runPod(name: string) {
   return { uid, sandbox, container: runtime.runContainer(sandbox, { name: "app" }) };
 }
 
-/** What a command printed, and its exit status. */
-async function cli(...args: string[]) {
-  let out = "";
-  let err = "";
-  const stderr = vi.spyOn(process.stderr, "write").mockImplementation((text) => {
-    err += text;
-    return true;
-  });
-  const write = (text: string) => {
-    out += text;
-  };
-  const output = { write, isTerminal: false, columns: 120 };
-  const status = await runCli(["node", "nodekeeper", ...args, "--server", agent.address], output);
-  stderr.mockRestore();
-  return { status, out, err };
-}
+const cli = (...args: string[]) =>
+  runCommand((output) => runCli(["node", "nodekeeper", ...args, "--server", agent.address], output));
 
 const firstItem = async (options = {}): Promise<PodLifecycleItem> => {
   for await (const item of client.watch(options, new AbortController().signal)) return item;
@@ -168,7 +155,7 @@ describe("a runtime that can't be reached", () => {
     expect(await early).toMatchObject({
       status: 0,
       out: "The container runtime has no pods.\n",
-      err: "",
+      stderr: "",
     });
     expect((await agent.ready()).text).toContain("[+]PodLifecycleReady ok");
     await cri.stop();
@@ -176,7 +163,7 @@ describe("a runtime that can't be reached", () => {
     expect(await cli("pods")).toMatchObject({
       status: 0,
       out: "The last list had no pods.\n",
-      err: expect.stringMatching(
+      stderr: expect.stringMatching(
         /the container runtime last listed its pods .* ago; .*\nnodekeeper: container runtime: last error/,
       ),
     });
@@ -193,12 +180,12 @@ describe("a runtime that is slow with one pod", () => {
     cri.faults = ({ podUid, method }) =>
       podUid === uid && method === "ContainerStatus" ? { hang: true } : undefined;
     runtime.exit(container, 1);
-    const { out, err } = await until("the pod is slow", async () => {
+    const { out, stderr } = await until("the pod is slow", async () => {
       const printed = await cli("pods");
-      return printed.err.includes("slow:") && printed;
+      return printed.stderr.includes("slow:") && printed;
     });
-    expect(err).toMatch(/container runtime: slow: status of pod default\/stuck for \d+s/);
-    expect(err).toContain(`no response yet to: ContainerStatus of ${container} for`);
+    expect(stderr).toMatch(/container runtime: slow: status of pod default\/stuck for \d+s/);
+    expect(stderr).toContain(`no response yet to: ContainerStatus of ${container} for`);
     expect(out).toMatch(/default +stuck .* Unreadable/);
     expect(out).toMatch(/default +well +1\/1 +Running/);
     await eventually(async () =>
