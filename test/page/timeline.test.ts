@@ -68,7 +68,7 @@ it("a pod opens to its containers, and a container to how it ended", async () =>
   open.expectNoProblems();
 });
 
-it("marks are gone through by key, and what is selected is in an address that another user can open", async () => {
+it("marks are reached by key, and what is selected is in an address that another user can open", async () => {
   await using open = await openTimeline();
   const { page } = open;
   const detail = page.getByRole("complementary", { name: "Detail" });
@@ -88,7 +88,7 @@ it("marks are gone through by key, and what is selected is in an address that an
   other.expectNoProblems();
 });
 
-it("the axis is paused, moved, zoomed and dragged by mouse and keys, and goes on when it is live", async () => {
+it("the axis is paused, moved, zoomed and dragged by mouse and keys, and moves again when it is live", async () => {
   await using open = await openTimeline();
   const { page } = open;
   await button(open, "❚❚ Pause").click();
