@@ -152,3 +152,45 @@ it("continues from a position so old that its events have expired", async () => 
     await proxy.stop();
   }
 });
+
+it("has no connection while it is hidden for long, and continues where it was when it is visible", async () => {
+  await using node = await startNode();
+  const pod = node.addPod("quiet");
+  const proxy = await TcpProxy.start(Number(node.agent.address.split(":")[1]));
+  try {
+    await using open = await OpenPage.open(browser, `127.0.0.1:${proxy.port}`);
+    await open.page.clock.install();
+    await keepStreamed(open.page);
+    await open.goTo("#/plugins");
+    await open.see("worker-1", "memory-watch");
+    await setHidden(open, true);
+    await until("the stream is closed", async () => {
+      await open.page.clock.fastForward(31_000);
+      return proxy.connections === 0;
+    });
+    node.runtime.exit(pod.container, 5);
+    await until("the agent knows of it", async () => {
+      const { items } = await node.agent.api("events");
+      return items.some((item: never) => exited(pod.uid)({ name: "events", data: item }));
+    });
+    await setHidden(open, false);
+    await until("the page gets it", async () => (await streamed(open.page)).some(exited(pod.uid)));
+    await open.seeNoLonger(STALE);
+    const messages = await streamed(open.page);
+    expect(messages.filter(({ name }) => name === "snapshot")).toEqual([]);
+    expectWithoutGap(sequencesOf(messages));
+    open.expectNoProblems();
+  } finally {
+    await proxy.stop();
+  }
+});
+
+// A browser without a window shows every page.
+async function setHidden({ page }: OpenPage, isHidden: boolean): Promise<void> {
+  await page.evaluate((hidden) => {
+    const state = { hidden, visibilityState: hidden ? "hidden" : "visible" };
+    for (const [name, value] of Object.entries(state))
+      Object.defineProperty(document, name, { configurable: true, value });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, isHidden);
+}

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { eventually, until } from "@nodekeeper/testing/until";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { connectTo } from "./support/chromium.ts";
 import { type DevNode, startDevNode } from "./support/dev-node.ts";
@@ -38,6 +38,8 @@ interface View {
   hash(): string;
   /** What a user sees of the data of `nodekeeper dev`. */
   shows(): (string | RegExp)[];
+  /** Before its picture is taken. */
+  prepare?(page: Page): Promise<void>;
 }
 
 const views: View[] = [
@@ -45,24 +47,35 @@ const views: View[] = [
     name: "timeline",
     hash: () => "#/timeline",
     shows: () => [/sample-memory/, /example-eviction/, /cluster-dns/],
+    // The command has not run for long: this is where there is something to see.
+    prepare: (page) => page.getByRole("button", { name: "1 min", exact: true }).click(),
   },
+  { name: "pods", hash: () => "#/pod", shows: () => [evicted, /cluster-dns/] },
   {
     name: "pod",
     hash: () => `#/pod/${evicted}`,
     shows: () => [evicted, /example-eviction/, /sample-memory/],
   },
-  { name: "now", hash: () => "#/now", shows: () => [/SamplePressure|No condition|None/] },
+  { name: "now", hash: () => "#/now", shows: () => [/PreferNoSchedule|No condition|None/] },
   { name: "plugins", hash: () => "#/plugins", shows: () => ["example-eviction", "example-reporter"] },
-  { name: "resources", hash: () => "#/resources", shows: () => [/widgets/, /example-reporter/] },
+  {
+    name: "plugin",
+    hash: () => "#/plugins/example-eviction",
+    shows: () => [/GetThresholdMet|ThresholdMet/i],
+  },
+  { name: "objects", hash: () => "#/resources/objects", shows: () => [/widgets/, /example-reporter/] },
+  { name: "resources", hash: () => "#/resources/topology", shows: () => [/Socket|NUMA/i] },
+  { name: "devices", hash: () => "#/resources/devices", shows: () => [/accelerators\.example\.com/] },
   { name: "what-if", hash: () => "#/what-if", shows: () => [/rounds replayed/, /victims recorded/] },
 ];
 
-describe.each(views)("the view $name", ({ name, hash, shows }) => {
+describe.each(views)("the view $name", ({ name, hash, shows, prepare }) => {
   it.each(["light", "dark"] as const)("shows live data, for every user: %s", async (colorScheme) => {
     await using open = await OpenPage.open(browser, dev.address, { colorScheme });
     await open.goTo(hash());
     await open.see("dev-node", /Live: pods are evicted/, ...shows());
     await eventually(async () => expect(await accessibilityProblems(open.page)).toEqual([]));
+    await prepare?.(open.page);
     if (process.env.UPDATE_SCREENSHOTS) await takeScreenshot(open, `page-${name}-${colorScheme}.png`);
     open.expectNoProblems();
   });
