@@ -158,7 +158,7 @@ it("has no connection while it is hidden for long, and continues where it was wh
   const pod = node.addPod("quiet");
   const proxy = await TcpProxy.start(Number(node.agent.address.split(":")[1]));
   try {
-    await using open = await OpenPage.open(browser, `127.0.0.1:${proxy.port}`);
+    await using open = await OpenPage.open(browser, `127.0.0.1:${proxy.port}`, { expected: LOST });
     await open.page.clock.install();
     await keepStreamed(open.page);
     await open.goTo("#/plugins");
@@ -166,7 +166,7 @@ it("has no connection while it is hidden for long, and continues where it was wh
     await setHidden(open, true);
     await until("the stream is closed", async () => {
       await open.page.clock.fastForward(31_000);
-      return proxy.connections === 0;
+      return proxy.cut() === 0;
     });
     node.runtime.exit(pod.container, 5);
     await until("the agent knows of it", async () => {

@@ -68,7 +68,11 @@ const views: View[] = [
   { name: "objects", hash: () => "#/resources/objects", shows: () => [/widgets/, /example-reporter/] },
   { name: "resources", hash: () => "#/resources/topology", shows: () => [/Socket|NUMA/i] },
   { name: "devices", hash: () => "#/resources/devices", shows: () => [/accelerators\.example\.com/] },
-  { name: "what-if", hash: () => "#/what-if?dryRunPlugins=*", shows: () => [/rounds replayed/, /victims recorded/] },
+  {
+    name: "what-if",
+    hash: () => "#/what-if?dryRunPlugins=*",
+    shows: () => [/rounds replayed/, /victims recorded/],
+  },
 ];
 
 describe.each(views)("the view $name", ({ name, hash, shows, prepare }) => {

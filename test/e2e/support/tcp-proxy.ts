@@ -38,11 +38,6 @@ export class TcpProxy {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** How many connections are open. */
-  get connections(): number {
-    return this.#pairs.size;
-  }
-
   /** Resets every connection in mid-stream; new ones pass. Gives how many there were. */
   cut(): number {
     const count = this.#pairs.size;
