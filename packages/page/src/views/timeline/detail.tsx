@@ -17,6 +17,8 @@ export interface DetailProps {
   signals: readonly Signal[];
   now: number;
   isReading: boolean;
+  /** The address of what is shown now. */
+  address: string;
   onSelect(selection: Selection): void;
   onClose(): void;
 }
@@ -25,16 +27,22 @@ const MOST_LINES = 50;
 
 /** What is known of the selected thing, and where there is more. */
 export function Detail(props: DetailProps) {
+  const content = contentOf(props);
   return (
     <aside class="tl-detail" aria-label="Detail">
       <button type="button" class="tl-close" aria-label="Close the detail" onClick={props.onClose}>
         ✕
       </button>
-      {contentOf(props) ?? (
+      {content ?? (
         <p>
           {props.isReading
             ? "Reading what is selected…"
             : "What is selected is not in the shown stretch of time, or no longer in the log or the records."}
+        </p>
+      )}
+      {content && (
+        <p>
+          <a href={props.address}>Link to this moment</a>
         </p>
       )}
     </aside>

@@ -12,11 +12,13 @@ import { findMark } from "./mark-search.ts";
 import { groupMarks, lookOf, type Mark, neighbourOf } from "./marks.ts";
 import { MarksLane } from "./marks-lane.tsx";
 import { Notices } from "./notices.tsx";
+import { placeAddress } from "./place.ts";
 import { LONGEST_MS, Plot } from "./plot.tsx";
 import { readMarks } from "./reader.ts";
 import { barAt, type Row, rowsOf } from "./rows.ts";
 import { RowsBox, rowHeightOf } from "./rows-box.tsx";
 import { panned, rangeBetween, ticksOf, zoomed } from "./scale.ts";
+import { selectedText } from "./selected-text.ts";
 import { readingAt, type Signal } from "./signals.ts";
 import { Stack } from "./stack.tsx";
 import { Toolbar } from "./toolbar.tsx";
@@ -166,6 +168,9 @@ export function TimelineView({ live, address }: ViewProps) {
         onMark={goToMark}
         onFilter={setFilter}
       />
+      <p role="status" class="tl-hidden">
+        {selectedText(selection, { pods: events.pods, marks })}
+      </p>
       <Notices live={live} data={data} range={range} />
       <Latest marks={marks} range={range} onSelect={({ id }) => axis.select({ kind: "mark", id })} />
       <div class={selection ? "tl-body has-detail" : "tl-body"}>
@@ -240,6 +245,7 @@ export function TimelineView({ live, address }: ViewProps) {
             beside={groups.find((group) => group.marks.some(({ id }) => id === selectedMark))?.marks ?? []}
             now={axis.now}
             isReading={data.isReading}
+            address={placeAddress({ range, selection })}
             onSelect={axis.select}
             onClose={() => axis.select(undefined)}
           />
