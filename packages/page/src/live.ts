@@ -1,4 +1,5 @@
-import type { ApiAnswers } from "./api.ts";
+import { type ApiAnswers, ask } from "./api.ts";
+import { nodeClock, nodeNow } from "./node-clock.ts";
 
 /** An event of the log of pod lifecycle events. */
 export type LifecycleEvent = Extract<ApiAnswers["events"]["items"][number], { kind: "event" }>["event"];
@@ -20,12 +21,12 @@ export interface Live {
   readonly marks: Mark[];
   readonly readings: RoundReadings[];
   readonly events: LifecycleEvent[];
-  /** When events or rounds were missed last, milliseconds since the epoch: lists start again. */
+  /** When events were missed last, by the node's clock: their list starts again. */
   missedAt: number | undefined;
   connection: Connection;
 }
 
-/** `lost`: what is shown is as of `at`, milliseconds since the epoch. */
+/** `lost`: what is shown is as of `at`, when the last message came, by the node's clock. */
 export type Connection =
   | { state: "opening" }
   | { state: "open" }
@@ -75,6 +76,7 @@ export class Follower {
   #topics: readonly string[] = [];
   #source: EventSource | undefined;
   #cursor = "";
+  #heardAt = nodeNow();
   #draw: ReturnType<typeof setTimeout> | undefined;
   #silence: ReturnType<typeof setTimeout> | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
@@ -114,12 +116,20 @@ export class Follower {
     const source = new EventSource(`api/v1/stream?${query}`);
     this.#source = source;
     source.addEventListener("error", () => source === this.#source && this.#lose("the connection ended"));
+    // The browser's own event, too. An answer shows the node's clock, and messages of the stream do not, or late.
+    source.addEventListener("open", (event) => {
+      if (!(event instanceof MessageEvent)) ask("version").catch(() => {});
+    });
     this.#on(source, "open", () => {});
     this.#on(source, "heartbeat", () => {});
     for (const name of STATES) this.#on(source, name, (answer) => (this.live[name] = answer as never));
     this.#on(source, "rounds", (round: Round) => add(this.live.rounds, round, MOST_ROUNDS));
     this.#on(source, "marks", (mark: Mark) => add(this.live.marks, mark, MOST_MARKS));
+    // Of the first it is not known how long ago its round was.
+    let isFirst = true;
     this.#on(source, "readings", (round: RoundReadings | null) => {
+      if (round && !isFirst) nodeClock.take(round.at);
+      isFirst = false;
       if (round && round.at !== this.live.readings.at(-1)?.at) add(this.live.readings, round, MOST_READINGS);
     });
     this.#on(source, "events", ({ event }: { event: LifecycleEvent }) =>
@@ -128,7 +138,7 @@ export class Follower {
     // Events were missed: what was known is not continued.
     this.#on(source, "snapshot", () => {
       this.live.events.length = 0;
-      this.live.missedAt = Date.now();
+      this.live.missedAt = nodeNow();
     });
     this.#listen();
   }
@@ -139,6 +149,7 @@ export class Follower {
       if (source !== this.#source || !(message instanceof MessageEvent)) return;
       if (message.lastEventId) this.#cursor = message.lastEventId;
       take(JSON.parse(message.data) as never);
+      this.#heardAt = nodeNow();
       this.live.connection = { state: "open" };
       this.#listen();
       this.#changed();
@@ -154,7 +165,8 @@ export class Follower {
   #lose(why: string): void {
     this.#source?.close();
     clearTimeout(this.#silence);
-    if (this.live.connection.state !== "lost") this.live.connection = { state: "lost", at: Date.now(), why };
+    if (this.live.connection.state !== "lost")
+      this.live.connection = { state: "lost", at: this.#heardAt, why };
     clearTimeout(this.#retry);
     this.#retry = setTimeout(() => this.#open(), RETRY_MS);
     this.#changed();

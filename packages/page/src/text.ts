@@ -1,3 +1,5 @@
+import { nodeNow } from "./node-clock.ts";
+
 /** "12 s", "5 min", "3 h", "2 d". */
 export function age(ms: number): string {
   const seconds = Math.max(Math.round(ms / 1_000), 0);
@@ -11,7 +13,7 @@ const CLOCK = new Intl.DateTimeFormat([], { timeStyle: "medium", hourCycle: "h23
 const DAY = new Intl.DateTimeFormat();
 
 /** A time of day, with the date where that is another day than now. */
-export function at(ms: number, now = Date.now()): string {
+export function at(ms: number, now = nodeNow()): string {
   const [time, then] = [new Date(ms), new Date(now)];
   const clock = CLOCK.format(time);
   return time.toDateString() === then.toDateString() ? clock : `${DAY.format(time)} ${clock}`;

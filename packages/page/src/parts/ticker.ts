@@ -1,5 +1,6 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { nodeNow } from "../node-clock.ts";
 
 const EVERY_MS = 1_000;
 
@@ -8,11 +9,11 @@ export class Ticker {
   readonly #listeners = new Set<(now: number) => void>();
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  /** @param onTick gets the time of now, milliseconds since the epoch. Returns how to stop. */
+  /** @param onTick gets the time of now by the node's clock, milliseconds since the epoch. Returns how to stop. */
   listen(onTick: (now: number) => void): () => void {
     this.#listeners.add(onTick);
     this.#timer ??= setInterval(() => {
-      const now = Date.now();
+      const now = nodeNow();
       for (const listener of [...this.#listeners]) listener(now);
     }, EVERY_MS);
     return () => {
@@ -34,5 +35,5 @@ export function useTicking(textOf: (now: number) => string): string {
   const latest = useRef(textOf);
   latest.current = textOf;
   useEffect(() => ticker.listen((now) => setDrawn(latest.current(now))), [ticker]);
-  return textOf(Date.now());
+  return textOf(nodeNow());
 }

@@ -3,6 +3,7 @@ import { outcomeText } from "../../../../agent/src/eviction/wording/index.ts";
 import { addressOf } from "../../address.ts";
 import type { ApiAnswers } from "../../api.ts";
 import type { Live } from "../../live.ts";
+import { nodeNow } from "../../node-clock.ts";
 import { Badge, type Tone } from "../../parts/badge.tsx";
 import { Problem, Waiting } from "../../parts/notice.tsx";
 import { PodLink } from "../../parts/pod-link.tsx";
@@ -23,7 +24,7 @@ const MOST_SHOWN = 20;
 
 /** The evictions of the last hour, the last first, with how they ended. */
 export function EvictionsSection({ live }: { live: Live }) {
-  const since = Math.floor(Date.now() / STEP_MS) * STEP_MS - SINCE_MS;
+  const since = Math.floor(nodeNow() / STEP_MS) * STEP_MS - SINCE_MS;
   const { value, problem } = useAnswer("eviction/evictions", { since }, versionOf(live));
   const last = useRef<Page>(undefined);
   if (value) last.current = value;

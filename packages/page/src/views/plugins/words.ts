@@ -37,7 +37,7 @@ export const healthText: Record<Health, string> = {
   healthy: "healthy",
 };
 
-/** "7 plugins: 1 failing, 6 well." */
+/** "7 plugins: 1 failing, 6 healthy." */
 export function summaryText(plugins: readonly Plugin[]): string {
   const counts = (Object.keys(healthText) as Health[])
     .map((health) => ({ health, count: plugins.filter((each) => each.health === health).length }))

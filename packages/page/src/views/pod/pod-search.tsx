@@ -8,6 +8,7 @@ import { Table } from "../../parts/table.tsx";
 import { Age } from "../../parts/time.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
 import { useDeferred } from "../../parts/use-deferred.ts";
+import { shown } from "../../text.ts";
 import { EvictionIsOff } from "./eviction-is-off.tsx";
 import { type ListedPod, listPods } from "./listed-pods.ts";
 
@@ -26,13 +27,13 @@ export function PodSearch({ live, text }: { live: Live; text: string }) {
   const history = useAnswer("eviction/pods", query, version);
   const runtime = useAnswer("pods", { limit: 1_000 }, version);
   const found = listPods(wanted, history.value?.items ?? [], runtime.value?.items ?? []);
-  const shown = found.slice(0, MOST_SHOWN);
+  const listed = found.slice(0, MOST_SHOWN);
   const table = useMemo(
     () => (
       <Table
         label="Pods"
         columns={["Pod", "State", "Containers", "UID"]}
-        rows={shown.map((pod) => ({ key: pod.uid, cells: cellsOf(pod) }))}
+        rows={listed.map((pod) => ({ key: pod.uid, cells: cellsOf(pod) }))}
       />
     ),
     [wanted, history.value, runtime.value],
@@ -78,9 +79,9 @@ export function PodSearch({ live, text }: { live: Live; text: string }) {
       <p class="quiet" role="status">
         {isWaiting
           ? "Reading the pods."
-          : countText(found.length, shown.length, history.value?.more ?? false)}
+          : countText(found.length, listed.length, history.value?.more ?? false)}
       </p>
-      {shown.length > 0 && table}
+      {listed.length > 0 && table}
     </>
   );
 }
@@ -96,13 +97,13 @@ function cellsOf({ namespace, name, uid, isRecorded, leftAt, containers }: Liste
       </>
     ),
     containers,
-    <code>{uid}</code>,
+    <code>{shown(uid)}</code>,
   ];
 }
 
-function countText(found: number, shown: number, more: boolean): string {
+function countText(found: number, listed: number, more: boolean): string {
   if (found === 0)
     return "No pod that is or was on this node has such a name. Pods of other nodes are not known here.";
-  if (more || shown < found) return `The first ${shown}; write more of the name to see others.`;
+  if (more || listed < found) return `The first ${listed}; write more of the name to see others.`;
   return found === 1 ? "1 pod" : `${found} pods`;
 }

@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { nodeNow } from "../../node-clock.ts";
 import { shown } from "../../text.ts";
 import type { ViewProps } from "../../view-props.ts";
 import { AsList } from "./as-list.tsx";
@@ -36,10 +37,10 @@ const SLACK_PX = 6;
 /** The node over time: readings against thresholds, containers, and what happened, on one axis. */
 export function TimelineView({ live, address }: ViewProps) {
   const data = useData(live);
-  const { clock, events, marks, signals } = data;
+  const { events, marks, signals } = data;
   const { connection, node } = live;
-  const stoppedAt = connection.state === "lost" ? connection.at + clock.skewMs : undefined;
-  const axis = useAxis(address, () => clock.now(), stoppedAt);
+  const stoppedAt = connection.state === "lost" ? connection.at : undefined;
+  const axis = useAxis(address, nodeNow, stoppedAt);
   const { range, isLive, selection } = axis;
   useWanted(data, range, isLive);
 
@@ -91,7 +92,7 @@ export function TimelineView({ live, address }: ViewProps) {
     if (known && Math.abs(known.at - (range.from + range.to) / 2) <= range.to - range.from)
       return showMark(known);
     const { signal } = search.current;
-    findMark(readMarks, from, direction, { widthMs: range.to - range.from, now: clock.now(), signal }).then(
+    findMark(readMarks, from, direction, { widthMs: range.to - range.from, now: nodeNow(), signal }).then(
       (found) => found && showMark(found),
       // What refuses to answer, or does not, is shown by the frame and the notices.
       () => {},

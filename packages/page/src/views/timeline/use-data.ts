@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Live, RoundReadings } from "../../live.ts";
-import { NodeClock } from "./clock.ts";
+import { nodeClock, nodeNow } from "../../node-clock.ts";
 import { EventHistory } from "./event-history.ts";
 import { type Mark, mergeMarks } from "./marks.ts";
 import { PagedHistory } from "./paged-history.ts";
@@ -16,7 +16,6 @@ const MOST_LIVE_MARKS = 1_000;
 const OVERLAP_MS = 5_000;
 
 interface Histories {
-  clock: NodeClock;
   events: EventHistory;
   marks: PagedHistory<Mark>;
   readings: PagedHistory<RoundReadings>;
@@ -26,7 +25,7 @@ interface Histories {
 }
 
 /** What the timeline shows: what was read of the past and what the stream sends, without duplicates. */
-export interface TimelineData extends Pick<Histories, "clock" | "events"> {
+export interface TimelineData extends Pick<Histories, "events"> {
   marks: readonly Mark[];
   signals: readonly Signal[];
   isReading: boolean;
@@ -45,9 +44,8 @@ export function useData(live: Live): TimelineData {
   const [, setVersion] = useState(0);
   const histories = useRef<Histories>(undefined);
   histories.current ??= createHistories(live, () => setVersion((version) => version + 1));
-  const { clock, events, marks, readings } = histories.current;
+  const { events, marks, readings } = histories.current;
   const lastReading = live.readings.at(-1)?.at;
-  clock.take(Math.max(lastReading ?? 0, live.events.at(-1)?.at ?? 0));
   if (histories.current.missedAt !== live.missedAt) {
     histories.current.missedAt = live.missedAt;
     histories.current.openedAt = Date.now();
@@ -66,18 +64,17 @@ export function useData(live: Live): TimelineData {
     [readings.version, lastReading],
   );
   return {
-    clock,
     events,
     marks: allMarks,
     signals,
     isReading: [events, marks, readings].some(({ isReading }) => isReading),
     problems: [events, marks, readings].flatMap(({ error }) => (error === undefined ? [] : [error])),
     isCut: marks.isCut || readings.isCut,
-    missedAt: live.missedAt === undefined ? undefined : live.missedAt + clock.skewMs,
+    missedAt: live.missedAt,
     want(range, isLive) {
       // Without the node's answer it is not known what is turned off.
       if (live.connection.state !== "open" || !live.node) return;
-      const streamed = histories.current!.openedAt + clock.skewMs + OVERLAP_MS;
+      const streamed = histories.current!.openedAt + nodeClock.skewMs + OVERLAP_MS;
       if (live.node.lifecycle) events.want({ ...range, isLive });
       marks.want(range, Math.max(streamed, live.marks.length < MOST_LIVE_MARKS ? 0 : live.marks[0]!.at));
       if (live.node.eviction) readings.want(range, Math.max(streamed, wholeSince(live.readings) ?? 0));
@@ -86,12 +83,9 @@ export function useData(live: Live): TimelineData {
 }
 
 function createHistories(live: Live, onChange: () => void): Histories {
-  const clock = new NodeClock();
-  const now = () => clock.now();
-  const paged = { onChange, now };
+  const paged = { onChange, now: nodeNow };
   return {
-    clock,
-    events: new EventHistory(readEvents(now), onChange),
+    events: new EventHistory(readEvents(nodeNow), onChange),
     marks: new PagedHistory({
       ...paged,
       read: readMarks,

@@ -1,4 +1,5 @@
 import { counted } from "../../../../agent/src/eviction/wording/index.ts";
+import { nodeNow } from "../../node-clock.ts";
 import { Section } from "../../parts/section.tsx";
 import { at, shown } from "../../text.ts";
 import type { RecordsRead } from "./messages.ts";
@@ -37,7 +38,7 @@ export function Period({ since, isDefault, later, replay, onChange }: PeriodProp
             value={current}
             onChange={(event) => {
               const ms = periods.get(event.currentTarget.value);
-              if (ms !== undefined) onChange(Math.max(0, Date.now() - ms));
+              if (ms !== undefined) onChange(Math.max(0, nodeNow() - ms));
             }}
           >
             {!periods.has(current) && <option>{current}</option>}

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { evictionPolicyOf } from "../../../../agent/src/assembly/eviction-policy-settings.ts";
 import { goTo } from "../../address.ts";
+import { nodeNow } from "../../node-clock.ts";
 import { Problem, Waiting } from "../../parts/notice.tsx";
 import { useAnswer } from "../../parts/use-answer.ts";
 import type { ViewProps } from "../../view-props.ts";
@@ -16,7 +17,7 @@ import { useReplay } from "./use-replay.ts";
 const HOUR_MS = 3_600_000;
 
 export function WhatIf({ live, address }: ViewProps) {
-  const [openedAt] = useState(() => Date.now());
+  const [openedAt] = useState(nodeNow);
   const text = address.query.toString();
   const query = useMemo(() => readQuery(address.query), [text]);
   const since = query.since ?? openedAt - HOUR_MS;

@@ -1,7 +1,8 @@
 import { addressOf } from "../../../address.ts";
 import { Waiting } from "../../../parts/notice.tsx";
 import { PluginLinks } from "../../../parts/plugin-links.tsx";
-import { age, at, shown } from "../../../text.ts";
+import { Age } from "../../../parts/time.tsx";
+import { shown } from "../../../text.ts";
 import type { ViewProps } from "../../../view-props.ts";
 import { Fields } from "./fields.tsx";
 import { kindName, type PublishedObject, troubleCount } from "./objects.ts";
@@ -32,7 +33,6 @@ export function ObjectsTab({ live: { objects, node }, address }: ViewProps) {
 function PublishedSection({ object, isOpen }: { object: PublishedObject; isOpen: boolean }) {
   const { object: kind, plugins, writes, lastWriteAt, pending } = object;
   const troubles = troubleCount(object);
-  const now = Date.now();
   return (
     <section class="published" aria-label={shown(kindName(kind))}>
       <h2>
@@ -43,7 +43,9 @@ function PublishedSection({ object, isOpen }: { object: PublishedObject; isOpen:
         {lastWriteAt === undefined ? (
           "Not written yet"
         ) : (
-          <span title={at(lastWriteAt)}>Last written {age(now - lastWriteAt)} ago</span>
+          <>
+            Last written <Age since={lastWriteAt} />
+          </>
         )}
         , {writes} {writes === 1 ? "write" : "writes"} since the agent's start
         {pending ? "; changes wait to be written" : ""}.{" "}

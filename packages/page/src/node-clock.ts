@@ -10,8 +10,8 @@ export interface BrowserClocks {
 const browserClocks: BrowserClocks = { wall: () => Date.now(), monotonic: () => performance.now() };
 
 /**
- * The wall clock of the node, as far as messages show it. Where the browser's clock is another machine's and differs by more than
- * three seconds, or is set while the page is open, the axis would end in the past or the future.
+ * The wall clock of the node, as far as its answers show it. Where the browser's clock is another machine's and differs by more
+ * than three seconds, or is set while the page is open, ages would be wrong or negative.
  */
 export class NodeClock {
   readonly #browser: BrowserClocks;
@@ -23,7 +23,7 @@ export class NodeClock {
     this.#browser = browser;
   }
 
-  /** Takes the time of the newest message, when it comes: it was made shortly before. */
+  /** Takes the time at which something was made that comes now. Call it for what was made shortly before only. */
   take(at: number): void {
     if (at === this.#last || at <= 0) return;
     this.#last = at;
@@ -39,7 +39,21 @@ export class NodeClock {
     return Math.abs(skew) > TOLERATED_MS ? skew : 0;
   }
 
+  /** Takes the `Date` of an answer (RFC 9110, 6.6.1): whole seconds, of which half a one has passed on average. */
+  takeDate(date: string | null): void {
+    const at = date === null ? Number.NaN : Date.parse(date);
+    if (Number.isFinite(at)) this.take(at + 500);
+  }
+
   now(): number {
     return this.#browser.wall() + this.skewMs;
   }
+}
+
+/** The clock of the node whose page this is: fed by all answers and by the stream. */
+export const nodeClock = new NodeClock();
+
+/** The time of now by the node's clock, milliseconds since the epoch: what times of the agent are compared with. */
+export function nodeNow(): number {
+  return nodeClock.now();
 }

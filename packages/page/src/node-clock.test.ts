@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { NodeClock } from "./clock.ts";
+import { NodeClock } from "./node-clock.ts";
 
 const setUp = (wall = 1_000_000) => {
   const browser = {
@@ -48,5 +48,13 @@ describe("the node's clock", () => {
       clock.take(100_000_000 - 3_600_000 + round * 5_000);
     }
     expect(clock.now()).toBe(100_020_000 - 3_600_000);
+  });
+
+  it("is that of an answer's date, and ignores what is none", () => {
+    const { clock } = setUp();
+    for (const date of [null, "", "yesterday"]) clock.takeDate(date);
+    expect(clock.now()).toBe(1_000_000);
+    clock.takeDate("Thu, 01 Jan 1970 01:00:00 GMT");
+    expect(clock.now()).toBe(3_600_500);
   });
 });

@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { Follower } from "./live.ts";
+import { nodeNow } from "./node-clock.ts";
+
+const START = Date.UTC(2026, 10, 22, 3);
+
+/** The browser's EventSource, as far as the page uses it. */
+class Source extends EventTarget {
+  static readonly opened: Source[] = [];
+  readonly url: string;
+  isClosed = false;
+
+  constructor(url: string) {
+    super();
+    this.url = url;
+    Source.opened.push(this);
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+
+  send(name: string, data: unknown, lastEventId = ""): void {
+    this.dispatchEvent(new MessageEvent(name, { data: JSON.stringify(data), lastEventId }));
+  }
+}
+
+const createPage = () =>
+  Object.assign(new EventTarget(), { visibilityState: "visible", baseURI: "http://127.0.0.1:10290/" });
+let page: ReturnType<typeof createPage>;
+
+function show(state: "visible" | "hidden"): void {
+  page.visibilityState = state;
+  page.dispatchEvent(new Event("visibilitychange"));
+}
+
+const newest = () => Source.opened.at(-1)!;
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: START });
+  Source.opened.length = 0;
+  page = createPage();
+  vi.stubGlobal("document", page);
+  vi.stubGlobal("EventSource", Source);
+  vi.stubGlobal("requestAnimationFrame", (draw: () => void) => draw());
+});
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+function follow(): Follower {
+  const follower = new Follower(() => {});
+  follower.follow([]);
+  return follower;
+}
+
+it("is stale since the last message, not since the silence was noticed", () => {
+  const { live } = follow();
+  newest().send("node", { nodeName: "worker-1" });
+  expect(live.connection).toEqual({ state: "open" });
+  vi.advanceTimersByTime(60_000);
+  expect(live.connection).toMatchObject({ state: "lost", at: START });
+});
+
+it("is stale since before it was hidden, where the agent has stopped meanwhile", () => {
+  const { live } = follow();
+  newest().send("node", { nodeName: "worker-1" });
+  show("hidden");
+  vi.advanceTimersByTime(8 * 3_600_000);
+  expect(newest().isClosed).toBe(true);
+  show("visible");
+  newest().dispatchEvent(new Event("error"));
+  expect(live.connection).toMatchObject({ state: "lost", at: START });
+});
+
+it("continues after the last message when it is shown again", () => {
+  follow();
+  newest().send("marks", { id: 7 }, "log-3.5.7");
+  show("hidden");
+  vi.advanceTimersByTime(60_000);
+  expect(Source.opened).toHaveLength(1);
+  show("visible");
+  expect(Source.opened).toHaveLength(2);
+  expect(newest().url).toContain("cursor=log-3.5.7");
+});
+
+it("goes by the node's clock, which the first answer shows, where the browser's is another", async () => {
+  const nodeTime = START - 300_000;
+  const headers = { Date: new Date(nodeTime).toUTCString() };
+  vi.stubGlobal("fetch", async () => new Response("{}", { headers }));
+  const { live } = follow();
+  newest().dispatchEvent(new Event("open"));
+  await vi.waitFor(() => expect(Math.abs(nodeNow() - nodeTime)).toBeLessThan(1_000));
+  newest().send("node", { nodeName: "worker-1" });
+  newest().dispatchEvent(new Event("error"));
+  expect(live.connection).toMatchObject({ state: "lost", at: expect.closeTo(nodeTime, -4) });
+});
