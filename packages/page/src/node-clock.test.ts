@@ -51,10 +51,12 @@ describe("the node's clock", () => {
   });
 
   it("is that of an answer's date, and ignores what is none", () => {
-    const { clock } = setUp();
+    const { clock, browser } = setUp();
     for (const date of [null, "", "yesterday"]) clock.takeDate(date);
     expect(clock.now()).toBe(1_000_000);
+    browser.time.monotonic += 0.3;
     clock.takeDate("Thu, 01 Jan 1970 01:00:00 GMT");
+    browser.time.monotonic += 0.4;
     expect(clock.now()).toBe(3_600_500);
   });
 });

@@ -36,7 +36,8 @@ export class NodeClock {
     const { wall, monotonic } = this.#browser;
     // The message that was on its way for the shortest time is the best.
     const skew = monotonic() + Math.max(...this.#samples) - wall();
-    return Math.abs(skew) > TOLERATED_MS ? skew : 0;
+    // Whole milliseconds, as addresses of the API want them: the monotonic clock has parts of one.
+    return Math.abs(skew) > TOLERATED_MS ? Math.round(skew) : 0;
   }
 
   /** Takes the `Date` of an answer (RFC 9110, 6.6.1): whole seconds, of which half a one has passed on average. */
