@@ -1,0 +1,153 @@
+import { silentLogger } from "@nodekeeper/core/lib";
+import { type Plugin, serveDeviceDriver, serveReporterPlugin } from "@nodekeeper/sdk";
+import { eventually, until } from "@nodekeeper/testing/until";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { connectTo } from "./support/chromium.ts";
+import { type DevNode, startDevNode } from "./support/dev-node.ts";
+import { accessibilityProblems, overflow } from "./support/in-page.ts";
+import { type PageNode, startNode } from "./support/node.ts";
+import { OpenPage } from "./support/open-page.ts";
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await connectTo(inject("browser"));
+});
+afterAll(() => browser?.close());
+
+const rowNames = (open: OpenPage) => open.page.locator("main tbody th a").allInnerTexts();
+
+describe("plugins", () => {
+  let node: PageNode;
+  beforeAll(async () => {
+    node = await startNode();
+  });
+  afterAll(() => node?.[Symbol.asyncDispose]());
+
+  it("one that fails comes first with what to do, but not while the keyboard is in the list", async () => {
+    await using open = await OpenPage.open(browser, node.agent.address);
+    await open.goTo("#/plugins");
+    await open.see("memory-watch", "widgets");
+    await open.page.getByRole("link", { name: "memory-watch" }).focus();
+    const before = await rowNames(open);
+    const reporter = serveReporterPlugin({
+      name: "short-lived",
+      socketDir: node.agent.pluginDir,
+      log: silentLogger,
+      async *report(signal) {
+        yield [];
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      },
+    });
+    await reporter.ready;
+    await reporter.stop();
+    await open.page.locator("tr", { hasText: "short-lived" }).filter({ hasText: "failing" }).waitFor();
+    expect(await rowNames(open)).toEqual([...before, "short-lived"]);
+    // biome-ignore lint/performance/useDomNodeTextContent: what a user sees
+    expect(await open.page.evaluate(() => (document.activeElement as HTMLElement).innerText)).toBe(
+      "memory-watch",
+    );
+
+    await open.page.getByRole("link", { name: "Now" }).focus();
+    await eventually(async () => {
+      const names = await rowNames(open);
+      expect(names.indexOf("short-lived")).toBeLessThan(names.indexOf("memory-watch"));
+    });
+    await open.see(/Start the plugin again before its grace period ends/);
+    open.expectNoProblems();
+  });
+
+  it("one has its last exchange, and how long its calls take in a plot and in words", async () => {
+    await using open = await OpenPage.open(browser, node.agent.address);
+    await open.goTo("#/plugins/memory-watch");
+    await open.see("ThresholdMet", "Registration socket", /\d+ calls?: last/);
+    await open.page
+      .getByRole("img", { name: /calls?: last .* median .* longest/ })
+      .first()
+      .waitFor();
+    await open.page.locator("summary", { hasText: "Answer" }).first().click();
+    await open.see(/"/);
+    expect(await accessibilityProblems(open.page)).toEqual([]);
+    open.expectNoProblems();
+  });
+
+  it("1,200 devices of a driver are shown in pages, and the arrow keys lead through them", async () => {
+    const driver: Plugin = serveDeviceDriver({
+      name: "many.example.com",
+      socketDir: node.agent.pluginDir,
+      log: silentLogger,
+      async *devices() {
+        yield [{ devices: Array.from({ length: 1_200 }, (_, at) => ({ name: `d-${at}` })) }];
+      },
+    });
+    try {
+      await using open = await OpenPage.open(browser, node.agent.address);
+      await open.goTo("#/resources/devices?driver=many.example.com");
+      await open.see("1000 free", "Page 1 of 2");
+      const cells = open.page.locator("ul.devices button");
+      expect(await cells.count()).toBe(1_000);
+      await cells.first().focus();
+      await open.page.keyboard.press("ArrowRight");
+      await open.page.keyboard.press("Enter");
+      await open.page.getByRole("region", { name: "d-1", exact: true }).waitFor();
+      expect(new URL(open.page.url()).hash).toContain("device=many.example.com%2Fworker-1%2Fd-1");
+      await open.page.getByRole("button", { name: "Next 1000" }).click();
+      await open.see("200 free", "Page 2 of 2");
+      open.expectNoProblems();
+    } finally {
+      await driver.stop();
+    }
+  });
+});
+
+describe("resources of nodekeeper dev", () => {
+  let dev: DevNode;
+  beforeAll(async () => {
+    dev = await startDevNode();
+    await until("the claims are prepared", async () => {
+      const [driver] = await dev.api("claims");
+      return driver?.claims.length === 2 ? driver : undefined;
+    });
+  });
+  afterAll(() => dev?.[Symbol.asyncDispose]());
+
+  it("the topology has sockets, NUMA nodes and devices with the pods that hold them", async () => {
+    await using open = await OpenPage.open(browser, dev.address);
+    await open.goTo("#/resources/topology");
+    await open.see("Socket 0", "NUMA node 0", /default\/training-/, /default\/inference-/);
+    for (const width of [360, 1920]) {
+      await open.page.setViewportSize({ width, height: 800 });
+      await eventually(async () => expect(await overflow(open.page)).toEqual({ pixels: 0, of: [] }));
+    }
+    expect(await accessibilityProblems(open.page)).toEqual([]);
+    await open.page.getByRole("link", { name: /default\/inference-/ }).click();
+    await open.page.getByRole("heading", { name: "Pods" }).waitFor();
+    open.expectNoProblems();
+  });
+
+  it("devices have the claim and the pod that hold them, and what is wrong with one", async () => {
+    await using open = await OpenPage.open(browser, dev.address);
+    await open.goTo("#/resources/devices");
+    await open.see("3 held", /registered: the agent prepares the driver's claims/);
+    await open.page
+      .getByRole("button", { name: /: held by claim default\/training-.* for pod default\/training-/ })
+      .first()
+      .click();
+    await open.see("Held by claim", "driverVersion");
+    await open.page.getByRole("button", { name: /unhealthy: simulated failure/ }).waitFor();
+    expect(await accessibilityProblems(open.page)).toEqual([]);
+    open.expectNoProblems();
+  });
+
+  it("fields of an object are found by path, value and plugin", async () => {
+    await using open = await OpenPage.open(browser, dev.address);
+    await open.goTo("#/resources/objects");
+    await open.see(/^\d+ fields/);
+    await open.page.getByRole("searchbox").fill("example-reporter allocatable");
+    await open.see(/fields? found/, "status.resources.allocatable.example.nodekeeper.dev/widgets");
+    await open.seeNoLonger("spec.nodeResourceProperties[cpu].propertyName");
+    await open.page.getByRole("searchbox").fill("no field has these words");
+    await open.see("No field has that.");
+    open.expectNoProblems();
+  });
+});
