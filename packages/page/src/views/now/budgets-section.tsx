@@ -1,4 +1,4 @@
-import { refusalWord } from "../../../../agent/src/eviction/wording/index.ts";
+import { counted, refusalWord } from "../../../../agent/src/eviction/wording/index.ts";
 import type { ApiAnswers } from "../../api.ts";
 import { Waiting } from "../../parts/notice.tsx";
 import { Section } from "../../parts/section.tsx";
@@ -74,7 +74,7 @@ function Eligible({
   return (
     <>
       <p>
-        {eligible} of {pods} {pods === 1 ? "pod" : "pods"} can be evicted now
+        {eligible} of {counted(pods, "pod")} can be evicted now
         {candidates > eligible && `, ${candidates - eligible} later`}
         {pods > candidates && `, ${pods - candidates} never`}.
       </p>

@@ -1,3 +1,4 @@
+import { counted } from "../../../../agent/src/eviction/wording/index.ts";
 import type { ApiAnswers } from "../../api.ts";
 import { Waiting } from "../../parts/notice.tsx";
 import { Section } from "../../parts/section.tsx";
@@ -8,7 +9,7 @@ import { mixByLevel, qosClasses } from "./qos-mix.ts";
 export function QosSection({ candidates }: { candidates: ApiAnswers["eviction/candidates"] | undefined }) {
   const levels = mixByLevel(candidates?.mix ?? []);
   return (
-    <Section title="QoS mix" remark={candidates && `${candidates.pods} pods`}>
+    <Section title="QoS mix" remark={candidates && counted(candidates.pods, "pod")}>
       {!candidates && <Waiting>Waiting for the first round.</Waiting>}
       {candidates && levels.length === 0 && <p>No pod is on the node.</p>}
       {levels.length > 0 && (

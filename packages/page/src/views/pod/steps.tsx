@@ -13,7 +13,7 @@ export function Steps({ explanation }: { explanation: Explanation }) {
       <ol class="pod-steps">
         {steps.map(({ at, offset, message }, index) => (
           <li key={index}>
-            <Time at={at} /> <span class="pod-offset">{offset}</span>{" "}
+            <Time at={at} /> <span class="pod-offset">{offset.replace("-", "\u2212")}</span>{" "}
             <span class="pod-step">
               <Prose text={message} />
             </span>

@@ -1,0 +1,125 @@
+import { eventually, until } from "@nodekeeper/testing/until";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { verdictOf } from "../../packages/agent/src/eviction/wording/index.ts";
+import { connectTo } from "./support/chromium.ts";
+import { accessibilityProblems } from "./support/in-page.ts";
+import { type PageNode, startNode } from "./support/node.ts";
+import { OpenPage } from "./support/open-page.ts";
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await connectTo(inject("browser"));
+});
+afterAll(() => browser?.close());
+
+/** The verdict that is shown, with its times as the agent has them. */
+async function shownVerdict({ page }: OpenPage): Promise<string> {
+  return await page
+    .locator(".pod-sentence")
+    .evaluate((sentence) =>
+      [...sentence.childNodes]
+        .map((node) => (node instanceof HTMLTimeElement ? node.dateTime : (node.textContent ?? "")))
+        .join(""),
+    );
+}
+
+describe("a pod that was evicted", () => {
+  let node: PageNode;
+  beforeAll(async () => {
+    node = await startNode();
+    node.addPod("victim");
+    node.addPod("bystander");
+    node.cluster.addPod("precious", { spec: { priority: 100 } });
+    await node.evict("victim");
+  });
+  afterAll(() => node?.[Symbol.asyncDispose]());
+
+  it("has the sentence and the steps of nodekeeper explain, with a link to the timeline", async () => {
+    await using open = await OpenPage.open(browser, node.agent.address);
+    await open.goTo("#/pod/default/victim");
+    // As it goes on: in progress, then evicted.
+    await open.see("Evicted by Nodekeeper", "eviction started", /accepted/);
+    const explanation = await node.agent.api("eviction/explain?pod=default/victim");
+    expect(await shownVerdict(open)).toBe(verdictOf(explanation).text);
+    const link = await open.page.getByText("Its place on the timeline").getAttribute("href");
+    expect(link).toMatch(/^#\/timeline\?from=\d+&to=\d+&at=\d+$/);
+    open.expectNoProblems();
+  });
+
+  it("has the ranking, in which each comparison can be opened", async () => {
+    await using open = await OpenPage.open(browser, node.agent.address);
+    await open.goTo("#/pod/default/victim");
+    await open.page.getByRole("button", { name: "Compare with precious" }).click();
+    await open.see("default/victim ranks before default/precious: priority 0 before 100.");
+    const compared = open.page.getByRole("table", { name: /Comparison of default\/victim/ });
+    expect(await compared.getByRole("row", { name: /^priority 0 100 decides$/ }).count()).toBe(1);
+    expect(await compared.getByRole("row", { name: /^QoS class .* equal$/ }).count()).toBe(1);
+    expect(await accessibilityProblems(open.page)).toEqual([]);
+    open.expectNoProblems();
+  });
+
+  it("is found by a part of its name, as are pods that exist", async () => {
+    await using open = await OpenPage.open(browser, node.agent.address);
+    await open.goTo("#/pod");
+    await open.see("default/victim", "default/bystander");
+    await open.page.getByRole("searchbox").fill("t/vict");
+    await open.see("1 pod");
+    await open.page.getByRole("searchbox").press("Enter");
+    await open.see("Evicted by Nodekeeper");
+    await open.page.goBack();
+    await eventually(async () => expect(await open.page.getByRole("searchbox").inputValue()).toBe("t/vict"));
+    open.expectNoProblems();
+  });
+});
+
+it("shows why a pod is kept, then its eviction, as it happens", async () => {
+  await using node = await startNode();
+  node.addPod("web");
+  await using open = await OpenPage.open(browser, node.agent.address);
+  await open.goTo("#/pod/default/web");
+  await open.see("Not evicted", /^Not evicted: no plugin requested it/, "running");
+  await node.evict("web");
+  await open.see("Evicted by Nodekeeper", "pod deleted");
+  open.expectNoProblems();
+});
+
+it("distinguishes pods of one name", async () => {
+  await using node = await startNode();
+  const first = node.addPod("web-0");
+  await node.evict("web-0");
+  await until("the first is deleted", async () => {
+    const { history } = await node.agent.api("eviction/explain?pod=default/web-0");
+    return history?.leftAt != null;
+  });
+  const second = node.addPod("web-0");
+  await until("the second is known", async () => {
+    const { items } = await node.agent.api("eviction/pods?text=web-0");
+    return items.length === 2;
+  });
+  await using open = await OpenPage.open(browser, node.agent.address);
+  await open.goTo(`#/pod/default/web-0?uid=${second.uid}`);
+  await open.see(/^Not evicted/, "Another pod has or had this name:");
+  await open.page.getByRole("link", { name: first.uid }).click();
+  await open.see("Evicted by Nodekeeper");
+  open.expectNoProblems();
+});
+
+it("of a pod that is not known there is the time since which records are kept, and what to do", async () => {
+  await using node = await startNode();
+  await using open = await OpenPage.open(browser, node.agent.address, { expected: /404/ });
+  await open.goTo("#/pod/default/stranger");
+  await open.see(/No record of the pod default\/stranger on this node/, "What to do:");
+  open.expectNoProblems();
+});
+
+it("where eviction is off, has what the container runtime has, and how to turn it on", async () => {
+  await using node = await startNode({ flags: { eviction: "false" } });
+  node.addPod("web");
+  await using open = await OpenPage.open(browser, node.agent.address);
+  await open.goTo("#/pod/default/web");
+  await open.see("Eviction is off.", "eviction.enabled: true", "running");
+  await open.goTo("#/now");
+  await open.see("Nodekeeper evicts no pod and sets no taint.");
+  open.expectNoProblems();
+});
