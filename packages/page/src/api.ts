@@ -1,5 +1,4 @@
 import type { ApiAnswers, ApiPath } from "../../agent/src/server/api-route.ts";
-import { nodeClock } from "./node-clock.ts";
 
 export type { ApiAnswers, ApiPath } from "../../agent/src/server/api-route.ts";
 
@@ -43,7 +42,6 @@ export async function ask<Path extends ApiPath>(
     const response = await fetch(new URL(`api/v1/${path}?${new URLSearchParams(given)}`, page), {
       signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
     });
-    nodeClock.takeDate(response.headers.get("Date"));
     if (response.ok) return (await response.json()) as ApiAnswers[Path];
     throw await refusalOf(response);
   } catch (error) {

@@ -1,4 +1,4 @@
-import { type ApiAnswers, ask } from "./api.ts";
+import type { ApiAnswers } from "./api.ts";
 import { nodeClock, nodeNow } from "./node-clock.ts";
 
 /** An event of the log of pod lifecycle events. */
@@ -116,9 +116,8 @@ export class Follower {
     const source = new EventSource(`api/v1/stream?${query}`);
     this.#source = source;
     source.addEventListener("error", () => source === this.#source && this.#lose("the connection ended"));
-    // The browser's own event, too. An answer shows the node's clock, and messages of the stream do not, or late.
     source.addEventListener("open", (event) => {
-      if (!(event instanceof MessageEvent)) ask("version").catch(() => {});
+      if (!(event instanceof MessageEvent)) void setClock();
     });
     this.#on(source, "open", () => {});
     this.#on(source, "heartbeat", () => {});
@@ -179,6 +178,16 @@ export class Follower {
         this.#onChange();
       });
     }, DRAW_EVERY_MS);
+  }
+}
+
+// The stream shows the node's clock where eviction is on only, and not at once.
+async function setClock(): Promise<void> {
+  try {
+    const { headers } = await fetch(new URL("api/v1/version", document.baseURI));
+    nodeClock.takeDate(headers.get("Date"));
+  } catch {
+    // The connection is lost again, which the stream shows.
   }
 }
 

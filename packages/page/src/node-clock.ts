@@ -51,7 +51,7 @@ export class NodeClock {
   }
 }
 
-/** The clock of the node whose page this is: fed by all answers and by the stream. */
+/** The clock of the node whose page this is: fed with each connection and by the stream. */
 export const nodeClock = new NodeClock();
 
 /** The time of now by the node's clock, milliseconds since the epoch: what times of the agent are compared with. */

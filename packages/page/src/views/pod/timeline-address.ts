@@ -6,5 +6,5 @@ const AROUND_MS = 2 * 60_000;
 export function timelineAddress(times: readonly number[]): string | undefined {
   if (times.length === 0) return undefined;
   const [from, to] = [Math.min(...times), Math.max(...times)].map(Math.round) as [number, number];
-  return addressOf("timeline", [], { from: from - AROUND_MS, to: to + AROUND_MS, at: from });
+  return addressOf("timeline", [], { from: from - AROUND_MS, to: to + AROUND_MS });
 }
