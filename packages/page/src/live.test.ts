@@ -6,9 +6,11 @@ const START = Date.UTC(2026, 10, 22, 3);
 
 /** The browser's EventSource, as far as the page uses it. */
 class Source extends EventTarget {
+  static readonly CLOSED = 2;
   static readonly opened: Source[] = [];
   readonly url: string;
   isClosed = false;
+  readyState = 1;
 
   constructor(url: string) {
     super();
@@ -84,6 +86,27 @@ it("continues after the last message when it is shown again", () => {
   show("visible");
   expect(Source.opened).toHaveLength(2);
   expect(newest().url).toContain("cursor=log-3.5.7");
+});
+
+it("starts again without a cursor where the agent refuses the stream, and shows why", () => {
+  const { live } = follow();
+  newest().send("events", { event: { sequence: 1 } }, "log-1.-.-");
+  newest().dispatchEvent(new Event("error"));
+  vi.advanceTimersByTime(3_000);
+  expect(newest().url).toContain("cursor=log-1");
+  expect(live.events).toHaveLength(1);
+  newest().readyState = Source.CLOSED;
+  newest().dispatchEvent(new Event("error"));
+  expect(live).toMatchObject({
+    events: [],
+    missedAt: START + 3_000,
+    connection: { state: "lost", at: START, why: expect.stringContaining("refuses the stream") },
+  });
+  vi.advanceTimersByTime(3_000);
+  expect(newest().url).not.toContain("cursor");
+  newest().readyState = Source.CLOSED;
+  newest().dispatchEvent(new Event("error"));
+  expect(live.missedAt).toBe(START + 3_000);
 });
 
 it("goes by the node's clock, which the first answer shows, where the browser's is another", async () => {

@@ -115,7 +115,14 @@ export class Follower {
     if (this.#cursor) query.set("cursor", this.#cursor);
     const source = new EventSource(`api/v1/stream?${query}`);
     this.#source = source;
-    source.addEventListener("error", () => source === this.#source && this.#lose("the connection ended"));
+    source.addEventListener("error", () => {
+      if (source !== this.#source) return;
+      if (source.readyState !== EventSource.CLOSED) return this.#lose("the connection ended");
+      // By an answer: too many streams, or a cursor that an agent of another version does not read.
+      if (this.#cursor) this.#forget();
+      this.#cursor = "";
+      this.#lose("the agent refuses the stream; it serves 16 at most, so close other pages of this node");
+    });
     source.addEventListener("open", (event) => {
       if (!(event instanceof MessageEvent)) void setClock();
     });
@@ -134,12 +141,14 @@ export class Follower {
     this.#on(source, "events", ({ event }: { event: LifecycleEvent }) =>
       add(this.live.events, event, MOST_EVENTS),
     );
-    // Events were missed: what was known is not continued.
-    this.#on(source, "snapshot", () => {
-      this.live.events.length = 0;
-      this.live.missedAt = nodeNow();
-    });
+    this.#on(source, "snapshot", () => this.#forget());
     this.#listen();
+  }
+
+  // Events were missed: what was known is not continued.
+  #forget(): void {
+    this.live.events.length = 0;
+    this.live.missedAt = nodeNow();
   }
 
   #on(source: EventSource, name: string, take: (data: never) => void): void {
@@ -164,8 +173,7 @@ export class Follower {
   #lose(why: string): void {
     this.#source?.close();
     clearTimeout(this.#silence);
-    if (this.live.connection.state !== "lost")
-      this.live.connection = { state: "lost", at: this.#heardAt, why };
+    this.live.connection = { state: "lost", at: this.#heardAt, why };
     clearTimeout(this.#retry);
     this.#retry = setTimeout(() => this.#open(), RETRY_MS);
     this.#changed();
