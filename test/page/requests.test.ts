@@ -115,19 +115,14 @@ describe("requests that are refused", () => {
       await using open = await OpenPage.open(browser, otherAddress, { expected: /./ });
       await open.goTo("");
       const results = await open.page.evaluate(async (agent) => {
-        const loaded = (element: HTMLElement) =>
+        // The handlers come before the address: an image is loaded from then on.
+        const loaded = (tag: string, attributes: Record<string, string>) =>
           new Promise<string>((resolve) => {
+            const element = document.createElement(tag);
             element.onload = () => resolve("loaded");
             element.onerror = () => resolve("refused");
-            document.body.append(element);
+            document.body.append(Object.assign(element, attributes));
           });
-        const script = Object.assign(document.createElement("script"), { src: `${agent}/page/main.js` });
-        const style = Object.assign(document.createElement("link"), {
-          rel: "stylesheet",
-          href: `${agent}/page/main.css`,
-        });
-        const image = Object.assign(document.createElement("img"), { src: `${agent}/page/icon.svg` });
-        const stream = new EventSource(`${agent}/api/v1/stream`);
         return {
           answer: await fetch(`${agent}/api/v1/node`).then(
             () => "read",
@@ -138,10 +133,11 @@ describe("requests that are refused", () => {
             ({ type }) => type,
             () => "refused",
           ),
-          script: await loaded(script),
-          style: await loaded(style),
-          image: await loaded(image),
+          script: await loaded("script", { src: `${agent}/page/main.js` }),
+          style: await loaded("link", { rel: "stylesheet", href: `${agent}/page/main.css` }),
+          image: await loaded("img", { src: `${agent}/page/icon.svg` }),
           stream: await new Promise((resolve) => {
+            const stream = new EventSource(`${agent}/api/v1/stream`);
             stream.onopen = () => resolve("open");
             stream.onerror = () => resolve("refused");
           }),
