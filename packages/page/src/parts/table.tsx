@@ -30,8 +30,8 @@ export function Table({ label, columns, rows, isNarrow = false }: Props) {
       <caption class="unseen">{label}</caption>
       <thead>
         <tr>
-          {columns.map((title) => (
-            <th key={title} scope="col" class={title.length <= SHORT ? "short" : undefined}>
+          {columns.map((title, index) => (
+            <th key={index} scope="col" class={title.length <= SHORT ? "short" : undefined}>
               {title}
             </th>
           ))}
@@ -42,7 +42,7 @@ export function Table({ label, columns, rows, isNarrow = false }: Props) {
           <Fragment key={key}>
             <tr class={kind}>
               {columns.map((title, index) => (
-                <Cell key={title} title={title} content={cells[index]} isHead={index === 0} />
+                <Cell key={index} title={title} content={cells[index]} isHead={index === 0} />
               ))}
             </tr>
             {below && (

@@ -39,7 +39,12 @@ function NoPlugins() {
       <p>
         A plugin appears here once it serves a socket in{" "}
         {directories.length > 0
-          ? directories.map((each) => <code>{each}</code>)
+          ? directories.map((each, at) => (
+              <>
+                {at > 0 && ", "}
+                <code>{each}</code>
+              </>
+            ))
           : "a folder of plugins.directories"}
         . In-tree plugins are enabled with <code>eviction.inTreePlugins</code> and{" "}
         <code>reporting.inTreePlugins</code>.
