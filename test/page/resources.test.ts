@@ -40,6 +40,11 @@ describe("plugins", () => {
       },
     });
     await reporter.ready;
+    // A plugin of which nothing was received is not lost, but forgotten.
+    await until("its report is received", async () => {
+      const rows: { name: string; contactAt?: number }[] = await node.agent.api("plugins");
+      return rows.find(({ name }) => name === "short-lived")?.contactAt;
+    });
     await reporter.stop();
     await open.page.locator("tr", { hasText: "short-lived" }).filter({ hasText: "failing" }).waitFor();
     expect(await rowNames(open)).toEqual([...before, "short-lived"]);
