@@ -194,3 +194,19 @@ async function setHidden({ page }: OpenPage, isHidden: boolean): Promise<void> {
     document.dispatchEvent(new Event("visibilitychange"));
   }, isHidden);
 }
+
+it("loads a view whose file was lost on the way, and stays where it was", async () => {
+  await using node = await startNode();
+  await using open = await openAt(node, "#/plugins");
+  let lost = 0;
+  await open.page.route("**/page/*.js", async (route) => {
+    if (lost > 0) return route.continue();
+    lost++;
+    return route.abort("connectionreset");
+  });
+  await open.page.getByRole("link", { name: "Resources" }).click();
+  await open.page.getByRole("link", { name: "Topology" }).waitFor();
+  expect(lost).toBe(1);
+  expect(await open.page.evaluate(() => location.hash)).toBe("#/resources");
+  open.expectNoProblems();
+});

@@ -2,7 +2,13 @@ import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ViewProps } from "../view-props.ts";
 
-/** A view whose code is loaded when it is opened first. Without it, what happened and what to do is shown in its place. */
+const RELOADED_AT = "nodekeeper.reloadedAt";
+const RELOAD_INTERVAL_MS = 30_000;
+
+/**
+ * A view whose code is loaded when it is opened first. Without it, what happened and what to do is shown in its place, and
+ * the page is loaded again once the agent is connected: browsers may remember that a module could not be loaded.
+ */
 export function lazyView(load: () => Promise<ComponentType<ViewProps>>): ComponentType<ViewProps> {
   let loaded: ComponentType<ViewProps> | undefined;
   return function LazyView(props: ViewProps) {
@@ -18,6 +24,10 @@ export function lazyView(load: () => Promise<ComponentType<ViewProps>>): Compone
         () => setFailed(true),
       );
     }, []);
+    const isConnected = props.live.connection.state === "open";
+    useEffect(() => {
+      if (hasFailed && isConnected) reloadOnce();
+    }, [hasFailed, isConnected]);
     if (View) return <View {...props} />;
     if (!hasFailed) return <p>Loading.</p>;
     return (
@@ -29,4 +39,11 @@ export function lazyView(load: () => Promise<ComponentType<ViewProps>>): Compone
       </p>
     );
   };
+}
+
+// A view that another version of the agent does not have must not reload for ever.
+function reloadOnce(): void {
+  if (Math.abs(Date.now() - Number(sessionStorage.getItem(RELOADED_AT))) < RELOAD_INTERVAL_MS) return;
+  sessionStorage.setItem(RELOADED_AT, String(Date.now()));
+  location.reload();
 }
