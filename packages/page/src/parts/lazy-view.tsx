@@ -41,7 +41,7 @@ export function lazyView(load: () => Promise<ComponentType<ViewProps>>): Compone
   };
 }
 
-// A view that another version of the agent does not have must not reload for ever.
+// A view that another version of the agent does not have must not be reloaded indefinitely.
 function reloadOnce(): void {
   if (Math.abs(Date.now() - Number(sessionStorage.getItem(RELOADED_AT))) < RELOAD_INTERVAL_MS) return;
   sessionStorage.setItem(RELOADED_AT, String(Date.now()));
