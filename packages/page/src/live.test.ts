@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Follower } from "./live.ts";
-import { nodeNow } from "./node-clock.ts";
+import { NodeClock } from "./node-clock.ts";
 
 const START = Date.UTC(2026, 10, 22, 3);
 
@@ -52,8 +52,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function follow(): Follower {
-  const follower = new Follower(() => {});
+function follow(clock = new NodeClock()): Follower {
+  const follower = new Follower(() => {}, clock);
   follower.follow([]);
   return follower;
 }
@@ -113,9 +113,10 @@ it("goes by the node's clock, which the first answer shows, where the browser's 
   const nodeTime = START - 300_000;
   const headers = { Date: new Date(nodeTime).toUTCString() };
   vi.stubGlobal("fetch", async () => new Response("{}", { headers }));
-  const { live } = follow();
+  const clock = new NodeClock();
+  const { live } = follow(clock);
   newest().dispatchEvent(new Event("open"));
-  await vi.waitFor(() => expect(Math.abs(nodeNow() - nodeTime)).toBeLessThan(1_000));
+  await vi.waitFor(() => expect(Math.abs(clock.now() - nodeTime)).toBeLessThan(1_000));
   newest().send("node", { nodeName: "worker-1" });
   newest().dispatchEvent(new Event("error"));
   expect(live.connection).toMatchObject({ state: "lost", at: expect.closeTo(nodeTime, -4) });

@@ -1,5 +1,5 @@
 import type { ApiAnswers } from "./api.ts";
-import { nodeClock, nodeNow } from "./node-clock.ts";
+import { type NodeClock, nodeClock } from "./node-clock.ts";
 
 /** An event of the log of pod lifecycle events. */
 export type LifecycleEvent = Extract<ApiAnswers["events"]["items"][number], { kind: "event" }>["event"];
@@ -73,17 +73,21 @@ export class Follower {
     connection: { state: "opening" },
   };
   readonly #onChange: () => void;
+  readonly #clock: NodeClock;
   #topics: readonly string[] = [];
   #source: EventSource | undefined;
   #cursor = "";
-  #heardAt = nodeNow();
+  #heardAt: number;
   #draw: ReturnType<typeof setTimeout> | undefined;
   #silence: ReturnType<typeof setTimeout> | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #hidden: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(onChange: () => void) {
+  /** @param clock the node's clock, which the follower sets by the agent's answers */
+  constructor(onChange: () => void, clock = nodeClock) {
     this.#onChange = onChange;
+    this.#clock = clock;
+    this.#heardAt = clock.now();
     document.addEventListener("visibilitychange", () => this.#hideOrShow());
   }
 
@@ -124,7 +128,7 @@ export class Follower {
       this.#lose("the agent refuses the stream; it serves 16 at most, so close other pages of this node");
     });
     source.addEventListener("open", (event) => {
-      if (!(event instanceof MessageEvent)) void setClock();
+      if (!(event instanceof MessageEvent)) void setClock(this.#clock);
     });
     this.#on(source, "open", () => {});
     this.#on(source, "heartbeat", () => {});
@@ -134,7 +138,7 @@ export class Follower {
     // Of the first it is not known how long ago its round was.
     let isFirst = true;
     this.#on(source, "readings", (round: RoundReadings | null) => {
-      if (round && !isFirst) nodeClock.take(round.at);
+      if (round && !isFirst) this.#clock.take(round.at);
       isFirst = false;
       if (round && round.at !== this.live.readings.at(-1)?.at) add(this.live.readings, round, MOST_READINGS);
     });
@@ -148,7 +152,7 @@ export class Follower {
   // Events were missed: what was known is not continued.
   #forget(): void {
     this.live.events.length = 0;
-    this.live.missedAt = nodeNow();
+    this.live.missedAt = this.#clock.now();
   }
 
   #on(source: EventSource, name: string, take: (data: never) => void): void {
@@ -157,7 +161,7 @@ export class Follower {
       if (source !== this.#source || !(message instanceof MessageEvent)) return;
       if (message.lastEventId) this.#cursor = message.lastEventId;
       take(JSON.parse(message.data) as never);
-      this.#heardAt = nodeNow();
+      this.#heardAt = this.#clock.now();
       this.live.connection = { state: "open" };
       this.#listen();
       this.#changed();
@@ -190,10 +194,10 @@ export class Follower {
 }
 
 // The stream shows the node's clock where eviction is on only, and not at once.
-async function setClock(): Promise<void> {
+async function setClock(clock: NodeClock): Promise<void> {
   try {
     const { headers } = await fetch(new URL("api/v1/version", document.baseURI));
-    nodeClock.takeDate(headers.get("Date"));
+    clock.takeDate(headers.get("Date"));
   } catch {
     // The connection is lost again, which the stream shows.
   }
