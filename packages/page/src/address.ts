@@ -29,7 +29,7 @@ export function addressOf(
   return `#/${[view, ...path].map(encodeURIComponent).join("/")}${search ? `?${search}` : ""}`;
 }
 
-/** Goes to an address: as a step that "back" undoes, or in place of the current one. */
+/** Shows an address: as a step that "back" undoes, or in place of the current one. */
 export function goTo(address: string, how: "push" | "replace" = "push"): void {
   if (how === "push") history.pushState(null, "", address);
   else history.replaceState(null, "", address);

@@ -109,7 +109,7 @@ it("starts again without a cursor where the agent refuses the stream, and shows 
   expect(live.missedAt).toBe(START + 3_000);
 });
 
-it("goes by the node's clock, which the first answer shows, where the browser's is another", async () => {
+it("uses the node's clock, which the first answer shows, where the browser's is another", async () => {
   const nodeTime = START - 300_000;
   const headers = { Date: new Date(nodeTime).toUTCString() };
   vi.stubGlobal("fetch", async () => new Response("{}", { headers }));

@@ -21,8 +21,15 @@ it("has the last exchange of each call, the newest first, and the last 60 durati
 it("keeps 20 items of a long list, and their number", () => {
   const log = new ExchangeLog();
   const pods = Array.from({ length: 5_000 }, (_, at) => ({ name: `p${at}`, reason: "x".repeat(40) }));
-  log.note({ call: "GetEvictPods", at: 1, ms: 1, answer: { pods, condition: null } });
-  const [{ answer = "" } = {}] = log.show().calls;
+  log.note({
+    call: "GetEvictPods",
+    at: 1,
+    ms: 1,
+    request: { activePods: pods },
+    answer: { pods, condition: null },
+  });
+  const [{ request = "", answer = "" } = {}] = log.show().calls;
+  expect(JSON.parse(request)["activePods omitted"]).toBe(4_980);
   expect(JSON.parse(answer)["pods omitted"]).toBe(4_980);
   expect(JSON.parse(answer).pods).toHaveLength(20);
 });

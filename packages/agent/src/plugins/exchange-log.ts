@@ -44,8 +44,8 @@ const MOST_ITEMS = 20;
 
 /**
  * What a plugin and the agent exchanged last. Noting an exchange keeps references and numbers; text is made when it is
- * asked for. Of a longer list in an answer the first 20 items are kept, so that an answer of megabytes is freed with its
- * round: items have bounded texts, so a log takes some kilobytes.
+ * asked for. Of a longer list in a request or an answer the first 20 items are kept, so that one of megabytes is freed with
+ * its round: items have bounded texts, so a log takes some kilobytes.
  */
 export class ExchangeLog {
   readonly #last = new Map<string, Exchange>();
@@ -53,8 +53,12 @@ export class ExchangeLog {
   #next = 0;
 
   note(exchange: Exchange): void {
-    const { call, at, ms, answer, error } = exchange;
-    this.#last.set(call, answer ? { ...exchange, answer: withShortLists(answer) } : exchange);
+    const { call, at, ms, request, answer, error } = exchange;
+    this.#last.set(call, {
+      ...exchange,
+      request: request && withShortLists(request),
+      answer: answer && withShortLists(answer),
+    });
     if (ms === undefined) return;
     this.#durations[this.#next] = { call, at, ms, ok: error === undefined };
     this.#next = (this.#next + 1) % MOST_DURATIONS;
@@ -81,10 +85,10 @@ export function shownJson(value: unknown): string {
   return cutJson(value, LONGEST_TEXT);
 }
 
-function withShortLists(answer: object): object {
+function withShortLists(message: object): object {
   const isLong = (value: unknown): value is unknown[] => Array.isArray(value) && value.length > MOST_ITEMS;
-  if (!Object.values(answer).some(isLong)) return answer;
-  const entries = Object.entries(answer).flatMap(([key, value]): [string, unknown][] =>
+  if (!Object.values(message).some(isLong)) return message;
+  const entries = Object.entries(message).flatMap(([key, value]): [string, unknown][] =>
     isLong(value)
       ? [
           [key, value.slice(0, MOST_ITEMS)],

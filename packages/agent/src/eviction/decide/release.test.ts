@@ -132,7 +132,7 @@ describe("terminating victims", () => {
     expect(namesOf(rounds.play({ p: next }).victims)).toEqual(["b"]);
   });
 
-  it("whose eviction failed are left alone for a while, and the next one goes", () => {
+  it("whose eviction failed are left alone for a while, and the next one is evicted", () => {
     const rounds = someRounds();
     const plugin = { pods: [evictPod("a"), evictPod("b")] };
     expect(namesOf(rounds.play({ p: plugin }).victims)).toEqual(["a"]);

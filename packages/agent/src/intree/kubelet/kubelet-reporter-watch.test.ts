@@ -222,7 +222,7 @@ describe("listAndWatch", () => {
     expect(clock.timers).toBe(0);
   });
 
-  it("goes by time alone where changes can't be followed", async () => {
+  it("reads by time alone where changes can't be followed", async () => {
     const { kubelet, reporter, clock, pods, log, ended } = await setUp();
     vi.spyOn(pods, "changes").mockImplementation(() => {
       throw new Error("no log");

@@ -157,7 +157,7 @@ export const historyPods = object(
     ),
     more: flag("Whether there are others that match."),
   },
-  "Pods that are or were on the node, as far as the history goes.",
+  "Pods that are or were on the node, as far back as the history reaches.",
 );
 
 export const historyPage = object({

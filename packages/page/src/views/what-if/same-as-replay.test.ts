@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { evictionPolicyOf } from "../../../../agent/src/assembly/eviction-policy-settings.ts";
 import { defaultEvictionPolicy } from "../../../../agent/src/assembly/testing/defaults.ts";
@@ -15,7 +15,8 @@ import {
   TestRounds,
   testPod,
 } from "../../../../agent/src/eviction/testing/rounds.ts";
-import { createStatusServer, evictionRoutes } from "../../../../agent/src/server/index.ts";
+import { evictionRoutes } from "../../../../agent/src/server/index.ts";
+import { serveRoutes } from "../../../../agent/src/server/testing/serve-routes.ts";
 import { EvictionStore, HistoryStore, StateDatabase } from "../../../../agent/src/state/index.ts";
 import { ask } from "../../api.ts";
 import { applyTexts } from "./fields.ts";
@@ -38,19 +39,10 @@ beforeEach(async () => {
     settings: () => ({ maxAgeMs: 3_600_000, maxBytes: 64 * 1024 * 1024 }),
     ...common,
   });
-  const server = createStatusServer({
-    address: "127.0.0.1:0",
-    checks: [],
-    registry: new Registry(),
-    routes: evictionRoutes(new RecordQueries(records, new HistoryStore(database))),
-    ...common,
-  });
-  const controller = new AbortController();
-  const running = server.run(controller.signal);
-  address = await server.whenListening();
+  const server = await serveRoutes(evictionRoutes(new RecordQueries(records, new HistoryStore(database))));
+  address = server.address;
   stop = async () => {
-    controller.abort();
-    await running;
+    await server.stop();
     database.close();
     rmSync(directory, { recursive: true });
   };

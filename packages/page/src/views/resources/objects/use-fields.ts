@@ -1,5 +1,6 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ask } from "../../../api.ts";
+import { Repeated } from "../../../parts/repeated.ts";
 import type { Field } from "./objects.ts";
 
 export interface FieldList {
@@ -11,26 +12,32 @@ export interface FieldList {
 }
 
 const PAGE = 1_000;
+const SHORTEST_INTERVAL_MS = 2_000;
 
 /**
- * The fields of a published object, page after page until `most` or more are there. Read again from the start whenever
- * `version` changes; what was read is kept until then.
+ * The fields of a published object, page after page until `most` or more are there. Read again from the start when
+ * `version` has changed, at most once in two seconds; a reading under way is finished first, however often it changes.
  */
 export function useFields(object: string, most: number, version: unknown): FieldList {
   const [list, setList] = useState<FieldList & { of?: string }>({ isWhole: false });
+  const reading = useRef<Repeated>(undefined);
   useEffect(() => {
-    const stop = new AbortController();
-    read(object, most, stop.signal).then(
-      (read) => stop.signal.aborted || setList({ ...read, of: object }),
-      (error: Error) =>
-        stop.signal.aborted ||
+    const repeated = new Repeated(SHORTEST_INTERVAL_MS, async (signal) => {
+      try {
+        const found = await read(object, most, signal);
+        if (!signal.aborted) setList({ ...found, of: object });
+      } catch (error) {
+        if (signal.aborted) return;
         setList((before) => ({
           ...(before.of === object ? before : { isWhole: false, of: object }),
-          problem: error.message,
-        })),
-    );
-    return () => stop.abort();
-  }, [object, most, version]);
+          problem: (error as Error).message,
+        }));
+      }
+    });
+    reading.current = repeated;
+    return () => repeated.stop();
+  }, [object, most]);
+  useEffect(() => reading.current?.request(), [object, most, version]);
   return list.of === object ? list : { isWhole: false };
 }
 
