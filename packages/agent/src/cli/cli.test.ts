@@ -129,7 +129,7 @@ describe("nodekeeper", () => {
 
   it("lists plugins of a running agent", async () => {
     const rows: PluginRow[] = [
-      row({ name: "good", state: "registered", contentBytes: 12, contentAt: Date.now() - 3_000 }),
+      row({ name: "good", state: "registered", contentBytes: 12, contentAt: Date.now() - 3.5 * 3_600_000 }),
       row({ name: "bad", state: "refused", error: "name is taken", errorId: "NK1303" }),
       row({ name: "sloppy", state: "registered", problems: ["field x", "field y"] }),
     ];
@@ -138,7 +138,7 @@ describe("nodekeeper", () => {
     expect(status).toBe(0);
     const lines = out.trimEnd().split("\n");
     expect(lines[0]).toMatch(/^NAME +TYPE +STATE +SINCE +CONTENT +CHANGED +MESSAGE$/);
-    expect(lines[1]).toMatch(/^good +ReporterPlugin +registered .* 12 B +3s +-$/);
+    expect(lines[1]).toMatch(/^good +ReporterPlugin +registered .* 12 B +3h +-$/);
     expect(lines[2]).toMatch(/^bad .*refused .*NK1303: name is taken$/);
     expect(lines[3]).toMatch(/field x \(and 1 more\)$/);
     expect(JSON.parse((await cli("plugins", "list", "-o", "json", "--server", address)).out)).toHaveLength(3);
