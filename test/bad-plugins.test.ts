@@ -112,6 +112,33 @@ it("one whose stream breaks again and again", async () => {
   broken.stop();
 });
 
+it("one without a stream is polled, which is no failure", async () => {
+  const plugin = await start("still", {
+    getReportContent: async () => ({ content: [widgets("still", 1)] }),
+    // biome-ignore lint/correctness/useYield: there is no stream
+    async *listAndWatchReportContent() {
+      throw new ServerError(Status.UNIMPLEMENTED, "Method not implemented!");
+    },
+  });
+  await untilWidgets(cluster, "still", 1);
+  const stream = async () => {
+    const { calls } = await agent.api("plugins/exchange?type=ReporterPlugin&name=still");
+    return calls.find(({ call }: { call: string }) => call === "ListAndWatchReportContent");
+  };
+  await eventually(async () => {
+    expect(await stream()).toEqual({
+      call: "ListAndWatchReportContent",
+      at: expect.any(Number),
+      isUnimplemented: true,
+    });
+    const row = await agent.plugin("still");
+    expect(row).toMatchObject({ state: "registered", calls: { failures: 0 } });
+    expect(row).not.toHaveProperty("error");
+  });
+  expect(await agent.metrics()).not.toMatch(/call_failures_total\{plugin="still"/);
+  plugin.stop();
+});
+
 it("one that dies mid-stream keeps its content, and comes back with new", async () => {
   const first = await start("mortal", constantly(widgets("mortal", 1)));
   await untilWidgets(cluster, "mortal", 1);

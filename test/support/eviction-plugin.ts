@@ -87,14 +87,16 @@ export async function startEvictionPlugin(pluginDir: string, name: string): Prom
   });
   server.add(EvictionPluginDefinition, {
     getToken: async () => ({ token: plugin.token }),
-    thresholdMet: async () => plugin.threshold,
+    async thresholdMet() {
+      plugin.rounds++;
+      return plugin.threshold;
+    },
     async getTopEvictionPods({ activePods, topN, candidateEvictionRecords: records }) {
       const offered = namesOf(activePods);
       plugin.topRequests.push({ offered, topN: Number(topN), records });
       return plugin.top(offered, activePods);
     },
     async getEvictPods({ activePods }) {
-      plugin.rounds++;
       return plugin.evictPods(namesOf(activePods), activePods);
     },
   });

@@ -13,6 +13,8 @@ export interface Exchange {
   answer?: object | undefined;
   /** Why it failed; undefined where it did not. */
   error?: string | undefined;
+  /** True where the plugin does not implement the call, which is optional. It has no answer then, and did not fail. */
+  isUnimplemented?: true;
 }
 
 /** An exchange as text: request and answer are JSON of which at most 2,000 characters are left. */

@@ -4,7 +4,14 @@
 // session: the handling of one socket file: handshake, liveness probes, deregistration.
 // owner: the socket that holds a plugin name; superseded: a newer socket has taken over the name.
 // refused: notified of the reason and retried slowly; failed: retried with backoff.
-export { ExchangeLog, type PluginExchanges, type ShownExchange, shownJson } from "./exchange-log.ts";
+export { type CallError, joinedErrors } from "./call-error.ts";
+export {
+  type Exchange,
+  ExchangeLog,
+  type PluginExchanges,
+  type ShownExchange,
+  shownJson,
+} from "./exchange-log.ts";
 export { PluginManager } from "./manager.ts";
 export type { PluginChange, PluginStatus } from "./status.ts";
 export type { PluginHandler, PluginRegistration } from "./types.ts";

@@ -18,6 +18,8 @@ export interface CollectOptions {
   /** Receives each message. Must not throw. */
   onContent: (message: ReportMessage) => void;
   onFailure: (method: CollectMethod, error: unknown) => void;
+  /** Called once where the plugin has no stream, which is optional: its content is polled. */
+  onNoStream: () => void;
   /** Called for each poll that has ended with its duration, and for each message of the stream. */
   onExchange: (method: CollectMethod, ms?: number, error?: unknown) => void;
   /** Called when a poll succeeded, and when a stream has been open for 10 s. */
@@ -47,7 +49,7 @@ async function watchLoop(
   received: { count: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const { source, clock, onContent, onFailure, onExchange, onThrottled, onWorking } = options;
+  const { source, clock, onContent, onFailure, onNoStream, onExchange, onThrottled, onWorking } = options;
   const backoff = new Backoff(retryPolicies.reportStream);
   while (!signal.aborted) {
     const steady = clock.after(STEADY_MS, () => {
@@ -68,9 +70,8 @@ async function watchLoop(
       }
     } catch (error) {
       if (signal.aborted) return;
+      if (codeOf(error) === "unsupported") return onNoStream();
       onFailure("ListAndWatchReportContent", error);
-      // The plugin does not stream; its content is polled.
-      if (codeOf(error) === "unsupported") return;
     } finally {
       steady.cancel();
     }

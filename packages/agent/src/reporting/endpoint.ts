@@ -1,5 +1,12 @@
 import type { ScopedSignal, Timer } from "@nodekeeper/core/lib";
-import { ExchangeLog, type PluginExchanges, type PluginRegistration, shownJson } from "../plugins/index.ts";
+import {
+  type CallError,
+  ExchangeLog,
+  joinedErrors,
+  type PluginExchanges,
+  type PluginRegistration,
+  shownJson,
+} from "../plugins/index.ts";
 import type { CollectMethod } from "./collect.ts";
 import { noContent, type PluginContent } from "./content.ts";
 import { type ReportMessage, sizeOf } from "./report-message.ts";
@@ -21,7 +28,8 @@ export interface ReporterStatus {
   lostReason: string | undefined;
   contentBytes: number;
   problems: readonly string[];
-  lastError: string | undefined;
+  /** Of the last calls; undefined where none failed. */
+  lastError: CallError | undefined;
 }
 
 /** State of one plugin, kept across its registrations. */
@@ -51,7 +59,7 @@ export interface Endpoint {
   /** Wall milliseconds of the same. */
   contactAt: number | undefined;
   /** Error of the last call, by method; no entry for a method whose last call succeeded. */
-  readonly errors: Map<CollectMethod, string>;
+  readonly errors: Map<CollectMethod, CallError>;
   readonly exchanges: ExchangeLog;
 }
 
@@ -79,9 +87,10 @@ export function newEndpoint(name: string, inTree: boolean, now: number): Endpoin
   };
 }
 
-/** The errors of calls to a plugin in one line; undefined if there are none. */
-export function errorOf({ errors }: Endpoint): string | undefined {
-  return errors.size > 0 ? [...errors.values()].sort().join("; ") : undefined;
+/** The plugin does not implement its stream, as of `now`, wall milliseconds. */
+export function noteNoStream({ errors, exchanges }: Endpoint, now: number): void {
+  errors.delete("ListAndWatchReportContent");
+  exchanges.note({ call: "ListAndWatchReportContent", at: now, isUnimplemented: true });
 }
 
 export function endpointStatus(endpoint: Endpoint): ReporterStatus {
@@ -99,7 +108,7 @@ export function endpointStatus(endpoint: Endpoint): ReporterStatus {
     lostReason,
     contentBytes: message ? sizeOf(message) : 0,
     problems: content.problems.map((problem) => problem.message),
-    lastError: errorOf(endpoint),
+    lastError: joinedErrors(endpoint.errors.values()),
   };
 }
 
@@ -109,7 +118,7 @@ export function endpointStatus(endpoint: Endpoint): ReporterStatus {
  */
 export function exchangesOf({ exchanges, content }: Endpoint): PluginExchanges {
   const { calls, durations } = exchanges.show();
-  const newest = calls.findIndex(({ error }) => error === undefined);
+  const newest = calls.findIndex(({ error, isUnimplemented }) => error === undefined && !isUnimplemented);
   const fields = content.fields.map(({ object, part, name, value }) => ({ object, part, name, value }));
   return {
     calls: calls.map((call, at) => (at === newest ? { ...call, answer: shownJson(fields) } : call)),

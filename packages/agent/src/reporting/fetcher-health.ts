@@ -1,5 +1,6 @@
 import type { HealthResult } from "@nodekeeper/core/lib";
-import { type Endpoint, errorOf } from "./endpoint.ts";
+import { joinedErrors } from "../plugins/index.ts";
+import type { Endpoint } from "./endpoint.ts";
 
 export interface FetcherState {
   endpoints: readonly Endpoint[];
@@ -18,7 +19,10 @@ export function fetcherHealth(state: FetcherState): HealthResult {
     ({ stoppedAt, lastSuccess }) => stoppedAt === undefined && now - (lastSuccess ?? startedAt) > timeoutMs,
   );
   const names = failing
-    .map((endpoint) => `${endpoint.name} (${errorOf(endpoint) ?? "no response yet"})`)
+    .map(
+      (endpoint) =>
+        `${endpoint.name} (${joinedErrors(endpoint.errors.values())?.message ?? "no response yet"})`,
+    )
     .join(", ");
   // A failing external plugin does not make the agent unready; it is only named.
   if (failing.some(({ inTree }) => inTree))

@@ -106,7 +106,7 @@ describe("ReporterManager", () => {
     plugin.answer = () => Promise.reject(new NodekeeperError("unavailable", "boom"));
     await clock.step(60_000);
     expect(value("p")).toBe("good");
-    expect(manager.status()[0]?.lastError).toMatch(/GetReportContent: boom/);
+    expect(manager.status()[0]?.lastError?.message).toMatch(/GetReportContent: boom/);
     expect(manager.fetcherHealth()).toMatchObject({
       ok: false,
       message: expect.stringMatching(/p \(.*boom/),
@@ -219,7 +219,7 @@ describe("ReporterManager", () => {
       throw new NodekeeperError("unavailable", "broken");
     });
     const { manager } = start([plugin]);
-    const error = () => manager.status()[0]?.lastError;
+    const error = () => manager.status()[0]?.lastError?.message;
     for (let at = 0; at < 30; at++) {
       await clock.step(1_000);
       expect(error()).toBe("ListAndWatchReportContent: broken");

@@ -21,6 +21,7 @@ import {
   endpointStatus,
   exchangesOf,
   newEndpoint,
+  noteNoStream,
   objectsOf,
   type ReporterStatus,
 } from "./endpoint.ts";
@@ -238,6 +239,7 @@ export class ReporterManager implements Runnable, PluginHandler {
             error: error === undefined ? undefined : messageOf(error).slice(0, MOST_ERROR_LENGTH),
           }),
         onWorking: (method) => void endpoint.errors.delete(method),
+        onNoStream: () => noteNoStream(endpoint, clock.now()),
         onFailure: (method, error) => this.#failed(endpoint, scope.signal, method, error),
         onThrottled: () => metrics.throttled.inc({ plugin }),
       },
@@ -272,11 +274,11 @@ export class ReporterManager implements Runnable, PluginHandler {
     const text = messageOf(error);
     // Errors of gRPC calls already name the method.
     const message = text.startsWith(method) ? text : `${method}: ${text}`;
-    if (method === "ListAndWatchReportContent" && code === "unsupported") return;
-    const again = endpoint.errors.get(method) === message;
-    endpoint.errors.set(method, message);
+    const again = endpoint.errors.get(method)?.message === message;
+    const errorId = errorIdOf(error) ?? "NK1805";
+    endpoint.errors.set(method, { message, id: errorId });
     log[again ? "debug" : "warn"](
-      { err: error, errorId: errorIdOf(error) ?? "NK1805", plugin: endpoint.name, method },
+      { err: error, errorId, plugin: endpoint.name, method },
       "reporter plugin failed, its last content stays published",
     );
   }

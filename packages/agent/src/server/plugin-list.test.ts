@@ -39,9 +39,25 @@ it("shows a lost reporter beside a plugin of another type that has its name", ()
 
 it("shows why a lost reporter's registration ended, before the last failed call", () => {
   expect(list({ reporters: [lost] })).toMatchObject([{ state: "lost", error: "its socket was removed" }]);
-  const failing = { ...lost, lastError: "GetReportContent: no answer within 10000 ms" };
-  expect(list({ reporters: [failing] })).toMatchObject([
+  const lastError = { message: "GetReportContent: no answer within 10000 ms", id: "NK1805" } as const;
+  expect(list({ reporters: [{ ...lost, lastError }] })).toMatchObject([
     { error: "its socket was removed; GetReportContent: no answer within 10000 ms" },
+  ]);
+});
+
+it("gives a lost reporter the error of a disconnected plugin, and a failing one that of its last call", () => {
+  const lastError = { message: "GetReportContent: no answer within 10000 ms", id: "NK1805" } as const;
+  expect(list({ reporters: [{ ...lost, lastError }] })).toMatchObject([{ state: "lost", errorId: "NK1808" }]);
+  expect(list({ reporters: [lost] })).toMatchObject([{ state: "lost", errorId: "NK1808" }]);
+  const running = {
+    ...lost,
+    state: "running",
+    stoppedAt: undefined,
+    lostReason: undefined,
+    lastError,
+  } as const;
+  expect(list({ sockets: [registered("ReporterPlugin")], reporters: [running] })).toMatchObject([
+    { state: "registered", errorId: "NK1805" },
   ]);
 });
 
@@ -57,13 +73,18 @@ it("shows eviction plugins inside the agent, and the last call of one behind a s
   const rows = list({
     sockets: [registered("EvictionPlugin")],
     evictionPlugins: [
-      { ...plugin, name: "gpu", inTree: false, lastError: "ThresholdMet: no answer" },
+      {
+        ...plugin,
+        name: "gpu",
+        inTree: false,
+        lastError: { message: "ThresholdMet: can't be decoded", id: "NK1604" },
+      },
       { ...plugin, name: "memory", inTree: true, lastError: undefined, problems: ["NoExecute is refused"] },
     ],
   });
-  expect(rows.map(({ name, state, error }) => [name, state, error])).toEqual([
-    ["gpu", "registered", "ThresholdMet: no answer"],
-    ["memory", "in-tree", undefined],
+  expect(rows.map(({ name, state, error, errorId }) => [name, state, error, errorId])).toEqual([
+    ["gpu", "registered", "ThresholdMet: can't be decoded", "NK1604"],
+    ["memory", "in-tree", undefined, undefined],
   ]);
   expect(rows.map(({ problems }) => problems)).toEqual([[], ["NoExecute is refused"]]);
 });

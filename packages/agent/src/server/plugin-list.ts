@@ -87,11 +87,11 @@ function joined({ sockets, reporters, objects, evictionPlugins, drivers }: Known
       contactAt: reporter?.contactAt ?? evictionPlugin?.answeredAt ?? driver?.messageAt,
       error:
         socket.reason ??
-        reporter?.lastError ??
-        evictionPlugin?.lastError ??
+        reporter?.lastError?.message ??
+        evictionPlugin?.lastError?.message ??
         driver?.error ??
         driver?.writeError,
-      errorId: socket.errorId ?? (socket.reason ? undefined : idOf(reporter, evictionPlugin)),
+      errorId: socket.errorId ?? (socket.reason ? undefined : (reporter ?? evictionPlugin)?.lastError?.id),
     };
   });
   for (const plugin of evictionPlugins) if (plugin.inTree) rows.push(inTreeRow(plugin));
@@ -99,6 +99,7 @@ function joined({ sockets, reporters, objects, evictionPlugins, drivers }: Known
     if (rows.some((row) => row.state === "registered" && row.type === REPORTER && row.name === reporter.name))
       continue;
     if (!reporter.inTree && reporter.state === "running") continue;
+    const { lostReason, lastError } = reporter;
     rows.push({
       name: reporter.name,
       type: REPORTER,
@@ -109,20 +110,12 @@ function joined({ sockets, reporters, objects, evictionPlugins, drivers }: Known
       since: reporter.stoppedAt,
       attempts: 0,
       ...contentOf(reporter, objects),
-      error: [reporter.lostReason, reporter.lastError].filter(Boolean).join("; ") || undefined,
-      errorId: idOf(reporter, undefined),
+      error: [lostReason, lastError?.message].filter(Boolean).join("; ") || undefined,
+      // That it is lost is what an operator acts on, whatever its last call came to.
+      errorId: lostReason === undefined ? lastError?.id : "NK1808",
     });
   }
   return rows.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-}
-
-// Of the last failed call.
-function idOf(
-  reporter: ReporterStatus | undefined,
-  plugin: EvictionPluginStatus | undefined,
-): ErrorId | undefined {
-  if (reporter?.lastError) return "NK1805";
-  return plugin?.lastError ? "NK1603" : undefined;
 }
 
 function inTreeRow(plugin: EvictionPluginStatus): PluginRow {
@@ -139,8 +132,8 @@ function inTreeRow(plugin: EvictionPluginStatus): PluginRow {
     ...contentOf(undefined, []),
     contactAt: answeredAt,
     problems,
-    error: lastError,
-    errorId: idOf(undefined, plugin),
+    error: lastError?.message,
+    errorId: lastError?.id,
   };
 }
 

@@ -55,9 +55,15 @@ export class RawConnection implements Disposable {
     this.#session = undefined;
   }
 
-  #open(): ClientHttp2Session {
+  /** That of the next call; undefined where the next call makes one. */
+  get session(): ClientHttp2Session | undefined {
     const known = this.#session;
-    if (known && !known.closed && !known.destroyed) return known;
+    return known && !known.closed && !known.destroyed ? known : undefined;
+  }
+
+  #open(): ClientHttp2Session {
+    const known = this.session;
+    if (known) return known;
     const { streamWindowBytes, sessionWindowBytes, maxSessionMegabytes, onSession } = this.#options;
     // The name is for the :authority: servers refuse an empty or path-like one.
     const session = connectHttp2("http://localhost", {

@@ -1,4 +1,6 @@
+import type { ClientHttp2Session } from "node:http2";
 import { ClientError, Status } from "nice-grpc";
+import { codeOf } from "../lib/index.ts";
 import type { DialOptions } from "./dial-unix.ts";
 import { fromGrpcError } from "./grpc-errors.ts";
 import { HEADER_BYTES } from "./raw-call.ts";
@@ -15,6 +17,8 @@ const SESSION_MEGABYTES = 64;
 export class UnaryChannel {
   readonly #connection: RawConnection;
   readonly #maxReceiveBytes: number;
+  /** Methods that were answered with UNIMPLEMENTED, with the connection of the last such answer. */
+  readonly #unimplemented = new Map<string, ClientHttp2Session>();
 
   /** @param path absolute, at most 107 bytes; otherwise throws `invalid` */
   constructor(path: string, { maxReceiveBytes }: DialOptions) {
@@ -32,8 +36,10 @@ export class UnaryChannel {
     signal.throwIfAborted();
     const chunks: Buffer[] = [];
     let received = 0;
+    let session: ClientHttp2Session | undefined;
     try {
       using call = this.#connection.call(method, pieces);
+      session = call.session;
       await call.receive((chunk) => {
         received += chunk.length;
         if (received > this.#maxReceiveBytes + HEADER_BYTES) throw tooLarge(method, this.#maxReceiveBytes);
@@ -42,8 +48,19 @@ export class UnaryChannel {
       return messageIn(Buffer.concat(chunks), method);
     } catch (error) {
       signal.throwIfAborted();
-      throw fromGrpcError(error);
+      const failure = fromGrpcError(error);
+      if (session && codeOf(failure) === "unsupported") this.#unimplemented.set(method, session);
+      throw failure;
     }
+  }
+
+  /**
+   * Whether the server has answered UNIMPLEMENTED to this method on the connection that the next call would use. Over
+   * another connection another version of the server may be reached.
+   */
+  isUnimplemented(method: string): boolean {
+    const { session } = this.#connection;
+    return session !== undefined && this.#unimplemented.get(method) === session;
   }
 
   /** Ends the connection; calls under way fail with `unavailable`. */

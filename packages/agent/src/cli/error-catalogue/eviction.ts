@@ -98,4 +98,11 @@ export const evictionErrors: CatalogueEntries = {
     remedy:
       "Compare the limit with the usage in the line. `nodekeeper explain pod` has what the agent knew of the pod; for pressure of the node, set the thresholds of eviction lower.",
   },
+  NK1616: {
+    title: "An eviction plugin reports nothing",
+    cause:
+      "The plugin implements neither `ThresholdMet` nor `GetEvictPods` (`UNIMPLEMENTED`): it can request no eviction. The agent calls it again once it has registered or connected again.",
+    remedy:
+      "Implement one of the two calls; `docs/plugin-authors.md` has what they return. If the plugin does something else, remove its registration.",
+  },
 };

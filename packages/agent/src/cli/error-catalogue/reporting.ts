@@ -48,8 +48,9 @@ export const reportingErrors: CatalogueEntries = {
   NK1808: {
     title: "A reporter plugin disconnected",
     cause:
-      "Its process exited or its socket was removed. Its content stays published for `reporting.pluginGracePeriod`, and is withdrawn then.",
-    remedy: "Look at the plugin's log. Its content is published again as soon as it has registered again.",
+      "Its process exited, its socket was removed, or it has not registered since the agent started. Its content stays published for `reporting.pluginGracePeriod`, and is withdrawn then.",
+    remedy:
+      "Start the plugin again before the grace period ends; its log has why it exited. Its content is published again as soon as it has registered again.",
   },
   NK1809: {
     title: "Fields of an earlier agent that no plugin reports",

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ThresholdMetType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
 import { NodekeeperError, Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { eventually } from "@nodekeeper/testing/until";
 import { type Server, ServerError, Status } from "nice-grpc";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { observeJson } from "../observe/observed-pod.ts";
@@ -194,7 +195,10 @@ describe("plugins on sockets", () => {
       getTopEvictionPods: () => Promise.reject(new ServerError(Status.INTERNAL, "no rank")),
     });
     await plugins.askTop(offer, [{ plugin: "top", scope: "memory", topN: 1, candidateUids: null }], signal);
-    expect(plugins.status()).toMatchObject([{ name: "inner" }, { lastError: "GetTopEvictionPods: no rank" }]);
+    expect(plugins.status()).toMatchObject([
+      { name: "inner" },
+      { lastError: { message: "GetTopEvictionPods: no rank", id: "NK1603" } },
+    ]);
     await plugins.askTop(offer, [], signal);
     expect(plugins.status().map(({ lastError }) => lastError)).toEqual([undefined, undefined]);
   });
@@ -243,6 +247,83 @@ describe("plugins on sockets", () => {
     const first = offer.bytes;
     await answersByName();
     expect(offer.bytes).toBe(first);
+  });
+});
+
+describe("a call that a plugin does not implement", () => {
+  const question = { plugin: "partial", scope: "memory", topN: 1, candidateUids: null };
+  let asked: string[];
+  const lacking = (method: string) => async () => {
+    asked.push(method);
+    throw new ServerError(Status.UNIMPLEMENTED, "Method not implemented!");
+  };
+  const nothing = {
+    getEvictPods: () => lacking("GetEvictPods")(),
+    getTopEvictionPods: () => lacking("top")(),
+  };
+  const round = async () => {
+    const { partial } = await answersByName();
+    const [top] = await plugins.askTop(offer, [question], signal);
+    return { ...partial, top: top?.top };
+  };
+  beforeEach(() => {
+    asked = [];
+  });
+
+  it("is no failure: nothing to report, and not made again", async () => {
+    await serve("partial", nothing);
+    for (let at = 0; at < 3; at++)
+      expect(await round()).toMatchObject({
+        evictPods: { answer: { pods: [] } },
+        threshold: { answer: { metType: "none" } },
+        top: { answer: { pods: [] } },
+      });
+    expect(asked.sort()).toEqual(["GetEvictPods", "top"]);
+    expect(plugins.status()).toMatchObject([{ name: "inner" }, { name: "partial", lastError: undefined }]);
+    const { calls, durations } = plugins.exchanges("partial")!;
+    const unimplemented = calls.filter((call) => call.isUnimplemented).map(({ call }) => call);
+    expect(unimplemented.sort()).toEqual(["GetEvictPods", "GetTopEvictionPods"]);
+    for (const { answer, error } of calls.filter((call) => call.isUnimplemented))
+      expect({ answer, error }).toEqual({});
+    expect(durations.filter(({ call }) => call === "GetEvictPods")).toEqual([
+      { call: "GetEvictPods", at: expect.any(Number), ms: expect.any(Number), ok: true },
+    ]);
+  });
+
+  it("is made again once the plugin registered again", async () => {
+    await serve("partial", nothing);
+    await round();
+    const updated = await servePlugin(socketOf("updated"), {
+      getEvictPods: async () => ({ evictPods: [{ pod: podBytes("a") }] }),
+    });
+    servers.push({ stop: () => updated.forceShutdown() });
+    await plugins.register(registrationOf("partial", socketOf("updated"), 2), signal);
+    expect(await round()).toMatchObject({ evictPods: { answer: { pods: [{ pod: { uid: "a" } }] } } });
+    expect(plugins.exchanges("partial")?.calls.some((call) => call.isUnimplemented)).toBe(false);
+  });
+
+  it("is made again over another connection, to what is behind the socket then", async () => {
+    const server = await serve("partial", nothing);
+    await round();
+    server.forceShutdown();
+    rmSync(socketOf("partial"), { force: true });
+    const updated = await servePlugin(socketOf("partial"), {
+      getEvictPods: async () => ({ evictPods: [{ pod: podBytes("a") }] }),
+    });
+    servers.push({ stop: () => updated.forceShutdown() });
+    await eventually(async () =>
+      expect(await round()).toMatchObject({ evictPods: { answer: { pods: [{ pod: { uid: "a" } }] } } }),
+    );
+  });
+
+  it("shows a plugin that has neither call of a round as failing, also while it is not called", async () => {
+    await serve("partial", { ...nothing, thresholdMet: () => lacking("ThresholdMet")() });
+    const message = "the plugin implements neither ThresholdMet nor GetEvictPods";
+    const lastError = { message, id: "NK1616" };
+    for (let at = 0; at < 2; at++) {
+      await answersByName();
+      expect(plugins.status()).toMatchObject([{ name: "inner" }, { name: "partial", lastError }]);
+    }
   });
 });
 

@@ -1,12 +1,6 @@
 import {
-  type Clock,
-  childScope,
-  codeOf,
-  errorIdOf,
   type HealthCheck,
   type HealthResult,
-  type Logger,
-  messageOf,
   NodekeeperError,
   stopped,
   withDeadline,
@@ -22,11 +16,11 @@ import type {
 } from "../decide/answers.ts";
 import type { TopQuestion } from "../decide/decision.ts";
 import type { ConditionProblem } from "../decide/taints.ts";
-import { type EvictionRoundMetrics, forgetPlugin, type PluginMethod } from "../round-metrics.ts";
+import { forgetPlugin } from "../round-metrics.ts";
 import type { RoundRequest } from "../round-pacing.ts";
-import type { EvictionSettings } from "../round-settings.ts";
 import { noPods, noTopPods, notMet } from "./empty-answers.ts";
 import { followRoundRequests } from "./follow-round-requests.ts";
+import { type PluginCall, PluginCaller, type PluginCallerOptions } from "./plugin-caller.ts";
 import type { PodOffer } from "./pod-offer.ts";
 import { type EvictionPluginStatus, newServedPlugin, type ServedPlugin, statusOf } from "./served-plugin.ts";
 import { socketCalls } from "./socket-calls.ts";
@@ -34,36 +28,20 @@ import { type EvictionSource, inTreeCalls } from "./source.ts";
 import type { TokenCheck } from "./token-check.ts";
 
 const VERSIONS = ["v1alpha1"];
-// The timeout of a plugin that exceeded a deadline, milliseconds, until it answers in time or the period below is over:
-// a plugin that hangs must not delay every round.
-const SUSPECT_MS = 500;
-const SUSPICION_LASTS_MS = 60_000;
 
-export interface EvictionPluginsOptions {
+export interface EvictionPluginsOptions extends PluginCallerOptions {
   inTree: readonly EvictionSource[];
-  settings: () => Pick<EvictionSettings, "callTimeoutMs" | "syncPeriodMs">;
   /** Authenticates a plugin before it is registered; undefined where none is required. */
   tokenCheck: () => TokenCheck | undefined;
   /** Called when a plugin behind a socket requests a round, at most once per second and plugin. Default: ignored. */
   onRoundRequest?: (request: RoundRequest) => void;
-  clock: Clock;
-  log: Logger;
-  metrics: EvictionRoundMetrics;
 }
-
-/** A call to make. */
-interface CallToMake {
-  method: PluginMethod;
-  /** A summary of its request, made when it has ended. */
-  request: () => object;
-}
-
-const notImplemented = { implemented: false };
 
 /** The eviction plugins, in-tree and behind sockets, each with its channel while it is registered. */
 export class EvictionPlugins implements PluginHandler {
   readonly type = "EvictionPlugin";
   readonly #options: EvictionPluginsOptions;
+  readonly #caller: PluginCaller;
   readonly #served = new Map<string, ServedPlugin>();
   readonly #unsampled = new WeakSet<ServedPlugin>();
   /** Plugins removed since the last round ended; the current round may still add to their metric series. */
@@ -72,6 +50,7 @@ export class EvictionPlugins implements PluginHandler {
 
   constructor(options: EvictionPluginsOptions) {
     this.#options = options;
+    this.#caller = new PluginCaller(options);
     for (const source of options.inTree) {
       this.#served.set(source.name, newServedPlugin(source.name, undefined, inTreeCalls(source)));
     }
@@ -128,7 +107,7 @@ export class EvictionPlugins implements PluginHandler {
       const check = tokenCheck();
       if (check) {
         const what = `GetToken of ${name}`;
-        const token = await withDeadline(clock, this.#timeoutMs, what, signal, (scoped) =>
+        const token = await withDeadline(clock, this.#caller.timeoutMs, what, signal, (scoped) =>
           calls.getToken(scoped),
         );
         await check(name, token, signal);
@@ -163,19 +142,27 @@ export class EvictionPlugins implements PluginHandler {
 
   /**
    * Calls GetEvictPods and ThresholdMet of all plugins concurrently. A call that fails or exceeds its deadline yields its
-   * failure; a call that returns UNIMPLEMENTED yields an empty answer. Throws only the signal's reason.
+   * failure; one that the plugin does not implement yields an empty answer. Throws only the signal's reason.
    */
   async ask(offer: PodOffer, signal: AbortSignal): Promise<PluginAnswers[]> {
     return await Promise.all(
       [...this.#served.values()].map(async (plugin) => {
         const request = () => ({ pods: offer.pods.length, bytes: sentBytes(plugin, offer) });
+        const evicting: PluginCall<EvictPodsAnswer> = {
+          method: "GetEvictPods",
+          request,
+          nothing: noPods,
+          work: (scoped) => plugin.calls.getEvictPods(offer, scoped),
+        };
+        const met: PluginCall<ThresholdAnswer> = {
+          method: "ThresholdMet",
+          request,
+          nothing: notMet,
+          work: (scoped) => plugin.calls.thresholdMet(offer, scoped),
+        };
         const [evictPods, threshold] = await Promise.all([
-          this.#call<EvictPodsAnswer>(plugin, { method: "GetEvictPods", request }, noPods, signal, (scoped) =>
-            plugin.calls.getEvictPods(offer, scoped),
-          ),
-          this.#call<ThresholdAnswer>(plugin, { method: "ThresholdMet", request }, notMet, signal, (scoped) =>
-            plugin.calls.thresholdMet(offer, scoped),
-          ),
+          this.#caller.call(plugin, evicting, signal),
+          this.#caller.call(plugin, met, signal),
         ]);
         return { plugin: plugin.name, evictPods, threshold };
       }),
@@ -197,12 +184,13 @@ export class EvictionPlugins implements PluginHandler {
         const plugin = this.#served.get(question.plugin);
         if (!plugin) return { plugin: question.plugin, top: { failure: "the plugin disconnected" } };
         const { scope, topN, candidateUids } = question;
-        const request = () => ({ scope, topN, pods: candidateUids?.length ?? offer.pods.length });
-        const call = { method: "GetTopEvictionPods", request } as const;
-        const top = await this.#call<TopAnswer>(plugin, call, noTopPods, signal, (scoped) =>
-          plugin.calls.getTopEvictionPods(offer, question, scoped),
-        );
-        return { plugin: plugin.name, top };
+        const call: PluginCall<TopAnswer> = {
+          method: "GetTopEvictionPods",
+          request: () => ({ scope, topN, pods: candidateUids?.length ?? offer.pods.length }),
+          nothing: noTopPods,
+          work: (scoped) => plugin.calls.getTopEvictionPods(offer, question, scoped),
+        };
+        return { plugin: plugin.name, top: await this.#caller.call(plugin, call, signal) };
       }),
     );
   }
@@ -282,11 +270,14 @@ export class EvictionPlugins implements PluginHandler {
   }
 
   #check(): HealthResult {
-    const failing = this.status().filter(({ lastError }) => lastError !== undefined);
-    if (failing.length === 0) return { ok: true, message: `${this.#served.size} plugins answer` };
-    const texts = failing.map(({ name, lastError }) => `${name}: ${lastError}`);
+    const failing = this.status().flatMap(({ name, inTree, lastError }) =>
+      lastError ? [{ name, inTree, ...lastError }] : [],
+    );
+    const [first] = failing;
+    if (!first) return { ok: true, message: `${this.#served.size} plugins answer` };
+    const texts = failing.map(({ name, message }) => `${name}: ${message}`);
     const ok = !failing.some(({ inTree }) => inTree);
-    return { ok, message: texts.join("; ").slice(0, 2_000), errorId: "NK1603" };
+    return { ok, message: texts.join("; ").slice(0, 2_000), errorId: first.id };
   }
 
   #left(name: string): void {
@@ -302,98 +293,6 @@ export class EvictionPlugins implements PluginHandler {
     const plugin = this.#served.get(name);
     plugin?.scope.abort(stopped(reason));
     plugin?.calls.close();
-  }
-
-  async #call<T extends object>(
-    plugin: ServedPlugin,
-    { method, request }: CallToMake,
-    nothing: T,
-    signal: AbortSignal,
-    work: (signal: AbortSignal) => Promise<T>,
-  ): Promise<Answered<T>> {
-    const { clock, metrics } = this.#options;
-    const startedAt = clock.monotonic();
-    const note = (result: { answer: object } | { error: string }) => {
-      const ms = clock.monotonic() - startedAt;
-      plugin.exchanges.note({ call: method, at: clock.now(), ms, request: request(), ...result });
-    };
-    // Ends with the round and with the registration.
-    using scope = childScope(signal);
-    const onDisconnect = () => scope.abort(plugin.scope.signal.reason);
-    plugin.scope.signal.addEventListener("abort", onDisconnect, { once: true });
-    try {
-      // The method is named where the failure is shown.
-      const answer = await withDeadline(clock, this.#timeoutOf(plugin), {}, scope.signal, work);
-      this.#answered(plugin, method, startedAt);
-      plugin.unimplemented.delete(method);
-      note({ answer });
-      return { answer };
-    } catch (error) {
-      signal.throwIfAborted();
-      if (codeOf(error) === "unsupported") {
-        this.#answered(plugin, method, startedAt);
-        this.#notImplemented(plugin, method);
-        note({ answer: notImplemented });
-        return { answer: nothing };
-      }
-      this.#failed(plugin, method, error);
-      const failure = messageOf(error).slice(0, 1_000);
-      note({ error: failure });
-      return { failure };
-    } finally {
-      plugin.scope.signal.removeEventListener("abort", onDisconnect);
-      if (!plugin.scope.signal.aborted) {
-        const seconds = (clock.monotonic() - startedAt) / 1000;
-        metrics.callDuration.observe({ plugin: plugin.name }, seconds);
-      }
-    }
-  }
-
-  #answered(plugin: ServedPlugin, method: PluginMethod, startedAt: number): void {
-    const { clock } = this.#options;
-    plugin.errors.delete(method);
-    plugin.answeredAt = clock.now();
-    if (clock.monotonic() - startedAt < SUSPECT_MS) plugin.suspects.delete(method);
-  }
-
-  #notImplemented(plugin: ServedPlugin, method: PluginMethod): void {
-    if (plugin.unimplemented.has(method)) return;
-    plugin.unimplemented.add(method);
-    this.#options.log.info(
-      { plugin: plugin.name, method },
-      "eviction plugin does not implement an optional call",
-    );
-  }
-
-  #timeoutOf(plugin: ServedPlugin): number {
-    const now = this.#options.clock.monotonic();
-    const isSuspect = [...plugin.suspects.values()].some((since) => now - since < SUSPICION_LASTS_MS);
-    return isSuspect ? Math.min(SUSPECT_MS, this.#timeoutMs) : this.#timeoutMs;
-  }
-
-  // At most one period, so that a slow plugin does not delay the next round.
-  get #timeoutMs(): number {
-    const { callTimeoutMs, syncPeriodMs } = this.#options.settings();
-    return Math.min(callTimeoutMs, syncPeriodMs);
-  }
-
-  #failed(plugin: ServedPlugin, method: PluginMethod, error: unknown): void {
-    const { clock, log, metrics } = this.#options;
-    const code = codeOf(error);
-    const message = `${method}: ${messageOf(error)}`.slice(0, 500);
-    if (code === "deadline") {
-      const since = plugin.suspects.get(method);
-      if (since === undefined || clock.monotonic() - since >= SUSPICION_LASTS_MS) {
-        plugin.suspects.set(method, clock.monotonic());
-      }
-    }
-    metrics.callFailures.inc({ plugin: plugin.name, method, code });
-    const isNew = !plugin.errors.has(method);
-    plugin.errors.set(method, message);
-    log[isNew ? "warn" : "debug"](
-      { err: error, errorId: errorIdOf(error) ?? "NK1603", plugin: plugin.name, method },
-      "eviction plugin failed",
-    );
   }
 }
 

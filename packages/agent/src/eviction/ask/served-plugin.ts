@@ -1,5 +1,5 @@
 import { childScope, type ScopedSignal } from "@nodekeeper/core/lib";
-import { ExchangeLog, type PluginRegistration } from "../../plugins/index.ts";
+import { type CallError, ExchangeLog, joinedErrors, type PluginRegistration } from "../../plugins/index.ts";
 import type { PluginMethod } from "../round-metrics.ts";
 import type { EvictionPluginCalls } from "./source.ts";
 
@@ -12,7 +12,7 @@ export interface ServedPlugin {
   /** Aborts when the registration ends. */
   readonly scope: ScopedSignal;
   /** The error of the last call by method; none where it succeeded. */
-  readonly errors: Map<PluginMethod, string>;
+  readonly errors: Map<PluginMethod, CallError>;
   /** Its refused conditions in the last round. */
   problems: readonly string[];
   /** Methods that returned UNIMPLEMENTED last. */
@@ -33,7 +33,8 @@ export interface EvictionPluginStatus {
   endpoint: string | undefined;
   /** Wall milliseconds of the last answer to any call. */
   answeredAt: number | undefined;
-  lastError: string | undefined;
+  /** Of the last calls; undefined where nothing is wrong. */
+  lastError: CallError | undefined;
   /** Its refused conditions, each with the reason. */
   problems: readonly string[];
 }
@@ -71,8 +72,8 @@ export function statusOf(plugin: ServedPlugin): EvictionPluginStatus {
 }
 
 // Each call is optional, but a plugin without both of these can't report anything.
-function errorOf({ errors, unimplemented }: ServedPlugin): string | undefined {
-  if (errors.size > 0) return [...errors.values()].sort().join("; ");
-  const reportsNothing = unimplemented.has("ThresholdMet") && unimplemented.has("GetEvictPods");
-  return reportsNothing ? "the plugin implements neither ThresholdMet nor GetEvictPods" : undefined;
+function errorOf({ errors, unimplemented }: ServedPlugin): CallError | undefined {
+  if (errors.size > 0) return joinedErrors(errors.values());
+  if (!unimplemented.has("ThresholdMet") || !unimplemented.has("GetEvictPods")) return undefined;
+  return { message: "the plugin implements neither ThresholdMet nor GetEvictPods", id: "NK1616" };
 }

@@ -26,9 +26,11 @@ export interface SocketCalls extends EvictionPluginCalls {
 /** Calls a plugin that serves evictionplugin.v1alpha1 on a unix socket, over one connection until `close`. */
 export function socketCalls(endpoint: string): SocketCalls {
   const channel = new UnaryChannel(endpoint, { maxReceiveBytes: MAX_ANSWER_BYTES });
+  const pathOf = (method: string) => `${EvictionPluginDefinition.fullName}/${method}`;
   const ask = (method: string, request: readonly Uint8Array[], signal: AbortSignal) =>
-    channel.call(`${EvictionPluginDefinition.fullName}/${method}`, request, signal);
+    channel.call(pathOf(method), request, signal);
   return {
+    lacks: (method) => channel.isUnimplemented(pathOf(method)),
     async getToken(signal) {
       return decoded(GetTokenResponse, await ask("GetToken", [], signal)).token;
     },

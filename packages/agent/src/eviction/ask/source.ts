@@ -2,6 +2,7 @@ import type { HostSample } from "../../host/index.ts";
 import type { EvictPodsAnswer, ThresholdAnswer, TopAnswer } from "../decide/answers.ts";
 import type { TopQuestion } from "../decide/decision.ts";
 import type { ObservedPod } from "../observe/observed-pod.ts";
+import type { PluginMethod } from "../round-metrics.ts";
 import type { PodOffer } from "./pod-offer.ts";
 
 /**
@@ -34,6 +35,11 @@ export interface EvictionPluginCalls {
   getEvictPods(offer: PodOffer, signal: AbortSignal): Promise<EvictPodsAnswer>;
   thresholdMet(offer: PodOffer, signal: AbortSignal): Promise<ThresholdAnswer>;
   getTopEvictionPods(offer: PodOffer, question: TopQuestion, signal: AbortSignal): Promise<TopAnswer>;
+  /**
+   * Whether the plugin has returned UNIMPLEMENTED to the call over the connection that the next call would use. Absent: it
+   * implements all calls.
+   */
+  lacks?(method: PluginMethod): boolean;
   /** As in `EvictionSource`. */
   crossed?(sample: HostSample): readonly string[];
   /** Resolves with the reason when the plugin requests a round. Throws `unsupported` where the plugin lacks the call. */

@@ -113,6 +113,9 @@ export const pluginExchanges = named(
             ),
           ),
           error: optional(text("Why it failed.")),
+          isUnimplemented: optional(
+            flag("True where the plugin does not implement the call, which is optional: no failure."),
+          ),
         }),
         "The last of each call, the newest first.",
       ),

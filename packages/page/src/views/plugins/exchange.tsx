@@ -36,6 +36,9 @@ export function Exchange({ type, name, version }: ExchangeProps) {
                 {call.ms !== undefined && `, took ${durationText(call.ms)}`}
               </small>
             </h4>
+            {call.isUnimplemented && (
+              <p>The plugin does not implement this call, which is optional: no failure.</p>
+            )}
             {call.error && <p class="bad">Failed: {shown(call.error, 1_000)}</p>}
             <Latency durations={durations.filter((each) => each.call === call.call)} />
             <Message what="Request" text={call.request} />
