@@ -1,10 +1,9 @@
-import { writeFileSync } from "node:fs";
 import { request } from "node:https";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Authority, hasOpenssl, makeAuthority } from "../packages/core/src/kube/testing/certificates.ts";
+import { type Authority, hasOpenssl } from "../packages/core/src/kube/testing/certificates.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
+import { issueCertificate, remotePort, reviewTokens } from "./support/remote.ts";
 
 const REVIEWERS: Record<string, string> = { "token-of-prometheus": "prometheus", "token-of-other": "other" };
 
@@ -14,34 +13,14 @@ describe.skipIf(!hasOpenssl)("a status server that other machines reach", () => 
   let authority: Authority;
   /** Of the server for other machines. */
   let port: number;
-  let files: { serverTlsCertFile: string; serverTlsPrivateKeyFile: string };
 
   beforeAll(async () => {
     cluster = await startCluster();
-    // The embedded API server knows no accounts.
-    cluster.admit = ({ path, body }) => {
-      // biome-ignore lint/suspicious/noExplicitAny: reviews of two kinds
-      const { spec } = (body ?? {}) as any;
-      if (path.endsWith("/tokenreviews")) {
-        const username = REVIEWERS[spec.token];
-        return { status: 201, body: { status: username ? { authenticated: true, user: { username } } : {} } };
-      }
-      if (!path.endsWith("/subjectaccessreviews")) return undefined;
-      const { verb, path: asked } = spec.nonResourceAttributes;
-      const allowed = spec.user === "prometheus" && verb === "get" && asked === "/metrics";
-      return { status: 201, body: { status: { allowed } } };
-    };
-    authority = makeAuthority(cluster.folder, "ca");
-    files = {
-      serverTlsCertFile: join(cluster.folder, "tls.crt"),
-      serverTlsPrivateKeyFile: join(cluster.folder, "tls.key"),
-    };
-    const { cert, key } = authority.issue("worker-1", "IP:127.0.0.1");
-    writeFileSync(files.serverTlsPrivateKeyFile, key);
-    writeFileSync(files.serverTlsCertFile, cert);
-    agent = await startAgent(cluster, { serverRemoteAddress: "0.0.0.0:0", ...files });
-    const listening = agent.logLines.find(({ msg, tls }) => msg === "Status server listens" && tls);
-    port = Number(listening.address.split(":")[1]);
+    reviewTokens(cluster, REVIEWERS, (user, path) => user === "prometheus" && path === "/metrics");
+    const files = issueCertificate(cluster.folder);
+    ({ authority } = files);
+    agent = await startAgent(cluster, { serverRemoteAddress: "0.0.0.0:0", ...files.flags });
+    port = remotePort(agent);
   });
 
   afterAll(async () => {

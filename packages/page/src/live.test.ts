@@ -109,6 +109,32 @@ it("starts again without a cursor where the agent refuses the stream, and shows 
   expect(live.missedAt).toBe(START + 3_000);
 });
 
+it.each([
+  [401, "your sign-in has ended"],
+  [403, "operator may not get /nodekeeper/api/v1/version"],
+])(
+  "shows that the user has to sign in again where the agent answers %d, and looks again later",
+  async (status, why) => {
+    const { live } = follow();
+    newest().send("node", { nodeName: "worker-1" });
+    const error = { code: "of the status", message: "operator may not get /nodekeeper/api/v1/version" };
+    vi.stubGlobal("fetch", async () => Response.json({ error }, { status }));
+    newest().readyState = Source.CLOSED;
+    newest().dispatchEvent(new Event("error"));
+    await vi.waitFor(() =>
+      expect(live.connection).toEqual({ state: "lost", at: START, why, isRefused: true }),
+    );
+    const opened = Source.opened.length;
+    vi.advanceTimersByTime(29_000);
+    expect(Source.opened).toHaveLength(opened);
+    vi.advanceTimersByTime(2_000);
+    expect(Source.opened).toHaveLength(opened + 1);
+    // Signed in again in another tab.
+    newest().send("node", { nodeName: "worker-1" });
+    expect(live.connection).toEqual({ state: "open" });
+  },
+);
+
 it("uses the node's clock, which the first answer shows, where the browser's is another", async () => {
   const nodeTime = START - 300_000;
   const headers = { Date: new Date(nodeTime).toUTCString() };

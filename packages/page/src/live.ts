@@ -1,4 +1,4 @@
-import type { ApiAnswers } from "./api.ts";
+import { type ApiAnswers, ask, Refusal } from "./api.ts";
 import { type NodeClock, nodeClock } from "./node-clock.ts";
 
 /** An event of the log of pod lifecycle events. */
@@ -26,11 +26,14 @@ export interface Live {
   connection: Connection;
 }
 
-/** `lost`: what is shown is as of `at`, when the last message came, by the node's clock. */
+/**
+ * `lost`: what is shown is as of `at`, when the last message came, by the node's clock. `isRefused`: the user has to sign in
+ * again, beyond loopback.
+ */
 export type Connection =
   | { state: "opening" }
   | { state: "open" }
-  | { state: "lost"; at: number; why: string };
+  | { state: "lost"; at: number; why: string; isRefused?: boolean };
 
 /** What every view has; a view may name more. Topics of parts that are off are left out by the agent. */
 const BASE_TOPICS = ["events", "rounds", "marks", "readings", "node", "plugins", "eviction/node"];
@@ -54,6 +57,8 @@ const MOST_EVENTS = 10_000;
 // The agent sends something at least every 10 s.
 const SILENCE_MS = 25_000;
 const RETRY_MS = 2_000;
+// The user may sign in in another tab.
+const REFUSED_RETRY_MS = 30_000;
 const HIDDEN_MS = 10_000;
 // Several messages that come together are drawn once.
 const DRAW_EVERY_MS = 200;
@@ -126,6 +131,7 @@ export class Follower {
       if (this.#cursor) this.#forget();
       this.#cursor = "";
       this.#lose("the agent refuses the stream; it serves 16 at most, so close other pages of this node");
+      void this.#askWhy(source);
     });
     source.addEventListener("open", (event) => {
       if (!(event instanceof MessageEvent)) void setClock(this.#clock);
@@ -174,12 +180,23 @@ export class Follower {
     this.#silence = setTimeout(() => this.#lose("the agent is silent"), SILENCE_MS);
   }
 
-  #lose(why: string): void {
+  // A stream does not show the status of its answer.
+  async #askWhy(source: EventSource): Promise<void> {
+    try {
+      await ask("version");
+    } catch (error) {
+      if (source !== this.#source || !(error instanceof Refusal)) return;
+      if (error.status === 401) this.#lose("your sign-in has ended", true);
+      if (error.status === 403) this.#lose(error.message, true);
+    }
+  }
+
+  #lose(why: string, isRefused = false): void {
     this.#source?.close();
     clearTimeout(this.#silence);
-    this.live.connection = { state: "lost", at: this.#heardAt, why };
+    this.live.connection = { state: "lost", at: this.#heardAt, why, isRefused };
     clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => this.#open(), RETRY_MS);
+    this.#retry = setTimeout(() => this.#open(), isRefused ? REFUSED_RETRY_MS : RETRY_MS);
     this.#changed();
   }
 

@@ -51,6 +51,13 @@ export function Page({ follower }: { follower: Follower }) {
       <footer class="frame">
         Nodekeeper {live.node?.version} · <a href="api/v1">API</a> · <a href="metrics">Metrics</a> ·{" "}
         <a href="readyz?verbose">Health</a>
+        {/* TLS is where the agent asks for tokens. */}
+        {location.protocol === "https:" && (
+          <>
+            {" "}
+            · <a href="sign-out">Sign out</a>
+          </>
+        )}
       </footer>
     </>
   );
@@ -73,10 +80,19 @@ function ConnectionState({ live: { connection, node } }: { live: Live }) {
       {connection.state === "lost" && (
         <p class="lost">
           <b>
-            {node ? `What is shown is of ${at(connection.at)}` : "No answer yet"}: {connection.why}.
+            {node ? `What is shown is of ${at(connection.at)}` : "No answer yet"}:{" "}
+            {shown(connection.why, 300)}.
           </b>{" "}
-          The page connects again by itself. If that lasts: is the agent running (
-          <code>systemctl status nodekeeper</code>, or its pod), and is the port forwarded still?
+          {connection.isRefused ? (
+            <button type="button" onClick={() => location.reload()}>
+              Sign in again
+            </button>
+          ) : (
+            <>
+              The page connects again by itself. If that lasts: is the agent running (
+              <code>systemctl status nodekeeper</code>, or its pod), and is the port forwarded still?
+            </>
+          )}
         </p>
       )}
     </div>

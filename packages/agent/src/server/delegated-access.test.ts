@@ -70,6 +70,23 @@ describe("a request from another machine", () => {
     expect(asked).toMatchObject({ tokens: 2, rights: 2 });
   });
 
+  it("for the page is reviewed once for all of its files, and none of its 30 addresses has to wait", async () => {
+    const { get, asked } = setUp({
+      operator: [
+        "/nodekeeper/",
+        ...Array.from({ length: 28 }, (_, at) => `/nodekeeper/api/v1/address-${at}`),
+      ],
+    });
+    for (const path of ["/", "/page/main.js", "/page/main.css", "/page/view.js"])
+      await get("of-operator", path);
+    expect(asked).toMatchObject({ tokens: 1, rights: 1 });
+    // The clock stands still.
+    for (let at = 0; at < 28; at++) await get("of-operator", `/api/v1/address-${at}`);
+    await expect(get("of-prometheus", "/page/main.js")).rejects.toThrow(
+      "prometheus may not get /nodekeeper/",
+    );
+  });
+
   it("is allowed ten seconds after its account was given the right, and refused a minute after it was taken", async () => {
     const rights: Record<string, string[]> = {};
     const { get, clock } = setUp(rights);

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import type { KubeApiClient, TokenAnswer } from "@nodekeeper/core/kube";
 import { type Clock, ExpiringCache, NodekeeperError, TokenBucket, withDeadline } from "@nodekeeper/core/lib";
+import { PAGE_ROOT } from "./page.ts";
 
 /** A request from another machine. */
 export interface RemoteRequest {
-  /** From the header `Authorization: Bearer`; undefined where there is none. */
+  /** From the header `Authorization: Bearer`, or of a browser that is signed in; undefined where there is none. */
   token: string | undefined;
   /** The HTTP method in lower case, as RBAC writes verbs of nonResourceURLs. */
   verb: string;
@@ -30,15 +31,19 @@ const REFUSED_FOR_MS = 10_000;
 const MAX_TOKENS = 256;
 const MAX_DECISIONS = 1_024;
 // Reviews share the agent's own budget of API calls: invented tokens of an attacker must not use it up.
-const REVIEWS = { perSecond: 2, burst: 10 };
+const TOKEN_REVIEWS = { perSecond: 2, burst: 10 };
+// Of accounts that the API server knows. The page reads some 30 addresses, each of which is reviewed once a minute.
+const ACCESS_REVIEWS = { perSecond: 5, burst: 30 };
 const LONGEST_WAIT_MS = 2_000;
 const DEADLINE_MS = 8_000;
 
 /**
  * The path that RBAC has to grant. Kubernetes' default role system:discovery lets every authenticated account get
- * /api/*, so the agent's own API is reviewed under a prefix. Metrics are where Prometheus expects them.
+ * /api/*, so the agent's own API is reviewed under a prefix. Metrics are where Prometheus expects them. The page's files are
+ * one with the page.
  */
 function grantedPath(path: string): string {
+  if (path.startsWith(PAGE_ROOT)) return "/nodekeeper/";
   return path === "/metrics" ? path : `/nodekeeper${path}`;
 }
 
@@ -54,12 +59,13 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
     clock,
     maxEntries: MAX_DECISIONS,
   });
-  const reviews = new TokenBucket(clock, REVIEWS);
+  const tokenReviews = new TokenBucket(clock, TOKEN_REVIEWS);
+  const accessReviews = new TokenBucket(clock, ACCESS_REVIEWS);
   const ttlMs = (isGood: boolean) => (isGood ? ALLOWED_FOR_MS : REFUSED_FOR_MS);
   // Concurrent requests share one review, so that it does not end when the first of them does.
-  const within = <T>(what: string, ask: (signal: AbortSignal) => Promise<T>) =>
+  const within = <T>(what: string, pace: TokenBucket, ask: (signal: AbortSignal) => Promise<T>) =>
     withDeadline(clock, DEADLINE_MS, what, undefined, async (signal) => {
-      await reviews.take(LONGEST_WAIT_MS, signal);
+      await pace.take(LONGEST_WAIT_MS, signal);
       return await ask(signal);
     });
 
@@ -69,7 +75,7 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
     const key = createHash("sha256").update(token).digest("base64");
     const { user } = await tokens.get(
       key,
-      () => within("token review", (signal) => client.reviewToken(token, { signal })),
+      () => within("token review", tokenReviews, (signal) => client.reviewToken(token, { signal })),
       (answer) => ttlMs(answer.user !== undefined),
     );
     if (!user)
@@ -78,7 +84,10 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
       });
     const { allowed, reason } = await decisions.get(
       `${key} ${verb} ${path}`,
-      () => within("access review", (signal) => client.reviewAccessOf(user, { verb, path }, { signal })),
+      () =>
+        within("access review", accessReviews, (signal) =>
+          client.reviewAccessOf(user, { verb, path }, { signal }),
+        ),
       (answer) => ttlMs(answer.allowed),
     );
     if (allowed) return;

@@ -11,13 +11,15 @@ export interface RequestOrigin {
 
 /**
  * Whether a request comes from a page of another origin, other ports of the same host included. A browser does not let
- * such a page read the answer, but the request would cost the agent work. A link in another page may be followed.
+ * such a page read the answer, but the request would cost the agent work. A link in another page may be followed; a form of
+ * another page is refused.
  * Sources: https://www.w3.org/TR/fetch-metadata/, RFC 6454 (Origin).
  */
-export function isCrossSite(headers: RequestOrigin): boolean {
+export function isCrossSite(headers: RequestOrigin, method = "GET"): boolean {
   const { host, origin, "sec-fetch-site": site } = headers;
   if (site === undefined) return origin !== undefined && origin.replace(/^https?:\/\//, "") !== host;
   if (site === "same-origin" || site === "none") return false;
+  if (method === "POST") return true;
   return headers["sec-fetch-mode"] !== "navigate" || headers["sec-fetch-dest"] !== "document";
 }
 

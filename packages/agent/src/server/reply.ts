@@ -41,9 +41,19 @@ export function jsonReply(status: number, value: unknown): Reply {
 export function errorReply(error: unknown, retryAfterMs = retryAfterOf(error)): Reply {
   const code = codeOf(error);
   const described = { code, id: errorIdOf(error), message: messageOf(error) };
-  const reply = jsonReply(statusOfCode[code], { error: described });
+  return withRetryAfter(jsonReply(statusOfCode[code], { error: described }), error, retryAfterMs);
+}
+
+/** The reply with the header Retry-After, where it is known when to try again. */
+export function withRetryAfter(reply: Reply, error: unknown, retryAfterMs = retryAfterOf(error)): Reply {
   if (retryAfterMs === undefined) return reply;
-  return { ...reply, headers: { "Retry-After": String(Math.ceil(retryAfterMs / 1000)) } };
+  return { ...reply, headers: { ...reply.headers, "Retry-After": String(Math.ceil(retryAfterMs / 1000)) } };
+}
+
+/** The reply with the challenge that an answer 401 has to have: RFC 9110, 11.6.1. */
+export function withChallenge(reply: Reply): Reply {
+  if (reply.status !== 401) return reply;
+  return { ...reply, headers: { ...reply.headers, "WWW-Authenticate": 'Bearer realm="nodekeeper"' } };
 }
 
 function retryAfterOf(error: unknown): number | undefined {

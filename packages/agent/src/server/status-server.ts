@@ -1,12 +1,16 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import {
   type Clock,
   childScope,
-  codeOf,
-  type ErrorCode,
-  type ErrorId,
   isLoopback,
   type Logger,
   NodekeeperError,
@@ -20,11 +24,15 @@ import { ConnectionLimit } from "./connection-limit.ts";
 import { STREAM_PATH } from "./contract/stream.ts";
 import type { AccessCheck } from "./delegated-access.ts";
 import { isCrossSite, isHostAllowed } from "./host-guard.ts";
+import { failureOrAbort, listen } from "./listen.ts";
 import { createServerMetrics, type ServerMetrics } from "./metrics.ts";
-import { errorReply, type Reply } from "./reply.ts";
+import { errorReply, type Reply, withChallenge } from "./reply.ts";
 import { isPublic, type Routed, Router, type RouterOptions } from "./router.ts";
+import { commonHeaders, sendReply } from "./send-reply.ts";
 import { sendStream } from "./send-stream.ts";
 import type { CertificatePair, ServingCertificate } from "./serving-certificate.ts";
+import { readForm } from "./sign-in/read-form.ts";
+import { SignIn } from "./sign-in/sign-in.ts";
 import type { OpenStream } from "./stream/streams.ts";
 
 /** How requests from other machines are served. */
@@ -69,13 +77,15 @@ export function createStatusServer(options: StatusServerOptions): StatusServer {
   return new StatusServer(options);
 }
 
-/** Health, metrics and the JSON API over HTTP, for reading only. */
+/** Health, metrics, the page and the JSON API over HTTP, for reading only. */
 export class StatusServer implements Runnable {
   readonly name: string;
   readonly #options: StatusServerOptions;
   readonly #configured: ListenAddress;
   /** Undefined on loopback. */
   readonly #remote: RemoteAccess | undefined;
+  /** Undefined where there is no page, or no token is asked for. */
+  readonly #signIn: SignIn | undefined;
   readonly #router: Router;
   readonly #metrics: ServerMetrics;
   readonly #connections: ConnectionLimit;
@@ -88,6 +98,7 @@ export class StatusServer implements Runnable {
     this.name = options.name ?? "status-server";
     this.#configured = parseListenAddress(options.address);
     this.#remote = remoteOf(options, this.#configured);
+    this.#signIn = this.#remote && options.page ? new SignIn(this.#remote.check) : undefined;
     this.#router = new Router({ ...options, withholdReasons: this.#remote !== undefined });
     this.#metrics = options.metrics ?? createServerMetrics(options.registry);
     this.#connections = new ConnectionLimit(MAX_CONNECTIONS, () => this.#metrics.refusedConnections.inc());
@@ -146,28 +157,40 @@ export class StatusServer implements Runnable {
     };
     const serve = (request: IncomingMessage, response: ServerResponse) =>
       void this.#serve(request, response, signal);
-    const certificate = this.#remote?.certificate;
-    const server = certificate
-      ? createTlsServer(
-          { ...options, ...(await certificate.read()), handshakeTimeout: HANDSHAKE_TIMEOUT_MS },
-          serve,
-        )
+    const server = this.#remote
+      ? await this.#createTlsServer(this.#remote.certificate, options, serve, signal)
       : createServer(options, serve);
-    if (certificate)
-      void certificate.watch(signal, (pair: CertificatePair) => (server as TlsServer).setSecureContext(pair));
     server.on("connection", (socket) => this.#connections.admit(socket));
     server.setTimeout(SOCKET_TIMEOUT_MS);
     return server;
   }
 
+  async #createTlsServer(
+    certificate: ServingCertificate,
+    options: ServerOptions,
+    serve: RequestListener,
+    signal: AbortSignal,
+  ): Promise<TlsServer> {
+    const pair = await certificate.read();
+    this.#signIn?.useKey(pair.key);
+    const server = createTlsServer({ ...options, ...pair, handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, serve);
+    void certificate.watch(signal, (renewed: CertificatePair) => {
+      this.#signIn?.useKey(renewed.key);
+      server.setSecureContext(renewed);
+    });
+    return server;
+  }
+
   async #serve(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
-    const begin = this.#options.clock.monotonic();
     const { socket } = request;
+    // Before the connection counts as busy: where forms arrive slowly, they make room as half-sent requests do.
+    const form = this.#signIn?.takesForm(request) ? await readForm(request) : undefined;
+    const begin = this.#options.clock.monotonic();
     if (!this.#connections.begin(socket)) return;
     using scope = childScope(signal);
     const onClose = () => scope.abort(stopped("the client closed the connection"));
     response.once("close", onClose);
-    const { handler, reply, stream } = await this.#answer(request, scope.signal);
+    const { handler, reply, stream } = await this.#answer(request, form, scope.signal);
     response.off("close", onClose);
     this.#metrics.requests.inc({ handler, code: reply.status });
     this.#metrics.duration.observe((this.#options.clock.monotonic() - begin) / 1000);
@@ -177,7 +200,7 @@ export class StatusServer implements Runnable {
       return;
     }
     // What is pipelined behind a request ends with its answer: RFC 9112, 9.3.2, has clients send it again.
-    send(request, response, reply, signal.aborted || this.#connections.isPipelined(socket));
+    sendReply(request, response, reply, signal.aborted || this.#connections.isPipelined(socket));
     this.#connections.end(socket);
   }
 
@@ -203,42 +226,54 @@ export class StatusServer implements Runnable {
     });
   }
 
-  async #answer(request: IncomingMessage, signal: AbortSignal): Promise<Routed> {
+  async #answer(
+    request: IncomingMessage,
+    form: URLSearchParams | undefined,
+    signal: AbortSignal,
+  ): Promise<Routed> {
+    let path: string | undefined;
     try {
       const refusal = this.#refusal(request);
       if (refusal) return { handler: "refused", reply: refusal };
       const target = request.url ?? "/";
       const url = URL.parse(target.startsWith("/") ? `http://localhost${target}` : target);
-      if (!url)
-        return {
-          handler: "refused",
-          reply: errorReply(new NodekeeperError("invalid", "the request's path is not a URL path")),
-        };
-      const route = () => this.#router.answer(url.pathname, url.searchParams, signal, request.headers);
-      if (isPublic(url.pathname)) return await route();
+      if (!url) throw new NodekeeperError("invalid", "the request's path is not a URL path");
+      const { pathname, searchParams } = url;
+      path = pathname;
+      const route = () => this.#router.answer(pathname, searchParams, signal, request.headers);
+      if (isPublic(pathname)) return await route();
       return await this.#places.run(signal, async () => {
-        if (this.#remote) await this.#authorize(request, url.pathname, signal);
+        const { method } = request;
+        const signedIn = await this.#signIn?.answer({ method, path: pathname }, form, signal);
+        if (signedIn) return signedIn;
+        if (this.#remote) await this.#authorize(request, pathname, signal);
         return await route();
       });
     } catch (error) {
-      return { handler: "refused", reply: refusalReply(error) };
+      const instead = path === undefined ? undefined : this.#signIn?.formFor(error, path, request);
+      return instead ?? { handler: "refused", reply: withChallenge(errorReply(error)) };
     }
   }
 
   async #authorize(request: IncomingMessage, path: string, signal: AbortSignal): Promise<void> {
-    const token = /^bearer +(\S+) *$/i.exec(request.headers.authorization ?? "")?.[1];
+    const { authorization } = request.headers;
+    const token =
+      authorization === undefined
+        ? this.#signIn?.tokenOf(request.headers)
+        : /^bearer +(\S+) *$/i.exec(authorization)?.[1];
     await this.#remote?.check({ token, verb: (request.method ?? "").toLowerCase(), path }, signal);
   }
 
   #refusal(request: IncomingMessage): Reply | undefined {
-    if (request.method !== "GET" && request.method !== "HEAD") {
+    const isForm = this.#signIn?.takesForm(request) === true;
+    if (request.method !== "GET" && request.method !== "HEAD" && !isForm) {
       const reply = errorReply(
         new NodekeeperError("unsupported", `method ${request.method} is not served; GET and HEAD are`),
       );
       return { ...reply, status: 405, headers: { Allow: "GET, HEAD" } };
     }
     const { host } = request.headers;
-    if (isCrossSite(request.headers))
+    if (isCrossSite(request.headers, request.method))
       return errorReply(new NodekeeperError("forbidden", "requests from pages of other origins are refused"));
     if (isHostAllowed(host, this.#configured.host, this.#bound?.address ?? this.#configured.host))
       return undefined;
@@ -265,77 +300,4 @@ function remoteOf(options: StatusServerOptions, { host }: ListenAddress): Remote
     `server.address ${options.address} is reachable from other machines: requires a certificate and authorization of requests`,
     { id: "NK1704" },
   );
-}
-
-function refusalReply(error: unknown): Reply {
-  const reply = errorReply(error);
-  if (codeOf(error) !== "unauthenticated") return reply;
-  return { ...reply, headers: { ...reply.headers, "WWW-Authenticate": 'Bearer realm="nodekeeper"' } };
-}
-
-function commonHeaders(contentType: string): Record<string, string> {
-  return {
-    "Content-Type": contentType,
-    "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
-    // No page of another origin embeds an answer, in a frame or otherwise.
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Cross-Origin-Resource-Policy": "same-origin",
-  };
-}
-
-function send(request: IncomingMessage, response: ServerResponse, reply: Reply, stopping: boolean): void {
-  if (response.destroyed) return;
-  const hasBody =
-    request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
-  response.writeHead(reply.status, {
-    ...commonHeaders(reply.contentType),
-    "Content-Length": Buffer.byteLength(reply.body),
-    // A body that is not read must not be taken for the next request.
-    ...(hasBody || stopping ? { Connection: "close" } : {}),
-    ...reply.headers,
-  });
-  response.end(request.method === "HEAD" ? undefined : reply.body);
-}
-
-function listen(server: Server, { host, port }: ListenAddress): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onError = (error: NodeJS.ErrnoException) => reject(bindError(formatAddress(host, port), error));
-    server.once("error", onError);
-    server.listen({ host, port }, () => {
-      server.off("error", onError);
-      resolve();
-    });
-  });
-}
-
-function bindError(address: string, error: NodeJS.ErrnoException): NodekeeperError {
-  const failed = (code: ErrorCode, id: ErrorId, what: string) =>
-    new NodekeeperError(code, `status server: ${what}`, { id, cause: error });
-  switch (error.code) {
-    case "EADDRINUSE":
-      return failed("conflict", "NK1701", `another process listens on ${address}`);
-    case "EACCES":
-      return failed("forbidden", "NK1702", `not allowed to listen on ${address}`);
-    case "EADDRNOTAVAIL":
-    case "ENOTFOUND":
-      return failed("invalid", "NK1703", `${address} is not an address of this machine`);
-    default:
-      return failed("unavailable", "NK1703", `can't listen on ${address}`);
-  }
-}
-
-function failureOrAbort(server: Server, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const finish = (settle: () => void) => {
-      signal.removeEventListener("abort", onAbort);
-      server.off("error", onError);
-      settle();
-    };
-    const onAbort = () => finish(resolve);
-    const onError = (error: Error) => finish(() => reject(error));
-    if (signal.aborted) return resolve();
-    signal.addEventListener("abort", onAbort, { once: true });
-    server.on("error", onError);
-  });
 }

@@ -1,0 +1,110 @@
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { codeOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
+import type { AccessCheck } from "../delegated-access.ts";
+import { prefersPage } from "../page.ts";
+import { type Reply, statusOfCode, withChallenge, withRetryAfter } from "../reply.ts";
+import type { Routed } from "../router.ts";
+import { signInForm, signOutForm } from "./documents.ts";
+import { hasSession, SessionCookies } from "./session-cookie.ts";
+
+/** Where the page is, and where its form is sent to. */
+const PAGE_PATH = "/";
+const SIGN_OUT_PATH = "/sign-out";
+const HANDLER = "sign-in";
+
+/**
+ * Lets people read a server that asks for tokens: a browser sends none by itself. A form takes a token, a cookie keeps it, and
+ * each request is then decided on by that token as by one of the Authorization header.
+ */
+export class SignIn {
+  readonly #check: AccessCheck;
+  /** Undefined before the server has its certificate: it does not listen then. */
+  #cookies: SessionCookies | undefined;
+
+  /** @param check decides about the token of a form, by the right to get the page */
+  constructor(check: AccessCheck) {
+    this.#check = check;
+  }
+
+  /** @param privateKey the server's, in PEM. Sessions of another key end */
+  useKey(privateKey: string): void {
+    this.#cookies = new SessionCookies(privateKey);
+  }
+
+  /** Whether a request has a form as its body. */
+  takesForm({ method, url }: Pick<IncomingMessage, "method" | "url">): boolean {
+    const [path] = (url ?? "").split("?", 1);
+    return method === "POST" && (path === PAGE_PATH || path === SIGN_OUT_PATH);
+  }
+
+  /** The token of a browser that is signed in. */
+  tokenOf({ cookie }: IncomingHttpHeaders): string | undefined {
+    return this.#cookies?.tokenOf(cookie);
+  }
+
+  /** Answers requests to sign in or out; undefined for all others. `form` is what `readForm` has read. */
+  async answer(
+    { method, path }: { method: string | undefined; path: string },
+    form: URLSearchParams | undefined,
+    signal: AbortSignal,
+  ): Promise<Routed | undefined> {
+    if (path === SIGN_OUT_PATH) {
+      const reply = method === "POST" ? this.#redirect(this.#cookies?.clear()) : signOutForm();
+      return { handler: SIGN_OUT_PATH.slice(1), reply };
+    }
+    if (path === PAGE_PATH && method === "POST")
+      return { handler: HANDLER, reply: await this.#signIn(form, signal) };
+    return undefined;
+  }
+
+  /** The form, in place of an error for a browser that asks for the page; undefined for all other requests. */
+  formFor(error: unknown, path: string, { method, headers }: IncomingMessage): Routed | undefined {
+    if (path !== PAGE_PATH || method === "POST" || !prefersPage(headers.accept)) return undefined;
+    const isNew = codeOf(error) === "unauthenticated" && !hasSession(headers.cookie);
+    return { handler: HANDLER, reply: formReply(error, isNew ? undefined : problemOf(error)) };
+  }
+
+  async #signIn(form: URLSearchParams | undefined, signal: AbortSignal): Promise<Reply> {
+    try {
+      if (!form) throw new NodekeeperError("exhausted", "the form is too long");
+      const token = form.get("token")?.trim() ?? "";
+      if (!/^[\x21-\x7e]+$/.test(token))
+        throw new NodekeeperError("invalid", "What was entered is not a token: it is empty, or has spaces");
+      const cookie = this.#cookies?.keep(token);
+      await this.#check({ token, verb: "get", path: PAGE_PATH }, signal);
+      return this.#redirect(cookie);
+    } catch (error) {
+      return formReply(error, problemOf(error));
+    }
+  }
+
+  // Relative, so that it works behind a proxy's prefix. The browser keeps the fragment of its address.
+  #redirect(cookie: string | undefined): Reply {
+    const headers = { Location: "./", ...(cookie ? { "Set-Cookie": cookie } : {}) };
+    return { status: 303, contentType: "text/plain; charset=utf-8", body: "", headers };
+  }
+}
+
+function formReply(error: unknown, problem: string | undefined): Reply {
+  return withRetryAfter(withChallenge(signInForm(statusOfCode[codeOf(error)], problem)), error);
+}
+
+/** What happened and what to do, without the token. */
+function problemOf(error: unknown): string {
+  const message = messageOf(error);
+  switch (codeOf(error)) {
+    case "unauthenticated":
+      return "The token has expired, or is not one of this cluster. Create a new one.";
+    case "forbidden":
+      return `${message}. Bind a role with the right below to this account, or use the token of another one.`;
+    case "exhausted":
+      return "The token is too long: a cookie has room for about 4,000 characters. Use one of a service account.";
+    case "throttled":
+      return "There are too many requests at the moment. Try again in a few seconds.";
+    case "unavailable":
+    case "deadline":
+      return "The agent can't ask the API server, which decides about tokens. Try again; on the node, the page on the loopback needs none.";
+    default:
+      return `${message}.`;
+  }
+}
