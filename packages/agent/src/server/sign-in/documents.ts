@@ -25,7 +25,7 @@ code { font-family: ui-monospace, monospace; font-size: 0.9em; }
 
 /**
  * The form for a token. It is sent to the address that shows it, so that the browser keeps the fragment, which names the view.
- * @param problem why there is no session, in a sentence or two; undefined where nobody has tried yet
+ * @param problem why there is no session, in a sentence or two; undefined before the first try
  */
 export function signInForm(status: number, problem: string | undefined): Reply {
   const alert = problem ? `<p role="alert" id="problem" class="problem">${escaped(problem)}</p>` : "";

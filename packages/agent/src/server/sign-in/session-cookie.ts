@@ -4,7 +4,7 @@ import { NodekeeperError } from "@nodekeeper/core/lib";
 
 // `__Host-`: the browser takes it over TLS only, and from this host only, not from another name of its domain.
 const NAME = "__Host-nodekeeper";
-// Lax rather than Strict: a link to a view that was sent to somebody has to open it. Only a link gets the cookie from
+// Lax rather than Strict: a link to a view in a message of another user has to open it. Only a link gets the cookie from
 // another site, and a link changes nothing: forms of other sites are refused (host-guard.ts).
 const ATTRIBUTES = "Path=/; Secure; HttpOnly; SameSite=Lax";
 // Browsers keep 4,096 bytes of name and value: RFC 6265, 6.1.
