@@ -114,10 +114,14 @@ describe("nodekeeper dev", () => {
       ]);
     });
     const { status, metadata } = await get("/api/v1/nodes/dev-node");
-    const { spec } = await get("/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/dev-node");
     // biome-ignore lint/suspicious/noExplicitAny: documents of any shape
-    const property = (name: string): any =>
-      spec.nodeResourceProperties.find((each: { propertyName: string }) => each.propertyName === name);
+    const properties = new Map<string, any>();
+    await eventually(async () => {
+      const { spec } = await get("/apis/node.katalyst.kubewharf.io/v1alpha1/customnoderesources/dev-node");
+      for (const each of spec.nodeResourceProperties) properties.set(each.propertyName, each);
+      expect([...properties.keys()]).toEqual(expect.arrayContaining(["cpu", "memory", "topology"]));
+    });
+    const property = (name: string) => properties.get(name);
     expect(status.capacity).toMatchObject({
       cpu: property("cpu").propertyQuantity,
       memory: property("memory").propertyQuantity,

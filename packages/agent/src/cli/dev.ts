@@ -85,7 +85,7 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
     output.write("Stopped.\n");
   } finally {
     await apiServer.stop();
-    logFile?.end();
+    // The log is not ended: parts that were abandoned at the deadline may still write to it.
     if (paths.isTemporary) rmSync(paths.folder, { recursive: true, force: true });
   }
 }

@@ -141,6 +141,60 @@ describe("while a large report is read", () => {
   });
 });
 
+describe("a report is read, however time passes between two looks at the clock", () => {
+  /** Time advances by `creepMs` with each look, and timers fire `earlyMs` before they are due, as those of Node may. */
+  class CreepingClock extends FakeClock {
+    readonly #creepMs: number;
+    readonly #earlyMs: number;
+    #crept = 0;
+
+    constructor(creepMs: number, earlyMs: number) {
+      super();
+      this.#creepMs = creepMs;
+      this.#earlyMs = earlyMs;
+    }
+
+    override monotonic(): number {
+      this.#crept += this.#creepMs;
+      return super.monotonic() + this.#crept;
+    }
+
+    override after(ms: number, callback: () => void) {
+      return super.after(ms - this.#earlyMs, callback);
+    }
+  }
+
+  it.each([0.3, 1, 3, 7].flatMap((creep) => [0, 0.5, 2, 5, 15].map((early) => [creep, early])))(
+    "by %d ms, with timers that are %d ms early",
+    async (creepMs, earlyMs) => {
+      const clock = new CreepingClock(creepMs, earlyMs);
+      let read: unknown;
+      const refresh = new Refresh({
+        clock,
+        turns: new LoopTurns(clock),
+        // biome-ignore lint/correctness/useYield: done in one step
+        read: function* (endpoint) {
+          read = endpoint.message;
+        },
+        around: () => () => {},
+      });
+      const endpoint = newEndpoint("changing", false, 0);
+      const change = (to: number) => {
+        endpoint.message = message([field("status", "x", to)]);
+        refresh.add(endpoint);
+      };
+      // The second change of each pair comes while its plugin is paused for the first, or after.
+      for (let betweenMs = 0; betweenMs < 150; betweenMs++) {
+        change(1);
+        await clock.step(betweenMs);
+        change(2);
+        await clock.step(1_000);
+        expect(read).toBe(endpoint.message);
+      }
+    },
+  );
+});
+
 function countValues(value: Json): number {
   if (typeof value !== "object" || value === null) return 1;
   return Object.values(value).reduce<number>((sum, member) => sum + countValues(member as Json), 1);

@@ -59,8 +59,12 @@ export class Refresh {
 
   /** Parses new small messages of endpoints that are not paused. */
   now(): void {
+    this.#readSmall(this.#options.clock.monotonic());
+  }
+
+  #readSmall(now: number): void {
     let bytes = 0;
-    const small = this.#due().filter(({ message }) => {
+    const small = this.#due(now).filter(({ message }) => {
       const size = sizeOf(message!);
       if (size > SMALL_BYTES || bytes + size > MAX_TOTAL_SMALL_BYTES) return false;
       bytes += size;
@@ -138,17 +142,17 @@ export class Refresh {
   #fire(): void {
     this.#timer?.timer.cancel();
     this.#timer = undefined;
-    this.now();
-    const [next] = this.#due();
-    if (next && !this.#reading) this.#startReading(next);
+    // One look at the clock: of two, an endpoint that becomes due between them would be neither read nor scheduled.
     const now = this.#options.clock.monotonic();
+    this.#readSmall(now);
+    const [next] = this.#due(now);
+    if (next && !this.#reading) this.#startReading(next);
     // Endpoints that are due now follow when the current one is done.
     for (const endpoint of this.#dirty) if (this.#dueAt(endpoint) > now) this.#schedule(endpoint);
   }
 
   // An endpoint's messages are read in their order: a newer one waits until the one that is being read is done.
-  #due(): Endpoint[] {
-    const now = this.#options.clock.monotonic();
+  #due(now: number): Endpoint[] {
     const busy = this.#reading?.endpoint;
     return [...this.#dirty].filter((endpoint) => endpoint !== busy && this.#dueAt(endpoint) <= now);
   }

@@ -1,16 +1,19 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { silentLogger, systemClock } from "@nodekeeper/core/lib";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { HistoryStore, StateCopy, StateDatabase } from "./index.ts";
 
 let directory: string;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "nks-"));
 });
-afterEach(() => rmSync(directory, { recursive: true }));
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(directory, { recursive: true });
+});
 
 const open = () => StateDatabase.open({ directory, clock: systemClock, log: silentLogger });
 const bounds = { notBefore: 0, mostLeft: 10 };
@@ -37,12 +40,14 @@ describe("a copy of a state directory", () => {
 
   it("is removed when it is closed", async () => {
     open().close();
-    const copies = () => readdirSync(tmpdir()).filter((name) => name.startsWith("nodekeeper-read-"));
-    const before = copies();
+    // A folder of this test: in the system's, other processes make and remove copies.
+    const temporary = mkdtempSync(join(tmpdir(), "nk-copies-"));
+    vi.stubEnv("TMPDIR", temporary);
     const copy = await StateCopy.of(join(directory, "nodekeeper.db"), systemClock);
-    const [own] = copies().filter((name) => !before.includes(name));
+    expect(readdirSync(temporary)).toHaveLength(1);
     copy.close();
-    expect(copies()).not.toContain(own);
+    expect(readdirSync(temporary)).toEqual([]);
+    rmdirSync(temporary);
   });
 
   it.each<[string, () => void, string, RegExp]>([

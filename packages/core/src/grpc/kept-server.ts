@@ -96,7 +96,8 @@ export class KeptServer {
     await this.#folderChanged(signal);
     if (signal.aborted || !this.#socket) return;
     const ownership = await ownershipOf(this.#socket, clock);
-    if (ownership === "ours") return;
+    // Asked to stop meanwhile: the folder may be removed because of that.
+    if (ownership === "ours" || signal.aborted) return;
     if (ownership === "taken") {
       throw new NodekeeperError("conflict", `another process took the socket ${path}`, { id: "NK1706" });
     }

@@ -1,0 +1,49 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { type Clock, FakeClock, silentLogger } from "../lib/index.ts";
+import { KeptServer } from "./kept-server.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "nk-kept-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+it("a server that is stopped while it looks for its socket does not serve a removed one again", async () => {
+  const fake = new FakeClock();
+  let lookAgain: (() => void) | undefined;
+  const clock: Clock = {
+    now: () => fake.now(),
+    monotonic: () => fake.monotonic(),
+    sleep: (ms, signal) => fake.sleep(ms, signal),
+    after(ms, callback) {
+      if (ms === 7_000) lookAgain = callback;
+      return fake.after(ms, callback);
+    },
+  };
+  const losses: string[] = [];
+  const path = join(folder, "own", "api.sock");
+  mkdirSync(join(folder, "own"));
+  const controller = new AbortController();
+  const server = new KeptServer({
+    path,
+    addServices: () => {},
+    onLost: () => losses.push("lost"),
+    checkIntervalMs: 7_000,
+    clock,
+    log: silentLogger,
+  });
+  const running = server.run(controller.signal);
+  await server.ready;
+  expect(lookAgain).toBeDefined();
+  // All at once: the socket is removed, the server looks for it, and is stopped before it has the answer.
+  rmSync(join(folder, "own"), { recursive: true });
+  lookAgain!();
+  for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+  controller.abort();
+  await running;
+  expect(losses).toEqual([]);
+  expect(existsSync(path)).toBe(false);
+});
