@@ -5,7 +5,7 @@ import { type ContainerStatus, PodLifecycleClient } from "@nodekeeper/sdk";
 import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { statusReader } from "../support/agent.ts";
-import { isAlive, type ScriptProcess, startScript } from "../support/processes.ts";
+import { isAlive, type ScriptProcess, startInGroup, startScript } from "../support/processes.ts";
 import { isFull } from "../support/sizes.ts";
 
 let scratch: string;
@@ -228,4 +228,24 @@ describe("nodekeeper dev", () => {
       expect(await dev.ended).toBe(0);
     },
   );
+});
+
+it.runIf(isFull)("npm start prints the page's address first; Ctrl-C ends all of it", async () => {
+  dev = startInGroup("npm", ["start"], { TMPDIR: scratch });
+  // npm itself may name what it runs, in lines that begin with ">".
+  const [, address] = await until("the first line", () => /^(?:\s|>.*\n)*([^\s>].*)\n/.exec(dev.stdout()), {
+    explain: dev.output,
+  });
+  const [, page] = /^Page: (http:\/\/127\.0\.0\.1:\d+\/)$/.exec(address!) ?? [];
+  expect(page, dev.stdout()).toBeDefined();
+  const loaded = await fetch(page!, { headers: { accept: "text/html,*/*;q=0.8" } });
+  expect([loaded.status, loaded.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+  const files = [...(await loaded.text()).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => file!);
+  expect(files.some((file) => file.endsWith(".js"))).toBe(true);
+  for (const file of files) expect((await fetch(new URL(file, page))).status, file).toBe(200);
+  dev.kill("SIGINT");
+  await dev.ended;
+  expect(dev.output()).toMatch(/Stopped\.\n/);
+  await until("no process of it is left", () => !isAlive(-dev.pid));
+  expect(readdirSync(scratch)).toEqual([]);
 });
