@@ -35,7 +35,8 @@ export interface PageNode extends AsyncDisposable {
   pressure: TestEvictionPlugin;
   /** The agent that runs, or ran last. Its address stays the same. */
   agent: RunningAgent;
-  addPod(name: string, namespace?: string): NodePod;
+  /** @param metadata more of it: labels, owners */
+  addPod(name: string, namespace?: string, metadata?: object): NodePod;
   /** Has `pressure` select a pod, until the API server received the eviction. */
   evict(name: string): Promise<void>;
   startAgent(flags?: Record<string, string>): Promise<void>;
@@ -89,8 +90,8 @@ export async function startNode({ clock = systemClock, flags = {} }: NodeOptions
     runtime,
     pressure,
     agent,
-    addPod(name, namespace = "default") {
-      const uid = cluster.addPod(name, { metadata: { namespace } });
+    addPod(name, namespace = "default", metadata = {}) {
+      const uid = cluster.addPod(name, { metadata: { namespace, ...metadata } });
       const sandbox = runtime.runSandbox({ uid, name, namespace });
       return { uid, sandbox, container: runtime.runContainer(sandbox, { name: "app" }) };
     },

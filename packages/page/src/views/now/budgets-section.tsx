@@ -30,13 +30,17 @@ export function BudgetsSection({ budgets, candidates }: Props) {
       .map((one) => limitRow(`namespace ${one.namespace}`, `namespace ${shown(one.namespace)}`, one)),
     ...budgets.owners.filter(isLimited).map((one) => limitRow(`owner ${one.owner.uid}`, ownerText(one), one)),
   ];
-  const burst = budgets.burst === null ? "any number" : `at most ${budgets.burst}`;
   return (
-    <Section title="Limits" remark={`evictions within ${age(budgets.windowMs)}; ${burst} in a round`}>
+    <Section title="Limits" remark={`evictions within ${age(budgets.windowMs)}; ${burstText(budgets.burst)}`}>
       <Table label="Limits of evictions" columns={["Limit", "Used", "Next allowed"]} rows={rows} />
       {candidates && <Eligible candidates={candidates} />}
     </Section>
   );
+}
+
+function burstText(burst: number | null): string {
+  if (burst === null) return "any number in a round";
+  return burst === 0 ? "none in a round: eviction.burst is 0" : `at most ${burst} in a round`;
 }
 
 function isLimited({ limit }: Use): boolean {

@@ -13,7 +13,7 @@ export function UnderWaySection({ budgets }: { budgets: Budgets | undefined }) {
   if (!budgets) return null;
   const rows = [
     ...budgets.pending.map(pendingRow),
-    ...budgets.queued.map(queuedRow),
+    ...budgets.queued.map((pod) => queuedRow(pod, budgets.burst)),
     ...budgets.paused.map(pausedRow),
   ];
   return (
@@ -61,14 +61,17 @@ function pendingRow({
   };
 }
 
-function queuedRow({ uid, namespace, name, since }: Budgets["queued"][number]): TableRow {
+function queuedRow(
+  { uid, namespace, name, since }: Budgets["queued"][number],
+  burst: number | null,
+): TableRow {
   return {
     key: `queued ${uid}`,
     cells: [
       <PodLink namespace={namespace} name={name} uid={uid} />,
       <Badge>queued</Badge>,
       <Age since={since} />,
-      "in the next round, if it is still requested",
+      burst === 0 ? "not while eviction.burst is 0" : "in the next round, if it is still requested",
       "the burst limit of its round was reached",
     ],
   };
