@@ -1,11 +1,18 @@
 import { silentLogger } from "@nodekeeper/core/lib";
-import { type Plugin, serveDeviceDriver, serveReporterPlugin } from "@nodekeeper/sdk";
+import {
+  customNodeResource,
+  type Plugin,
+  serveDeviceDriver,
+  serveReporterPlugin,
+  status,
+} from "@nodekeeper/sdk";
 import { eventually, until } from "@nodekeeper/testing/until";
-import type { Browser } from "playwright-core";
+import type { Browser, Locator } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { type GoodPlugin, startGoodPlugin } from "../support/plugins.ts";
 import { connectTo } from "./support/chromium.ts";
 import { type DevNode, startDevNode } from "./support/dev-node.ts";
-import { accessibilityProblems, overflow } from "./support/in-page.ts";
+import { accessibilityProblems, keyboardProblems, overflow } from "./support/in-page.ts";
 import { type PageNode, startNode } from "./support/node.ts";
 import { OpenPage } from "./support/open-page.ts";
 
@@ -104,6 +111,111 @@ describe("plugins", () => {
     } finally {
       await driver.stop();
     }
+  });
+});
+
+// Two sockets, each with two NUMA nodes, each with two devices of the driver, and what pods hold of them.
+const twoSockets = (holders: Readonly<Record<string, string>>) => {
+  const cpus = (cpu: number) => ({ cpu: String(cpu), memory: `${cpu * 4}Gi` });
+  const allocation = (pod: string, requests: Record<string, string>) => ({
+    consumer: `default/${pod}/uid-${pod}`,
+    requests,
+  });
+  const device = (name: string) => ({
+    type: "DRADevice",
+    name: `gpu.example.com/worker-1/${name}`,
+    resources: { capacity: { "gpu.example.com": "1" }, allocatable: { "gpu.example.com": "1" } },
+    ...(holders[name] ? { allocations: [allocation(holders[name], { "gpu.example.com": "1" })] } : {}),
+  });
+  const numa = (id: number) => ({
+    type: "Numa",
+    name: String(id),
+    resources: { capacity: cpus(16), allocatable: cpus(15) },
+    allocations: [
+      ...[...new Set([`gpu-${2 * id}`, `gpu-${2 * id + 1}`].flatMap((name) => holders[name] ?? []))].map(
+        (pod) => allocation(pod, { cpu: "4", memory: "8Gi" }),
+      ),
+    ],
+    children: [device(`gpu-${2 * id}`), device(`gpu-${2 * id + 1}`)],
+  });
+  const socket = (id: number) => ({
+    type: "Socket",
+    name: String(id),
+    resources: { capacity: cpus(32), allocatable: cpus(30) },
+    children: [numa(2 * id), numa(2 * id + 1)],
+  });
+  return customNodeResource(status("topologyZone", [socket(0), socket(1)]));
+};
+
+describe("topology of two sockets", () => {
+  let node: PageNode;
+  let reporter: GoodPlugin;
+  beforeAll(async () => {
+    node = await startNode();
+    reporter = await startGoodPlugin(
+      node.agent.pluginDir,
+      "topology",
+      twoSockets({ "gpu-0": "single", "gpu-2": "spread", "gpu-5": "spread", "gpu-6": "spread" }),
+    );
+  });
+  afterAll(async () => {
+    await reporter?.stop();
+    await node?.[Symbol.asyncDispose]();
+  });
+
+  it("each socket has its own NUMA nodes, devices and pods; a pod that is on both is marked on both", async () => {
+    await using open = await OpenPage.open(browser, node.agent.address);
+    await open.goTo("#/resources/topology");
+    await open.see("Socket 0", "Socket 1");
+    const sockets = open.page.locator("main ul.zones > li.zone").filter({ hasText: "Socket" });
+    const holdersOf = (zone: Locator) => zone.getByRole("list", { name: "Held by" }).getByRole("link");
+    for (const [at, numas, gpus, pods] of [
+      [0, ["NUMA node 0", "NUMA node 1"], ["gpu-0", "gpu-1", "gpu-2", "gpu-3"], ["single", "spread"]],
+      [1, ["NUMA node 2", "NUMA node 3"], ["gpu-4", "gpu-5", "gpu-6", "gpu-7"], ["spread"]],
+    ] as const) {
+      const socket = sockets.nth(at);
+      const titles = await socket.locator(".zone.part > .title b").allInnerTexts();
+      expect(titles).toEqual(numas);
+      const devices = await socket.locator(".zone.device > .title b a").allInnerTexts();
+      expect(devices).toEqual(gpus);
+      expect(new Set(await holdersOf(socket).allInnerTexts())).toEqual(
+        new Set(pods.map((pod) => `default/${pod}`)),
+      );
+    }
+    const second = sockets.nth(1).locator(".zone.part").first();
+    await expect.poll(() => second.textContent()).toMatch(/4 of 15 held[\s\S]*8 GiB of 60 GiB held/);
+
+    const spread = open.page.locator(".holder", { hasText: "default/spread" });
+    expect(await spread.count()).toBe(6);
+    await spread.first().getByRole("link").focus();
+    await expect.poll(() => open.page.locator(".holder.same").count()).toBe(6);
+
+    for (const width of [360, 768, 1280, 1920]) {
+      await open.page.setViewportSize({ width, height: 800 });
+      await eventually(async () => expect(await overflow(open.page)).toEqual({ pixels: 0, of: [] }));
+    }
+    // Beside each other where there is room for both.
+    const [left, right] = [await sockets.nth(0).boundingBox(), await sockets.nth(1).boundingBox()];
+    expect(left!.y).toBe(right!.y);
+    expect(right!.x).toBeGreaterThan(left!.x + left!.width - 1);
+    expect(await accessibilityProblems(open.page)).toEqual([]);
+    expect(await keyboardProblems(open.page)).toEqual([]);
+    open.expectNoProblems();
+  });
+
+  it("is drawn again when a pod gets a device, and what has the focus keeps it", async () => {
+    await using open = await OpenPage.open(browser, node.agent.address);
+    await open.goTo("#/resources/topology");
+    const device = open.page.locator(".zone.device", { hasText: "gpu-1" });
+    await device.filter({ hasText: "free" }).waitFor();
+    await device.getByRole("link", { name: "gpu-1" }).focus();
+    reporter.say(twoSockets({ "gpu-1": "late" }));
+    await device.filter({ hasText: "default/late" }).filter({ hasText: "held" }).waitFor();
+    await open.seeNoLonger("default/spread");
+    expect(await open.page.evaluate(() => document.activeElement?.textContent)).toBe("gpu-1");
+    await open.page.keyboard.press("Enter");
+    await open.page.getByRole("region", { name: "gpu-1", exact: true }).waitFor();
+    open.expectNoProblems();
   });
 });
 

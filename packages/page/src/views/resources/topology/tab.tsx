@@ -28,7 +28,7 @@ export function TopologyTab({ live }: ViewProps) {
   return (
     <>
       <p>
-        As published in the CustomNodeResource of this node, reported by{" "}
+        As published in the CustomNodeResource of this node. Its reporters:{" "}
         <PluginLinks names={published.plugins} />. <WriteProblem live={live} />
       </p>
       {problem && <Problem problem={problem}>These are the zones as they were before.</Problem>}
