@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Claim, claimText, deviceText } from "./claim-text.ts";
+import { type Claim, claimText, deviceText, holdersOf } from "./claim-text.ts";
 import type { GridDevice } from "./device-state.ts";
 
 const claim: Claim = {
@@ -21,22 +21,32 @@ const device = (changed: Partial<GridDevice>): GridDevice => ({
   ...changed,
 });
 
+const none = holdersOf([]);
+
 describe("texts of devices", () => {
+  it("finds all claims of a device, each once", () => {
+    const other = { ...claim, uid: "v", devices: ["p/b", "p/a", "p/a"] };
+    const holders = holdersOf([claim, other]);
+    expect(holders.get("p/a")).toEqual([claim, other]);
+    expect(holders.get("p/b")).toEqual([other]);
+    expect(holders.get("p/c")).toBeUndefined();
+  });
+
   it("a claim is named with its pods, where they are known", () => {
     expect(claimText(claim)).toBe("claim default/train for pod default/train-0");
     expect(claimText({ ...claim, pods: [] })).toBe("claim default/train");
   });
 
   it("has the state, why, and who holds the device", () => {
-    expect(deviceText(device({}), [])).toBe("free");
-    expect(deviceText(device({ state: "held" }), [claim])).toBe(
+    expect(deviceText(device({}), none)).toBe("free");
+    expect(deviceText(device({ state: "held" }), holdersOf([claim]))).toBe(
       "held by claim default/train for pod default/train-0",
     );
     const unhealthy = { ...published, unhealthy: "too hot" };
-    expect(deviceText(device({ state: "unhealthy", device: unhealthy }), [])).toBe("unhealthy: too hot");
+    expect(deviceText(device({ state: "unhealthy", device: unhealthy }), none)).toBe("unhealthy: too hot");
     const tainted = { ...published, taints: ["k:NoSchedule"] };
-    expect(deviceText(device({ state: "tainted", device: tainted }), [])).toBe("tainted k:NoSchedule");
-    expect(deviceText(device({ state: "quarantined", problem: "name: is invalid" }), [])).toBe(
+    expect(deviceText(device({ state: "tainted", device: tainted }), none)).toBe("tainted k:NoSchedule");
+    expect(deviceText(device({ state: "quarantined", problem: "name: is invalid" }), none)).toBe(
       "quarantined, not published: name: is invalid",
     );
   });

@@ -3,9 +3,19 @@ import type { DriverClaims, GridDevice } from "./device-state.ts";
 
 export type Claim = DriverClaims["claims"][number];
 
-/** The claims that hold a device, as the agent knows them. */
-export function holdersOf({ key }: Pick<GridDevice, "key">, claims: readonly Claim[]): Claim[] {
-  return claims.filter(({ devices }) => devices.includes(key));
+/** The claims that hold each device, by "<pool>/<device>", as the agent knows them. */
+export type Holders = ReadonlyMap<string, readonly Claim[]>;
+
+/** Made once for all devices: each may be held, and be drawn many times. */
+export function holdersOf(claims: readonly Claim[]): Holders {
+  const holders = new Map<string, Claim[]>();
+  for (const claim of claims)
+    for (const key of new Set(claim.devices)) {
+      const found = holders.get(key);
+      if (found) found.push(claim);
+      else holders.set(key, [claim]);
+    }
+  return holders;
 }
 
 /** "claim default/train for pod default/train-0"; the pod where it is known. */
@@ -22,8 +32,8 @@ export function claimText({
 }
 
 /** A device in a line: state, why, and who holds it. */
-export function deviceText(device: GridDevice, claims: readonly Claim[]): string {
-  const held = holdersOf(device, claims).map((claim) => `held by ${claimText(claim)}`);
+export function deviceText(device: GridDevice, holders: Holders): string {
+  const held = (holders.get(device.key) ?? []).map((claim) => `held by ${claimText(claim)}`);
   return (device.state === "held" && held.length > 0 ? held : [reasonOf(device), ...held]).join("; ");
 }
 

@@ -1,8 +1,8 @@
 import type { VNode } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { shown } from "../../../text.ts";
-import { deviceText } from "./claim-text.ts";
-import type { DriverClaims, GridDevice } from "./device-state.ts";
+import { deviceText, type Holders } from "./claim-text.ts";
+import type { GridDevice } from "./device-state.ts";
 import { moveTo } from "./move.ts";
 import { StateMark } from "./state-mark.tsx";
 
@@ -13,12 +13,12 @@ interface CellsProps {
   devices: readonly GridDevice[];
   /** Key of the chosen one; empty where none is. */
   chosen: string;
-  claims: DriverClaims | undefined;
+  holders: Holders;
   onChoose: (key: string) => void;
 }
 
 /** Devices as a grid of buttons. One is in the order of the Tab key; the arrow keys, Home and End lead to the others. */
-export function DeviceCells({ devices, chosen, claims, onChoose }: CellsProps) {
+export function DeviceCells({ devices, chosen, holders, onChoose }: CellsProps) {
   const grid = useRef<HTMLUListElement>(null);
   const [drawn] = useState(() => new DrawnCells());
   const [active, setActive] = useState("");
@@ -37,16 +37,21 @@ export function DeviceCells({ devices, chosen, claims, onChoose }: CellsProps) {
     setActive(devices[to]!.key);
     cells[to]?.focus();
   };
+  // Apart from the cells, which are looked through with each key that is pressed.
+  const texts = useMemo(
+    () => devices.map((device) => `${shown(device.name)}: ${deviceText(device, holders)}`),
+    [devices, holders],
+  );
   const cells = useMemo(
     () =>
       devices.map((device, place) => {
-        const text = `${shown(device.name)}: ${deviceText(device, claims?.claims ?? [])}`;
-        const props = { device, text, isDense, isActive: place === at, isChosen: device.key === chosen };
+        const [text, isActive, isChosen] = [texts[place]!, place === at, device.key === chosen];
+        const props = { device, text, isDense, isActive, isChosen };
         return drawn.cell(props, () => (
           <Cell key={device.key} {...props} onFocus={setActive} onChoose={onChoose} />
         ));
       }),
-    [devices, claims, at, chosen, onChoose],
+    [devices, texts, at, chosen, onChoose],
   );
   return (
     <ul ref={grid} class={isDense ? "devices dense" : "devices"} onKeyDown={onKeyDown}>

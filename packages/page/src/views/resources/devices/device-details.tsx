@@ -2,16 +2,16 @@ import { type Fact, Facts } from "../../../parts/facts.tsx";
 import { PodLinks } from "../../../parts/pod-links.tsx";
 import { Age } from "../../../parts/time.tsx";
 import { shown } from "../../../text.ts";
-import { type Claim, holdersOf } from "./claim-text.ts";
+import type { Claim, Holders } from "./claim-text.ts";
 import type { Device, GridDevice } from "./device-state.ts";
 import { StateMark } from "./state-mark.tsx";
 
 /** One device: what is wrong with it, the claims that hold it, its slices and attributes. */
-export function DeviceDetails({ device, claims }: { device: GridDevice; claims: readonly Claim[] }) {
+export function DeviceDetails({ device, holders }: { device: GridDevice; holders: Holders }) {
   const { pool, name, state, device: published, problem } = device;
   const facts: Fact[] = [
     ...(problem === undefined ? [] : [["Not published", shown(problem, 1_000)] as const]),
-    ...holdersOf(device, claims).map((claim) => ["Held by claim", <Holder claim={claim} />] as const),
+    ...(holders.get(device.key) ?? []).map((claim) => ["Held by claim", <Holder claim={claim} />] as const),
     ...(published ? publishedFacts(published) : []),
   ];
   return (

@@ -2,6 +2,7 @@ import { useCallback, useMemo, useRef, useState } from "preact/hooks";
 import { addressOf, goTo } from "../../../address.ts";
 import { Problem, Waiting } from "../../../parts/notice.tsx";
 import { useAnswer } from "../../../parts/use-answer.ts";
+import { holdersOf } from "./claim-text.ts";
 import { DeviceCells } from "./device-cells.tsx";
 import { DeviceDetails } from "./device-details.tsx";
 import {
@@ -44,6 +45,7 @@ export function DeviceGrid({ driver, claims, chosen, isAlone }: DeviceGridProps)
     () => (value ? gridDevices(pages.length === 0 ? driver : { problems: [] }, value.items) : []),
     [value, driver, pages],
   );
+  const holders = useMemo(() => holdersOf(claims?.claims ?? []), [claims]);
   const devices = useMemo(() => (only ? all.filter(({ state }) => state === only) : all), [all, only]);
   if (!value && problem) return <Problem problem={problem}>The devices can't be shown.</Problem>;
   if (!value) return <Waiting>Loading the devices.</Waiting>;
@@ -66,8 +68,8 @@ export function DeviceGrid({ driver, claims, chosen, isAlone }: DeviceGridProps)
           </button>
         ))}
       </p>
-      <DeviceCells {...{ devices, chosen, claims, onChoose }} />
-      {details && <DeviceDetails device={details} claims={claims?.claims ?? []} />}
+      <DeviceCells {...{ devices, chosen, holders, onChoose }} />
+      {details && <DeviceDetails device={details} holders={holders} />}
       {(pages.length > 0 || value.continue) && (
         <p>
           <button type="button" disabled={pages.length === 0} onClick={() => setPages(pages.slice(0, -1))}>
