@@ -24,10 +24,13 @@ export class AgentProcess {
   readonly folder = mkdtempSync(join(tmpdir(), "nkbench-"));
   readonly plugins = join(this.folder, "p");
   readonly kubeconfig = join(this.folder, "kubeconfig");
+  readonly #script: string;
   #child: ChildProcess | undefined;
   #port = 0;
 
-  constructor() {
+  /** @param script of the agent */
+  constructor(script = agentScript()) {
+    this.#script = script;
     mkdirSync(this.plugins, { mode: 0o700 });
   }
 
@@ -63,7 +66,7 @@ export class AgentProcess {
     };
     const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
     const log = openSync(join(this.folder, "agent.log"), "a");
-    this.#child = spawn(process.execPath, [...nodeArgs, agentScript(), "run", ...args], {
+    this.#child = spawn(process.execPath, [...nodeArgs, this.#script, "run", ...args], {
       stdio: ["ignore", "ignore", log],
       env: { ...process.env, ...env },
     });
@@ -95,8 +98,12 @@ export class AgentProcess {
 
   /** Resident memory, MB. */
   rssMb(): number {
-    const kib = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${this.#child?.pid}/status`, "utf8"))?.[1];
-    return Number(kib) / 1024;
+    return this.#residentMb("VmRSS");
+  }
+
+  /** Resident memory that is not of files: what the process allocated, MB. */
+  anonymousMb(): number {
+    return this.#residentMb("RssAnon");
   }
 
   /** CPU time used so far, seconds. */
@@ -105,6 +112,11 @@ export class AgentProcess {
     const [utime = 0, stime = 0] = stat.slice(stat.lastIndexOf(")")).split(" ").slice(12, 14).map(Number);
     // USER_HZ is 100 on every Linux that Node runs on.
     return (utime + stime) / 100;
+  }
+
+  #residentMb(field: "VmRSS" | "RssAnon"): number {
+    const status = readFileSync(`/proc/${this.#child?.pid}/status`, "utf8");
+    return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024;
   }
 
   #isReady(): Promise<boolean> {

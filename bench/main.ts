@@ -12,6 +12,7 @@ import { benchHost } from "./host.ts";
 import { benchLargeReports } from "./large-reports.ts";
 import { benchLifecycle } from "./lifecycle.ts";
 import { benchPage } from "./page.ts";
+import { benchPageMemory } from "./page-memory.ts";
 import { benchReporting } from "./reporting.ts";
 
 const { positionals, values } = parseArgs({
@@ -34,6 +35,7 @@ const suites: Record<string, (quick: boolean) => Promise<Figure[]>> = {
   footprint: benchFootprint,
   host: benchHost,
   page: benchPage,
+  "page-memory": benchPageMemory,
   fleet: (quick) => benchFleet({ agents, steadyMs: quick ? 60_000 : 600_000 }),
 };
 

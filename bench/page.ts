@@ -12,6 +12,7 @@ import { createDevApiServer } from "@nodekeeper/testing";
 import { buildPage, viewFiles } from "../scripts/page-bundle.ts";
 import { EventStreamClient } from "../test/support/event-stream.ts";
 import { AgentProcess } from "./agent-process.ts";
+import { deviceGridFigures } from "./device-grid.ts";
 import { type Figure, percentile } from "./figures.ts";
 import { RuntimeProcess } from "./runtime-client.ts";
 import type { Emitted } from "./runtime-process.ts";
@@ -50,7 +51,6 @@ export async function benchPage(quick: boolean): Promise<Figure[]> {
   try {
     await agent.start({ lifecycle: "true", "runtime-endpoint": runtime.socket });
     await systemClock.sleep(10_000);
-    const files = await filesMemory(agent);
     // What the first events and streams cost.
     await underLoad(agent, runtime, 10);
     const without = await underLoad(agent, runtime, seconds);
@@ -76,15 +76,10 @@ export async function benchPage(quick: boolean): Promise<Figure[]> {
           unit: "% of one",
           budget: 2,
         },
-        {
-          name: "agent's RSS: the page was loaded 100 times, not other answers",
-          value: files,
-          unit: "MB",
-          budget: 1,
-        },
         { name: "agent's RSS with one open page, growth", value: agent.rssMb() - rss, unit: "MB" },
         ...delays("alone", without),
         ...delays(`beside ${DEAD_BROWSERS} dead browsers`, beside),
+        ...(await deviceGridFigures(agent, quick)),
       ];
     } finally {
       browser.stop();
@@ -189,20 +184,6 @@ function deadBrowsers(port: number): Socket[] {
     socket.write(`GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
     return socket.pause();
   });
-}
-
-/** How much larger the agent is after its page was loaded 100 times than after as many other answers, MB. */
-async function filesMemory(agent: AgentProcess): Promise<number> {
-  const origin = `http://127.0.0.1:${agent.port}`;
-  const names = readdirSync(fileURLToPath(new URL("../dist/nodekeeper/page", import.meta.url)));
-  const read = async (paths: readonly string[]) => {
-    for (let time = 0; time < 100; time++)
-      for (const path of paths) await (await fetch(origin + path)).arrayBuffer();
-    await systemClock.sleep(5_000);
-    return agent.rssMb();
-  };
-  const before = await read(names.map(() => "/api/v1/openapi.json"));
-  return (await read(names.map((name) => `/page/${name}`))) - before;
 }
 
 /** The other end of bench/page-browser.ts. */
