@@ -13,7 +13,7 @@ const SETTLED_MS = 8_000;
 const COLLECTED_MS = 1_500;
 const collector = fileURLToPath(new URL("./collect-on-signal.ts", import.meta.url));
 
-/** Anonymous memory of one agent, MB, its garbage collected where not said otherwise. */
+/** Anonymous memory of one agent, MB, its garbage collected except in `uncollected`. */
 interface Sample {
   idle: number;
   /** After as many other answers as the page's loads are. */

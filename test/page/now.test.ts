@@ -98,7 +98,7 @@ it("dry run can't be missed: nothing is evicted, and what would have been is the
   open.expectNoProblems();
 });
 
-describe("what is held back, and until when", () => {
+describe("what is delayed, and until when", () => {
   it("a pod that a PodDisruptionBudget protects, with the budget; it is tried again, and evicted once the budget allows it", async () => {
     const clock = new SteppedClock();
     await using node = await startNode({ clock, flags: { evictionFailedEvictionPause: "10m" } });
@@ -222,7 +222,7 @@ describe("what is held back, and until when", () => {
     open.expectNoProblems();
   });
 
-  it("with a burst of 0 no pod is evicted, and that is said", async () => {
+  it("with a burst of 0 no pod is evicted, and the page shows why", async () => {
     await using node = await startNode({ flags: { evictionBurst: "0" } });
     node.addPod("web");
     await using open = await OpenPage.open(browser, node.agent.address);
