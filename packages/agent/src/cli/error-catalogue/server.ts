@@ -44,8 +44,10 @@ export const serverErrors: CatalogueEntries = {
   },
   NK1708: {
     title: "A request to the status server has no valid token (401)",
-    cause: "Beyond loopback every request needs a bearer token that the API server knows.",
-    remedy: "Send a service account's token, for example with `kubectl create token`.",
+    cause:
+      "Beyond loopback every request needs a bearer token that the API server knows, or the cookie of a browser that is signed in with one.",
+    remedy:
+      "Send a service account's token, for example with `kubectl create token`. In a browser, open the page at `/` and sign in again: the token has expired, or the server's private key was replaced.",
   },
   NK1709: {
     title: "The account may not get this path of the status server (403)",
