@@ -13,7 +13,7 @@ import {
   status,
 } from "@nodekeeper/sdk";
 import { DraKubelet } from "@nodekeeper/testing";
-import { eventually } from "@nodekeeper/testing/until";
+import { eventually, until } from "@nodekeeper/testing/until";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { startEvictionPlugin } from "../support/eviction-plugin.ts";
@@ -288,8 +288,11 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
       { namespace: "default", name: "prometheus", uid: account.metadata.uid },
       3_600,
     );
+    const server = { port, ca: authority.certificate };
     const get = (path: string, bearer?: string) =>
-      getOverTls({ port, path, ca: authority.certificate }, bearer);
+      askOverTls({ ...server, path, headers: bearer ? { authorization: `Bearer ${bearer}` } : {} });
+    // As a browser does.
+    const signIn = () => askOverTls({ ...server, path: "/", method: "POST", body: `token=${token}` });
 
     await eventually(async () => expect((await get("/livez")).status).toBe(200));
     expect(await get("/metrics")).toMatchObject({ status: 401 });
@@ -303,6 +306,10 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
       expect(text).toContain("system:serviceaccount:default:prometheus may not get /metrics");
       expect(status).toBe(403);
     });
+    expect(await signIn()).toMatchObject({
+      status: 403,
+      text: expect.stringContaining("system:serviceaccount:default:prometheus may not get /nodekeeper/"),
+    });
     const reader = ["--clusterrole=nodekeeper-metrics-reader", "--serviceaccount=default:prometheus"];
     await kubectl.run("create", "clusterrolebinding", "prometheus-nodekeeper", ...reader);
     await eventually(async () => {
@@ -315,6 +322,9 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
     const all = ["--clusterrole=nodekeeper-status-reader", "--serviceaccount=default:prometheus"];
     await kubectl.run("create", "clusterrolebinding", "reader-nodekeeper", ...all);
     await eventually(async () => expect(await get("/api/v1/plugins", token)).toMatchObject({ status: 200 }));
+    const cookie = await until("the account may sign in", async () => (await signIn()).cookie);
+    for (const path of ["/", "/api/v1/plugins"])
+      expect(await askOverTls({ ...server, path, headers: { cookie } })).toMatchObject({ status: 200 });
     expect(await get("/metrics", "made-up")).toMatchObject({ status: 401 });
   });
 
@@ -334,26 +344,37 @@ describe.skipIf(missing)("the rights that deploy/rbac.yaml gives", () => {
   });
 });
 
-interface TlsTarget {
+interface TlsRequest {
   port: number;
   path: string;
   /** PEM file of the authority that signed the server's certificate. */
   ca: string;
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
 }
 
-function getOverTls(
-  { ca, ...target }: TlsTarget,
-  token?: string,
-): Promise<{ status?: number; text: string }> {
-  const headers = token ? { authorization: `Bearer ${token}` } : {};
-  const options = { host: "127.0.0.1", ...target, ca: readFileSync(ca), headers, agent: false };
+interface TlsAnswer {
+  status?: number;
+  text: string;
+  /** The first that the answer sets, as a browser sends it back. */
+  cookie?: string;
+}
+
+function askOverTls({ ca, body, ...request }: TlsRequest): Promise<TlsAnswer> {
+  const options = { host: "127.0.0.1", ...request, ca: readFileSync(ca), agent: false };
   return new Promise((resolve, reject) => {
     const sent = https.request(options, async (response) => {
       let text = "";
       for await (const chunk of response) text += chunk;
-      resolve({ ...(response.statusCode ? { status: response.statusCode } : {}), text });
+      const [cookie] = response.headers["set-cookie"]?.[0]?.split(";") ?? [];
+      resolve({
+        ...(response.statusCode ? { status: response.statusCode } : {}),
+        text,
+        ...(cookie ? { cookie } : {}),
+      });
     });
-    sent.on("error", reject).end();
+    sent.on("error", reject).end(body);
   });
 }
 

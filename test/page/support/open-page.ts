@@ -9,6 +9,8 @@ export interface PageOptions {
   colorScheme?: "light" | "dark";
   /** Messages of the console that the test causes itself, such as those of a lost connection. */
   expected?: RegExp;
+  /** Over TLS, with a certificate of whatever authority: a test has its own. */
+  tls?: boolean;
 }
 
 // A wait that fails has waited as long as `until` of @nodekeeper/testing does.
@@ -22,10 +24,10 @@ export class OpenPage implements AsyncDisposable {
   readonly #context: BrowserContext;
   readonly #origin: string;
 
-  private constructor(context: BrowserContext, page: Page, address: string, expected: RegExp | undefined) {
+  private constructor(context: BrowserContext, page: Page, origin: string, expected: RegExp | undefined) {
     this.#context = context;
     this.page = page;
-    this.#origin = `http://${address}`;
+    this.#origin = origin;
     page.on("console", (message) => {
       const text = message.text();
       if (!["error", "warning", "assert"].includes(message.type()) || expected?.test(text)) return;
@@ -44,16 +46,17 @@ export class OpenPage implements AsyncDisposable {
 
   /** @param address "host:port" of the agent's status server */
   static async open(browser: Browser, address: string, options: PageOptions = {}): Promise<OpenPage> {
-    const { width = 1280, height = 800, colorScheme = "light", expected } = options;
+    const { width = 1280, height = 800, colorScheme = "light", expected, tls = false } = options;
     const context = await browser.newContext({
       viewport: { width, height },
       colorScheme,
       reducedMotion: "reduce",
       locale: "en-GB",
       timezoneId: "UTC",
+      ignoreHTTPSErrors: tls,
     });
     context.setDefaultTimeout(TIMEOUT_MS);
-    return new OpenPage(context, await context.newPage(), address, expected);
+    return new OpenPage(context, await context.newPage(), `${tls ? "https" : "http"}://${address}`, expected);
   }
 
   /** Opens a view as a link that was sent to the user: `#/now`. */

@@ -34,13 +34,23 @@ it.each<[ErrorCode, number, RegExp]>([
   ["deadline", 504, /can't ask the API server/],
 ])("gives the form again with what to do where the check throws %s", async (code, status, text) => {
   const { enter } = setUp(() => {
-    throw new NodekeeperError(code, "the check's message", { retryAfterMs: 1_500 });
+    throw new NodekeeperError(code, "the check's message", { id: "NK1709", retryAfterMs: 1_500 });
   });
   const reply = await enter("abc");
   expect(reply).toMatchObject({ status, headers: { "Retry-After": "2" } });
   expect(reply.headers).not.toHaveProperty("Set-Cookie");
   expect(reply.body).toMatch(text);
   expect(reply.body).toContain('<form method="post">');
+});
+
+it("does not send a user to a role of the account where the agent itself lacks the right to review tokens", async () => {
+  const { enter } = setUp(() => {
+    throw new NodekeeperError("forbidden", "nodekeeper can't create tokenreviews", { id: "NK1202" });
+  });
+  const { status, body } = await enter("abc");
+  expect(status).toBe(403);
+  expect(body).toContain("nodekeeper can't create tokenreviews.</p>");
+  expect(body).not.toContain("Bind a role");
 });
 
 it("checks no token that it could not keep", async () => {

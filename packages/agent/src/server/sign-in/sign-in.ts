@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { codeOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
+import { codeOf, errorIdOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
 import type { AccessCheck } from "../delegated-access.ts";
 import { prefersPage } from "../page.ts";
 import { type Reply, statusOfCode, withChallenge, withRetryAfter } from "../reply.ts";
@@ -96,6 +96,8 @@ function problemOf(error: unknown): string {
     case "unauthenticated":
       return "The token has expired, or is not one of this cluster. Create a new one.";
     case "forbidden":
+      // Or the agent itself lacks the right to ask.
+      if (errorIdOf(error) !== "NK1709") return `${message}.`;
       return `${message}. Bind a role with the right below to this account, or use the token of another one.`;
     case "exhausted":
       return "The token is too long: a cookie has room for about 4,000 characters. Use one of a service account.";
