@@ -113,7 +113,10 @@ describe("what is delayed, and until when", () => {
     budget(1);
     await using open = await OpenPage.open(browser, node.agent.address);
     await open.goTo("#/now");
-    await open.see("None is in progress, queued, or to be retried.", "1 of 1 pod can be evicted now.");
+    await open.see(
+      "None is in progress, queued, on hold, or to be retried.",
+      "1 of 1 pod can be evicted now.",
+    );
     node.pressure.top = pick(["guarded"]);
     node.pressure.threshold = hardPressure;
     const held = row(open, inProgress, "default/guarded", "failed, retried later");
@@ -134,7 +137,7 @@ describe("what is delayed, and until when", () => {
     await row(open, "Evictions of the last hour", "default/guarded", /evicted: /)
       .filter({ hasNotText: "not evicted" })
       .waitFor();
-    await open.see("None is in progress, queued, or to be retried.");
+    await open.see("None is in progress, queued, on hold, or to be retried.");
     open.expectNoProblems();
   });
 
@@ -162,10 +165,15 @@ describe("what is delayed, and until when", () => {
     force(node, ["web-1", "web-2"]);
     await open.see("not now", "1 (owner limit)");
     await row(open, limits, "ReplicaSet shop/web", "1 of 1", /in \d+ min/).waitFor();
+    const second = row(open, inProgress, "on hold: owner limit", "requested by memory-watch");
+    await second.filter({ hasText: /allowed in \d+ min/ }).waitFor();
+    const [{ until: allowedAt }] = (await node.agent.api("eviction/budgets")).limited;
+    await expectUntil(second, allowedAt);
     node.addPod("cart", "shop");
     node.addPod("till", "shop");
     force(node, ["cart", "till"]);
     await open.see(/\d \(namespace limit\)/);
+    await row(open, inProgress, "on hold: namespace limit").waitFor();
     await row(open, limits, "namespace shop", "2 of 2", /in \d+ min/).waitFor();
     for (const name of ["one", "two"]) node.addPod(name);
     force(node, ["one", "two"]);

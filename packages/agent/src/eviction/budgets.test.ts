@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { budgetsOf } from "./budgets.ts";
 import { countCandidates } from "./candidate-counts.ts";
+import type { Refusal } from "./decide/decision.ts";
 import { emptyEvictionState, type RecentEviction } from "./decide/state.ts";
 import { testNode, testPod, testPolicy } from "./testing/rounds.ts";
 
@@ -24,6 +25,7 @@ const recent = (uid: string, minutesAgo: number, changes: Partial<RecentEviction
 const common = {
   policy,
   thresholds: [],
+  refusals: [],
   pods: [testPod("a", { owner }), testPod("b")],
   formerPod: () => undefined,
   now,
@@ -51,6 +53,28 @@ describe("budgets", () => {
     const old = { kind: "Job", name: "batch", uid: "old" };
     expect(ownerOf({ formerPod: (uid: string) => (uid === "x" ? { owner: old } : undefined) })).toEqual(old);
     expect(ownerOf({})).toEqual({ kind: "", name: "", uid: "old" });
+  });
+
+  it("have the pods that limits refused in the last round, each once, with when the limit allows one more", () => {
+    const state = {
+      ...emptyEvictionState(),
+      recent: [recent("y", 9, { ownerUid: "rs" }), recent("z", 4, { ownerUid: "rs" })],
+    };
+    const refusal = (uid: string, reason: Refusal["reason"], plugin = "p") => ({
+      ...{ uid, namespace: "default", name: uid, plugin, reason, message: "" },
+    });
+    const refusals = [
+      refusal("a", "ownerLimit"),
+      refusal("a", "ownerLimit", "q"),
+      // Not by a limit, by one that is reached no more, and of a pod that is deleted.
+      refusal("a", "cooldown"),
+      refusal("b", "nodeLimit"),
+      refusal("c", "ownerLimit"),
+    ];
+    expect(budgetsOf({ ...common, state, refusals }).limited).toEqual([
+      { uid: "a", namespace: "default", name: "a", plugin: "q", reason: "ownerLimit", until: now + MINUTE },
+    ]);
+    expect(budgetsOf({ ...common, state, refusals, now: now + 2 * MINUTE }).limited).toEqual([]);
   });
 
   it("have what is paused now with its PodDisruptionBudget, and evictions by their stage", () => {

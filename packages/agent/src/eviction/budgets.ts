@@ -1,5 +1,5 @@
-import type { MetThreshold } from "./decide/decision.ts";
-import { LimitCounter, type LimitUse } from "./decide/limits.ts";
+import type { MetThreshold, Refusal } from "./decide/decision.ts";
+import { LimitCounter, type LimitUse, type ReachedLimit } from "./decide/limits.ts";
 import { type EvictionPod, type PodOwner, type PodReference, referenceTo } from "./decide/pods.ts";
 import type { EvictionPolicy } from "./decide/policy.ts";
 import type {
@@ -26,6 +26,8 @@ export interface EvictionBudgets {
   paused: (PodReference & Pick<PausedPod, "until" | "reason"> & { budget: BudgetStatus | null })[];
   /** Pods that were selected beyond the burst. */
   queued: QueuedEviction[];
+  /** Pods that the last round would have evicted but for a limit that is still reached, each once, at most 200. */
+  limited: (PodReference & ReachedLimit & Pick<Refusal, "plugin">)[];
   pending: ShownPending[];
   /** Thresholds that were met in the last round. */
   thresholds: readonly MetThreshold[];
@@ -47,6 +49,8 @@ export interface BudgetsInput {
   policy: EvictionPolicy;
   /** Those of the last round. */
   thresholds: readonly MetThreshold[];
+  /** Those of the last round. */
+  refusals: readonly Refusal[];
   /** The pods of the node. */
   pods: readonly EvictionPod[];
   /** A pod that was evicted, by its UID; undefined where it is not known any more. */
@@ -56,12 +60,14 @@ export interface BudgetsInput {
 }
 
 const MOST_SHOWN = 200;
+const limitReasons: ReadonlySet<string> = new Set(["nodeLimit", "namespaceLimit", "ownerLimit"]);
 
 /** The budgets in force after the last round, by the policy of now. Pure. */
 export function budgetsOf(input: BudgetsInput): EvictionBudgets {
   const { state, policy, thresholds, pods, now } = input;
   const { limits, burst } = policy;
-  const { node, namespaces, owners } = new LimitCounter(limits, state.recent, now).uses();
+  const counter = new LimitCounter(limits, state.recent, now);
+  const { node, namespaces, owners } = counter.uses();
   const byUid = new Map(pods.map((pod) => [pod.uid, pod]));
   const ownerOf = owningPods(input);
   return {
@@ -78,12 +84,30 @@ export function budgetsOf(input: BudgetsInput): EvictionBudgets {
         return pod ? [{ ...referenceTo(pod), until, reason, budget }] : [];
       }),
     queued: state.queue,
+    limited: limitedPods(input, byUid, counter),
     pending: [
       ...state.interrupted.map((one) => shownPending(one, "interrupted")),
       ...state.pending.map((one) => shownPending(one, one.acceptedAt === null ? "sending" : "terminating")),
     ],
     thresholds,
   };
+}
+
+// By the limits of now: a refusal is over with the limit's window, before the next round.
+function limitedPods(
+  { refusals }: BudgetsInput,
+  byUid: ReadonlyMap<string, EvictionPod>,
+  limits: LimitCounter,
+): EvictionBudgets["limited"] {
+  const refused = refusals.filter(({ reason }) => limitReasons.has(reason));
+  const plugins = new Map(refused.map(({ uid, plugin }) => [uid, plugin]));
+  return [...plugins]
+    .flatMap(([uid, plugin]) => {
+      const pod = byUid.get(uid);
+      const limit = pod && limits.forbids(pod);
+      return limit ? [{ ...referenceTo(pod), plugin, ...limit }] : [];
+    })
+    .slice(0, MOST_SHOWN);
 }
 
 // The owner of an evicted pod is known from its siblings, or from the history of the pod itself.

@@ -94,6 +94,7 @@ export class EvictionManager implements Runnable {
   /** What the plugins answered in the last rounds. */
   readonly readings = new RecentReadings();
   #thresholds: Decision["thresholds"] = [];
+  #refusals: Decision["refusals"] = [];
   #isRunning = false;
   #hasDone = false;
   #trouble: string | undefined;
@@ -170,6 +171,11 @@ export class EvictionManager implements Runnable {
   /** The thresholds that were met in the last round. */
   get thresholds(): Decision["thresholds"] {
     return this.#thresholds;
+  }
+
+  /** The requests that the last round refused, at most 200 of each plugin. */
+  get refusals(): Decision["refusals"] {
+    return this.#refusals;
   }
 
   #restore(): void {
@@ -293,6 +299,7 @@ export class EvictionManager implements Runnable {
     for (const change of changes) onNodeEvent(conditionChangeText(change));
     this.#state = decision.state;
     this.#thresholds = decision.thresholds;
+    this.#refusals = decision.refusals;
     this.#outcomes = this.#outcomes.slice(input.outcomes.length);
     this.#count(decision);
     this.#options.plugins.endRound(decision.conditionProblems);

@@ -9,7 +9,7 @@ import { readNodePod } from "./records/pod-history.ts";
 
 export interface NowQueriesOptions {
   nodeName: string;
-  manager: Pick<EvictionManager, "state" | "thresholds">;
+  manager: Pick<EvictionManager, "state" | "thresholds" | "refusals">;
   pods: Pick<NodePods, "list">;
   history: Pick<HistoryStore, "pod">;
   policy: () => EvictionPolicy;
@@ -31,9 +31,9 @@ export class NowQueries {
       const stored = history.pod(uid);
       return stored && readNodePod(stored)?.pod;
     };
-    const { state, thresholds } = manager;
+    const { state, thresholds, refusals } = manager;
     return budgetsOf({
-      ...{ state, thresholds, formerPod },
+      ...{ state, thresholds, refusals, formerPod },
       pods: this.#pods(),
       policy: policy(),
       now: clock.now(),

@@ -53,6 +53,15 @@ export const evictionBudgets = named(
         "Pods whose eviction failed and is not retried yet; `budget` is the PodDisruptionBudget that refused it.",
       ),
       queued: list(object({ ...reference, since: time() }), "Selected beyond the burst of their round."),
+      limited: list(
+        object({
+          ...reference,
+          plugin: text("That requested it."),
+          reason: oneOf(["nodeLimit", "namespaceLimit", "ownerLimit"]),
+          until: nullable(time("When one more eviction is allowed; null for a limit of 0.")),
+        }),
+        "Requested in the last round, and refused by a limit that is still reached; at most 200.",
+      ),
       pending: list(pending, "Evictions that have not ended."),
       thresholds: list(object(metThresholdFields), "Those that were met in the last round."),
     },

@@ -1,3 +1,4 @@
+import { refusalWord } from "../../../../agent/src/eviction/wording/index.ts";
 import type { ApiAnswers } from "../../api.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { PodLink } from "../../parts/pod-link.tsx";
@@ -8,18 +9,19 @@ import { shown } from "../../text.ts";
 
 type Budgets = ApiAnswers["eviction/budgets"];
 
-/** Evictions that have not ended: in progress, queued, and failed ones that are retried. */
+/** Evictions that have not ended: in progress, queued, on hold for a limit, and failed ones that are retried. */
 export function UnderWaySection({ budgets }: { budgets: Budgets | undefined }) {
   if (!budgets) return null;
   const rows = [
     ...budgets.pending.map(pendingRow),
     ...budgets.queued.map((pod) => queuedRow(pod, budgets.burst)),
+    ...budgets.limited.map(limitedRow),
     ...budgets.paused.map(pausedRow),
   ];
   return (
     <Section title="Evictions in progress" remark={rows.length === 0 ? "" : String(rows.length)}>
       {rows.length === 0 ? (
-        <p>None is in progress, queued, or to be retried.</p>
+        <p>None is in progress, queued, on hold, or to be retried.</p>
       ) : (
         <Table label="Evictions in progress" columns={["Pod", "State", "Since", "Next", "Why"]} rows={rows} />
       )}
@@ -73,6 +75,25 @@ function queuedRow(
       <Age since={since} />,
       burst === 0 ? "not while eviction.burst is 0" : "in the next round, if it is still requested",
       "the burst limit of its round was reached",
+    ],
+  };
+}
+
+function limitedRow({ uid, namespace, name, plugin, reason, until }: Budgets["limited"][number]): TableRow {
+  return {
+    key: `limited ${uid}`,
+    cells: [
+      <PodLink namespace={namespace} name={name} uid={uid} />,
+      <Badge tone="warn">on hold: {refusalWord(reason)}</Badge>,
+      undefined,
+      until === null ? (
+        "never: the limit is 0"
+      ) : (
+        <>
+          allowed <Countdown until={until} over="in the next round, if it is still requested" />
+        </>
+      ),
+      `requested by ${shown(plugin)}`,
     ],
   };
 }
