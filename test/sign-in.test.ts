@@ -6,9 +6,10 @@ import { connect } from "node:tls";
 import { until } from "@nodekeeper/testing/until";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasOpenssl } from "../packages/core/src/kube/testing/certificates.ts";
+import { freePort } from "./e2e/support/free-port.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
-import { issueCertificate, remotePort, reviewTokens } from "./support/remote.ts";
+import { issueCertificate, reviewTokens } from "./support/remote.ts";
 
 const BROWSER = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 const FORM = { ...BROWSER, "content-type": "application/x-www-form-urlencoded" };
@@ -25,6 +26,8 @@ describe.skipIf(!hasOpenssl)("a browser on another machine", () => {
   };
   let cluster: TestCluster;
   let agent: RunningAgent;
+  /** Stops the agent, and starts it again at the same addresses. */
+  let restart: () => Promise<void>;
   let ca: string;
   let port: number;
 
@@ -37,8 +40,12 @@ describe.skipIf(!hasOpenssl)("a browser on another machine", () => {
     );
     const { authority, flags } = issueCertificate(cluster.folder);
     ({ ca } = authority);
-    agent = await startAgent(cluster, { serverRemoteAddress: "0.0.0.0:0", ...flags });
-    port = remotePort(agent);
+    port = await freePort();
+    restart = async () => {
+      await agent?.stop();
+      agent = await startAgent(cluster, { serverRemoteAddress: `0.0.0.0:${port}`, ...flags });
+    };
+    await restart();
   });
 
   afterAll(async () => {
@@ -166,14 +173,7 @@ describe.skipIf(!hasOpenssl)("a browser on another machine", () => {
     const cookie = await signedIn("token-of-today");
     expect((await get("/", { ...BROWSER, ...cookie })).status).toBe(200);
     delete accounts["token-of-today"];
-    await agent.stop();
-    agent = await startAgent(cluster, {
-      serverRemoteAddress: `0.0.0.0:${port}`,
-      ...{
-        serverTlsCertFile: `${cluster.folder}/tls.crt`,
-        serverTlsPrivateKeyFile: `${cluster.folder}/tls.key`,
-      },
-    });
+    await restart();
     for (const header of [cookie, { cookie: `${cookie.cookie.slice(0, -9)}AAAAAAAAA` }]) {
       const { status, text } = await get("/", { ...BROWSER, ...header });
       expect(status).toBe(401);
@@ -184,14 +184,7 @@ describe.skipIf(!hasOpenssl)("a browser on another machine", () => {
 
   it("stays signed in when the agent starts again", async () => {
     const cookie = await signedIn();
-    await agent.stop();
-    agent = await startAgent(cluster, {
-      serverRemoteAddress: `0.0.0.0:${port}`,
-      ...{
-        serverTlsCertFile: `${cluster.folder}/tls.crt`,
-        serverTlsPrivateKeyFile: `${cluster.folder}/tls.key`,
-      },
-    });
+    await restart();
     expect((await get("/api/v1/node", cookie)).status).toBe(200);
   });
 

@@ -114,6 +114,20 @@ describe("a request from another machine", () => {
     await get("of-prometheus");
   });
 
+  it("of an account that has read before does not wait for made-up tokens, also when it is reviewed again", async () => {
+    const { get, asked, clock } = setUp({ prometheus: ["/metrics"] });
+    await get("of-prometheus");
+    await clock.step(60_000);
+    const madeUp = Array.from({ length: 300 }, (_, at) => get(`made-up-${at}`).catch(() => {}));
+    // The clock stands still: the made-up ones have used up what there is of reviews.
+    await expect(get("made-up")).rejects.toMatchObject({ code: "throttled" });
+    const before = asked.tokens;
+    await get("of-prometheus");
+    expect(asked.tokens).toBe(before + 1);
+    await clock.step(2_000);
+    await Promise.all(madeUp);
+  });
+
   it("fails while the API server can't be asked, and is decided as soon as it can", async () => {
     const { get, asked } = setUp({ prometheus: ["/metrics"] });
     asked.fail = new NodekeeperError("unavailable", "connection refused");
