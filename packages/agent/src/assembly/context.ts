@@ -19,7 +19,7 @@ import {
 } from "@nodekeeper/core/lib";
 import type { AgentConfiguration, ConfigurationSources } from "../config/index.ts";
 import { apiRoute, createBaseMetrics } from "../server/index.ts";
-import { createStateMetrics, Marks, StateDatabase } from "../state/index.ts";
+import { createStateMetrics, Marks, SignOfLife, StateDatabase } from "../state/index.ts";
 import type { AgentPart } from "./part.ts";
 
 /** The field manager of everything that the agent writes. */
@@ -131,7 +131,11 @@ export async function agentContext(options: ContextOptions): Promise<AgentContex
     kubeMetrics,
     queueMetrics: createWorkQueueMetrics(registry),
     turns: new LoopTurns(clock),
-    part: { runnables: [events], checks, routes: [apiRoute("marks", (query) => marks.page(query))] },
+    part: {
+      runnables: [events, new SignOfLife(database, clock)],
+      checks,
+      routes: [apiRoute("marks", (query) => marks.page(query))],
+    },
     close: () => {
       database.close();
       client.close();

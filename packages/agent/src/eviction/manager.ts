@@ -35,6 +35,7 @@ import { RecentReadings } from "./readings.ts";
 import { DecisionLog } from "./records/decision-log.ts";
 import { HeldLog } from "./records/held-log.ts";
 import type { EvictionRecords } from "./records/records.ts";
+import { gapMark } from "./round-gap.ts";
 import type { EvictionRoundMetrics, RoundStep } from "./round-metrics.ts";
 import { RoundPacing, type RoundRequest } from "./round-pacing.ts";
 import type { EvictionSettings } from "./round-settings.ts";
@@ -90,6 +91,8 @@ export class EvictionManager implements Runnable {
   #steps: EvictionStep[] = [];
   /** Monotonic time of the end of the last round, or of the start. */
   #lastDone = 0;
+  /** When this agent decided its last round. */
+  #lastInput: Pick<EvictionState, "at" | "boot"> | undefined;
   readonly #decisionLog: DecisionLog;
   /** What the plugins answered in the last rounds. */
   readonly readings = new RecentReadings();
@@ -278,12 +281,21 @@ export class EvictionManager implements Runnable {
 
   #input(observed: Pick<RoundInput, "nodeName" | "pods" | "plugins" | "policy">): RoundInput {
     const { evictor, clock, bootTime } = this.#options;
-    const [now, monotonic] = [clock.now(), clock.monotonic()];
+    const [now, monotonic, boot] = [clock.now(), clock.monotonic(), bootTime()];
     this.#outcomes.push(...evictor.takeOutcomes());
-    this.#state = { ...stateAt(this.#state, now, monotonic - this.#stateAt), boot: bootTime() ?? null };
+    this.#markGap(now, boot);
+    this.#state = { ...stateAt(this.#state, now, monotonic - this.#stateAt), boot: boot ?? null };
     this.#stateAt = monotonic;
     this.#acceptances = [];
     return { ...observed, now, outcomes: [...this.#outcomes], state: this.#state };
+  }
+
+  #markGap(now: number, boot: BootTime | undefined): void {
+    const { settings, onMarks } = this.#options;
+    const gap =
+      this.#lastInput && gapMark(this.#lastInput, now, boot, settings().syncPeriodMs, this.#trouble);
+    this.#lastInput = { at: now, boot: boot ?? null };
+    if (gap) onMarks([{ ...gap, at: now }]);
   }
 
   // Synchronous: nothing else runs between the decision and acting on it.

@@ -116,6 +116,16 @@ export class StateDatabase implements Disposable {
     return { name: "StateDatabaseReady", kind: "ready", check: () => this.#health() };
   }
 
+  /** When the agent that had the directory before was alive last, as far as `showAlive` has it; wall milliseconds. */
+  get aliveBefore(): number | undefined {
+    return this.#disk.lock?.aliveBefore;
+  }
+
+  /** Leaves a sign that the agent is alive. @param now wall milliseconds */
+  showAlive(now: number): void {
+    this.#disk.lock?.showAlive(now);
+  }
+
   close(): void {
     if (this.connection.isOpen) this.connection.close();
     this.#disk.lock?.[Symbol.dispose]();

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -24,10 +24,15 @@ interface Holder {
  * lock on an empty file), so it is released when the process exits, for whatever reason.
  */
 export class DirectoryLock implements Disposable {
+  /** When the holder before was alive last, wall milliseconds; undefined where there was none. */
+  readonly aliveBefore: number | undefined;
   readonly #connection: DatabaseSync;
+  readonly #holderFile: string;
 
-  private constructor(connection: DatabaseSync) {
+  private constructor(connection: DatabaseSync, holderFile: string) {
     this.#connection = connection;
+    this.#holderFile = holderFile;
+    this.aliveBefore = modifiedAt(holderFile);
   }
 
   /**
@@ -51,8 +56,18 @@ export class DirectoryLock implements Disposable {
         { id: "NK1102" },
       );
     }
-    introduce(directory, now);
-    return new DirectoryLock(connection);
+    const holderFile = join(directory, HOLDER_FILE);
+    const lock = new DirectoryLock(connection, holderFile);
+    introduce(holderFile, now);
+    lock.showAlive(now);
+    return lock;
+  }
+
+  /** Leaves a sign that the holder is alive: the time of its file, in wall milliseconds, without writing to it. */
+  showAlive(now: number): void {
+    try {
+      utimesSync(this.#holderFile, now / 1_000, now / 1_000);
+    } catch {}
   }
 
   [Symbol.dispose](): void {
@@ -61,11 +76,19 @@ export class DirectoryLock implements Disposable {
 }
 
 // For people: the lock holds without it where the disk is full.
-function introduce(directory: string, now: number): void {
+function introduce(file: string, now: number): void {
   const holder: Holder = { pid: process.pid, host: hostname(), since: new Date(now).toISOString() };
   try {
-    writeFileSync(join(directory, HOLDER_FILE), `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+    writeFileSync(file, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
   } catch {}
+}
+
+function modifiedAt(file: string): number | undefined {
+  try {
+    return Math.floor(statSync(file).mtimeMs);
+  } catch {
+    return undefined;
+  }
 }
 
 function holderOf(directory: string): string {

@@ -19,4 +19,5 @@ export { LifecycleStore, type StoredEvent, type StoredRecord } from "./lifecycle
 export { type Mark, type MarkKind, Marks, markKinds, type NewMark } from "./marks.ts";
 export { createStateMetrics } from "./metrics.ts";
 export { ReporterStore, type StoredContent } from "./reporter-store.ts";
+export { SignOfLife } from "./sign-of-life.ts";
 export { StateCopy } from "./state-copy.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock, silentLogger } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { Marks, type NewMark, StateDatabase } from "./index.ts";
+import { Marks, type NewMark, SignOfLife, StateDatabase } from "./index.ts";
 
 let directory: string;
 let clock: FakeClock;
@@ -70,6 +70,55 @@ it("distinguishes a start after a stop from one after SIGKILL", () => {
   reopen();
   marks.addStart("2");
   expect(kinds()).toEqual(["agentStarted", "agentStartedAfterKill", "agentStopped", "agentStarted"]);
+});
+
+it("a start has since when no agent ran: the last sign of life of the one before", async () => {
+  marks.addStart("1");
+  expect(page().items[0]).not.toHaveProperty("unobservedSince");
+  await clock.step(60_000);
+  // As eviction does after each round.
+  const roundAt = clock.now();
+  database.connection
+    .prepare("INSERT INTO eviction_state (one, state) VALUES (1, ?)")
+    .run(JSON.stringify({ at: roundAt }));
+  await clock.step(3_600_000);
+  reopen();
+  marks.addStart("1");
+  const [, killed] = page().items;
+  expect(killed).toMatchObject({ kind: "agentStartedAfterKill", unobservedSince: roundAt });
+  await clock.step(60_000);
+  marks.addStop("1");
+  const stoppedAt = clock.now();
+  await clock.step(60_000);
+  reopen();
+  marks.addStart("2");
+  expect(page().items.at(-1)).toMatchObject({ kind: "agentStarted", unobservedSince: stoppedAt });
+
+  const during = { since: roundAt + 1_000, until: roundAt + 2_000 };
+  expect(page(during).items).toEqual([killed]);
+  expect(page({ since: killed!.at + 1, until: killed!.at + 2 }).items).toEqual([]);
+});
+
+it("a start has the last sign of life of one that had nothing to record", async () => {
+  marks.addStart("1");
+  const stop = new AbortController();
+  const running = new SignOfLife(database, clock).run(stop.signal);
+  await clock.step(3_600_000);
+  const lastAt = clock.now();
+  stop.abort();
+  await running;
+  await clock.step(7_200_000);
+  reopen();
+  marks.addStart("1");
+  expect(page().items[1]).toMatchObject({ kind: "agentStartedAfterKill", unobservedSince: lastAt });
+});
+
+it("a start has no such time where the clock was set back, or the stored state is not readable", async () => {
+  database.connection.exec("INSERT INTO eviction_state (one, state) VALUES (1, '{')");
+  marks.add([{ kind: "pluginLost", title: "later", at: clock.now() + 3_600_000 }]);
+  reopen();
+  marks.addStart("1");
+  expect(page().items.at(-1)).not.toHaveProperty("unobservedSince");
 });
 
 it("keeps the newest 1,000 of each kind, however many there are of another", () => {

@@ -7,6 +7,7 @@ export const markKinds = [
   "agentStarted",
   "agentStartedAfterKill",
   "agentStopped",
+  "roundsPaused",
   "pluginRegistered",
   "pluginLost",
   "pluginRefused",
@@ -33,6 +34,8 @@ export interface NewMark {
   pod?: { uid: string; namespace: string; name: string };
   /** The id of the round of eviction that decided it. */
   round?: number;
+  /** Wall milliseconds, before `at`: the agent did not observe the node from here to the mark. */
+  unobservedSince?: number;
 }
 
 /** A mark as it is stored. */
@@ -43,7 +46,7 @@ export interface Mark extends NewMark {
 }
 
 export interface MarkSelection {
-  /** Wall milliseconds, inclusive. */
+  /** Wall milliseconds, inclusive. A mark is selected too where the time before it that was not observed is within. */
   since: number;
   until: number;
   /** Only marks with a greater id. */
@@ -69,6 +72,8 @@ export class Marks {
   readonly #insert: StatementSync;
   readonly #trim: StatementSync;
   #waiting: (NewMark & { at: number })[] = [];
+  // Of the agent before this one: what is written from now on is of this one.
+  readonly #lastSignOfLife: number | undefined;
   #lastId: number;
   #isFailing = false;
 
@@ -78,13 +83,15 @@ export class Marks {
     this.#log = log;
     const { connection } = database;
     this.#insert = connection.prepare(
-      "INSERT INTO mark (at, kind, title, plugin, uid, namespace, name, round) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+      `INSERT INTO mark (at, kind, title, plugin, uid, namespace, name, round, unobserved_since)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#trim = connection.prepare(
       `DELETE FROM mark WHERE kind = ?1 AND id <=
          (SELECT id FROM mark WHERE kind = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${MOST_PER_KIND})`,
     );
     this.#lastId = lastIdOf(database);
+    this.#lastSignOfLife = newest(database.aliveBefore, lastRecorded(database));
   }
 
   /** The id of the newest mark; 0 where there is none. */
@@ -111,17 +118,21 @@ export class Marks {
     }
   }
 
-  /** Marks the agent's start. Its kind depends on whether the agent before was stopped or killed. */
+  /**
+   * Marks the agent's start, and since when no agent ran, as far as the state directory shows it. Its kind depends on
+   * whether the agent before was stopped or killed.
+   */
   addStart(version: string): void {
     const wasStopped = this.#wasStopped();
-    this.add([
-      wasStopped
-        ? { kind: "agentStarted", title: `agent ${version} started` }
-        : {
-            kind: "agentStartedAfterKill",
-            title: `agent ${version} started; the one before was killed, crashed, or went down with the machine`,
-          },
-    ]);
+    const [at, since] = [this.#clock.now(), this.#lastSignOfLife];
+    const mark: NewMark = wasStopped
+      ? { kind: "agentStarted", title: `agent ${version} started` }
+      : {
+          kind: "agentStartedAfterKill",
+          title: `agent ${version} started; the one before was killed, crashed, or went down with the machine`,
+        };
+    // Where the clock was set back, it is not known for how long.
+    this.add([{ ...mark, at, ...(since !== undefined && since < at ? { unobservedSince: since } : {}) }]);
   }
 
   /** Marks the agent's stop. */
@@ -132,7 +143,10 @@ export class Marks {
   /** A page of marks, in the order in which they were added. */
   page({ since, until, after, limit }: MarkSelection): { items: Mark[]; next?: number } {
     const rows = this.#database.connection
-      .prepare("SELECT * FROM mark WHERE id > ? AND at >= ? AND at <= ? ORDER BY id LIMIT ?")
+      .prepare(
+        `SELECT * FROM mark WHERE id > ? AND at >= ? AND coalesce(unobserved_since, at) <= ?
+         ORDER BY id LIMIT ?`,
+      )
       .all(after, since, until, limit + 1);
     const items = rows.slice(0, limit).map(markOf);
     return rows.length > limit ? { items, next: items.at(-1)!.id } : { items };
@@ -140,11 +154,11 @@ export class Marks {
 
   #write(): number {
     let id = this.#lastId;
-    for (const { at, kind, title, plugin, pod, round } of this.#waiting) {
+    for (const { at, kind, title, plugin, pod, round, unobservedSince } of this.#waiting) {
       const { uid = null, namespace = null, name = null } = pod ?? {};
       const { lastInsertRowid } = this.#insert.run(
         ...[at, kind, title, plugin ?? null],
-        ...[uid, namespace, name, round ?? null],
+        ...[uid, namespace, name, round ?? null, unobservedSince ?? null],
       );
       id = Number(lastInsertRowid);
     }
@@ -169,8 +183,33 @@ function lastIdOf({ connection }: StateDatabase): number {
   return (row?.seq as number | undefined) ?? 0;
 }
 
+function newest(...times: (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length > 0 ? Math.max(...known) : undefined;
+}
+
+// The newest time that the agent before recorded: a node on which nothing happens records nothing.
+function lastRecorded({ connection }: StateDatabase): number | undefined {
+  const row = connection
+    .prepare(
+      `SELECT max(at) AS at FROM (
+         SELECT at FROM (SELECT at FROM mark ORDER BY id DESC LIMIT 1)
+         UNION ALL SELECT at FROM (SELECT at FROM lifecycle_event ORDER BY sequence DESC LIMIT 1)
+         UNION ALL SELECT max(at) FROM eviction_round
+         UNION ALL SELECT max(at) FROM node_event
+         UNION ALL SELECT watched_at FROM node_watch
+         UNION ALL SELECT max(updated_at) FROM reporter_content
+         UNION ALL SELECT max(updated_at) FROM claim
+         UNION ALL SELECT json_extract(state, '$.at') FROM eviction_state WHERE json_valid(state))
+       WHERE typeof(at) IN ('integer', 'real')`,
+    )
+    .get();
+  const at = row?.at as number | null | undefined;
+  return at == null ? undefined : Math.floor(at);
+}
+
 function markOf(row: Record<string, unknown>): Mark {
-  const { uid, namespace, name, plugin, round } = row;
+  const { uid, namespace, name, plugin, round, unobserved_since: since } = row;
   return {
     id: row.id as number,
     at: row.at as number,
@@ -181,5 +220,6 @@ function markOf(row: Record<string, unknown>): Mark {
       ? {}
       : { pod: { uid: uid as string, namespace: namespace as string, name: name as string } }),
     ...(round === null ? {} : { round: round as number }),
+    ...(since === null ? {} : { unobservedSince: since as number }),
   };
 }

@@ -131,6 +131,8 @@ const migrations: readonly string[] = [
      round     INTEGER             -- of eviction
    ) STRICT;
    CREATE INDEX mark_kind ON mark (kind, id);`,
+  // Milliseconds since the epoch: what happened between this and the mark was not observed. NULL for a point of time.
+  `ALTER TABLE mark ADD COLUMN unobserved_since INTEGER;`,
 ];
 
 /** The file has a schema that this version does not support. */

@@ -16,7 +16,10 @@ export { candidateOutcomes, type RoundLine, rankText, roundHeading, roundLines }
 export {
   age,
   counted,
+  graceText,
+  methodOf,
   outcomeText,
+  reasonText,
   refusalWord,
   timeOf,
 } from "./text.ts";

@@ -9,12 +9,17 @@ export const mark = named(
     at: time(),
     kind: oneOf(
       markKinds,
-      "`agentStartedAfterKill`: the agent before ended without a stop. `evictionEnded`: evicted, failed or overdue.",
+      "`agentStartedAfterKill`: the agent before ended without a stop. `roundsPaused`: no round of eviction ran for long, as while the machine slept. `evictionEnded`: evicted, failed or overdue.",
     ),
     title: text("One line, at most 500 characters."),
     plugin: optional(text()),
     pod: optional(object({ uid: text(), namespace: text(), name: text() })),
     round: optional(integer("The id of the round that decided it.")),
+    unobservedSince: optional(
+      time(
+        "Of starts of the agent and of `roundsPaused`: the last sign of life before. What happened from here to `at` was not observed.",
+      ),
+    ),
   }),
 );
 

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { shown, at as timeText } from "../../text.ts";
 import { type Bar, endOf, isWithin, type PodBars } from "./bars.ts";
 import { lifeText, nameOfPod } from "./detail.tsx";
+import { gapsOf, gapText } from "./gaps.ts";
 import { lookOf, type Mark } from "./marks.ts";
 import type { Selection } from "./place.ts";
 import { nameOf, valueText } from "./plot.tsx";
@@ -28,12 +29,31 @@ export function AsList(props: AsListProps) {
       <summary>As a list</summary>
       {isOpen && (
         <>
+          <Gaps {...props} />
           <Marks {...props} />
           <Signals {...props} />
           <Pods {...props} />
         </>
       )}
     </details>
+  );
+}
+
+function Gaps({ marks, range }: AsListProps) {
+  const gaps = gapsOf(marks, range);
+  if (gaps.length === 0) return null;
+  return (
+    <>
+      <h3>Not observed, newest first</h3>
+      <ul>
+        {gaps
+          .slice(-MOST)
+          .reverse()
+          .map((gap) => (
+            <li key={gap.to}>{gapText(gap)}</li>
+          ))}
+      </ul>
+    </>
   );
 }
 

@@ -1,7 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { addressOf } from "../../address.ts";
+import { RoundLink } from "../../parts/round-link.tsx";
 import { age, quantity, shown, at as timeText } from "../../text.ts";
 import { type Bar, endOf, type PodBars, type Pods } from "./bars.ts";
+import { gapsOf, gapText } from "./gaps.ts";
 import { lookOf, type Mark } from "./marks.ts";
 import type { Selection } from "./place.ts";
 import { nameOf } from "./plot.tsx";
@@ -84,6 +86,9 @@ function MarkDetail({ mark, beside, onSelect }: DetailProps & { mark: Mark }) {
       <p>
         <time>{timeText(mark.at)}</time>: {shown(mark.title, 500)}
       </p>
+      {gapsOf([mark], { from: mark.at, to: mark.at }).map((gap) => (
+        <p key={gap.to}>{gapText(gap)}.</p>
+      ))}
       <Links pod={mark.pod} plugin={mark.plugin} round={mark.round} />
       {beside.length > 1 && (
         <>
@@ -233,7 +238,7 @@ function Links({
       )}
       {round !== undefined && (
         <li>
-          <a href={`api/v1/eviction/records?after=${round - 1}&limit=1`}>Round {round} as JSON</a>
+          <RoundLink id={round} />
         </li>
       )}
     </ul>

@@ -5,6 +5,8 @@ import type { ViewProps } from "../../view-props.ts";
 import { AsList } from "./as-list.tsx";
 import { Detail } from "./detail.tsx";
 import { useColours, useWidth } from "./draw.ts";
+import { GapBands } from "./gap-bands.tsx";
+import { gapsOf } from "./gaps.ts";
 import { Hover } from "./hover.ts";
 import { Key } from "./key.tsx";
 import { takeKey } from "./keys.ts";
@@ -178,6 +180,7 @@ export function TimelineView({ live, address }: ViewProps) {
         <div ref={chart} class="tl-chart">
           {width > 0 && (
             <Stack {...{ range, left, axisPx, ticks, hover, click }} now={axis.now} show={axis.show}>
+              <GapBands gaps={gapsOf(marks, range)} {...{ range, left, axisPx }} />
               <MarksLane
                 groups={groups}
                 left={left}

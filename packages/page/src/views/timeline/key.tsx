@@ -12,6 +12,7 @@ const KINDS: readonly Mark["kind"][] = [
   "pluginRegistered",
   "pluginLost",
   "agentStarted",
+  "roundsPaused",
 ];
 
 /** What shapes and colours mean, and the keys. */
@@ -33,6 +34,10 @@ export function Key() {
         })}
       </ul>
       <ul>
+        <li>
+          Shaded with stripes over all of it: the agent did not run, or ran no rounds. Nobody looked, so
+          nothing is known of that time.
+        </li>
         <li>
           Plots: solid line observed, dashed line threshold; shaded while it is met, hard with a thick line
           above, soft with a thin one.

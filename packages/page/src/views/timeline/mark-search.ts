@@ -27,7 +27,8 @@ export async function findMark(
     let after: number | undefined;
     do {
       const { items, next } = await read({ since, until, after, step: 0 }, signal);
-      found = items.at(-1) ?? found;
+      // The answer has starts of the agent, too, that end a time of which a part is within.
+      found = neighbourOf(items, from, -1) ?? found;
       after = next;
     } while (after !== undefined);
     if (found) return found;

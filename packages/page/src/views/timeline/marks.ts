@@ -28,6 +28,7 @@ const LOOKS: Record<Mark["kind"], Look> = {
   taintAdded: { word: "Taint added", glyph: "▲", tone: "warn" },
   conditionSet: { word: "Condition set", glyph: "△", tone: "warn" },
   evictionRefused: { word: "Not evicted", glyph: "⊖", tone: "warn" },
+  roundsPaused: { word: "No rounds", glyph: "‖", tone: "warn" },
   evictionWithdrawn: { word: "Eviction withdrawn", glyph: "↩", tone: "quiet" },
   evictionEnded: { word: "Eviction ended", glyph: "●", tone: "quiet" },
   taintRemoved: { word: "Taint removed", glyph: "▼", tone: "ok" },
