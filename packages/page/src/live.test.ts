@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Follower } from "./live.ts";
 import { NodeClock } from "./node-clock.ts";
 
@@ -36,13 +36,17 @@ function show(state: "visible" | "hidden"): void {
   page.dispatchEvent(new Event("visibilitychange"));
 }
 
+let network: EventTarget;
+
 const newest = () => Source.opened.at(-1)!;
 
 beforeEach(() => {
   vi.useFakeTimers({ now: START });
   Source.opened.length = 0;
   page = createPage();
+  network = new EventTarget();
   vi.stubGlobal("document", page);
+  vi.stubGlobal("addEventListener", network.addEventListener.bind(network));
   vi.stubGlobal("EventSource", Source);
   vi.stubGlobal("requestAnimationFrame", (draw: () => void) => draw());
 });
@@ -86,6 +90,81 @@ it("continues after the last message when it is shown again", () => {
   show("visible");
   expect(Source.opened).toHaveLength(2);
   expect(newest().url).toContain("cursor=log-3.5.7");
+});
+
+describe("a computer that slept", () => {
+  const HOUR_MS = 3_600_000;
+
+  // The timers stand still, and fire when it wakes.
+  const sleep = (ms: number) => vi.setSystemTime(Date.now() + ms);
+
+  it.each([
+    ["a timer that fires late", () => vi.advanceTimersByTime(1_000)],
+    ["being shown", () => show("visible")],
+    ["being resumed by the browser", () => page.dispatchEvent(new Event("resume"))],
+  ])("is noticed by %s: the page is stale, and connects again where it was", (_, wake) => {
+    const { live } = follow();
+    newest().send("marks", { id: 7 }, "log-3.5.7");
+    sleep(HOUR_MS);
+    wake();
+    expect(live.connection).toEqual({ state: "lost", at: START, why: "this computer slept" });
+    expect(Source.opened).toHaveLength(2);
+    expect(Source.opened[0]!.isClosed).toBe(true);
+    expect(newest().url).toContain("cursor=log-3.5.7");
+    newest().send("heartbeat", {});
+    expect(live.connection).toEqual({ state: "open" });
+    vi.advanceTimersByTime(3_000);
+    expect(Source.opened).toHaveLength(2);
+  });
+
+  it("does not wait for the next try where the connection was lost before", () => {
+    follow();
+    newest().dispatchEvent(new Event("error"));
+    sleep(HOUR_MS);
+    show("visible");
+    expect(Source.opened).toHaveLength(2);
+  });
+
+  it("is not taken for one where the browser was busy, or the clock is set back", () => {
+    const { live } = follow();
+    newest().send("node", { nodeName: "worker-1" });
+    sleep(4_000);
+    vi.advanceTimersByTime(1_000);
+    sleep(-HOUR_MS);
+    vi.advanceTimersByTime(1_000);
+    expect(Source.opened).toHaveLength(1);
+    expect(live.connection).toEqual({ state: "open" });
+  });
+
+  it("opens nothing while the page is hidden", () => {
+    follow();
+    show("hidden");
+    sleep(HOUR_MS);
+    page.dispatchEvent(new Event("resume"));
+    network.dispatchEvent(new Event("online"));
+    expect(Source.opened).toHaveLength(1);
+    show("visible");
+    expect(Source.opened).toHaveLength(2);
+  });
+});
+
+it("connects again when the network is back", () => {
+  const { live } = follow();
+  newest().send("node", { nodeName: "worker-1" });
+  network.dispatchEvent(new Event("online"));
+  expect(live.connection).toMatchObject({ state: "lost", at: START });
+  expect(Source.opened).toHaveLength(2);
+});
+
+it("is stale when it is shown again, until the first message", () => {
+  const { live } = follow();
+  newest().send("node", { nodeName: "worker-1" });
+  show("hidden");
+  vi.advanceTimersByTime(60_000);
+  show("visible");
+  expect(live.connection).toEqual({ state: "lost", at: START, why: "this page was hidden" });
+  newest().send("open", { topics: [] });
+  expect(live.connection).toEqual({ state: "open" });
 });
 
 it("starts again without a cursor where the agent refuses the stream, and shows why", () => {

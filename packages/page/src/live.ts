@@ -60,12 +60,16 @@ const RETRY_MS = 2_000;
 // The user may sign in in another tab.
 const REFUSED_RETRY_MS = 30_000;
 const HIDDEN_MS = 10_000;
+const BEAT_MS = 1_000;
+// A timer that is later than that was held up by more than a busy browser.
+const LATE_MS = 5_000;
 // Several messages that come together are drawn once.
 const DRAW_EVERY_MS = 200;
 
 /**
  * Follows the agent's stream: keeps `live` up to date, and calls `onChange` at most five times a second, and while the
- * page is visible only. A connection that ends, or is silent, is made again, and continues after the last message. A hidden
+ * page is visible only. A connection that ends, or is silent, is made again, and continues after the last message; so is one of
+ * a computer that slept, or whose network was away: what is known is old then, however alive the connection looks. A hidden
  * page gives its connection up until it is shown: a browser makes six to a host, for all its tabs together.
  */
 export class Follower {
@@ -87,6 +91,9 @@ export class Follower {
   #silence: ReturnType<typeof setTimeout> | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #hidden: ReturnType<typeof setTimeout> | undefined;
+  #beat: ReturnType<typeof setInterval> | undefined;
+  /** When the last beat was, by the browser's wall clock: the other one stands still while the computer sleeps. */
+  #beatAt = 0;
 
   /** @param clock the node's clock, which the follower sets by the agent's answers */
   constructor(onChange: () => void, clock = nodeClock) {
@@ -94,6 +101,9 @@ export class Follower {
     this.#clock = clock;
     this.#heardAt = clock.now();
     document.addEventListener("visibilitychange", () => this.#hideOrShow());
+    // https://wicg.github.io/page-lifecycle/: of a page that the browser froze.
+    document.addEventListener("resume", () => this.#noticeSleep());
+    addEventListener("online", () => this.#renew("the network was away"));
   }
 
   /** Follows what all views have, and these topics. */
@@ -107,7 +117,26 @@ export class Follower {
   #hideOrShow(): void {
     clearTimeout(this.#hidden);
     if (document.visibilityState === "hidden") this.#hidden = setTimeout(() => this.#rest(), HIDDEN_MS);
-    else if (!this.#source) this.#open();
+    else if (this.#beat === undefined) this.#renew("this page was hidden");
+    else this.#noticeSleep();
+  }
+
+  #noticeSleep(): void {
+    const now = Date.now();
+    const lateMs = now - this.#beatAt - BEAT_MS;
+    this.#beatAt = now;
+    if (this.#beat !== undefined && lateMs > LATE_MS) this.#renew("this computer slept");
+  }
+
+  /** Connects again, at once or when it is shown. Until the first message, what is shown is of the last one. */
+  #renew(why: string): void {
+    if (document.visibilityState === "hidden") {
+      this.#rest();
+      return;
+    }
+    this.live.connection = { state: "lost", at: this.#heardAt, why };
+    this.#open();
+    this.#changed();
   }
 
   #rest(): void {
@@ -115,10 +144,14 @@ export class Follower {
     this.#source = undefined;
     clearTimeout(this.#silence);
     clearTimeout(this.#retry);
+    clearInterval(this.#beat);
+    this.#beat = undefined;
   }
 
   #open(): void {
     clearTimeout(this.#retry);
+    this.#beatAt = Date.now();
+    this.#beat ??= setInterval(() => this.#noticeSleep(), BEAT_MS);
     this.#source?.close();
     const query = new URLSearchParams({ topics: this.#topics.join() });
     if (this.#cursor) query.set("cursor", this.#cursor);
