@@ -62,6 +62,9 @@ describe("names and texts of others", () => {
       /gnp\.exe/,
     ],
     ["pods", "#/pod", /l{40}/],
+    ["rounds", "#/round", /gnp\.exe/],
+    ["a round", "#/round/1", /gnp\.exe/],
+    ["a round that there is not", `#/round/${encodeURIComponent(HOSTILE)}`, /not recorded/],
     ["now", "#/now", /worker-1/],
     ["plugins", "#/plugins", /gnp\.exe/],
     ["resources", "#/resources", /worker-1/],
@@ -113,6 +116,7 @@ describe("500 pods", () => {
     "#/plugins",
     "#/resources",
     "#/what-if",
+    "#/round/1",
     `#/pod/team-5/${names[250]}`,
   ])("%s shows them and does not scroll sideways", async (hash) => {
     await using open = await OpenPage.open(browser, node.agent.address);

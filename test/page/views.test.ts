@@ -9,26 +9,29 @@ import { accessibilityProblems, keyboardProblems, overflow } from "./support/in-
 import { OpenPage } from "./support/open-page.ts";
 
 // One picture for each section of docs/page.md.
-const PICTURED = ["timeline", "pod", "now", "plugins", "resources", "what-if"];
+const PICTURED = ["timeline", "round", "pod", "now", "plugins", "resources", "what-if"];
 const images = join(import.meta.dirname, "../../docs/images");
 
 let dev: DevNode;
 let browser: Browser;
 /** "<namespace>/<name>" of a sample pod that was evicted. */
 let evicted: string;
+/** The round that selected it. */
+let round: number;
 
 beforeAll(async () => {
   dev = await startDevNode("--first-pressure", "5s");
   browser = await connectTo(inject("browser"));
-  evicted = await until(
+  const ended = await until(
     "an eviction that has ended",
     async () => {
       const { items } = await dev.api("eviction/evictions");
-      const ended = items.find(({ outcome }: { outcome: unknown }) => outcome !== null);
-      return ended && `${ended.namespace}/${ended.name}`;
+      return items.find(({ outcome }: { outcome: unknown }) => outcome !== null);
     },
     { explain: dev.output },
   );
+  evicted = `${ended.namespace}/${ended.name}`;
+  round = ended.round;
 });
 afterAll(async () => {
   await browser?.close();
@@ -57,6 +60,12 @@ const views: View[] = [
     name: "pod",
     hash: () => `#/pod/${evicted}`,
     shows: () => [evicted, /example-eviction/, /sample-memory/],
+  },
+  { name: "rounds", hash: () => "#/round", shows: () => [`Round ${round}`, evicted] },
+  {
+    name: "round",
+    hash: () => `#/round/${round}`,
+    shows: () => [/1 pod selected for eviction/, evicted, "example-eviction", /sample-memory .* > threshold/],
   },
   { name: "now", hash: () => "#/now", shows: () => [/PreferNoSchedule|No condition|None/] },
   { name: "plugins", hash: () => "#/plugins", shows: () => ["example-eviction", "example-reporter"] },

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-it.each(["timeline", "pod", "now", "plugins", "resources", "what-if"])(
+it.each(["timeline", "pod", "now", "plugins", "resources", "what-if", "round"])(
   "what the view %s loads is under 60 KB, compressed",
   (view) => {
     const sizes = viewFiles(outputs, view).map((path) => {

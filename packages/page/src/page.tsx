@@ -27,11 +27,13 @@ export function Page({ follower }: { follower: Follower }) {
         <p class="node">{nodeName || "Nodekeeper"}</p>
         <Mode live={live} />
         <nav aria-label="Views">
-          {views.map(({ name, title }) => (
-            <a key={name} href={addressOf(name)} aria-current={name === view?.name ? "page" : undefined}>
-              {title}
-            </a>
-          ))}
+          {views
+            .filter(({ isLinkedOnly }) => !isLinkedOnly)
+            .map(({ name, title }) => (
+              <a key={name} href={addressOf(name)} aria-current={name === view?.name ? "page" : undefined}>
+                {title}
+              </a>
+            ))}
         </nav>
       </header>
       <ConnectionState live={live} />

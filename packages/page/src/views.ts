@@ -5,6 +5,8 @@ import type { ViewProps } from "./view-props.ts";
 export interface View {
   /** The first part of its addresses. */
   readonly name: string;
+  /** Whether only links lead to it, and the navigation does not. */
+  readonly isLinkedOnly?: boolean;
   readonly title: string;
   readonly Component: ComponentType<ViewProps>;
   /** Topics of the stream that it needs beside those that all have: paths of answers. */
@@ -14,6 +16,7 @@ export interface View {
 // Each is a file of its own, which is loaded when the view is opened. Their styles are in main.tsx.
 const TimelineView = lazyView(async () => (await import("./views/timeline/index.tsx")).TimelineView);
 const PodView = lazyView(async () => (await import("./views/pod/index.tsx")).PodView);
+const RoundView = lazyView(async () => (await import("./views/round/index.tsx")).RoundView);
 const NowView = lazyView(async () => (await import("./views/now/index.tsx")).NowView);
 const PluginsView = lazyView(async () => (await import("./views/plugins/index.tsx")).PluginsView);
 const ResourcesView = lazyView(async () => (await import("./views/resources/index.tsx")).ResourcesView);
@@ -32,4 +35,5 @@ export const views: readonly [View, ...View[]] = [
     topics: ["objects", "devices", "claims"],
   },
   { name: "what-if", title: "What if", Component: WhatIfView, topics: [] },
+  { name: "round", title: "Rounds", Component: RoundView, topics: [], isLinkedOnly: true },
 ];

@@ -1,5 +1,6 @@
 import { type RoundLine, roundLines } from "../../../../agent/src/eviction/wording/index.ts";
 import { Prose } from "../../parts/prose.tsx";
+import { RoundLink } from "../../parts/round-link.tsx";
 import { RankingTable } from "./ranking-table.tsx";
 import type { ExplainedRound } from "./story.ts";
 
@@ -20,6 +21,10 @@ export function RoundFacts({ round }: { round: ExplainedRound }) {
         ))}
       </dl>
       <RankingTable round={round} />
+      <p>
+        <RoundLink id={round.id}>The whole of round {round.id}</RoundLink>: readings, policy, and every
+        candidate.
+      </p>
     </>
   );
 }

@@ -5,6 +5,7 @@ import {
   replayLines,
 } from "../../../../agent/src/eviction/wording/index.ts";
 import { PodLink } from "../../parts/pod-link.tsx";
+import { RoundLink } from "../../parts/round-link.tsx";
 import { Time } from "../../parts/time.tsx";
 import { shown } from "../../text.ts";
 import { placeAddress } from "../timeline/place.ts";
@@ -30,7 +31,7 @@ export function ReplayedRoundSection({ round }: { round: ReplayedRound }) {
   return (
     <section class="replayed" aria-labelledby={`what-if-round-${round.id}`}>
       <h3 id={`what-if-round-${round.id}`}>
-        Round {round.id} at{" "}
+        <RoundLink id={round.id} /> at{" "}
         <a href={timeline}>
           <Time at={round.at} />
         </a>

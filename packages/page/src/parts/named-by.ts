@@ -1,4 +1,4 @@
-import type { ApiAnswers } from "../../api.ts";
+import type { ApiAnswers } from "../api.ts";
 
 type RoundRecord = ApiAnswers["eviction/records"]["records"][number];
 

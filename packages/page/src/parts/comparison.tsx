@@ -1,10 +1,6 @@
-import {
-  type ComparedKey,
-  comparisonOf,
-  type Rankable,
-} from "../../../../agent/src/eviction/wording/index.ts";
-import { Table } from "../../parts/table.tsx";
-import { shown } from "../../text.ts";
+import { type ComparedKey, comparisonOf, type Rankable } from "../../../agent/src/eviction/wording/index.ts";
+import { shown } from "../text.ts";
+import { Table } from "./table.tsx";
 
 /** A pod with its rank, as records have it. */
 export interface RankedPod {

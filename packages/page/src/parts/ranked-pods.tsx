@@ -1,0 +1,84 @@
+import { useState } from "preact/hooks";
+import { candidateOutcomes } from "../../../agent/src/eviction/wording/index.ts";
+import type { ApiAnswers } from "../api.ts";
+import { shown } from "../text.ts";
+import { Comparison, type RankedPod } from "./comparison.tsx";
+import { namedBy } from "./named-by.ts";
+import { PodLink } from "./pod-link.tsx";
+import { Prose } from "./prose.tsx";
+import { Table } from "./table.tsx";
+
+/** A candidate with its rank and what was decided about it, as records and explanations have it. */
+export interface RankedCandidate extends RankedPod {
+  outcome: keyof typeof candidateOutcomes;
+  why: string;
+}
+
+interface Props {
+  pods: readonly RankedCandidate[];
+  /** With which plugins named which pods; undefined where it is not known. */
+  record: ApiAnswers["eviction/records"]["records"][number] | undefined;
+  /** The pod that the table is about, with which others are compared. Undefined: each with the one ranked before it. */
+  about?: RankedCandidate | undefined;
+}
+
+/** Candidates by rank, what was decided about each and why; two can be compared key by key. */
+export function RankedPods({ pods, record, about }: Props) {
+  const [opened, setOpened] = useState<string>();
+  return (
+    <Table
+      label="Candidates by rank; 1 is evicted first"
+      columns={["Pod", "Rank", "QoS level", "QoS class", "Priority", "Outcome", "Why", "Compare"]}
+      rows={pods.map((one, index) => {
+        const other = about ?? pods[index - 1];
+        const isOpen = opened === one.uid;
+        const onOpen = () => setOpened(isOpen ? undefined : one.uid);
+        const isIt = one.uid === about?.uid;
+        return {
+          key: one.uid,
+          class: isIt ? "pod-this" : undefined,
+          cells: cellsOf(
+            one,
+            isIt,
+            record ? namedBy(record, one.uid) : [],
+            other && { whom: whomOf(one, other, about), isOpen, onOpen },
+          ),
+          below: isOpen && other && <Comparison a={other} b={one} />,
+        };
+      })}
+    />
+  );
+}
+
+function cellsOf(
+  one: RankedCandidate,
+  isIt: boolean,
+  named: readonly string[],
+  comparison: { whom: string; isOpen: boolean; onOpen(): void } | undefined,
+) {
+  return [
+    isIt ? <b>{shown(`${one.namespace}/${one.name}`)} (this pod)</b> : <PodLink {...one} />,
+    one.rank,
+    one.qosLevel,
+    one.qosClass,
+    one.priority,
+    candidateOutcomes[one.outcome],
+    <>
+      <Prose text={one.why} longest={300} />
+      {named.length > 0 && <div class="quiet">{shown(named.join("; "), 500)}</div>}
+    </>,
+    isIt || !comparison ? (
+      "–"
+    ) : (
+      <button type="button" aria-expanded={comparison.isOpen} onClick={comparison.onOpen}>
+        {comparison.isOpen ? "Close" : "Compare"}
+        <span class="unseen">{`${comparison.isOpen ? " the comparison" : ""} ${comparison.whom}`}</span>
+      </button>
+    ),
+  ];
+}
+
+// "with web-1", of the pod that the table is about; "of web-2 with web-1".
+function whomOf(one: RankedCandidate, other: RankedCandidate, about: RankedCandidate | undefined): string {
+  return about ? `with ${shown(one.name, 80)}` : `of ${shown(one.name, 80)} with ${shown(other.name, 80)}`;
+}

@@ -1,0 +1,49 @@
+import { useState } from "preact/hooks";
+import { counted, reasonText } from "../../../../agent/src/eviction/wording/index.ts";
+import { PodLink } from "../../parts/pod-link.tsx";
+import { Prose } from "../../parts/prose.tsx";
+import { RankedPods } from "../../parts/ranked-pods.tsx";
+import { Section } from "../../parts/section.tsx";
+import { Table } from "../../parts/table.tsx";
+import type { RoundRecord } from "./words.ts";
+
+const MOST_AT_FIRST = 50;
+
+/** All candidates in rank order with their outcomes, and the pods that were none. */
+export function CandidatesSection({ record }: { record: RoundRecord }) {
+  const [isWhole, setWhole] = useState(false);
+  const { ranking, exclusions } = record.decision;
+  const listed = isWhole ? ranking : ranking.slice(0, MOST_AT_FIRST);
+  return (
+    <Section title="Candidates" remark={`${counted(ranking.length, "pod")}, 1 is evicted first`}>
+      {ranking.length === 0 && <p>No pod of the node could be evicted.</p>}
+      {ranking.length > 0 && <RankedPods pods={listed} record={record} />}
+      {listed.length < ranking.length && (
+        <button type="button" onClick={() => setWhole(true)}>
+          Show all {counted(ranking.length, "candidate")}
+        </button>
+      )}
+      {exclusions.length > 0 && <Exclusions exclusions={exclusions} />}
+    </Section>
+  );
+}
+
+// Made while it is open only: there may be many.
+function Exclusions({ exclusions }: { exclusions: RoundRecord["decision"]["exclusions"] }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>{counted(exclusions.length, "pod")} that are never evicted, or not now</summary>
+      {isOpen && (
+        <Table
+          label="Pods that were no candidates"
+          columns={["Pod", "Why it was no candidate"]}
+          rows={exclusions.map((one) => ({
+            key: one.uid,
+            cells: [<PodLink {...one} />, <Prose text={reasonText(one.reason, one.detail)} longest={300} />],
+          }))}
+        />
+      )}
+    </details>
+  );
+}

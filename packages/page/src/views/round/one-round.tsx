@@ -1,0 +1,128 @@
+import { useMemo } from "preact/hooks";
+import { addressOf } from "../../address.ts";
+import type { Live } from "../../live.ts";
+import { Problem, Waiting } from "../../parts/notice.tsx";
+import { RoundLink } from "../../parts/round-link.tsx";
+import { Age, Time } from "../../parts/time.tsx";
+import { useAnswer } from "../../parts/use-answer.ts";
+import { at, shown } from "../../text.ts";
+import { timelineAddress } from "../pod/timeline-address.ts";
+import { whatIfAddress } from "../what-if/query.ts";
+import { CandidatesSection } from "./candidates-section.tsx";
+import { DecidedSection } from "./decided-section.tsx";
+import { HeldBackSection } from "./held-back-section.tsx";
+import { PolicySection } from "./policy-section.tsx";
+import { ThresholdsSection } from "./thresholds-section.tsx";
+import { type RoundRecord, sentenceOf } from "./words.ts";
+
+interface Props {
+  /** Undefined where the address has something else than a number. */
+  id: number | undefined;
+  text: string;
+  live: Live;
+}
+
+/** What a round read, what it decided about each candidate, and why. */
+export function OneRound({ id, text, live }: Props) {
+  // One that is not recorded yet is asked for again when another round is, or the agent answers again.
+  const version = `${live.rounds.at(-1)?.id} ${live.connection.state === "lost"}`;
+  const isKnown = live.rounds.some((round) => round.id === id);
+  const { value, problem } = useAnswer(
+    "eviction/records",
+    id === undefined ? undefined : { after: Math.max(id - 1, 0), limit: 1 },
+    isKnown ? "recorded" : version,
+  );
+  const record = value?.records.find((one) => one.id === id);
+  const isTooLarge = value?.tooLarge.some((one) => one.id === id) ?? false;
+  // A record never changes: it is drawn once, however many messages the stream sends.
+  const whole = useMemo(() => record && <Whole record={record} />, [record]);
+  return (
+    <>
+      <p class="pod-back">
+        <a href={addressOf("round")}>The last rounds</a>
+      </p>
+      {problem && <Problem problem={problem} />}
+      {id !== undefined && !value && !problem && <Waiting>Reading the records.</Waiting>}
+      {whole}
+      {isTooLarge && <TooLarge id={id!} />}
+      {(id === undefined || (value && !record && !isTooLarge)) && (
+        <NotRecorded
+          text={text}
+          next={value?.records[0]}
+          since={live["eviction/node"]?.recordsSince ?? undefined}
+        />
+      )}
+    </>
+  );
+}
+
+function Whole({ record }: { record: RoundRecord }) {
+  const { id, input } = record;
+  return (
+    <>
+      <h2>Round {id}</h2>
+      <div class="pod-verdict">
+        <p class="pod-sentence">{sentenceOf(record)}</p>
+        <p>
+          <Time at={input.now} />, <Age since={input.now} />. {input.pods.length} pods on the node,{" "}
+          {record.decision.ranking.length} of them candidates.
+        </p>
+        <p>
+          <a href={timelineAddress([input.now])}>Timeline</a> ·{" "}
+          <a href={whatIfAddress({ typed: new Map(), since: input.now })}>
+            What if another policy had decided this round?
+          </a>{" "}
+          · <a href={jsonOf(id)}>JSON</a>
+        </p>
+      </div>
+      <DecidedSection record={record} />
+      <ThresholdsSection record={record} />
+      <HeldBackSection record={record} />
+      <CandidatesSection record={record} />
+      <PolicySection record={record} />
+    </>
+  );
+}
+
+function TooLarge({ id }: { id: number }) {
+  return (
+    <p class="notice" role="status">
+      <b>Round {id} is too large for an answer</b>, which has 12 MiB at most. On the node,{" "}
+      <code>nodekeeper replay --from</code> with the state directory reads it.
+    </p>
+  );
+}
+
+function NotRecorded({
+  text,
+  next,
+  since,
+}: {
+  text: string;
+  next: RoundRecord | undefined;
+  since: number | undefined;
+}) {
+  return (
+    <div class="notice" role="status">
+      <p>
+        <b>Round {shown(text, 60)} is not recorded.</b> It has expired, or there is none of this number:
+        rounds are kept for <code>eviction.records.maxAge</code>, and at most{" "}
+        <code>eviction.records.maxSize</code> of them.
+        {since !== undefined && ` Records go back to ${at(since)}.`}
+      </p>
+      <p>
+        {next && (
+          <>
+            The next one that is recorded is <RoundLink id={next.id} /> (<Time at={next.input.now} />
+            ).{" "}
+          </>
+        )}
+        What happened at the time is on the <a href={addressOf("timeline")}>timeline</a>.
+      </p>
+    </div>
+  );
+}
+
+function jsonOf(id: number): string {
+  return `api/v1/eviction/records?after=${id - 1}&limit=1`;
+}

@@ -1,0 +1,103 @@
+import {
+  age,
+  counted,
+  graceText,
+  heldText,
+  outcomeText,
+} from "../../../../agent/src/eviction/wording/index.ts";
+import type { ApiAnswers } from "../../api.ts";
+
+export type RoundRecord = ApiAnswers["eviction/records"]["records"][number];
+type Decision = RoundRecord["decision"];
+type Met = Decision["thresholds"][number];
+
+/** What a round decided, in a sentence or two: the victims, or why there are none. */
+export function sentenceOf({ input, decision }: RoundRecord): string {
+  const { victims, dryRunVictims, withdrawals, refusals, refusalCounts, thresholds } = decision;
+  const dry =
+    dryRunVictims.length > 0
+      ? ` ${counted(dryRunVictims.length, "pod")} more in dry run, only recorded.`
+      : "";
+  if (victims.length > 0) return `${counted(victims.length, "pod")} selected for eviction.${dry}`;
+  if (dry) return `No pod is evicted.${dry.replace(" more", " selected")}`;
+  const none = "No pod was selected";
+  if (withdrawals.length > 0) return `${none}, and ${counted(withdrawals.length, "eviction")} withdrawn.`;
+  const refused = Object.values(refusalCounts).reduce((sum, count) => sum + (count ?? 0), 0);
+  if (refused + refusals.length > 0)
+    return `${none}: ${counted(Math.max(refused, refusals.length), "request")} held back.`;
+  if (thresholds.some(({ held }) => held)) return `${none}: a met threshold is on hold.`;
+  if (thresholds.some(({ confirmed }) => !confirmed))
+    return `${none}: a threshold is met, but its grace period is not over.`;
+  if (thresholds.length > 0) return `${none}: a threshold is met, and no plugin named a pod.`;
+  if (input.outcomes.length > 0) return `${none}; ${counted(input.outcomes.length, "eviction")} ended.`;
+  return `${none}; conditions of the node changed.`;
+}
+
+/** What followed from a threshold: "met for 12s; on hold: cooldown …". Undefined: it was not met. */
+export function consequenceOf(met: Met | undefined, now: number): string {
+  if (!met) return "not met";
+  const { since, gracePeriodSeconds, confirmed, held } = met;
+  const lasting = `met for ${age(now - since)}`;
+  if (!confirmed) return `${lasting}; counts after its grace period of ${gracePeriodSeconds} s`;
+  if (held) return `${lasting}; on hold: ${heldText(held, now)}`;
+  return `${lasting}; the plugin was asked for pods`;
+}
+
+/** A pod about which something was decided, beside its rank. */
+export interface DecidedPod {
+  pod: { uid: string; namespace: string; name: string };
+  what: string;
+  /** Empty where none requested it. */
+  plugins: readonly string[];
+  why: string;
+  tone: "bad" | "warn" | "quiet";
+}
+
+/** Victims in their order, those of dry run, evictions that were withdrawn or ended, pods that are only notified. */
+export function decidedPods({ input, decision }: RoundRecord): DecidedPod[] {
+  const pending = new Map(input.state.pending.map((pod) => [pod.uid, pod]));
+  const grace = ({ uid, gracePeriodSeconds }: Decision["victims"][number]) =>
+    graceText(gracePeriodSeconds, input.pods.find((pod) => pod.uid === uid)?.gracePeriodSeconds);
+  const ofVictim = (what: string, tone: DecidedPod["tone"]) => (victim: Decision["victims"][number]) => ({
+    pod: victim,
+    what,
+    plugins: [...new Set(victim.asks.map(({ plugin }) => plugin))],
+    why: `${victim.asks.map(({ kind, reason }) => `${kind}: ${reason}`).join("; ")}. Grace period: ${grace(victim)}`,
+    tone,
+  });
+  return [
+    ...decision.victims.map(ofVictim("selected", "bad")),
+    ...decision.dryRunVictims.map(ofVictim("dry run: only recorded", "warn")),
+    ...decision.withdrawals.map((one) => ({
+      pod: one,
+      what: "withdrawn",
+      plugins: [],
+      why: one.reason,
+      tone: "warn" as const,
+    })),
+    ...input.outcomes.map((outcome) => {
+      const { uid, namespace = "", name = "" } = { ...pending.get(outcome.uid), ...outcome };
+      const before = pending.get(uid);
+      return {
+        pod: { uid, namespace, name },
+        what: "eviction of an earlier round ended",
+        plugins: before ? [before.plugin] : [],
+        why: outcomeText(outcome),
+        tone: "quiet" as const,
+      };
+    }),
+    ...decision.notifications.map((one) => ({
+      pod: one,
+      what: "notified, not evicted",
+      plugins: [one.plugin],
+      why: one.reason,
+      tone: "quiet" as const,
+    })),
+  ];
+}
+
+/** How many requests were held back beyond those that are listed; at most 200 of a plugin are recorded. */
+export function unlistedRefusals({ refusals, refusalCounts }: Decision): number {
+  const all = Object.values(refusalCounts).reduce((sum, count) => sum + (count ?? 0), 0);
+  return Math.max(all - refusals.length, 0);
+}
