@@ -9,7 +9,7 @@ import { Prose } from "./prose.tsx";
 import { Table } from "./table.tsx";
 
 /** A candidate with its rank and what was decided about it, as records and explanations have it. */
-export interface RankedCandidate extends RankedPod {
+interface RankedCandidate extends RankedPod {
   outcome: keyof typeof candidateOutcomes;
   why: string;
 }

@@ -44,7 +44,7 @@ export function consequenceOf(met: Met | undefined, now: number): string {
 }
 
 /** A pod about which something was decided, beside its rank. */
-export interface DecidedPod {
+interface DecidedPod {
   pod: { uid: string; namespace: string; name: string };
   what: string;
   /** Empty where none requested it. */

@@ -1,6 +1,7 @@
-import { type ApiAnswers, Refusal } from "../../api.ts";
+import type { ApiAnswers } from "../../api.ts";
 import type { LifecycleEvent } from "../../live.ts";
 import { addEvents, barsOf, type PodStatus, type Pods } from "./bars.ts";
+import { OneRead } from "./one-read.ts";
 import type { Range } from "./scale.ts";
 import { missingFor, positionOf, type Span, trimmed, withSpan } from "./spans.ts";
 
@@ -26,7 +27,6 @@ export const MOST_EVENTS = 30_000;
 export const PAGE = 1_000;
 // What is kept when there were too many; reading stops there.
 const ROOM = MOST_EVENTS - 2 * PAGE;
-const RETRY_MS = 3_000;
 // How long the start of the log is taken as it was.
 const START_MS = 60_000;
 
@@ -41,10 +41,6 @@ export class EventHistory {
   pods: Pods = new Map();
   /** When the oldest event of the log was; undefined until it is known, and where the log is empty. */
   logStart: number | undefined;
-  /** Whether older events are being read. */
-  isReading = false;
-  /** Why they can't be read: an `Unreachable` is tried again. */
-  error: unknown;
   /** Increases with every change of `pods`. */
   version = 0;
   readonly #reader: EventReader;
@@ -56,15 +52,24 @@ export class EventHistory {
   #log = "";
   #lastLive = 0;
   #startedAt = Number.NEGATIVE_INFINITY;
-  #failedAt = Number.NEGATIVE_INFINITY;
   #wanted: Wanted | undefined;
-  #readingFor: Wanted | undefined;
   #filledFor: Wanted | undefined;
-  #stop = new AbortController();
+  readonly #reading: OneRead<Wanted>;
 
   constructor(reader: EventReader, onChange: () => void) {
     this.#reader = reader;
     this.#onChange = onChange;
+    this.#reading = new OneRead({ now: () => reader.now(), onChange });
+  }
+
+  /** Whether older events are being read. */
+  get isReading(): boolean {
+    return this.#reading.wanted !== undefined;
+  }
+
+  /** Why they can't be read: an `Unreachable` is tried again. */
+  get error(): unknown {
+    return this.#reading.error;
   }
 
   /** Since when all events up to now, or to the end of what was read, are known. */
@@ -115,18 +120,16 @@ export class EventHistory {
       !missingFor(this.#spans, wanted.from, this.#newest) ||
       (this.#isFull && serves(this.#filledFor, wanted));
     if (isWhole && this.#listed && !this.#mustList) {
-      this.#cancel();
+      this.close();
       return;
     }
-    if (this.isReading && serves(this.#readingFor, wanted)) return;
-    if (this.error instanceof Refusal && this.error.isNotFound) return;
-    if (this.#reader.now() - this.#failedAt < RETRY_MS) return;
+    if (serves(this.#reading.wanted, wanted) || !this.#reading.mayStart) return;
     if (!isWhole && this.#isFull) this.#trim(MOST_EVENTS / 2);
-    this.#start(wanted);
+    this.#reading.start(wanted, (signal) => this.#read(wanted, signal));
   }
 
   close(): void {
-    this.#cancel();
+    this.#reading.cancel();
   }
 
   get #shownTo(): number {
@@ -143,28 +146,6 @@ export class EventHistory {
 
   get #isFull(): boolean {
     return this.#count >= ROOM;
-  }
-
-  #cancel(): void {
-    if (!this.isReading) return;
-    this.#stop.abort();
-    this.isReading = false;
-  }
-
-  #start(wanted: Wanted): void {
-    this.#cancel();
-    const stop = new AbortController();
-    this.#stop = stop;
-    this.isReading = true;
-    this.#readingFor = wanted;
-    const end = (error?: unknown) => {
-      if (stop.signal.aborted) return;
-      this.isReading = false;
-      this.error = error;
-      if (error !== undefined) this.#failedAt = this.#reader.now();
-      this.#onChange();
-    };
-    this.#read(wanted, stop.signal).then(() => end(), end);
   }
 
   async #read(wanted: Wanted, signal: AbortSignal): Promise<void> {

@@ -1,4 +1,4 @@
-import { Refusal } from "../../api.ts";
+import { OneRead } from "./one-read.ts";
 import type { Range } from "./scale.ts";
 
 /** What a history reads from: one page of the items of a stretch of time, oldest first. */
@@ -27,9 +27,12 @@ export interface PagedHistoryOptions<T> {
   isThinned: boolean;
 }
 
-const RETRY_MS = 3_000;
 // As many as can be distinguished on a wide screen.
 const MOST_STEPS = 800;
+
+interface Stretch extends Range {
+  step: number;
+}
 
 /**
  * Items of a stretch of time that were before the page was opened: marks, readings. What is shown and half as much on both sides
@@ -37,45 +40,48 @@ const MOST_STEPS = 800;
  */
 export class PagedHistory<T> {
   items: readonly T[] = [];
-  isReading = false;
-  error: unknown;
   /** Whether the stretch has more than is kept. */
   isCut = false;
   version = 0;
   readonly #options: PagedHistoryOptions<T>;
-  #held: (Range & { step: number }) | undefined;
-  #readingFor: (Range & { step: number }) | undefined;
-  #failedAt = Number.NEGATIVE_INFINITY;
-  #stop = new AbortController();
+  readonly #reading: OneRead<Stretch>;
+  #held: Stretch | undefined;
 
   constructor(options: PagedHistoryOptions<T>) {
     this.#options = options;
+    this.#reading = new OneRead(options);
+  }
+
+  get isReading(): boolean {
+    return this.#reading.wanted !== undefined;
+  }
+
+  /** Why the last read failed. */
+  get error(): unknown {
+    return this.#reading.error;
   }
 
   /** Reads what a stretch lacks up to `end`, since when the stream has all. A request that serves another one is cancelled. */
   want(range: Range, end: number): void {
-    const { isThinned, now } = this.#options;
+    const { isThinned } = this.#options;
     const step = isThinned ? Math.floor((range.to - range.from) / MOST_STEPS) : 0;
     const wanted = { from: range.from, to: Math.min(range.to, end), step };
     if (wanted.from >= end || covers(this.#held, wanted)) {
       this.close();
       return;
     }
-    if (this.isReading && covers(this.#readingFor, wanted)) return;
-    if (this.error instanceof Refusal && this.error.isNotFound) return;
-    if (now() - this.#failedAt < RETRY_MS) return;
+    if (covers(this.#reading.wanted, wanted) || !this.#reading.mayStart) return;
     const margin = (range.to - range.from) / 2;
-    this.#start({
+    const stretch = {
       from: Math.max(Math.floor(range.from - margin), 0),
       to: Math.ceil(Math.min(range.to + margin, end)),
       step,
-    });
+    };
+    this.#reading.start(stretch, (signal) => this.#read(stretch, signal));
   }
 
   close(): void {
-    if (!this.isReading) return;
-    this.#stop.abort();
-    this.isReading = false;
+    this.#reading.cancel();
   }
 
   /** Forgets what is held, as after a change of the agent. */
@@ -84,23 +90,7 @@ export class PagedHistory<T> {
     this.#held = undefined;
   }
 
-  #start(wanted: Range & { step: number }): void {
-    this.close();
-    const stop = new AbortController();
-    this.#stop = stop;
-    this.isReading = true;
-    this.#readingFor = wanted;
-    const end = (error?: unknown) => {
-      if (stop.signal.aborted) return;
-      this.isReading = false;
-      this.error = error;
-      if (error !== undefined) this.#failedAt = this.#options.now();
-      this.#options.onChange();
-    };
-    this.#read(wanted, stop.signal).then(() => end(), end);
-  }
-
-  async #read(wanted: Range & { step: number }, signal: AbortSignal): Promise<void> {
+  async #read(wanted: Stretch, signal: AbortSignal): Promise<void> {
     const { read, merge, most } = this.#options;
     let items: T[] = [];
     let after: number | undefined;
@@ -118,7 +108,7 @@ export class PagedHistory<T> {
 }
 
 // Finer than needed is good enough, up to a point: else a long stretch would keep the items of a short one.
-function covers(held: (Range & { step: number }) | undefined, wanted: Range & { step: number }): boolean {
+function covers(held: Stretch | undefined, wanted: Stretch): boolean {
   return (
     held !== undefined && held.from <= wanted.from && held.to >= wanted.to && held.step <= 2 * wanted.step + 1
   );
