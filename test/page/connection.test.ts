@@ -195,6 +195,30 @@ async function setHidden({ page }: OpenPage, isHidden: boolean): Promise<void> {
   }, isHidden);
 }
 
+it("connects again at once, where it was, when the computer has slept", async () => {
+  await using node = await startNode();
+  const pod = node.addPod("quiet");
+  await using open = await OpenPage.open(browser, node.agent.address, { expected: LOST });
+  await open.page.clock.install();
+  await keepStreamed(open.page);
+  const streams: string[] = [];
+  open.page.on("request", (request) => {
+    if (request.url().includes("/api/v1/stream")) streams.push(request.url());
+  });
+  await open.goTo("#/plugins");
+  await open.see("worker-1", "memory-watch");
+  const { length } = streams;
+  // Timers that were due meanwhile fire once, as after sleep.
+  await open.page.clock.fastForward(3_600_000);
+  await until("another stream is asked for", () => streams.length > length);
+  expect(streams.at(-1)).toContain("cursor=");
+  node.runtime.exit(pod.container, 5);
+  await until("the page gets it", async () => (await streamed(open.page)).some(exited(pod.uid)));
+  await open.seeNoLonger(STALE);
+  expectWithoutGap(sequencesOf(await streamed(open.page)));
+  open.expectNoProblems();
+});
+
 it("loads a view whose file was lost on the way, and stays where it was", async () => {
   await using node = await startNode();
   await using open = await openAt(node, "#/plugins");
