@@ -62,7 +62,7 @@ describe("names and texts of others", () => {
       /gnp\.exe/,
     ],
     ["pods", "#/pod", /l{40}/],
-    ["rounds", "#/round", /gnp\.exe/],
+    ["rounds", "#/round", /l{40}/],
     ["a round", "#/round/1", /gnp\.exe/],
     ["a round that there is not", `#/round/${encodeURIComponent(HOSTILE)}`, /not recorded/],
     ["now", "#/now", /worker-1/],

@@ -61,7 +61,7 @@ const views: View[] = [
     hash: () => `#/pod/${evicted}`,
     shows: () => [evicted, /example-eviction/, /sample-memory/],
   },
-  { name: "rounds", hash: () => "#/round", shows: () => [`Round ${round}`, evicted] },
+  { name: "rounds", hash: () => "#/round", shows: () => [/^Round \d+$/, /example-eviction/] },
   {
     name: "round",
     hash: () => `#/round/${round}`,
