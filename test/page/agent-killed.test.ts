@@ -52,7 +52,7 @@ async function lastRound(): Promise<number | undefined> {
   return rounds.at(-1)?.at;
 }
 
-it("shows that nobody looked while the agent was down, on the axis and in words", async () => {
+it("shows that the node was not observed while the agent was down, on the axis and in words", async () => {
   await startAgent();
   await using open = await OpenPage.open(browser, address, { expected: /net::ERR_/ });
   await open.goTo("#/timeline");

@@ -69,7 +69,7 @@ const DRAW_EVERY_MS = 200;
 /**
  * Follows the agent's stream: keeps `live` up to date, and calls `onChange` at most five times a second, and while the
  * page is visible only. A connection that ends, or is silent, is made again, and continues after the last message; so is one of
- * a computer that slept, or whose network was away: what is known is old then, however alive the connection looks. A hidden
+ * a computer that slept, or whose network was unreachable: what is known is old then, however alive the connection looks. A hidden
  * page gives its connection up until it is shown: a browser makes six to a host, for all its tabs together.
  */
 export class Follower {
@@ -103,7 +103,7 @@ export class Follower {
     document.addEventListener("visibilitychange", () => this.#hideOrShow());
     // https://wicg.github.io/page-lifecycle/: of a page that the browser froze.
     document.addEventListener("resume", () => this.#noticeSleep());
-    addEventListener("online", () => this.#renew("the network was away"));
+    addEventListener("online", () => this.#renew("the network was unreachable"));
   }
 
   /** Follows what all views have, and these topics. */

@@ -9,7 +9,7 @@ const LONGEST_PERIODS = 3;
 
 /**
  * The mark of a gap in which no round ran, between the last round of this agent and one that is decided now. Undefined where
- * the gap is three periods or a minute at most by the wall clock, or by the machine's uptime, which goes on while it sleeps:
+ * the gap is three periods or a minute at most by the wall clock, or by the machine's uptime, which includes sleep:
  * neither a clock that is set nor a slow round is a gap.
  * @param before time and uptime of the last round
  * @param now wall milliseconds

@@ -1,7 +1,7 @@
 import type { Clock, Runnable } from "@nodekeeper/core/lib";
 import type { StateDatabase } from "./database.ts";
 
-// Rarely enough to be no load for a disk, often enough to tell for how long a killed agent was down.
+// Rarely enough to be no load for a disk, often enough to show how long a killed agent was down.
 const EVERY_MS = 30_000;
 
 /** Leaves a sign in the state directory, every 30 s, that the agent is alive: one that is killed leaves no other. */

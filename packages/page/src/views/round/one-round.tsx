@@ -10,8 +10,8 @@ import { timelineAddress } from "../pod/timeline-address.ts";
 import { whatIfAddress } from "../what-if/query.ts";
 import { CandidatesSection } from "./candidates-section.tsx";
 import { DecidedSection } from "./decided-section.tsx";
-import { HeldBackSection } from "./held-back-section.tsx";
 import { PolicySection } from "./policy-section.tsx";
+import { RefusedSection } from "./refused-section.tsx";
 import { ThresholdsSection } from "./thresholds-section.tsx";
 import { type RoundRecord, sentenceOf } from "./words.ts";
 
@@ -77,7 +77,7 @@ function Whole({ record }: { record: RoundRecord }) {
       </div>
       <DecidedSection record={record} />
       <ThresholdsSection record={record} />
-      <HeldBackSection record={record} />
+      <RefusedSection record={record} />
       <CandidatesSection record={record} />
       <PolicySection record={record} />
     </>

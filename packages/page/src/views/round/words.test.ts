@@ -35,18 +35,18 @@ it.each([
   [{ victims: [victim("a")] }, "1 pod selected for eviction."],
   [{ victims: [victim("a")], dryRunVictims: [victim("b")] }, /^1 pod selected .* 1 pod more in dry run/],
   [{ dryRunVictims: [victim("b")] }, "No pod is evicted. 1 pod selected in dry run, only recorded."],
-  [{ refusals: [{}], refusalCounts: { cooldown: 3 } }, "No pod was selected: 3 requests held back."],
+  [{ refusals: [{}], refusalCounts: { cooldown: 3 } }, "No pod was selected: 3 requests not granted."],
   [{ withdrawals: [{}] }, "No pod was selected, and 1 eviction withdrawn."],
   [{ thresholds: [met({ held: {} })] }, "No pod was selected: a met threshold is on hold."],
   [{ thresholds: [met({ confirmed: false })] }, /its grace period is not over/],
   [{ thresholds: [met()] }, /no plugin named a pod/],
   [{}, /conditions of the node changed/],
-])("says what was decided, or why nothing was: %#", (decision, expected) => {
+])("has what was decided, or why nothing was: %#", (decision, expected) => {
   if (typeof expected === "string") expect(sentenceOf(recordOf(decision))).toBe(expected);
   else expect(sentenceOf(recordOf(decision))).toMatch(expected);
 });
 
-it("says what follows from a threshold, by the round's own time", () => {
+it("has what follows from a threshold, by the round's own time", () => {
   expect(consequenceOf(undefined, NOW)).toBe("not met");
   expect(consequenceOf(met(), NOW)).toBe("met for 60s; the plugin was asked for pods");
   expect(consequenceOf(met({ confirmed: false, gracePeriodSeconds: 90 }), NOW)).toBe(
@@ -78,7 +78,7 @@ it("names the plugins of a victim and its grace period, and of an earlier evicti
   ]);
 });
 
-it("counts requests that were held back and are not listed", () => {
+it("counts requests that were not granted and are not listed", () => {
   const { decision } = recordOf({ refusals: [{}, {}], refusalCounts: { overBurst: 4, cooldown: 1 } });
   expect(unlistedRefusals(decision)).toBe(3);
 });

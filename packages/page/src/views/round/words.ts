@@ -24,7 +24,7 @@ export function sentenceOf({ input, decision }: RoundRecord): string {
   if (withdrawals.length > 0) return `${none}, and ${counted(withdrawals.length, "eviction")} withdrawn.`;
   const refused = Object.values(refusalCounts).reduce((sum, count) => sum + (count ?? 0), 0);
   if (refused + refusals.length > 0)
-    return `${none}: ${counted(Math.max(refused, refusals.length), "request")} held back.`;
+    return `${none}: ${counted(Math.max(refused, refusals.length), "request")} not granted.`;
   if (thresholds.some(({ held }) => held)) return `${none}: a met threshold is on hold.`;
   if (thresholds.some(({ confirmed }) => !confirmed))
     return `${none}: a threshold is met, but its grace period is not over.`;
@@ -96,7 +96,7 @@ export function decidedPods({ input, decision }: RoundRecord): DecidedPod[] {
   ];
 }
 
-/** How many requests were held back beyond those that are listed; at most 200 of a plugin are recorded. */
+/** How many requests were not granted beyond those that are listed; at most 200 of a plugin are recorded. */
 export function unlistedRefusals({ refusals, refusalCounts }: Decision): number {
   const all = Object.values(refusalCounts).reduce((sum, count) => sum + (count ?? 0), 0);
   return Math.max(all - refusals.length, 0);

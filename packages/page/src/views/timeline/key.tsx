@@ -35,8 +35,8 @@ export function Key() {
       </ul>
       <ul>
         <li>
-          Shaded with stripes over all of it: the agent did not run, or ran no rounds. Nobody looked, so
-          nothing is known of that time.
+          Shaded with stripes over all of it: the agent did not run, or ran no rounds: nothing is known of
+          that time.
         </li>
         <li>
           Plots: solid line observed, dashed line threshold; shaded while it is met, hard with a thick line

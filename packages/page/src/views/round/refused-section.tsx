@@ -10,7 +10,7 @@ import { type RoundRecord, unlistedRefusals } from "./words.ts";
 const MOST_AT_FIRST = 20;
 
 /** Requests that were not granted, and why. */
-export function HeldBackSection({ record: { decision } }: { record: RoundRecord }) {
+export function RefusedSection({ record: { decision } }: { record: RoundRecord }) {
   const [isWhole, setWhole] = useState(false);
   const { refusals, refusalCounts } = decision;
   if (refusals.length === 0 && Object.keys(refusalCounts).length === 0) return null;
@@ -18,7 +18,7 @@ export function HeldBackSection({ record: { decision } }: { record: RoundRecord 
   const listed = isWhole ? refusals : refusals.slice(0, MOST_AT_FIRST);
   const counts = Object.entries(refusalCounts).map(([reason, count]) => `${count} (${refusalWord(reason)})`);
   return (
-    <Section title="Held back" remark={counts.join(", ")}>
+    <Section title="Requests not granted" remark={counts.join(", ")}>
       <Table
         label="Requests that were not granted"
         columns={["Pod", "Requested by", "Why it was not evicted"]}
