@@ -9,7 +9,10 @@ export interface Clock {
   now(): number;
   /** Time that only moves forward, milliseconds since some fixed point. For measuring durations. */
   monotonic(): number;
-  /** Calls `callback` once, `ms` from now. */
+  /**
+   * Calls `callback` once, `ms` from now: never before so much has passed by `monotonic`, so that what is due then is due
+   * for the callback as well. At the earliest in a later turn of the event loop.
+   */
   after(ms: number, callback: () => void): Timer;
   /** Resolves `ms` from now; rejects with the signal's reason when aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
@@ -42,7 +45,15 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(ms, callback) {
-    const handle = setTimeout(callback, Math.min(Math.max(ms, 0), LONGEST_DELAY_MS));
+    const due = performance.now() + Math.max(ms, 0);
+    // setTimeout counts whole milliseconds by a clock of its own: it is up to two early.
+    const fire = () => {
+      const leftMs = due - performance.now();
+      if (leftMs > 0) handle = arm(leftMs);
+      else callback();
+    };
+    const arm = (leftMs: number) => setTimeout(fire, Math.min(Math.ceil(leftMs), LONGEST_DELAY_MS));
+    let handle = arm(Math.max(ms, 0));
     return { cancel: () => clearTimeout(handle) };
   },
   sleep(ms, signal) {
