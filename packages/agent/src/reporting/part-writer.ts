@@ -48,6 +48,7 @@ export class PartWriter {
   #ownsTaints = false;
   // Last known good contents of quarantined plugins, as stored in the state database.
   #recorded: Contents = new Map();
+  #isRecordFailing = false;
 
   constructor(part: ApplyPart, object: string, options: PublisherOptions, listener: WriteListener) {
     this.part = part;
@@ -185,11 +186,15 @@ export class PartWriter {
       const ofObject = fields.filter(({ object }) => object === this.#object);
       messages.set(plugin, encodeContent({ fields: ofObject, problems: [] }));
     }
-    this.#recorded = lastGood;
     const { store, log } = this.#options;
     try {
       store.saveLastGood(this.#object, this.part, messages);
+      this.#recorded = lastGood;
+      this.#isRecordFailing = false;
     } catch (error) {
+      // Tried again with the next write; logged once.
+      if (this.#isRecordFailing) return;
+      this.#isRecordFailing = true;
       // A full disk is reported by the health check of the reporter checkpoint.
       log.warn(
         { errorId: "NK1105", err: error, object: this.#object },

@@ -25,7 +25,7 @@ import {
   type RequestInfo,
 } from "@nodekeeper/testing";
 import { eventually } from "@nodekeeper/testing/until";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { ReporterStore, StateDatabase } from "../state/index.ts";
 import type { PluginContent } from "./content.ts";
 import { customNodeResource, kindKey, kindPolicies, node } from "./kinds.ts";
@@ -95,6 +95,7 @@ async function setUp(setup: Setup = {}) {
     };
   }
   const database = StateDatabase.open({ directory, clock: new FakeClock(), log: silentLogger });
+  const store = new ReporterStore(database);
   const contents = new Map<string, PluginContent>();
   const publisher = new Publisher({
     turns: new LoopTurns(systemClock),
@@ -102,7 +103,7 @@ async function setUp(setup: Setup = {}) {
     fieldManager: "nodekeeper",
     watch: (resource, name, handler) =>
       new Watcher({ ...common, client, resource, fieldSelector: `metadata.name=${name}`, handler }),
-    store: new ReporterStore(database),
+    store,
     nodeName: "n1",
     policies: kindPolicies([absent]),
     contents: () => new Map(contents),
@@ -132,6 +133,7 @@ async function setUp(setup: Setup = {}) {
   return {
     server,
     publisher,
+    store,
     notices,
     patches,
     directory,
@@ -299,6 +301,27 @@ describe("Publisher", () => {
       expect(object()?.status).toEqual({ resources: { capacity: { "x.io/fixed": "1", "x.io/good": "1" } } }),
     );
     await eventually(() => expect(publisher.status()[0]?.quarantined).toEqual({}));
+  });
+
+  it("stores the last known good content of a quarantined plugin once the disk has space again", async () => {
+    const { report, object, publisher, store, eventually } = await setUp({
+      refuse: (body) => body.includes("poison"),
+    });
+    report("bad", message([resources("x.io/bad", "1")]));
+    await eventually(() => expect(object()?.status).toBeDefined());
+    const full = vi.spyOn(store, "saveLastGood").mockImplementation(() => {
+      throw new NodekeeperError("exhausted", "the disk is full");
+    });
+    report("bad", message([resources("x.io/poison", "1")]));
+    report("good", message([resources("x.io/good", "1")]));
+    await eventually(() =>
+      expect(object()?.status).toEqual({ resources: { capacity: { "x.io/bad": "1", "x.io/good": "1" } } }),
+    );
+    await eventually(() => expect(publisher.status()[0]?.pending).toBe(false));
+    expect(full).toHaveBeenCalled();
+    full.mockRestore();
+    report("good", message([resources("x.io/good", "2")]));
+    await eventually(() => expect(store.lastGood()).toMatchObject([{ part: "status", plugin: "bad" }]));
   });
 
   it("names the kind that is not served, publishes the others, and fails its health check", async () => {

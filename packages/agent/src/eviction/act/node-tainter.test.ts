@@ -28,6 +28,8 @@ class FakeNode {
   taints: LiveTaint[] | undefined = [];
   fault: (call: Call) => NodekeeperError | undefined = () => undefined;
   readonly calls: { call: Call; at: number }[] = [];
+  /** What happens between the next write and its answer. */
+  beforeAnswer: (() => void) | undefined;
   #version = 1;
   #watches = new Set<{ onEvent: (event: WatchEvent) => void; end: (error: unknown) => void }>();
 
@@ -69,7 +71,11 @@ class FakeNode {
         if (metadata.resourceVersion !== `${this.#version}`)
           throw new NodekeeperError("conflict", "modified");
         this.put(spec.taints);
-        return this.#object();
+        const answer = this.#object();
+        const happens = this.beforeAnswer;
+        this.beforeAnswer = undefined;
+        happens?.();
+        return answer;
       },
     };
     return client as KubeApiClient;
@@ -217,6 +223,17 @@ describe("a write that fails", () => {
     await test.rounds(13, "Squeeze", "Other");
     expect(test.ids()).toHaveLength(2);
     expect(test.health().ok).toBe(true);
+  });
+
+  it("does not hide, once it succeeds, what another client changed before its answer came", async () => {
+    await using test = setUp();
+    test.node.fault = (call) => (call === "patch" ? failing("unavailable") : undefined);
+    await test.rounds(1, "Squeeze");
+    test.node.fault = () => undefined;
+    test.node.beforeAnswer = () => test.node.put([foreign]);
+    await test.rounds(12, "Squeeze");
+    expect(test.node.beforeAnswer).toBeUndefined();
+    expect(test.node.taints).toEqual([foreign, squeeze].map((taint) => expect.objectContaining(taint)));
   });
 
   it("is repeated ever more slowly without one", async () => {

@@ -177,6 +177,7 @@ export class NodeTainter implements Runnable {
   async #write(signal: AbortSignal): Promise<void> {
     const { client, nodeName, metrics, clock } = this.#options;
     const own = this.#own;
+    const seen = this.#live;
     this.#isRepairDue = false;
     if (own === undefined) return;
     try {
@@ -194,10 +195,13 @@ export class NodeTainter implements Runnable {
         metrics.writes.inc({ result: "written" });
         this.#report(live, taints);
       }
+      const seenMeanwhile = this.#live;
       this.#reconciled(taints ?? live, own);
+      // It may be as another client made it after the write, before the answer came.
+      if (seenMeanwhile !== seen) this.#live = seenMeanwhile;
       this.#queue.forget(NODE);
-      // A round may have set other desired taints during the write.
-      if (this.#own !== own) this.#compare();
+      // A round may have set other desired taints during the write as well.
+      this.#compare();
     } catch (error) {
       if (signal.aborted) throw error;
       this.#error = error;

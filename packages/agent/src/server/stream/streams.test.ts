@@ -247,3 +247,30 @@ it("sends the rounds of a state directory that was replaced, which count from 1 
   await pieces.next();
   stream.close();
 });
+
+it("sends a round that comes while one before it turns out to be unreadable", async () => {
+  const reading = Promise.withResolvers<void>();
+  const rounds = {
+    lastId: 0,
+    async after() {
+      if (rounds.lastId > 1) return [{ id: 2 }];
+      await reading.promise;
+      return [];
+    },
+  };
+  const following = new Streams({ states: [], events: undefined, numbered: { ...none, rounds }, clock });
+  const stop = new AbortController();
+  const stream = following.open(new URLSearchParams("topics=rounds"), undefined);
+  const pieces = stream.pieces(stop.signal);
+  await pieces.next();
+  const next = pieces.next();
+  rounds.lastId = 1;
+  await clock.step(500);
+  rounds.lastId = 2;
+  reading.resolve();
+  await clock.step(10_000);
+  expect((await next).value).toContain('data: {"id":2}');
+  stop.abort();
+  await pieces.next();
+  stream.close();
+});

@@ -202,9 +202,11 @@ export class Streams {
     while (position < items.lastId && unreadable.get(topic) !== items.lastId) {
       if (signal.aborted) return;
       await this.#turns.pass();
+      // Before it is read: one that comes meanwhile is another.
+      const newest = items.lastId;
       const found = await items.after(position, signal);
       // Items that can't be read, or are not written yet: not read again until there is another.
-      if (found.length === 0) unreadable.set(topic, items.lastId);
+      if (found.length === 0) unreadable.set(topic, newest);
       for (const item of found) {
         position = item.id;
         positions[topic] = position;
