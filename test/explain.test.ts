@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConditionType, ThresholdMetType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
 import type { KubeObject } from "@nodekeeper/core/kube";
-import { until } from "@nodekeeper/testing/until";
+import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
 import { StateDatabase } from "../packages/agent/src/state/index.ts";
@@ -289,6 +289,27 @@ describe("a decision while the disk is full", () => {
 });
 
 describe("explain node", () => {
+  it("goes by the configuration in force, also where no round was recorded since it changed", async () => {
+    const file = join(cluster.folder, "config.yaml");
+    const configure = (period: string, effects: string) => {
+      const eviction = `{ conditionTransitionPeriod: ${period}, taintEffects: [${effects}] }`;
+      const text = `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction: ${eviction}\n`;
+      writeFileSync(`${file}.new`, text);
+      renameSync(`${file}.new`, file);
+    };
+    configure("5m", "NoSchedule");
+    agent = await startAgent(cluster, {}, file);
+    const plugin = await startEvictionPlugin(agent.pluginDir, "ts-evict");
+    const metType = ThresholdMetType.SOFT_MET;
+    plugin.threshold = { ...hardPressure, metType, evictionScope: "disk", condition: diskHot };
+    await until("the condition", async () => /NoSchedule[^]* until +5m after/.test(await explain("node")));
+    configure("7m", "PreferNoSchedule");
+    await eventually(async () =>
+      expect(await explain("node")).toMatch(/taints +none: NoSchedule not allowed[^]* until +7m after it clears/),
+    );
+    await plugin.stop();
+  });
+
   it("shows which plugin set a taint, why, since when and until when, and so do its Events", async () => {
     const nodeEvents = () =>
       cluster.server.store
@@ -297,7 +318,7 @@ describe("explain node", () => {
         .map(({ message }) => message);
     const flags = { evictionConditionTransitionPeriod: "2s" };
     agent = await startAgent(cluster, flags);
-    expect(await explain("node")).toBe("Node\n\nNo condition or taint is set by Nodekeeper.\n");
+    expect(await explain("node")).toBe("Node worker-1\n\nNo condition or taint is set by Nodekeeper.\n");
     const plugin = await startEvictionPlugin(agent.pluginDir, "ts-evict");
     // An agent with a stored state may remove taints at once; one without waits for a minute.
     plugin.threshold = { metType: hardPressure.metType! };

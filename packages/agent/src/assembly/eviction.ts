@@ -192,7 +192,11 @@ export function evictionPart(
     settings,
     clock,
   });
-  const queries = new RecordQueries(records, historyStore, () => manager.state);
+  const queries = new RecordQueries(records, historyStore, {
+    nodeName,
+    state: () => manager.state,
+    policy,
+  });
   const now = new NowQueries({ nodeName, manager, pods, history: historyStore, policy, clock });
   return {
     runnables: [

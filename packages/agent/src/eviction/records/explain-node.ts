@@ -18,11 +18,14 @@ export interface ExplainedCondition extends Omit<PluginCondition, "lastSeen"> {
 
 /** The conditions and taints that eviction sets on the node, and their history. Plain JSON. */
 export interface NodeExplanation {
-  /** Null where no round is recorded. */
+  /** Null where it is read from records of which there are none. */
   nodeName: string | null;
   /** Wall milliseconds of the last round; null before the first. */
   at: number | null;
-  /** How long a condition stays after it was last reported, milliseconds; null where no round is recorded. */
+  /**
+   * How long a condition stays after it was last reported, milliseconds, by the configuration in force. Of records that no
+   * running agent serves: by that of the newest round; null where none is recorded.
+   */
   transitionMs: number | null;
   conditions: ExplainedCondition[];
   /** Conditions set and cleared, taints added and removed, oldest first. */
@@ -31,7 +34,7 @@ export interface NodeExplanation {
   recordsSince: number | null;
 }
 
-/** The conditions of a state, under the policy of its round. */
+/** The conditions of a state, and what becomes of them under a policy. */
 export function explainConditions(
   { at, conditions }: Pick<EvictionState, "at" | "conditions">,
   policy: EvictionPolicy,

@@ -198,7 +198,7 @@ describe("the history of a node's pods", () => {
     await clock.step(300);
     life.history.left("web-1", undefined);
     await clock.step(300);
-    const queries = new RecordQueries({} as EvictionRecords, store, () => undefined);
+    const queries = new RecordQueries({} as EvictionRecords, store);
     const found = (text: string, limit: number) => {
       const { items, more } = queries.findPods(text, limit);
       return [

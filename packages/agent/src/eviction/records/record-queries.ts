@@ -26,31 +26,32 @@ const PODS_AT_ONCE = 100;
 // Events of the node itself are stored under the empty UID.
 const NODE = "";
 
-/** What `explainNode` reads of the newest round. */
-interface LastInput {
-  id: number;
+/** What is in force in the running agent. */
+export interface EvictionInForce {
   nodeName: string;
-  policy: EvictionPolicy;
+  /** After the last round. */
+  state: () => EvictionState | undefined;
+  /** As configured: the next round decides by it. */
+  policy: () => EvictionPolicy;
 }
 
 /** Queries of the HTTP API and the CLI on the records. */
 export class RecordQueries {
   readonly #records: EvictionRecords;
   readonly #history: HistoryStore;
-  readonly #state: () => EvictionState | undefined;
-  #last: LastInput | undefined;
+  readonly #inForce: EvictionInForce | undefined;
 
-  /** @param state the state after the last round; by default the stored one */
-  constructor(records: EvictionRecords, history: HistoryStore, state = () => records.loadState()) {
+  /** @param inForce absent where no agent runs: then the stored state and the newest recorded round count */
+  constructor(records: EvictionRecords, history: HistoryStore, inForce?: EvictionInForce) {
     this.#records = records;
     this.#history = history;
-    this.#state = state;
+    this.#inForce = inForce;
   }
 
   /** Conditions and taints set by eviction, and when they were set and cleared. */
   explainNode(): NodeExplanation {
     const state = this.#state();
-    const { policy, nodeName } = this.#lastInput() ?? {};
+    const { policy, nodeName } = this.#rules();
     return {
       nodeName: nodeName ?? null,
       at: state?.at ?? null,
@@ -61,15 +62,16 @@ export class RecordQueries {
     };
   }
 
-  // Kept, because a stream asks each second, and a round is decoded with all its pods.
-  #lastInput(): LastInput | undefined {
-    const id = this.lastRoundId;
-    if (this.#last?.id === id) return this.#last;
+  #state(): EvictionState | undefined {
+    return this.#inForce ? this.#inForce.state() : this.#records.loadState();
+  }
+
+  // Not of the newest recorded round where an agent runs: rounds that repeat it are not recorded, and the configuration may
+  // have changed since.
+  #rules(): { nodeName?: string; policy?: EvictionPolicy } {
+    if (this.#inForce) return { nodeName: this.#inForce.nodeName, policy: this.#inForce.policy() };
     const [record] = this.#records.lastRounds(1);
-    if (!record) return undefined;
-    const { nodeName, policy } = record.input;
-    this.#last = { id, nodeName, policy };
-    return this.#last;
+    return record ? { nodeName: record.input.nodeName, policy: record.input.policy } : {};
   }
 
   /**

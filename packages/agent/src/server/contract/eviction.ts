@@ -105,7 +105,9 @@ export const nodeExplanation = named(
     {
       nodeName: nullable(text()),
       at: nullable(time("The last round.")),
-      transitionMs: nullable(number()),
+      transitionMs: nullable(
+        number("How long a condition stays after it was last reported, by the configuration in force."),
+      ),
       conditions: list(explainedCondition),
       events: list(step),
       recordsSince: nullable(time()),
