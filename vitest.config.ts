@@ -7,7 +7,9 @@ export const common = {
   pool: "forks",
   // Agents that tests start as processes load what was compiled before: half of their CPU time was that.
   env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/node") },
-  setupFiles: join(import.meta.dirname, "test/support/property-seed.ts"),
+  setupFiles: ["property-seed", "own-connections"].map((name) =>
+    join(import.meta.dirname, `test/support/${name}.ts`),
+  ),
   // Longer than any wait of @nodekeeper/testing/until, whose message says what was waited for.
   testTimeout: 600_000,
   hookTimeout: 600_000,

@@ -302,10 +302,12 @@ describe("explain node", () => {
     const plugin = await startEvictionPlugin(agent.pluginDir, "ts-evict");
     const metType = ThresholdMetType.SOFT_MET;
     plugin.threshold = { ...hardPressure, metType, evictionScope: "disk", condition: diskHot };
-    await until("the condition", async () => /NoSchedule[^]* until +5m after/.test(await explain("node")));
+    await until("the condition", async () => /NoSchedule.* until +5m after/s.test(await explain("node")));
     configure("7m", "PreferNoSchedule");
     await eventually(async () =>
-      expect(await explain("node")).toMatch(/taints +none: NoSchedule not allowed[^]* until +7m after it clears/),
+      expect(await explain("node")).toMatch(
+        /taints +none: NoSchedule not allowed.* until +7m after it clears/s,
+      ),
     );
     await plugin.stop();
   });

@@ -1,41 +1,24 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { decide } from "../eviction/decide/decide.ts";
-import { EvictionRecords, RecordQueries, type RoundRecord, type RoundSummary } from "../eviction/index.ts";
+import type { RoundRecord, RoundSummary } from "../eviction/index.ts";
 import { evictPod, TestRounds, testPod } from "../eviction/testing/rounds.ts";
-import { EvictionStore, HistoryStore, StateDatabase } from "../state/index.ts";
-import { evictionRoutes, pageOf, type RecordPage } from "./eviction-routes.ts";
-import { serveRoutes } from "./testing/serve-routes.ts";
+import { pageOf, type RecordPage } from "./eviction-routes.ts";
+import { type ServedRecords, serveRecords } from "./testing/serve-records.ts";
 
 // Over HTTP, on real records in SQLite: 120 rounds of which each evicts a pod.
 const ROUNDS = 120;
 const START = 1_700_000_000_000;
+let served: ServedRecords;
 let root: string;
-let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  const directory = mkdtempSync(join(tmpdir(), "nks-"));
-  const common = { clock: systemClock, log: silentLogger };
-  const database = StateDatabase.open({ directory, ...common });
-  const records = new EvictionRecords({
-    store: new EvictionStore(database),
-    settings: () => ({ maxAgeMs: Date.now(), maxBytes: 64 * 1024 * 1024 }),
-    ...common,
-  });
+  served = await serveRecords();
+  root = `http://${served.address}/api/v1/eviction`;
+  const { records } = served;
   for (let at = 0; at < ROUNDS; at++) records.save(round(records.nextId, `pod-${at}`), []);
-  const server = await serveRoutes(evictionRoutes(new RecordQueries(records, new HistoryStore(database))));
-  root = `http://${server.address}/api/v1/eviction`;
-  stop = async () => {
-    await server.stop();
-    database.close();
-    rmSync(directory, { recursive: true });
-  };
 });
 
-afterAll(() => stop());
+afterAll(() => served.stop());
 
 function round(id: number, name: string): RoundRecord {
   const rounds = new TestRounds([testPod(name)]);
@@ -52,7 +35,9 @@ async function get<T>(path: string): Promise<{ status: number; body: T }> {
 async function everyPage(query: string): Promise<RecordPage[]> {
   const pages: RecordPage[] = [];
   for (let after: number | undefined = 0; after !== undefined; after = pages.at(-1)!.next) {
-    pages.push((await get<RecordPage>(`records?${query}&after=${after}`)).body);
+    const { status, body } = await get<RecordPage>(`records?${query}&after=${after}`);
+    expect({ status, body }).toMatchObject({ status: 200 });
+    pages.push(body);
   }
   return pages;
 }

@@ -1,66 +1,32 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
-import { decide } from "../../eviction/decide/decide.ts";
-import { EvictionRecords, RecordQueries, type RoundRecord } from "../../eviction/index.ts";
 import { evictPod, type TestPlugin, TestRounds, testPod } from "../../eviction/testing/rounds.ts";
-import { evictionRoutes } from "../../server/index.ts";
-import { serveRoutes } from "../../server/testing/serve-routes.ts";
-import { EvictionStore, HistoryStore, StateDatabase } from "../../state/index.ts";
+import { type ServedRecords, serveRecords } from "../../server/testing/serve-records.ts";
 import { runCli } from "../index.ts";
 import { plainText } from "../plain-text.ts";
 import { runCommand } from "../testing/run-command.ts";
 
 // The commands against the routes over HTTP, on real records in SQLite.
-let directory: string;
-let records: EvictionRecords;
+let served: ServedRecords;
 let address: string;
-let stop: () => Promise<void>;
 
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), "nkc-"));
-  const common = { clock: systemClock, log: silentLogger };
-  const database = StateDatabase.open({ directory, ...common });
-  records = new EvictionRecords({
-    store: new EvictionStore(database),
-    settings: () => ({ maxAgeMs: 3_600_000, maxBytes: 64 * 1024 * 1024 }),
-    ...common,
-  });
-  const queries = new RecordQueries(records, new HistoryStore(database));
-  const server = await serveRoutes(evictionRoutes(queries));
-  address = server.address;
-  stop = async () => {
-    await server.stop();
-    database.close();
-    rmSync(directory, { recursive: true });
-  };
+  served = await serveRecords();
+  ({ address } = served);
 });
 
-afterEach(() => stop());
+afterEach(() => served.stop());
 
 const cli = (...args: string[]) => runCommand((output) => runCli(["node", "nodekeeper", ...args], output));
 
 const ask = (...args: string[]) => cli(...args, "--server", address);
 
 /** Plays a round ten seconds ago and records it, with the steps since the previous round. */
-function play(
-  rounds: TestRounds,
-  plugins: Record<string, TestPlugin>,
-  steps: [string, string][] = [],
-): RoundRecord {
+function play(rounds: TestRounds, plugins: Record<string, TestPlugin>, steps: [string, string][] = []): void {
   rounds.now = Date.now() - 10_000;
-  const input = structuredClone(rounds.input(plugins));
-  const record = { id: records.nextId, input, decision: decide(input) };
-  rounds.state = record.decision.state;
-  rounds.outcomes = [];
-  records.save(
-    record,
-    steps.map(([uid, message]) => ({ uid, at: rounds.now, message })),
-  );
-  return record;
+  served.play(rounds, plugins, steps);
 }
 
 const hard: TestPlugin = {
@@ -202,7 +168,7 @@ describe("rounds", () => {
 
 describe("replay", () => {
   const candidate = (text: string) => {
-    const file = join(directory, "candidate.yaml");
+    const file = join(served.directory, "candidate.yaml");
     writeFileSync(file, `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n${text}`);
     return file;
   };
@@ -222,7 +188,7 @@ describe("replay", () => {
 
   it("reads a file that rounds --records wrote, without an agent", async () => {
     playEviction();
-    const file = join(directory, "records.jsonl");
+    const file = join(served.directory, "records.jsonl");
     writeFileSync(file, (await ask("rounds", "--records")).out);
     const config = candidate("eviction:\n  dryRunPlugins: ['*']\n");
     const { out } = await cli("replay", "--config", config, "--from", file, "-o", "json");
@@ -232,7 +198,7 @@ describe("replay", () => {
       status: 2,
       stderr: expect.stringContaining("line 1: not a recorded round"),
     });
-    expect(await cli("replay", "--config", config, "--from", join(directory, "none"))).toMatchObject({
+    expect(await cli("replay", "--config", config, "--from", join(served.directory, "none"))).toMatchObject({
       status: 2,
       stderr: expect.stringContaining("no such file"),
     });
@@ -249,7 +215,7 @@ describe("replay", () => {
 
   it("takes all of a file without --since", async () => {
     playEviction();
-    const file = join(directory, "records.jsonl");
+    const file = join(served.directory, "records.jsonl");
     writeFileSync(file, (await ask("rounds", "--records")).out);
     const args = ["replay", "--config", candidate(""), "--from", file];
     expect((await cli(...args)).out).toMatch(

@@ -1,4 +1,4 @@
-import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { FakeClock, Registry, silentLogger } from "@nodekeeper/core/lib";
 import { createStatusServer, type JsonRoute } from "../index.ts";
 
 /** A status server with these routes alone. */
@@ -8,12 +8,15 @@ export interface ServedRoutes {
   stop(): Promise<void>;
 }
 
-/** Serves routes of the JSON API over HTTP, by default at a free port. */
+/**
+ * Serves routes of the JSON API over HTTP, by default at a free port. The server's clock stands still: on a busy machine a
+ * handler may take longer than its deadline.
+ */
 export async function serveRoutes(
   routes: readonly JsonRoute[],
   address = "127.0.0.1:0",
 ): Promise<ServedRoutes> {
-  const common = { clock: systemClock, log: silentLogger, registry: new Registry() };
+  const common = { clock: new FakeClock(), log: silentLogger, registry: new Registry() };
   const server = createStatusServer({ ...common, address, checks: [], routes });
   const controller = new AbortController();
   const running = server.run(controller.signal);

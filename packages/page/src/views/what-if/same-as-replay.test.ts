@@ -1,23 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { evictionPolicyOf } from "../../../../agent/src/assembly/eviction-policy-settings.ts";
 import { defaultEvictionPolicy } from "../../../../agent/src/assembly/testing/defaults.ts";
 import { runCli } from "../../../../agent/src/cli/index.ts";
 import { defaultConfiguration } from "../../../../agent/src/config/index.ts";
-import { decide } from "../../../../agent/src/eviction/decide/decide.ts";
-import { EvictionRecords, RecordQueries } from "../../../../agent/src/eviction/index.ts";
 import {
   evictPod,
   type TestPlugin,
   TestRounds,
   testPod,
 } from "../../../../agent/src/eviction/testing/rounds.ts";
-import { evictionRoutes } from "../../../../agent/src/server/index.ts";
-import { serveRoutes } from "../../../../agent/src/server/testing/serve-routes.ts";
-import { EvictionStore, HistoryStore, StateDatabase } from "../../../../agent/src/state/index.ts";
+import { type ServedRecords, serveRecords } from "../../../../agent/src/server/testing/serve-records.ts";
 import { ask } from "../../api.ts";
 import { applyTexts } from "./fields.ts";
 import type { FromWorker, ReplayResult } from "./messages.ts";
@@ -25,30 +19,13 @@ import { ReplaySession } from "./session.ts";
 import { snippetOf } from "./yaml.ts";
 
 // The page's replay and `nodekeeper replay`, both of the same agent's records: an agent's routes over HTTP, on SQLite.
-let directory: string;
-let records: EvictionRecords;
-let address: string;
-let stop: () => Promise<void>;
+let served: ServedRecords;
 
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), "nkw-"));
-  const common = { clock: systemClock, log: silentLogger };
-  const database = StateDatabase.open({ directory, ...common });
-  records = new EvictionRecords({
-    store: new EvictionStore(database),
-    settings: () => ({ maxAgeMs: 3_600_000, maxBytes: 64 * 1024 * 1024 }),
-    ...common,
-  });
-  const server = await serveRoutes(evictionRoutes(new RecordQueries(records, new HistoryStore(database))));
-  address = server.address;
-  stop = async () => {
-    await server.stop();
-    database.close();
-    rmSync(directory, { recursive: true });
-  };
+  served = await serveRecords();
 });
 
-afterEach(() => stop());
+afterEach(() => served.stop());
 
 /** Plays some rounds with the default policy, of which other policies decide several differently. */
 function playRounds(): void {
@@ -76,10 +53,7 @@ function playRounds(): void {
   ];
   for (const [at, answers] of plugins.entries()) {
     rounds.now = Date.now() - 60_000 + at * 10_000;
-    const input = structuredClone(rounds.input(answers));
-    const record = { id: records.nextId, input, decision: decide(input) };
-    rounds.state = record.decision.state;
-    records.save(record, []);
+    served.play(rounds, answers);
   }
 }
 
@@ -90,7 +64,7 @@ async function replayInPage(texts: Record<string, string>) {
   const results: ReplayResult[] = [];
   const session = new ReplaySession({
     readPage: (since, after, signal) =>
-      ask("eviction/records", { since, after, limit: 2 }, signal, `http://${address}/`),
+      ask("eviction/records", { since, after, limit: 2 }, signal, `http://${served.address}/`),
     post: (message: FromWorker) => message.kind === "result" && results.push(structuredClone(message.result)),
     pause: async () => {},
     now: () => 0,
@@ -101,14 +75,14 @@ async function replayInPage(texts: Record<string, string>) {
 }
 
 async function replayByCommand(snippet: string): Promise<unknown> {
-  const file = join(directory, "candidate.yaml");
+  const file = join(served.directory, "candidate.yaml");
   writeFileSync(file, `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n${snippet}`);
   let out = "";
   const write = (text: string) => {
     out += text;
   };
   const output = { write, isTerminal: false, columns: 120 };
-  const args = ["replay", "--config", file, "--server", address, "-o", "json"];
+  const args = ["replay", "--config", file, "--server", served.address, "-o", "json"];
   expect(await runCli(["node", "nodekeeper", ...args], output)).toBe(0);
   return JSON.parse(out);
 }
