@@ -44,7 +44,8 @@ export class EventStreamClient {
     is: (data: StreamedEvent["data"]) => boolean = () => true,
   ): Promise<StreamedEvent> {
     const find = () => this.of(name).find(({ data }) => is(data));
-    await until(`an event ${name}`, () => find() !== undefined, { explain: () => this.events.slice(-5) });
+    const explain = () => ({ status: this.response.status, last: this.events.slice(-5) });
+    await until(`an event ${name}`, () => find() !== undefined, { explain });
     return find()!;
   }
 
