@@ -35,13 +35,15 @@ export async function benchPageMemory(quick: boolean): Promise<Figure[]> {
   if (!existsSync(join(built, "page"))) throw new Error("the built agent is missing: npm run build");
   const names = readdirSync(join(built, "page"));
   const folder = mkdtempSync(join(tmpdir(), "nkbench-"));
-  const without = join(folder, "without");
+  // Both are copies: Node keeps compiled code by path.
+  const [withPage, without] = [join(folder, "with"), join(folder, "without")];
+  cpSync(built, withPage, { recursive: true });
   cpSync(built, without, { recursive: true, filter: (path) => path !== join(built, "page") });
   const served: Sample[] = [];
   const unserved: Sample[] = [];
   try {
     for (let turn = 0; turn < (quick ? 4 : 9); turn++) {
-      served.push(await sampleOf(join(built, "nodekeeper.js"), names, 200));
+      served.push(await sampleOf(join(withPage, "nodekeeper.js"), names, 200));
       unserved.push(await sampleOf(join(without, "nodekeeper.js"), names, 404));
     }
   } finally {
