@@ -35,7 +35,7 @@ export async function benchPageMemory(quick: boolean): Promise<Figure[]> {
   if (!existsSync(join(built, "page"))) throw new Error("the built agent is missing: npm run build");
   const names = readdirSync(join(built, "page"));
   const folder = mkdtempSync(join(tmpdir(), "nkbench-"));
-  // Both are copies: Node keeps compiled code by path.
+  // Both are copies, so that nothing but the page's files differs.
   const [withPage, without] = [join(folder, "with"), join(folder, "without")];
   cpSync(built, withPage, { recursive: true });
   cpSync(built, without, { recursive: true, filter: (path) => path !== join(built, "page") });
