@@ -59,7 +59,10 @@ function Gaps({ marks, range }: AsListProps) {
 
 function Marks({ marks, range, onSelect }: AsListProps) {
   const within = marks.filter(({ at }) => at >= range.from && at <= range.to);
-  if (within.length === 0) return <p>Nothing happened to the node in this stretch of time.</p>;
+  if (within.length === 0) {
+    const what = gapsOf(marks, range).length > 0 ? "was recorded" : "happened to the node";
+    return <p>Nothing {what} in this stretch of time.</p>;
+  }
   return (
     <table>
       <caption>
