@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DRAResourceHealthDefinition } from "@nodekeeper/core/gen/drahealth/v1/api.ts";
 import { DeviceHealthReportDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/preparation.ts";
 import { dialUnix } from "@nodekeeper/core/grpc";
-import { childScope, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { type Clock, childScope, FakeClock, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { until } from "@nodekeeper/testing/until";
 import { createClient } from "nice-grpc";
 import { expect, it } from "vitest";
@@ -11,10 +11,17 @@ import { DriverStates } from "./driver-state.ts";
 import { KubeletPlugins } from "./kubelet-plugins.ts";
 import { ClaimWorld, DRIVER, NODE } from "./testing/claim-world.ts";
 
-function setUp(world: ClaimWorld, { wipeDelayMs = 60_000 } = {}) {
+function setUp(
+  world: ClaimWorld,
+  {
+    wipeDelayMs = 60_000,
+    clock = systemClock,
+    keepAgainIn = () => {},
+  }: { wipeDelayMs?: number; clock?: Clock; keepAgainIn?: (driver: string, ms: number) => void } = {},
+) {
   const registryDirectory = join(world.folder, "reg");
   const stop = childScope();
-  const common = { clock: systemClock, log: silentLogger };
+  const common = { clock, log: silentLogger };
   const drivers = new DriverStates({
     ...common,
     nodeName: NODE,
@@ -29,7 +36,7 @@ function setUp(world: ClaimWorld, { wipeDelayMs = 60_000 } = {}) {
     registryDirectory,
     settings: () => ({ wipeDelayMs, settleTimeMs: 60_000 }),
     stop: stop.signal,
-    keepAgainIn: () => {},
+    keepAgainIn,
     prepare: async () => [],
     unprepare: async () => {},
   });
@@ -139,5 +146,56 @@ it("a disconnected driver stays registered for claims that the kubelet has yet t
   records.save(DRIVER, claim, "unprepared", { devices: [], cdi: "" });
   await plugins.keep(state);
   expect(state.plugin).toBeUndefined();
+  await end();
+});
+
+it.each([10, 11, 12, 13])(
+  "a disconnected driver is looked at again until it is not registered any more, after %d ms, with whatever time passes between two looks at the clock",
+  async (wipeDelayMs) => {
+    using world = new ClaimWorld();
+    const fake = new FakeClock();
+    let crept = 0;
+    const clock: Clock = {
+      now: () => fake.now(),
+      monotonic: () => fake.monotonic() + ++crept,
+      after: (ms, callback) => fake.after(ms, callback),
+      sleep: (ms, signal) => fake.sleep(ms, signal),
+    };
+    let waits = 0;
+    const { plugins, drivers, register, end } = setUp(world, {
+      wipeDelayMs,
+      clock,
+      keepAgainIn: () => waits++,
+    });
+    const state = register();
+    state.connection!.isReconciled = true;
+    await plugins.keep(state);
+    drivers.disconnect(state, "socket removed");
+    for (let looks = 1; state.plugin; looks++) {
+      await plugins.keep(state);
+      if (state.plugin) expect(waits).toBe(looks);
+    }
+    expect(drivers.get(DRIVER)).toBeUndefined();
+    await end();
+  },
+);
+
+it("claims of an earlier boot are looked at again when the time for their driver to come back is over, however often before", async () => {
+  using world = new ClaimWorld();
+  const claim = world.claim("claim", "gpu-0");
+  world.records("boot-0").save(DRIVER, claim, "prepared", { devices: [], cdi: "" });
+  const clock = new FakeClock();
+  const waits: number[] = [];
+  const { plugins, drivers, end } = setUp(world, { clock, keepAgainIn: (_, ms) => waits.push(ms) });
+  const state = drivers.of(DRIVER);
+  await plugins.keep(state);
+  await clock.step(1_000);
+  // As after a comparison that failed, whose repetition took the place of the later look.
+  await plugins.keep(state);
+  expect(waits).toEqual([60_000, 59_000]);
+  expect(state.plugin).toBeUndefined();
+  await clock.step(59_000);
+  await plugins.keep(state);
+  expect(state.plugin).toBeDefined();
   await end();
 });

@@ -22,6 +22,14 @@ export interface KubeletPluginsOptions {
   log: Logger;
 }
 
+/** Whether the agent is to be a driver's plugin, and until when that holds: monotonic milliseconds; -Infinity: until an event. */
+interface Wanted {
+  isWanted: boolean;
+  until: number;
+}
+
+const unwanted: Wanted = { isWanted: false, until: Number.NEGATIVE_INFINITY };
+
 /** Decides for which drivers the agent is the kubelet's plugin, and starts and ends being it. */
 export class KubeletPlugins {
   readonly #options: KubeletPluginsOptions;
@@ -35,10 +43,12 @@ export class KubeletPlugins {
 
   /** Starts or ends being the kubelet's plugin of a driver, as its state is now. Never called twice at once for one driver. */
   async keep(state: DriverState): Promise<void> {
-    const { stop, records, drivers, clock, settings, keepAgainIn } = this.#options;
+    const { stop, records, drivers, clock, keepAgainIn } = this.#options;
     const { name, plugin, connection } = state;
     const hasHealth = state.health !== undefined;
-    const isWanted = !stop.aborted && this.#isWanted(state);
+    // One look at the clock: of two, what ends between them would neither be noticed nor looked at again.
+    const now = clock.monotonic();
+    const { isWanted, until } = stop.aborted ? unwanted : this.#wanted(state, now);
     const isOutdated = plugin?.hasHealth !== hasHealth && (!connection || connection.isReconciled);
     if (plugin && (!isWanted || isOutdated)) {
       state.plugin = undefined;
@@ -47,29 +57,26 @@ export class KubeletPlugins {
       return await this.keep(state);
     }
     if (isWanted && !plugin) state.plugin = this.#start(name, hasHealth);
-    if (connection) return;
-    if (!isWanted) {
-      if (records.of(name).length === 0 && !state.isLeftAlone) drivers.delete(name);
-      return;
-    }
-    const restMs = state.disconnectedAt + settings().wipeDelayMs - clock.monotonic();
-    if (restMs > 0) keepAgainIn(name, restMs);
+    if (until > now) keepAgainIn(name, until - now);
+    if (connection || isWanted || state.isLeftAlone) return;
+    if (records.of(name).length === 0) drivers.delete(name);
   }
 
-  #isWanted({ name, connection, isLeftAlone, disconnectedAt, plugin }: DriverState): boolean {
-    if (isLeftAlone) return false;
+  #wanted({ name, connection, isLeftAlone, disconnectedAt, plugin }: DriverState, now: number): Wanted {
+    if (isLeftAlone) return unwanted;
     // One that registers again while its plugin runs keeps it: its prepares wait for what was left from before.
-    if (connection) return connection.isReconciled || plugin !== undefined;
-    const { clock, settings, records } = this.#options;
+    if (connection) return { ...unwanted, isWanted: connection.isReconciled || plugin !== undefined };
+    const { settings, records } = this.#options;
     const { settleTimeMs, wipeDelayMs } = settings();
-    const now = clock.monotonic();
     const own = records.of(name);
     // Pods would be started with devices that are not set up any more; after a while it is better to end them than to wait.
-    const isWaiting =
-      now < this.#startedAt + settleTimeMs && own.some((record) => records.isOfOldBoot(record));
-    if (isWaiting) return false;
+    const settledAt = this.#startedAt + settleTimeMs;
+    if (now < settledAt && own.some((record) => records.isOfOldBoot(record)))
+      return { isWanted: false, until: settledAt };
     const isNeeded = own.some(({ state }) => state !== "unprepared");
-    return isNeeded || (disconnectedAt > this.#startedAt && now < disconnectedAt + wipeDelayMs);
+    const until = disconnectedAt + wipeDelayMs;
+    const isWanted = isNeeded || (disconnectedAt > this.#startedAt && now < until);
+    return { isWanted, until: isWanted ? until : Number.NEGATIVE_INFINITY };
   }
 
   #start(driver: string, hasHealth: boolean): KubeletPlugin {

@@ -210,7 +210,6 @@ export class ClaimManager implements Runnable, Pick<PluginHandler, "register" | 
       for (const driver of this.#records.drivers()) {
         this.#drivers.of(driver);
         this.#queue.add(driver);
-        this.#queue.addAfter(driver, this.#options.settings().settleTimeMs);
       }
       await Promise.all([
         this.#queue.run(signal, WORKERS, (driver) => this.#sync(driver)),
