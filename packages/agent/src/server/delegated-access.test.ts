@@ -128,6 +128,33 @@ describe("a request from another machine", () => {
     await Promise.all(madeUp);
   });
 
+  it("of an account that may get nothing holds up no reader, whatever paths it makes up", async () => {
+    const { get, asked, clock } = setUp({ prometheus: ["/metrics"] });
+    await get("of-prometheus");
+    await clock.step(60_000);
+    const madeUp = Array.from({ length: 300 }, (_, at) =>
+      get("of-curious", `/made-up-${at}`).catch(() => {}),
+    );
+    // The clock stands still.
+    await expect(get("of-curious", "/made-up")).rejects.toMatchObject({ code: "throttled" });
+    const before = asked.tokens;
+    await get("of-prometheus");
+    expect(asked.tokens).toBe(before + 1);
+    await clock.step(2_000);
+    await Promise.all(madeUp);
+    expect(asked.rights).toBeLessThanOrEqual(2 + 10 + 4);
+  });
+
+  it("is no fault of its token where the API server refuses the agent's own credentials", async () => {
+    const { get, asked } = setUp({ prometheus: ["/metrics"] });
+    asked.fail = new NodekeeperError("unauthenticated", "POST tokenreviews: Unauthorized", { id: "NK1206" });
+    await expect(get("of-prometheus")).rejects.toMatchObject({
+      code: "unavailable",
+      id: "NK1206",
+      message: expect.stringContaining("Unauthorized"),
+    });
+  });
+
   it("fails while the API server can't be asked, and is decided as soon as it can", async () => {
     const { get, asked } = setUp({ prometheus: ["/metrics"] });
     asked.fail = new NodekeeperError("unavailable", "connection refused");

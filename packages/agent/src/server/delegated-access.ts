@@ -1,6 +1,15 @@
 import { createHash } from "node:crypto";
 import type { KubeApiClient, TokenAnswer } from "@nodekeeper/core/kube";
-import { type Clock, ExpiringCache, NodekeeperError, TokenBucket, withDeadline } from "@nodekeeper/core/lib";
+import {
+  type Clock,
+  codeOf,
+  ExpiringCache,
+  errorIdOf,
+  messageOf,
+  NodekeeperError,
+  TokenBucket,
+  withDeadline,
+} from "@nodekeeper/core/lib";
 import { PAGE_ROOT } from "./page.ts";
 
 /** A request from another machine. */
@@ -15,8 +24,8 @@ export interface RemoteRequest {
 
 /**
  * Decides about a request. Throws `unauthenticated` for no or an unknown token, `forbidden` where its account may not
- * get the path, `throttled` where there are too many unknown tokens, `unavailable` or `deadline` where the API server can't
- * be asked.
+ * get the path, `throttled` where there are too many reviews, `unavailable` or `deadline` where the API server can't be
+ * asked.
  */
 export type AccessCheck = (request: RemoteRequest, signal: AbortSignal) => Promise<void>;
 
@@ -30,10 +39,11 @@ const ALLOWED_FOR_MS = 60_000;
 const REFUSED_FOR_MS = 10_000;
 const MAX_TOKENS = 256;
 const MAX_DECISIONS = 1_024;
-// Reviews share the agent's own budget of API calls: invented tokens of an attacker must not use it up.
-const TOKEN_REVIEWS = { perSecond: 2, burst: 10 };
-// Of accounts that the API server knows. The page reads some 30 addresses, each of which is reviewed once a minute.
-const ACCESS_REVIEWS = { perSecond: 5, burst: 30 };
+// Reviews share the agent's own budget of API calls: invented tokens must not use it up, nor invented paths of an account
+// that may get nothing, as any pod has one.
+const REVIEWS_OF_STRANGERS = { perSecond: 2, burst: 10 };
+// Of tokens that were allowed something. The page reads some 30 addresses, each of which is reviewed once a minute.
+const REVIEWS_OF_READERS = { perSecond: 5, burst: 30 };
 const LONGEST_WAIT_MS = 2_000;
 const DEADLINE_MS = 8_000;
 
@@ -59,50 +69,57 @@ export function delegatedAccess({ client, clock }: DelegatedAccessOptions): Acce
     clock,
     maxEntries: MAX_DECISIONS,
   });
-  const tokenReviews = new TokenBucket(clock, TOKEN_REVIEWS);
-  const accessReviews = new TokenBucket(clock, ACCESS_REVIEWS);
-  const known = new RecentKeys(MAX_TOKENS);
+  const ofStrangers = new TokenBucket(clock, REVIEWS_OF_STRANGERS);
+  const ofReaders = new TokenBucket(clock, REVIEWS_OF_READERS);
+  const readers = new RecentKeys(MAX_TOKENS);
   const ttlMs = (isGood: boolean) => (isGood ? ALLOWED_FOR_MS : REFUSED_FOR_MS);
   // Concurrent requests share one review, so that it does not end when the first of them does.
-  const within = <T>(what: string, pace: TokenBucket, ask: (signal: AbortSignal) => Promise<T>) =>
+  const within = <T>(what: string, key: string, ask: (signal: AbortSignal) => Promise<T>) =>
     withDeadline(clock, DEADLINE_MS, what, undefined, async (signal) => {
-      await pace.take(LONGEST_WAIT_MS, signal);
-      return await ask(signal);
+      await (readers.has(key) ? ofReaders : ofStrangers).take(LONGEST_WAIT_MS, signal);
+      return await ask(signal).catch(notOfTheToken);
     });
 
   return async ({ token, verb, path: requested }) => {
     const path = grantedPath(requested);
     if (!token) throw new NodekeeperError("unauthenticated", "a bearer token is required", { id: "NK1708" });
-    const key = createHash("sha256").update(token).digest("base64");
+    const key = digest(token);
     const { user } = await tokens.get(
       key,
-      async () => {
-        // Invented tokens hold up no account that has read before.
-        const pace = known.has(key) ? accessReviews : tokenReviews;
-        const answer = await within("token review", pace, (signal) => client.reviewToken(token, { signal }));
-        known.set(key, answer.user !== undefined);
-        return answer;
-      },
+      () => within("token review", key, (signal) => client.reviewToken(token, { signal })),
       (answer) => ttlMs(answer.user !== undefined),
     );
-    if (!user)
+    if (!user) {
+      readers.delete(key);
       throw new NodekeeperError("unauthenticated", "the API server does not know the token", {
         id: "NK1708",
       });
+    }
     const { allowed, reason } = await decisions.get(
-      `${key} ${verb} ${path}`,
-      () =>
-        within("access review", accessReviews, (signal) =>
-          client.reviewAccessOf(user, { verb, path }, { signal }),
-        ),
+      // A path may be as long as a request's head.
+      digest(`${key} ${verb} ${path}`),
+      () => within("access review", key, (signal) => client.reviewAccessOf(user, { verb, path }, { signal })),
       (answer) => ttlMs(answer.allowed),
     );
-    if (allowed) return;
+    if (allowed) {
+      readers.add(key);
+      return;
+    }
     const because = reason ? `: ${reason}` : "";
     throw new NodekeeperError("forbidden", `${user.username} may not ${verb} ${path}${because}`, {
       id: "NK1709",
     });
   };
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("base64");
+}
+
+// A refusal of the agent's own credentials must not be taken for one of the request's token.
+function notOfTheToken(error: unknown): never {
+  if (codeOf(error) !== "unauthenticated") throw error;
+  throw new NodekeeperError("unavailable", messageOf(error), { id: errorIdOf(error), cause: error });
 }
 
 /** A set that forgets the key that was added longest ago where there are too many. */
@@ -118,9 +135,13 @@ class RecentKeys {
     return this.#keys.has(key);
   }
 
-  set(key: string, isMember: boolean): void {
+  delete(key: string): void {
     this.#keys.delete(key);
-    if (isMember) this.#keys.add(key);
+  }
+
+  add(key: string): void {
+    this.#keys.delete(key);
+    this.#keys.add(key);
     const [oldest] = this.#keys;
     if (this.#keys.size > this.#most && oldest !== undefined) this.#keys.delete(oldest);
   }

@@ -18,8 +18,9 @@ export function DecidedSection({ record }: { record: RoundRecord }) {
         <Table
           label="Pods about which something was decided"
           columns={["Pod", "Decision", "Requested by", "Why"]}
-          rows={pods.map(({ pod, what, plugins, why, tone }) => ({
-            key: `${what} ${pod.uid}`,
+          rows={pods.map(({ pod, what, plugins, why, tone }, index) => ({
+            // Several plugins may have notified one pod.
+            key: `${index} ${pod.uid}`,
             cells: [
               <PodLink {...pod} />,
               <Badge tone={tone}>{what}</Badge>,
