@@ -52,6 +52,8 @@ export interface Endpoint {
   grace: Timer | undefined;
   /** Start of its grace period, monotonic milliseconds. */
   graceFrom: number;
+  /** Its grace period ends at this time at the earliest, monotonic milliseconds. */
+  graceNotBefore: number;
   /** Monotonic milliseconds. */
   lastSuccess: number | undefined;
   /** Monotonic time of the last message, changed or not; undefined before the first since the agent's start. */
@@ -79,6 +81,7 @@ export function newEndpoint(name: string, inTree: boolean, now: number): Endpoin
     lostReason: undefined,
     grace: undefined,
     graceFrom: 0,
+    graceNotBefore: 0,
     lastSuccess: undefined,
     receivedAt: undefined,
     contactAt: undefined,

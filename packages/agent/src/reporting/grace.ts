@@ -21,15 +21,17 @@ export class Grace {
    */
   begin(endpoint: Endpoint, stoppedFor: number, atLeast: number): void {
     endpoint.stoppedAt = this.#clock.now() - stoppedFor;
-    endpoint.graceFrom = this.#clock.monotonic() - stoppedFor;
-    this.arm(endpoint, atLeast);
+    const now = this.#clock.monotonic();
+    endpoint.graceFrom = now - stoppedFor;
+    endpoint.graceNotBefore = now + atLeast;
+    this.arm(endpoint);
   }
 
-  /** Restarts the timer with the current period. */
-  arm(endpoint: Endpoint, atLeast = 0): void {
+  /** Restarts the timer with the current period; the minimum of `begin` holds. */
+  arm(endpoint: Endpoint): void {
     endpoint.grace?.cancel();
-    const left = endpoint.graceFrom + this.#periodMs() - this.#clock.monotonic();
-    endpoint.grace = this.#clock.after(Math.max(left, atLeast), () => this.#onEnd(endpoint));
+    const end = Math.max(endpoint.graceFrom + this.#periodMs(), endpoint.graceNotBefore);
+    endpoint.grace = this.#clock.after(end - this.#clock.monotonic(), () => this.#onEnd(endpoint));
   }
 
   /** Ends the grace period of a plugin that registered again. */

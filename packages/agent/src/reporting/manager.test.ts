@@ -296,6 +296,17 @@ describe("ReporterManager", () => {
       expect(value("stopped")).toBeUndefined();
     });
 
+    it("gives it that time also where settings change meanwhile", async () => {
+      store({ plugin: "stopped", stoppedAt: clock.now() - 2 * GRACE_MS });
+      const { value, manager } = start([]);
+      await clock.step(5_000);
+      manager.settingsChanged();
+      await clock.step(4_999);
+      expect(value("stopped")).toBe("kept");
+      await clock.step(1);
+      expect(value("stopped")).toBeUndefined();
+    });
+
     it("applies a grace period that changes while it runs", async () => {
       store({ plugin: "lost" });
       const { value, manager, settings } = start([]);
