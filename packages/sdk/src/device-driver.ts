@@ -25,7 +25,10 @@ export type DevicePool = DeepPartial<Pool>;
 
 /** `prepare` and `unprepare` come together or not at all: without them devices need no preparation. */
 export interface DeviceDriverOptions extends PluginOptions, Partial<Preparation> {
-  /** Yields all pools with all devices, again each time something changes. No pool at all: there is no device. */
+  /**
+   * Yields all pools with all devices, again each time something changes. No pool at all: there is no device. A device that was
+   * yielded is compared with the next value: yield another object where it changes.
+   */
   devices: Report<DevicePool>;
   /** Yields the health of all devices, again each time it changes. */
   health?: Report<DeviceHealth>;

@@ -60,10 +60,12 @@ export function deviceService(
         // Where nothing has changed, the agent's state stays that of the revision before.
         if (pools?.length === 0) continue;
         const revision = BigInt(number);
-        yield sent && pools
-          ? { revision, delta: { baseRevision: sent.revision, pools } }
+        const before = sent;
+        // Authors may add to the lists that they yielded, and yield them again.
+        sent = { revision, value: value.map((pool) => ({ ...pool, devices: [...(pool.devices ?? [])] })) };
+        yield before && pools
+          ? { revision, delta: { baseRevision: before.revision, pools } }
           : { revision, pools: value };
-        sent = { revision, value };
       }
     },
   };
