@@ -57,6 +57,7 @@ describe("the page's files", () => {
     for (const [path, { status, headers }] of files) {
       expect([path, status]).toEqual([path, 200]);
       expect(headers["x-content-type-options"]).toBe("nosniff");
+      expect(headers["cross-origin-opener-policy"]).toBe("same-origin");
       expect(headers["cache-control"]).toBe("no-store");
       const policy = String(headers["content-security-policy"]).split(/; */);
       expect(policy).toEqual(

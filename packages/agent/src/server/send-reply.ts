@@ -7,9 +7,10 @@ export function commonHeaders(contentType: string): Record<string, string> {
     "Content-Type": contentType,
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
-    // No page of another origin embeds an answer, in a frame or otherwise.
+    // No page of another origin embeds an answer, in a frame or otherwise, or keeps hold of a window with one.
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
   };
 }
 
