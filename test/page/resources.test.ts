@@ -67,7 +67,7 @@ describe("plugins", () => {
       const names = await rowNames(open);
       expect(names.indexOf("short-lived")).toBeLessThan(names.indexOf("memory-watch"));
     });
-    await open.see(/Start the plugin again before its grace period ends/);
+    await open.see(/NK1808/, /Start the plugin again before the grace period ends/);
     open.expectNoProblems();
   });
 

@@ -35,7 +35,7 @@ import { RecentReadings } from "./readings.ts";
 import { DecisionLog } from "./records/decision-log.ts";
 import { HeldLog } from "./records/held-log.ts";
 import type { EvictionRecords } from "./records/records.ts";
-import { gapMark } from "./round-gap.ts";
+import { gapMark, type RoundTime } from "./round-gap.ts";
 import type { EvictionRoundMetrics, RoundStep } from "./round-metrics.ts";
 import { RoundPacing, type RoundRequest } from "./round-pacing.ts";
 import type { EvictionSettings } from "./round-settings.ts";
@@ -92,7 +92,7 @@ export class EvictionManager implements Runnable {
   /** Monotonic time of the end of the last round, or of the start. */
   #lastDone = 0;
   /** When this agent decided its last round. */
-  #lastInput: Pick<EvictionState, "at" | "boot"> | undefined;
+  #lastInput: RoundTime | undefined;
   readonly #decisionLog: DecisionLog;
   /** What the plugins answered in the last rounds. */
   readonly readings = new RecentReadings();
@@ -292,9 +292,9 @@ export class EvictionManager implements Runnable {
 
   #markGap(now: number, boot: BootTime | undefined): void {
     const { settings, onMarks } = this.#options;
-    const gap =
-      this.#lastInput && gapMark(this.#lastInput, now, boot, settings().syncPeriodMs, this.#trouble);
-    this.#lastInput = { at: now, boot: boot ?? null };
+    const input = { at: now, boot: boot ?? null, periodMs: settings().syncPeriodMs };
+    const gap = this.#lastInput && gapMark(this.#lastInput, input, this.#trouble);
+    this.#lastInput = input;
     if (gap) onMarks([{ ...gap, at: now }]);
   }
 

@@ -8,9 +8,12 @@ import { FakePods } from "./testing/round-parts.ts";
 
 const HOUR_MS = 3_600_000;
 const START = Date.parse("2026-03-01T12:00:00.000Z");
-const before = { at: START, boot: { id: "one", uptimeMs: HOUR_MS } };
-const mark = (wallMs: number, uptimeMs: number, id = "one") =>
-  gapMark(before, START + wallMs, { id, uptimeMs: HOUR_MS + uptimeMs }, 5_000, undefined);
+const mark = (wallMs: number, uptimeMs: number, id = "one", periodsMs = [5_000, 5_000]) =>
+  gapMark(
+    { at: START, boot: { id: "one", uptimeMs: HOUR_MS }, periodMs: periodsMs[0]! },
+    { at: START + wallMs, boot: { id, uptimeMs: HOUR_MS + uptimeMs }, periodMs: periodsMs[1]! },
+    undefined,
+  );
 
 it("is of a machine that slept, or an agent that was frozen", () => {
   expect(mark(2 * HOUR_MS, 2 * HOUR_MS)).toEqual({
@@ -27,6 +30,12 @@ it.each([
   ["another boot", HOUR_MS, HOUR_MS, "two"],
 ])("is none for %s", (_, wallMs, uptimeMs, id) => {
   expect(mark(wallMs, uptimeMs, id)).toBeUndefined();
+});
+
+it("goes by the longer of two periods where the setting has changed in between", () => {
+  expect(mark(300_000, 300_000, "one", [300_000, 5_000])).toBeUndefined();
+  expect(mark(300_000, 300_000, "one", [5_000, 300_000])).toBeUndefined();
+  expect(mark(300_000, 300_000, "one", [5_000, 5_000])).toBeDefined();
 });
 
 it("is made by the first round after it, and shows why rounds were skipped", async () => {

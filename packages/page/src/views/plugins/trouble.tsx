@@ -7,9 +7,7 @@ const LONGEST = 1_000;
 
 /** What is wrong with a plugin, and what to do; nothing where nothing is. At most `most` refused parts. */
 export function Trouble({ plugin, most }: { plugin: Plugin; most: number }) {
-  const { state, error, problems } = plugin.row;
-  // Of a lost plugin it is the id of its last failed call, which is not what an operator has to act on.
-  const errorId = state === "lost" ? undefined : plugin.row.errorId;
+  const { error, errorId, problems } = plugin.row;
   const advice = adviceText(plugin);
   const others = plugin.others.filter(isBroken);
   if (!error && problems.length === 0 && others.length === 0 && !advice) return null;
