@@ -130,43 +130,39 @@ function matches(cluster: TestCluster, expected: ReturnType<typeof held>): boole
 }
 
 describe.concurrent.each(Object.keys(states) as State[])("with its state %s, an agent", (state) => {
-  it.each(["soon", "late", "never"])(
-    "leaves the right fields when the plugin is back %s",
-    async (back) => {
-      const { cluster, flags, neighbour, first, plugins, stateDir, older, ...setup } =
-        await afterFirstAgent(state);
-      let gpus: GoodPlugin = setup.gpus;
-      await first.stop();
-      if (back !== "soon") await gpus.stop();
-      states[state](stateDir, older);
-      const grace = back === "never" ? "0s" : "10m";
-      const clock = new SteppedClock();
-      const settings = { ...flags, reportingPluginGracePeriod: grace };
-      const second = await startAgent(cluster, settings, undefined, clock);
-      neighbour.say(...neighbourReport(2));
-      await untilPublished(cluster, 2);
-      // Whatever became of its state: nothing is withdrawn of a plugin that may be on its way back.
-      if (back !== "never") matches(cluster, withPlugin(1));
-      if (back === "never") clock.advance(TIME_TO_RETURN_MS);
-      if (back === "late") gpus = await startGoodPlugin(plugins, "gpus", ...gpuReport(2));
-      if (back === "soon") gpus.say(...gpuReport(2));
-      const end = back === "never" ? without : withPlugin(2);
-      await until("the end", () => matches(cluster, end), {
-        explain: () => held(cluster),
-      });
-      if (back !== "never") {
-        gpus.say();
-        await until("it reports no more", () => matches(cluster, without), { explain: () => held(cluster) });
-      }
-      // Later writes, too, leave others' taint where it is.
-      neighbour.say(...neighbourReport(3));
-      await untilPublished(cluster, 3);
-      matches(cluster, without);
-      const objects = await second.api("objects");
-      expect(objects.flatMap(({ unclaimed }: { unclaimed: string[] }) => unclaimed)).toEqual([]);
-      await Promise.all([second.stop(), neighbour.stop(), gpus.stop()]);
-      await cluster.stop();
-    },
-    90_000,
-  );
+  it.each(["soon", "late", "never"])("leaves the right fields when the plugin is back %s", async (back) => {
+    const { cluster, flags, neighbour, first, plugins, stateDir, older, ...setup } =
+      await afterFirstAgent(state);
+    let gpus: GoodPlugin = setup.gpus;
+    await first.stop();
+    if (back !== "soon") await gpus.stop();
+    states[state](stateDir, older);
+    const grace = back === "never" ? "0s" : "10m";
+    const clock = new SteppedClock();
+    const settings = { ...flags, reportingPluginGracePeriod: grace };
+    const second = await startAgent(cluster, settings, undefined, clock);
+    neighbour.say(...neighbourReport(2));
+    await untilPublished(cluster, 2);
+    // Whatever became of its state: nothing is withdrawn of a plugin that may be on its way back.
+    if (back !== "never") matches(cluster, withPlugin(1));
+    if (back === "never") clock.advance(TIME_TO_RETURN_MS);
+    if (back === "late") gpus = await startGoodPlugin(plugins, "gpus", ...gpuReport(2));
+    if (back === "soon") gpus.say(...gpuReport(2));
+    const end = back === "never" ? without : withPlugin(2);
+    await until("the end", () => matches(cluster, end), {
+      explain: () => held(cluster),
+    });
+    if (back !== "never") {
+      gpus.say();
+      await until("it reports no more", () => matches(cluster, without), { explain: () => held(cluster) });
+    }
+    // Later writes, too, leave others' taint where it is.
+    neighbour.say(...neighbourReport(3));
+    await untilPublished(cluster, 3);
+    matches(cluster, without);
+    const objects = await second.api("objects");
+    expect(objects.flatMap(({ unclaimed }: { unclaimed: string[] }) => unclaimed)).toEqual([]);
+    await Promise.all([second.stop(), neighbour.stop(), gpus.stop()]);
+    await cluster.stop();
+  });
 });

@@ -11,8 +11,11 @@ async function main(): Promise<void> {
     process.exitCode = await runPlugin(process.argv);
     return;
   }
+  const [, , command] = process.argv;
   // Before the commands are loaded: what is loaded here is loaded twice.
-  if (process.argv[2] === "run") startOver(process, isSea());
+  if (command === "run") startOver(process, isSea());
   const { runCli } = await import("./cli/index.ts");
   process.exitCode = await runCli(process.argv);
+  // Parts that were abandoned at the deadline for stopping neither do anything more nor hold the process.
+  if (command === "run" || command === "dev") process.exit();
 }

@@ -1,4 +1,4 @@
-import { createWriteStream, existsSync, rmSync } from "node:fs";
+import { createWriteStream, existsSync, rmSync, type WriteStream } from "node:fs";
 import {
   createLogger,
   type Logger,
@@ -85,9 +85,17 @@ export async function devCommand(options: DevOptions, output: Output): Promise<v
     output.write("Stopped.\n");
   } finally {
     await apiServer.stop();
-    // The log is not ended: parts that were abandoned at the deadline may still write to it.
+    if (logFile) await endOf(logFile);
     if (paths.isTemporary) rmSync(paths.folder, { recursive: true, force: true });
   }
+}
+
+/** Ends the log. What parts that were abandoned at the deadline still write to it is dropped. */
+function endOf(logFile: WriteStream): Promise<void> {
+  return new Promise((resolve) => {
+    logFile.on("error", () => resolve());
+    logFile.end(resolve);
+  });
 }
 
 /** The last part: what it prints names the processes of the parts before it. */

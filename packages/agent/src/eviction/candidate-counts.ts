@@ -28,7 +28,14 @@ export function countCandidates(
 ): CandidateCounts {
   const { candidates, exclusions } = selectCandidates(pods, nodeName, policy.skip);
   const paused = state.paused.filter(({ until }) => now < until);
-  const underWay = { ...state, paused, failedBefore: [], resumed: [], dropped: [] };
+  const underWay = {
+    ...state,
+    paused,
+    failedBefore: [],
+    resumed: [],
+    dropped: [],
+    deleted: new Set<string>(),
+  };
   const { eligible, ineligible } = eligibilityOf(candidates, underWay, policy, now);
   const kinds = countBy(pods, ({ qosLevel, qosClass }) => `${qosLevel} ${qosClass}`);
   const mix = Object.entries(kinds).map(([kind, count]) => {

@@ -94,6 +94,10 @@ function eligiblePods({ asked, underWay, policy, now }: ChoiceInput, log: Choice
   for (const one of asked) {
     const { pod, asks } = one;
     const failure = paused.get(pod.uid);
+    if (underWay.deleted.has(pod.uid)) {
+      log.refuse(one, "terminating");
+      continue;
+    }
     if (pending.has(pod.uid)) {
       log.refuse(one, "pending");
       continue;

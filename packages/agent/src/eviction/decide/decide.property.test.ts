@@ -257,6 +257,8 @@ it("never takes a protected pod, a pod twice, or more than the burst", () =>
       for (const { uid, deadline } of input.state.pending) {
         if (underWay.has(uid) && (deadline === null || input.now < deadline)) expect(uids).not.toContain(uid);
       }
+      for (const { uid, result } of input.outcomes)
+        if (result === "terminated") expect(uids).not.toContain(uid);
       if (input.policy.burst >= 0) expect(uids.length).toBeLessThanOrEqual(input.policy.burst);
       expect(decision.victims.filter(({ kind }) => kind === "soft").length).toBeLessThanOrEqual(1);
       for (const { asks } of decision.victims) {

@@ -9,7 +9,7 @@ import { type TriedLast, triedLast } from "./tried-last.ts";
 /** Why a candidate can't be evicted now. */
 export type IneligibleReason = Extract<
   RefusalReason,
-  "pending" | "paused" | "nodeLimit" | "namespaceLimit" | "ownerLimit"
+  "terminating" | "pending" | "paused" | "nodeLimit" | "namespaceLimit" | "ownerLimit"
 >;
 
 /** A candidate that can't be evicted now, with the reason. */
@@ -31,8 +31,9 @@ export interface Eligibility {
 }
 
 /**
- * Splits candidates into those that can be evicted now and those that can't: their eviction is in progress, failed a
- * short while ago (as when a PodDisruptionBudget allows no disruption), or would exceed a limit. Pure.
+ * Splits candidates into those that can be evicted now and those that can't: they were deleted while plugins were asked,
+ * their eviction is in progress, failed a short while ago (as when a PodDisruptionBudget allows no disruption), or would
+ * exceed a limit. Pure.
  */
 export function eligibilityOf(
   candidates: readonly EvictionPod[],
@@ -44,6 +45,9 @@ export function eligibilityOf(
   const paused = new Map(underWay.paused.map((pod) => [pod.uid, pod]));
   const limits = new LimitCounter(policy.limits, underWay.recent, now);
   const whyNot = (pod: EvictionPod): Omit<IneligiblePod, keyof PodReference> | null => {
+    if (underWay.deleted.has(pod.uid)) {
+      return { reason: "terminating", message: refusalReasons.terminating, until: null, budget: null };
+    }
     const started = pending.get(pod.uid);
     if (started) {
       return { reason: "pending", message: refusalReasons.pending, until: started.deadline, budget: null };

@@ -18,6 +18,20 @@ describe("terminating victims", () => {
     expect(namesOf(rounds.play({ p: next }).victims)).toEqual(["b"]);
   });
 
+  it("are not evicted again where they are deleted while plugins are asked, and hold up no other pod", () => {
+    const rounds = someRounds();
+    expect(namesOf(rounds.play({ p: hard() }).victims)).toEqual(["a"]);
+    rounds.accept("a");
+    rounds.pass(5);
+    rounds.outcomes = [{ uid: "a", result: "terminated", sent: true, message: "pod deleted" }];
+    const again = { ...hard(), top: ["a"], pods: [evictPod("a", { force: true })] };
+    const round = rounds.play({ p: again });
+    expect(round.victims).toEqual([]);
+    expect(round.refusals).toMatchObject([{ uid: "a", reason: "terminating" }]);
+    rounds.outcomes = [{ uid: "a", result: "terminated", sent: true, message: "pod deleted" }];
+    expect(namesOf(rounds.play({ p: { ...hard(), top: ["b"] } }).victims)).toEqual(["b"]);
+  });
+
   it("are remembered with all it takes to continue after a restart", () => {
     const rounds = someRounds();
     const plugin = { pods: [evictPod("a", { force: true, gracePeriodSeconds: 5 })] };

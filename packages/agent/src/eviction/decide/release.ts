@@ -13,6 +13,8 @@ export interface EvictionsUnderWay extends Pick<EvictionState, "pending" | "rece
   resumed: PendingEviction[];
   /** Evictions that were decided before a restart of the agent and never sent: decided again. */
   dropped: PendingEviction[];
+  /** Pods that were deleted after the round's pods were observed: while plugins were asked. */
+  deleted: ReadonlySet<string>;
 }
 
 // How long after its pause a pod whose eviction failed is tried after all others: in pauses, and at least milliseconds.
@@ -29,7 +31,8 @@ const MAX_RECENT = 10_000;
  *    its outcome. An eviction that was not sent does not count.
  * 3. A pod whose eviction failed is not retried during its pause, and for ten times as long after it only if no other pod
  *    can be evicted, so that other pods are tried however many evictions fail.
- * 4. An eviction that was interrupted by a restart of the agent is followed if its pod is terminating; otherwise it was
+ * 4. A pod whose eviction has ended with its deletion is not evicted again, though it was observed before.
+ * 5. An eviction that was interrupted by a restart of the agent is followed if its pod is terminating; otherwise it was
  *    not sent and is decided again.
  */
 export function reconcileEvictions(
@@ -56,10 +59,12 @@ export function reconcileEvictions(
     return droppedUids.has(uid) || (hasFailed(outcome) && !outcome.sent && !accepted.has(uid));
   };
   const failed = failedPods(state.paused, [...outcomes.values()], present, policy, now);
+  const deleted = [...outcomes.values()].filter(({ result }) => result === "terminated");
   return {
     pending,
     resumed,
     dropped,
+    deleted: new Set(deleted.map(({ uid }) => uid)),
     recent: state.recent
       .filter((eviction) => !wasNotSent(eviction))
       .map((eviction) =>
