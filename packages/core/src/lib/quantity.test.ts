@@ -115,13 +115,18 @@ const parsed = fc
   );
 
 describe("properties", () => {
-  it("a formatted quantity parses back to its value, and formats the same again", () => {
+  it("a formatted quantity parses back to its value, and formats the same again where its family has a suffix", () => {
     fc.assert(
       fc.property(parsed, (quantity) => {
+        const { format } = quantity;
         const text = formatQuantity(quantity);
         expect(parseQuantity(text).nano).toBe(quantity.nano);
-        expect(canonical(text)).toBe(text);
+        const again = canonical(text);
+        expect(canonical(again)).toBe(again);
+        // A binary one without a suffix is read as a decimal, by apimachinery too: "2000" is "2k" then.
+        if (format !== "BinarySI" || !/\d$/.test(text)) expect(again).toBe(text);
       }),
+      { examples: [[{ nano: -2_063_524_471_482_233_000n * 1_000_000_000n, format: "BinarySI" }]] },
     );
   });
 
