@@ -32,7 +32,7 @@ it.each([
   expect(mark(wallMs, uptimeMs, id)).toBeUndefined();
 });
 
-it("goes by the longer of two periods where the setting has changed in between", () => {
+it("is measured by the longer of two periods where the setting has changed in between", () => {
   expect(mark(300_000, 300_000, "one", [300_000, 5_000])).toBeUndefined();
   expect(mark(300_000, 300_000, "one", [5_000, 300_000])).toBeUndefined();
   expect(mark(300_000, 300_000, "one", [5_000, 5_000])).toBeDefined();

@@ -1,6 +1,6 @@
 import type { AskedPod } from "./asks.ts";
 import type { Ask, CandidateOutcome, Victim } from "./decision.ts";
-import { limitText, pausedText } from "./eligibility.ts";
+import { evictionObstacles, limitText } from "./eligibility.ts";
 import { longestGrace } from "./grace.ts";
 import { LimitCounter } from "./limits.ts";
 import { referenceTo } from "./pods.ts";
@@ -88,22 +88,13 @@ class ChoiceLog {
 // The requested pods that can be evicted now, each with the requests that are not on hold.
 function eligiblePods({ asked, underWay, policy, now }: ChoiceInput, log: ChoiceLog): AskedPod[] {
   const gate = new PressureGate(underWay, policy.cooldownMs, now);
-  const pending = new Set(underWay.pending.map((pod) => pod.uid));
-  const paused = new Map(underWay.paused.map((pod) => [pod.uid, pod]));
+  const obstacleOf = evictionObstacles(underWay);
   const eligible: AskedPod[] = [];
   for (const one of asked) {
     const { pod, asks } = one;
-    const failure = paused.get(pod.uid);
-    if (underWay.deleted.has(pod.uid)) {
-      log.refuse(one, "terminating");
-      continue;
-    }
-    if (pending.has(pod.uid)) {
-      log.refuse(one, "pending");
-      continue;
-    }
-    if (failure !== undefined) {
-      log.refuse(one, "paused", { why: pausedText(failure) });
+    const obstacle = obstacleOf(pod.uid);
+    if (obstacle) {
+      log.refuse(one, obstacle.reason, { why: obstacle.message });
       continue;
     }
     const free: Ask[] = [];

@@ -41,22 +41,11 @@ export function eligibilityOf(
   policy: EvictionPolicy,
   now: number,
 ): Eligibility {
-  const pending = new Map(underWay.pending.map((pod) => [pod.uid, pod]));
-  const paused = new Map(underWay.paused.map((pod) => [pod.uid, pod]));
+  const obstacleOf = evictionObstacles(underWay);
   const limits = new LimitCounter(policy.limits, underWay.recent, now);
-  const whyNot = (pod: EvictionPod): Omit<IneligiblePod, keyof PodReference> | null => {
-    if (underWay.deleted.has(pod.uid)) {
-      return { reason: "terminating", message: refusalReasons.terminating, until: null, budget: null };
-    }
-    const started = pending.get(pod.uid);
-    if (started) {
-      return { reason: "pending", message: refusalReasons.pending, until: started.deadline, budget: null };
-    }
-    const failed = paused.get(pod.uid);
-    if (failed) {
-      const { until, budget } = failed;
-      return { reason: "paused", message: pausedText(failed), until, budget };
-    }
+  const whyNot = (pod: EvictionPod): Obstacle | null => {
+    const obstacle = obstacleOf(pod.uid);
+    if (obstacle) return obstacle;
     const limit = limits.forbids(pod);
     if (!limit) return null;
     return { ...limit, message: limitText(limit), budget: null };
@@ -70,8 +59,32 @@ export function eligibilityOf(
   return result;
 }
 
+type Obstacle = Omit<IneligiblePod, keyof PodReference>;
+
+/**
+ * Why the pod of a UID can't be evicted because of an earlier eviction of it, whatever the limits: it was deleted, its
+ * eviction is in progress, or failed a short while ago. Pure.
+ */
+export function evictionObstacles(underWay: EvictionsUnderWay): (uid: string) => Obstacle | null {
+  const pending = new Map(underWay.pending.map((pod) => [pod.uid, pod]));
+  const paused = new Map(underWay.paused.map((pod) => [pod.uid, pod]));
+  return (uid) => {
+    if (underWay.deleted.has(uid)) {
+      return { reason: "terminating", message: refusalReasons.terminating, until: null, budget: null };
+    }
+    const started = pending.get(uid);
+    if (started) {
+      return { reason: "pending", message: refusalReasons.pending, until: started.deadline, budget: null };
+    }
+    const failed = paused.get(uid);
+    if (!failed) return null;
+    const { until, budget } = failed;
+    return { reason: "paused", message: pausedText(failed), until, budget };
+  };
+}
+
 /** "its last eviction attempt failed; retry after 2026-11-21T20:28:50.000Z: 429: ..." */
-export function pausedText({ reason, until }: Pick<PausedPod, "reason" | "until">): string {
+function pausedText({ reason, until }: Pick<PausedPod, "reason" | "until">): string {
   return `${refusalReasons.paused}; retry after ${new Date(until).toISOString()}: ${reason}`;
 }
 
