@@ -63,13 +63,12 @@ export class EvictionPart {
       // A round begins when the benchmark starts it, not when time passes.
       clock: {
         ...systemClock,
-        sleep: (_, signal) =>
-          new Promise<void>((resolve) => {
-            signal?.addEventListener("abort", () => resolve(), { once: true });
-            this.#wake = resolve;
-            this.#done++;
-            if (this.#waiting && this.#done >= this.#waiting.from) this.#waiting.resolve();
-          }),
+        after: (_ms, callback) => {
+          this.#wake = callback;
+          this.#done++;
+          if (this.#waiting && this.#done >= this.#waiting.from) this.#waiting.resolve();
+          return { cancel: () => {} };
+        },
       },
     });
     this.#running = manager.run(this.#stop.signal);
