@@ -110,6 +110,12 @@ const parts: readonly [title: string, values: string[], mounts: string[], rights
     ["create /pods/eviction"],
   ],
   [
+    "eviction with one plugin that is not in dry run",
+    ['config.eviction.dryRunPlugins=["*","-memory"]'],
+    defaults,
+    ["create /pods/eviction"],
+  ],
+  [
     "eviction by deletion",
     ["eviction.dryRun=false", "config.eviction.killer=deletion"],
     defaults,

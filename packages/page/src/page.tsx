@@ -1,6 +1,7 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { addressOf, goTo, useAddress } from "./address.ts";
+import { dryRunText } from "./dry-run.ts";
 import type { Follower, Live } from "./live.ts";
 import { at, shown } from "./text.ts";
 import { views } from "./views.ts";
@@ -72,8 +73,8 @@ function Mode({ live: { node } }: { live: Live }) {
   const { mode, dryRunPlugins } = node.eviction;
   if (mode === "dryRun") return <strong class="mode dry">Dry run: no pod is evicted</strong>;
   if (mode === "live") return <strong class="mode live">Live: pods are evicted</strong>;
-  const names = dryRunPlugins.map((name) => shown(name, 60));
-  return <strong class="mode dry">Live, but dry run for {names.join(", ")}</strong>;
+  const names = dryRunText(dryRunPlugins, (name) => shown(name, 60));
+  return <strong class="mode dry">Live, but dry run for {names}</strong>;
 }
 
 function ConnectionState({ live: { connection, node } }: { live: Live }) {

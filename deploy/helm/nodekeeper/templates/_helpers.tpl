@@ -95,7 +95,11 @@ that counts, so that .Values.config turns parts on and off as well.
 {{- range $eviction.killerRules -}}
 {{- $killers = append $killers (splitList "=" . | last) -}}
 {{- end -}}
-{{- $evicts := and $eviction.enabled (not (has "*" $eviction.dryRunPlugins)) -}}
+{{- $isDryRun := has "*" $eviction.dryRunPlugins -}}
+{{- range $eviction.dryRunPlugins -}}
+{{- if hasPrefix "-" . -}}{{- $isDryRun = false -}}{{- end -}}
+{{- end -}}
+{{- $evicts := and $eviction.enabled (not $isDryRun) -}}
 lifecycle: {{ $settings.lifecycle.enabled }}
 kubeletReporter: {{ $kubelet }}
 kubeletPlugin: {{ $settings.devices.kubeletPlugin.enabled }}

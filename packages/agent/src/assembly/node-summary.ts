@@ -1,4 +1,5 @@
 import type { HealthCheck } from "@nodekeeper/core/lib";
+import { isDryRun, isFullDryRun } from "../eviction/index.ts";
 import { apiRoute, type JsonRoute, listPlugins, runCheck } from "../server/index.ts";
 import type { AgentContext } from "./context.ts";
 import type { EvictionPart } from "./eviction.ts";
@@ -50,14 +51,13 @@ export function nodeRoute(
 }
 
 function evictionOf({ configuration }: AgentContext, { plugins, evicted, queries }: EvictionPart) {
-  const { dryRunPlugins } = evictionPolicyOf(configuration());
+  const policy = evictionPolicyOf(configuration());
   const names = plugins.names;
-  const isDry = (name: string) => dryRunPlugins.includes("*") || dryRunPlugins.includes(name);
-  const dry = names.filter(isDry).length;
-  const isWhole = dryRunPlugins.includes("*") || (dry > 0 && dry === names.length);
+  const dry = names.filter((name) => isDryRun(policy, name)).length;
+  const isWhole = isFullDryRun(policy) || (dry > 0 && dry === names.length);
   return {
     mode: isWhole ? ("dryRun" as const) : dry > 0 ? ("mixed" as const) : ("live" as const),
-    dryRunPlugins,
+    dryRunPlugins: policy.dryRunPlugins,
     evicted: evicted(),
     conditions: queries.conditions,
   };

@@ -1,5 +1,6 @@
 import type { AccessQuestion } from "@nodekeeper/core/kube";
 import type { AgentConfiguration } from "../config/index.ts";
+import { isFullDryRun } from "../eviction/index.ts";
 import { customNodeResource } from "../reporting/index.ts";
 
 // TokenReview and SubjectAccessReview for eviction plugins (eviction.strict) and for clients of the status server.
@@ -38,10 +39,10 @@ export function requiredPermissions({
 }
 
 function evictionPermissions(eviction: AgentConfiguration["eviction"]): AccessQuestion[] {
-  const { killer, killerRules, dryRunPlugins } = eviction;
+  const { killer, killerRules } = eviction;
   const killers = [killer, ...killerRules.map((rule) => rule.split("=")[1])];
   const permissions = ["get", "list", "watch"].map((verb) => ({ verb, group: "", resource: "pods" }));
-  if (dryRunPlugins.includes("*")) return permissions;
+  if (isFullDryRun(eviction)) return permissions;
   const more: AccessQuestion[] = [];
   if (killers.includes("evictionApi"))
     more.push({ verb: "create", group: "", resource: "pods", subresource: "eviction" });

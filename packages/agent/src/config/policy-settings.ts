@@ -28,14 +28,15 @@ export const evictionPolicySettings = {
   dryRunPlugins: textList(
     [],
     {
-      pattern: /^(\*|[A-Za-z0-9][A-Za-z0-9._-]{0,252})$/,
-      expected: 'names of plugins, or "*" for all',
+      pattern: /^(\*|-?[A-Za-z0-9][A-Za-z0-9._-]{0,252})$/,
+      expected: 'names of plugins, "*" for all, or "-name" for an exception',
       placeholder: "<name,...>",
       minItems: 0,
       maxItems: 128,
     },
     {
-      about: "Plugins in dry-run mode: their requests are recorded, and no pod is evicted for them.",
+      about:
+        'Plugins in dry-run mode: their requests are recorded, and no pod is evicted for them. The first "name" or "-name" of a plugin takes precedence over "*". With "*" and no exception, nothing about eviction is written to the API server.',
       applied: "live",
     },
   ),

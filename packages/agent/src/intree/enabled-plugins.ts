@@ -1,4 +1,5 @@
 import { NodekeeperError } from "@nodekeeper/core/lib";
+import { matchesName } from "../eviction/index.ts";
 
 export interface KnownPlugin<Name extends string = string> {
   readonly name: Name;
@@ -26,11 +27,8 @@ export function enabledPlugins<Name extends string>(
       { id: "NK1002" },
     );
   }
-  const star = patterns.includes("*");
-  return plugins.filter((plugin) => isEnabled(plugin, patterns, star)).map((plugin) => plugin.name);
-}
-
-function isEnabled(plugin: KnownPlugin, patterns: readonly string[], star: boolean): boolean {
-  const own = patterns.find((pattern) => pattern === plugin.name || pattern === `-${plugin.name}`);
-  return own === undefined ? star && (plugin.onByDefault ?? true) : own === plugin.name;
+  const explicit = patterns.filter((pattern) => pattern !== "*");
+  return plugins
+    .filter(({ name, onByDefault = true }) => matchesName(onByDefault ? patterns : explicit, name))
+    .map(({ name }) => name);
 }

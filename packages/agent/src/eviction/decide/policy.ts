@@ -2,7 +2,7 @@
 export interface EvictionPolicy {
   /** Upper bound of evictions started per round; unlimited if negative. */
   burst: number;
-  /** Names of plugins whose requests are only recorded; "*" for all plugins. */
+  /** The plugins whose requests are only recorded: "name", "*" for all, "-name" for an exception. See `matchesName`. */
   dryRunPlugins: string[];
   /** How long a condition stays after it was last reported as met. */
   conditionTransitionPeriodMs: number;
@@ -53,7 +53,25 @@ export interface GraceRules {
   allowZero: boolean;
 }
 
+/**
+ * Whether a list of names applies to `name`: "name" includes and "-name" excludes it; the first of these that is in the
+ * list takes precedence, then "*", which includes every name. Pure. Source: katalyst-core `pkg/util/general`,
+ * IsNameEnabled.
+ */
+export function matchesName(list: readonly string[], name: string): boolean {
+  const own = list.find((item) => item === name || item === `-${name}`);
+  return own === undefined ? list.includes("*") : own === name;
+}
+
+type DryRunRule = { readonly dryRunPlugins: readonly string[] };
+
 /** Whether a plugin's requests are only recorded. */
-export function isDryRun(policy: EvictionPolicy, plugin: string): boolean {
-  return policy.dryRunPlugins.includes("*") || policy.dryRunPlugins.includes(plugin);
+export function isDryRun({ dryRunPlugins }: DryRunRule, plugin: string): boolean {
+  return matchesName(dryRunPlugins, plugin);
+}
+
+/** Whether every plugin is in dry run, known or not: "*" without an exception. Then nothing about eviction is written. */
+export function isFullDryRun({ dryRunPlugins }: DryRunRule): boolean {
+  const exceptions = dryRunPlugins.filter((item) => item.startsWith("-"));
+  return dryRunPlugins.includes("*") && exceptions.every((item) => matchesName(dryRunPlugins, item.slice(1)));
 }

@@ -1,5 +1,5 @@
 // Replay of recorded rounds, and its comparison with the record. Pure: the page bundles it.
-export type { EvictionPolicy } from "../decide/policy.ts";
+export { type EvictionPolicy, isDryRun, isFullDryRun } from "../decide/policy.ts";
 export { type PolicyDifference, policyDifferences } from "./policy-differences.ts";
 export {
   addToReplay,

@@ -59,7 +59,10 @@ const policy = named(
   "EvictionPolicy",
   object({
     burst: number("Most evictions started in a round; negative: no limit."),
-    dryRunPlugins: list(text(), 'Plugins whose requests are only recorded; "*" for all.'),
+    dryRunPlugins: list(
+      text(),
+      'Plugins whose requests are only recorded; "*" for all, "-name" for an exception.',
+    ),
     conditionTransitionPeriodMs: number(),
     taintPrefix: text(),
     taintEffects: list(text()),

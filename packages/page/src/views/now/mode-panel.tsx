@@ -1,4 +1,5 @@
 import type { ApiAnswers } from "../../api.ts";
+import { dryRunText } from "../../dry-run.ts";
 import { shown } from "../../text.ts";
 
 type Eviction = NonNullable<ApiAnswers["node"]["eviction"]>;
@@ -39,10 +40,10 @@ function aboutMode({ mode, dryRunPlugins, evicted }: Eviction) {
   );
   if (mode === "dryRun")
     return <>Decisions are made and recorded; no pod is evicted and no taint is set. {change}</>;
-  const names = dryRunPlugins.map((name) => shown(name, 80)).join(", ");
+  const names = dryRunText(dryRunPlugins, (name) => shown(name, 80));
   return (
     <>
-      Only recorded: what {names} request{dryRunPlugins.length === 1 ? "s" : ""}. {change}
+      Only recorded: requests of {names}. {change}
     </>
   );
 }

@@ -1,3 +1,4 @@
+import { isDryRun } from "../../../../agent/src/eviction/replay/index.ts";
 import { heldText, thresholdText } from "../../../../agent/src/eviction/wording/index.ts";
 import { addressOf } from "../../address.ts";
 import type { ApiAnswers } from "../../api.ts";
@@ -14,13 +15,12 @@ type Threshold = Budgets["thresholds"][number];
 
 interface Props {
   budgets: Budgets | undefined;
-  /** Plugins whose requests are only recorded; "*" for all. */
+  /** Plugins whose requests are only recorded; "*" for all, "-name" for an exception. */
   dryRunPlugins: readonly string[];
 }
 
 /** Thresholds that are met, since when, and what their evictions wait for. */
 export function ThresholdsSection({ budgets, dryRunPlugins }: Props) {
-  const isDryRun = (plugin: string) => dryRunPlugins.includes("*") || dryRunPlugins.includes(plugin);
   return (
     <Section
       title="Thresholds met"
@@ -43,7 +43,7 @@ export function ThresholdsSection({ budgets, dryRunPlugins }: Props) {
           rows={budgets.thresholds.map((threshold) => ({
             key: `${threshold.plugin} ${threshold.scope}`,
             class: threshold.metType === "hard" ? "failed" : "warning",
-            cells: cellsOf(threshold, isDryRun(threshold.plugin)),
+            cells: cellsOf(threshold, isDryRun({ dryRunPlugins }, threshold.plugin)),
           }))}
         />
       )}
@@ -51,14 +51,14 @@ export function ThresholdsSection({ budgets, dryRunPlugins }: Props) {
   );
 }
 
-function cellsOf(threshold: Threshold, isDryRun: boolean) {
+function cellsOf(threshold: Threshold, isDry: boolean) {
   const { plugin, scope, metType, since } = threshold;
   return [
     <a href={addressOf("plugins", [plugin])}>{shown(plugin)}</a>,
     shown(thresholdText(scope, threshold)),
     <Badge tone={metType === "hard" ? "bad" : "warn"}>{metType}</Badge>,
     <Age since={since} bare />,
-    isDryRun ? "dry run: only recorded" : <Consequence threshold={threshold} />,
+    isDry ? "dry run: only recorded" : <Consequence threshold={threshold} />,
   ];
 }
 

@@ -1,5 +1,7 @@
+import { isFullDryRun } from "../../../../agent/src/eviction/replay/index.ts";
 import { age } from "../../../../agent/src/eviction/wording/index.ts";
 import { addressOf } from "../../address.ts";
+import { dryRunNames } from "../../dry-run.ts";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { PluginLinks } from "../../parts/plugin-links.tsx";
 import { Section } from "../../parts/section.tsx";
@@ -9,22 +11,11 @@ import type { RoundRecord } from "./words.ts";
 /** The policy by which it was decided: what limits it, and whether evictions were sent at all. */
 export function PolicySection({ record }: { record: RoundRecord }) {
   const { policy } = record.input;
-  const { dryRunPlugins, burst, limits, cooldownMs, grace, skip } = policy;
+  const { burst, limits, cooldownMs, grace, skip } = policy;
   const limit = (count: number | null) =>
     count === null ? "no limit" : `${count} in ${age(limits.windowMs)}`;
   const facts: Fact[] = [
-    [
-      "Mode",
-      dryRunPlugins.includes("*") ? (
-        "dry run"
-      ) : dryRunPlugins.length > 0 ? (
-        <>
-          live, dry run for <PluginLinks names={dryRunPlugins} />
-        </>
-      ) : (
-        "live"
-      ),
-    ],
+    ["Mode", <ModeText policy={policy} />],
     ["In a round", burst < 0 ? "any number" : `at most ${burst}`],
     ["On the node", limit(limits.perNode)],
     ["Of a namespace", limit(limits.perNamespace)],
@@ -42,5 +33,22 @@ export function PolicySection({ record }: { record: RoundRecord }) {
     >
       <Facts facts={facts} />
     </Section>
+  );
+}
+
+function ModeText({ policy }: { policy: RoundRecord["input"]["policy"] }) {
+  if (isFullDryRun(policy)) return <>dry run</>;
+  const { dry, live } = dryRunNames(policy.dryRunPlugins);
+  if (policy.dryRunPlugins.includes("*"))
+    return (
+      <>
+        dry run, except for <PluginLinks names={live} />
+      </>
+    );
+  if (dry.length === 0) return <>live</>;
+  return (
+    <>
+      live, dry run for <PluginLinks names={dry} />
+    </>
   );
 }
