@@ -14,6 +14,14 @@ describe("Backoff", () => {
     expect([backoff.failures, backoff.next()]).toEqual([0, 100]);
   });
 
+  it("has no delay at first with isFirstImmediate, and none again after a reset", () => {
+    const backoff = new Backoff({ baseMs: 100, maxMs: 300, jitter: 0, isFirstImmediate: true });
+    expect([1, 2, 3, 4].map(() => backoff.next())).toEqual([0, 100, 200, 300]);
+    backoff.reset();
+    expect([backoff.next(), backoff.next()]).toEqual([0, 100]);
+    expect(new Backoff({ baseMs: 100, maxMs: 300, isFirstImmediate: true }).next(50)).toBe(50);
+  });
+
   it("stays within its jitter, never above the maximum, whatever came before", () => {
     fc.assert(
       fc.property(

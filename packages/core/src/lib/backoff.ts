@@ -12,6 +12,8 @@ export interface BackoffOptions {
    * rate of requests meets it in its first seconds.
    */
   isOfFleet?: boolean;
+  /** The first try has no delay, the second one `baseMs`: for what usually works again at once. */
+  isFirstImmediate?: boolean;
   random?: () => number;
 }
 
@@ -30,7 +32,8 @@ export class Backoff {
   }
 
   /**
-   * The delay before the next try, milliseconds: base, then base x factor, and so on up to max, jittered.
+   * The delay before the next try, milliseconds: base, then base x factor, and so on up to max, jittered; with
+   * `isFirstImmediate` 0 comes before base.
    * @param retryAfterMs is added: clients with the same Retry-After must not come back together
    */
   next(retryAfterMs = 0): number {
@@ -45,7 +48,10 @@ export class Backoff {
 
 /** The delay after `failures` failures before this one, milliseconds. Never above max, jitter included. */
 export function delayAfter(failures: number, options: BackoffOptions): number {
-  const { baseMs, maxMs, factor = 2, jitter = 0.2, isOfFleet = false, random = Math.random } = options;
+  const { baseMs, maxMs, factor = 2, jitter = 0.2, random = Math.random } = options;
+  const { isOfFleet = false, isFirstImmediate = false } = options;
+  if (isFirstImmediate && failures === 0) return 0;
+  if (isFirstImmediate) return delayAfter(failures - 1, { ...options, isFirstImmediate: false });
   const plain = (steps: number) => Math.min(baseMs * factor ** Math.min(steps, 64), maxMs);
   if (isOfFleet) {
     const delay = plain(Math.floor(failures / 2));

@@ -2,7 +2,9 @@ import type { BackoffOptions } from "./backoff.ts";
 import { type ErrorCode, NodekeeperError } from "./errors.ts";
 
 /** Delays between tries: from `baseMs`, doubling up to `maxMs`, spread by `jitter`, by default 0.2, or as of a fleet. */
-export type RetryPolicy = Readonly<Pick<BackoffOptions, "baseMs" | "maxMs" | "jitter" | "isOfFleet">>;
+export type RetryPolicy = Readonly<
+  Pick<BackoffOptions, "baseMs" | "maxMs" | "jitter" | "isOfFleet" | "isFirstImmediate">
+>;
 
 /** How long what failed waits before it is tried again: the one list, by what is tried. Milliseconds. */
 export const retryPolicies = {
@@ -37,8 +39,8 @@ export const retryPolicies = {
   refusedRegistration: { baseMs: 15_000, maxMs: 300_000 },
   /** A reporter plugin's stream. */
   reportStream: { baseMs: 500, maxMs: 30_000 },
-  /** A driver's stream, as the kubelet of 1.30 had it. */
-  driverStream: { baseMs: 5_000, maxMs: 180_000, jitter: 0.3 },
+  /** A driver's stream, as the kubelet of 1.31 had it. */
+  driverStream: { baseMs: 5_000, maxMs: 180_000, jitter: 0.3, isFirstImmediate: true },
   /** A driver's report of health. */
   healthStream: { baseMs: 1_000, maxMs: 60_000, jitter: 0.3 },
   /** What is left to do for a driver's claims. */

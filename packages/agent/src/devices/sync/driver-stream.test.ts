@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NodeDefinition } from "@nodekeeper/core/gen/dra/v1alpha3/api.ts";
 import { DeviceDriverDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
-import { silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { FakeClock, silentLogger, systemClock } from "@nodekeeper/core/lib";
+import { eventually, until } from "@nodekeeper/testing/until";
 import { createServer } from "nice-grpc";
 import { expect, it } from "vitest";
 import { followDriver, type StreamState, type WholeMessage } from "./driver-stream.ts";
@@ -88,4 +89,71 @@ it("a message beyond the limit fails the stream with its size", async () => {
     "failing",
     expect.stringMatching(/message of 2\d{3} bytes is larger than 1000/),
   ]);
+});
+
+it("a stream that breaks is started again at once, and later with a backoff, until one was open for 30 s", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "nkstream-"));
+  const endpoint = join(folder, "driver.sock");
+  let watches = 0;
+  let breakStream = () => {};
+  const server = createServer();
+  server.add(DeviceDriverDefinition, {
+    async *listAndWatchDevices() {
+      watches++;
+      const broken = new Promise<void>((resolve) => {
+        breakStream = resolve;
+      });
+      yield { pools: [{ devices: [{ name: `device-${watches}` }] }] };
+      await broken;
+      throw new Error("the driver broke its stream");
+    },
+  });
+  await server.listen(`unix:${endpoint}`);
+  const clock = new FakeClock();
+  const messages: WholeMessage[] = [];
+  const delays: number[] = [];
+  const stop = new AbortController();
+  const following = followDriver(
+    {
+      endpoint,
+      nodeName: "worker-1",
+      protocol: "devices",
+      maxReceiveBytes: 1_000_000,
+      onMessage: (message) => void messages.push(message),
+      onDelta: async () => {},
+      onState: () => {},
+      clock,
+      log: {
+        ...silentLogger,
+        warn: (fields: { retryInMs: number }) => void delays.push(fields.retryInMs),
+      } as never,
+      random: () => 0.5,
+    },
+    stop.signal,
+  );
+  const streams = (count: number) =>
+    until(`stream ${count}`, () => watches === count && messages.length === count);
+  try {
+    await streams(1);
+    breakStream();
+    // The clock stands.
+    await streams(2);
+    breakStream();
+    await eventually(() => expect(delays).toEqual([0, 5_000]));
+    await clock.step(5_000);
+    await streams(3);
+    breakStream();
+    await eventually(() => expect(delays).toEqual([0, 5_000, 10_000]));
+    await clock.step(10_000);
+    await streams(4);
+    await clock.step(30_001);
+    breakStream();
+    await streams(5);
+    expect(delays).toEqual([0, 5_000, 10_000, 0]);
+  } finally {
+    stop.abort();
+    await following;
+    server.forceShutdown();
+    rmSync(folder, { recursive: true });
+  }
 });

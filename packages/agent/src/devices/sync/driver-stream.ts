@@ -70,11 +70,13 @@ export function protocolOf(versions: readonly string[]): StreamProtocol {
     : "none";
 }
 
-/** Follows one driver's stream until the signal aborts or the driver has none. Never throws. */
+/**
+ * Follows one driver's stream until the signal aborts or the driver has none. A stream that fails is tried again: at once
+ * after it was open for 30 s, and the first time; after that with a backoff. Never throws.
+ */
 export async function followDriver(options: DriverStreamOptions, signal: AbortSignal): Promise<void> {
   const { clock, log, onState, random } = options;
   const backoff = new Backoff({ ...retryPolicies.driverStream, ...(random ? { random } : {}) });
-  let mismatches = 0;
   while (!signal.aborted) {
     const startedAt = clock.monotonic();
     try {
@@ -85,26 +87,23 @@ export async function followDriver(options: DriverStreamOptions, signal: AbortSi
     } catch (error) {
       if (signal.aborted) return;
       const failure = fromGrpcError(error);
-      const isMismatch = error instanceof RevisionMismatch;
       if (codeOf(failure) === "unsupported") {
         onState("none");
         return;
       }
-      if (clock.monotonic() - startedAt > GOOD_AFTER_MS) {
-        backoff.reset();
-        mismatches = 0;
-      }
+      if (clock.monotonic() - startedAt > GOOD_AFTER_MS) backoff.reset();
+      const delayMs = backoff.next();
       // The stream started over has the whole state at once; a driver that never fits is tried ever more slowly.
-      if (isMismatch && mismatches++ === 0) {
+      if (delayMs === 0 && error instanceof RevisionMismatch) {
         log.info({ err: failure }, "device stream is started over");
         continue;
       }
-      const delayMs = backoff.next();
       onState("failing", messageOf(failure));
       log.warn(
         { err: failure, errorId: errorIdOf(failure) ?? "NK1502", retryInMs: Math.round(delayMs) },
         "device stream failed, will be tried again",
       );
+      if (delayMs === 0) continue;
       await clock.sleep(delayMs, signal).catch(() => {});
     }
   }
