@@ -78,6 +78,7 @@ export { type EncodablePod, type ObservedPod, observeJson, type PodDetails } fro
 export { PodWatch, type PodWatchOptions } from "./observe/pod-watch.ts";
 export type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
 export { RecentReadings, type RoundReadings } from "./readings.ts";
+export type { RecordCoverage, RecordGap } from "./records/coverage.ts";
 export { markOf } from "./records/decision-log.ts";
 export type {
   ExplainedRound,

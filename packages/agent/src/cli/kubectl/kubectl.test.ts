@@ -116,7 +116,7 @@ const pluginRow = (name: string, more: object = {}) => ({
 
 const explanation = (name: string, more: object = {}) => ({
   ...{ uid: `uid-${name}`, namespace: "default", name, rounds: [], omitted: 0, steps: [], history: null },
-  ...{ events: [], otherUids: [], recordsSince: null, ...more },
+  ...{ events: [], otherUids: [], recordsSince: null, coverage: { oldest: null, gaps: [] }, ...more },
 });
 
 describe("status", () => {

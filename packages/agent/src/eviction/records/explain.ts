@@ -12,6 +12,7 @@ import { isDryRun } from "../decide/policy.ts";
 import type { EvictionOutcome } from "../decide/round.ts";
 import type { EvictionStep } from "../parts.ts";
 import type { RoundRecord } from "../replay/round-record.ts";
+import { noCoverage, type RecordCoverage } from "./coverage.ts";
 import type { NodePod } from "./pod-history.ts";
 
 /** Rank and outcome of another candidate in the same round as the explained pod. */
@@ -68,6 +69,8 @@ export interface PodExplanation extends PodReference {
   otherUids: string[];
   /** Wall milliseconds of the oldest record; null where there is none. */
   recordsSince: number | null;
+  /** From when and where records of consequence are complete: only there the absence of a record proves anything. */
+  coverage: RecordCoverage;
 }
 
 const MOST_OTHERS = 20;
@@ -79,6 +82,7 @@ export function emptyExplanation({ uid, namespace, name }: PodReference): PodExp
   return {
     ...{ uid, namespace, name, rounds: [], omitted: 0, steps: [] },
     ...{ history: null, events: [], otherUids: [], recordsSince: null },
+    coverage: noCoverage,
   };
 }
 

@@ -144,7 +144,9 @@ export class RecordQueries {
   }
 
   #emptyExplanation(pod: PodReference): PodExplanation {
-    const explanation = { ...emptyExplanation(pod), recordsSince: this.#recordsSince() };
+    const recordsSince = this.#recordsSince();
+    const coverage = { oldest: this.#records.oldestAt() ?? recordsSince, gaps: [] };
+    const explanation = { ...emptyExplanation(pod), recordsSince, coverage };
     const stored = this.#history.pod(pod.uid);
     explanation.history = (stored && readNodePod(stored)) ?? null;
     explanation.events = this.#history.events(pod.uid);

@@ -82,6 +82,19 @@ const explainedRound = object({
   until: time(),
 });
 
+const recordCoverage = named(
+  "RecordCoverage",
+  object(
+    {
+      oldest: nullable(
+        time("Since then records are complete, besides the gaps; null where that is not known."),
+      ),
+      gaps: list(object({ from: time(), to: time(), why: text() }), "Oldest first."),
+    },
+    "From when and where records of victims, taints, refused hard requests and ended evictions are complete.",
+  ),
+);
+
 export const podExplanation = named(
   "PodExplanation",
   object(
@@ -94,6 +107,7 @@ export const podExplanation = named(
       events: list(step),
       otherUids: list(text()),
       recordsSince: nullable(time()),
+      coverage: recordCoverage,
     },
     "Why a pod was evicted, deleted or kept.",
   ),

@@ -36,6 +36,7 @@ const round = (id: number, changes: Partial<ExplainedRound> = {}): ExplainedRoun
 });
 const story = (...rounds: ExplainedRound[]): Explanation => ({
   ...{ ...pod, rounds, omitted: 0, steps: [], history: null, events: [], otherUids: [], recordsSince: null },
+  coverage: { oldest: null, gaps: [] },
 });
 
 it.each<[string, ExplainedRound[], number | undefined]>([

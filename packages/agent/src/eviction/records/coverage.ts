@@ -1,0 +1,21 @@
+/** A span of time of which records of consequence may be missing. Wall milliseconds, both inclusive. */
+export interface RecordGap {
+  from: number;
+  to: number;
+  /** For operators: "the state directory could not be written, and the agent was killed before it could". */
+  why: string;
+}
+
+/**
+ * From when and where records are complete. Plain JSON. Records of consequence: a pod was selected, an eviction ended or
+ * was withdrawn, a taint was set or cleared, a hard request was refused.
+ */
+export interface RecordCoverage {
+  /** Wall milliseconds: since then records of consequence are complete, besides the gaps. Null where that is not known. */
+  oldest: number | null;
+  /** Oldest first. */
+  gaps: RecordGap[];
+}
+
+/** What is not known to be covered by any record. */
+export const noCoverage: Readonly<RecordCoverage> = { oldest: null, gaps: [] };
