@@ -82,7 +82,7 @@ describe("budgets", () => {
     const pending = {
       ...{ uid: "a", namespace: "default", name: "a", plugin: "p", scope: "s", kind: "forced" as const },
       ...{ source: "threshold" as const, reason: "r", gracePeriodSeconds: null, since: now - 5 },
-      ...{ acceptedAt: null, deadline: null },
+      ...{ sendingAt: null, acceptedAt: null, deadline: null },
     };
     const state = {
       ...emptyEvictionState(),

@@ -1,14 +1,9 @@
 import type { MetThreshold, Refusal } from "./decide/decision.ts";
 import { LimitCounter, type LimitUse, type ReachedLimit } from "./decide/limits.ts";
+import type { BudgetStatus } from "./decide/outcome.ts";
 import { type EvictionPod, type PodOwner, type PodReference, referenceTo } from "./decide/pods.ts";
 import type { EvictionPolicy } from "./decide/policy.ts";
-import type {
-  BudgetStatus,
-  EvictionState,
-  PausedPod,
-  PendingEviction,
-  QueuedEviction,
-} from "./decide/state.ts";
+import type { EvictionState, PausedPod, PendingEviction, QueuedEviction } from "./decide/state.ts";
 
 /** What limits evictions now, and what they delay. Plain JSON; times are wall milliseconds. */
 export interface EvictionBudgets {
@@ -36,7 +31,10 @@ export interface EvictionBudgets {
 /** An eviction that has not ended. */
 export interface ShownPending
   extends PodReference,
-    Pick<PendingEviction, "plugin" | "scope" | "kind" | "reason" | "since" | "acceptedAt" | "deadline"> {
+    Pick<
+      PendingEviction,
+      "plugin" | "scope" | "kind" | "reason" | "since" | "sendingAt" | "acceptedAt" | "deadline"
+    > {
   /**
    * `sending`: not accepted by the API server yet. `terminating`: accepted. `interrupted`: decided before a restart of the
    * agent and not known to have been sent.
@@ -126,6 +124,7 @@ function mostUsed<T extends LimitUse>(uses: T[]): T[] {
 }
 
 function shownPending(eviction: PendingEviction, stage: ShownPending["stage"]): ShownPending {
-  const { plugin, scope, kind, reason, since, acceptedAt, deadline } = eviction;
-  return { ...referenceTo(eviction), plugin, scope, kind, reason, since, stage, acceptedAt, deadline };
+  const { plugin, scope, kind, reason, since, sendingAt, acceptedAt, deadline } = eviction;
+  const progress = { since, stage, sendingAt, acceptedAt, deadline };
+  return { ...referenceTo(eviction), plugin, scope, kind, reason, ...progress };
 }

@@ -59,10 +59,11 @@ export type {
   Victim,
   Withdrawal,
 } from "./decide/decision.ts";
+export type { EvictionOutcome } from "./decide/outcome.ts";
 export type { EvictionPod, PodOwner, PodReference, QosClass, QosLevel } from "./decide/pods.ts";
 export { type EvictionPolicy, isDryRun, isFullDryRun, matchesName } from "./decide/policy.ts";
 export { type RefusalReason, refusalReasons } from "./decide/refusals.ts";
-export type { DecideInput, EvictionOutcome, RoundInput } from "./decide/round.ts";
+export type { DecideInput, RoundInput } from "./decide/round.ts";
 export { type EvictionState, emptyEvictionState } from "./decide/state.ts";
 export type {
   ConditionProblem,

@@ -18,9 +18,10 @@ import { selectCandidates } from "./decide/candidates.ts";
 import { conditionChanges, conditionChangeText } from "./decide/condition-changes.ts";
 import { decide } from "./decide/decide.ts";
 import type { Decision } from "./decide/decision.ts";
+import type { EvictionOutcome } from "./decide/outcome.ts";
 import type { EvictionPolicy } from "./decide/policy.ts";
 import { type PreparedRound, prepareRound } from "./decide/prepare.ts";
-import type { DecideInput, EvictionOutcome, RoundInput } from "./decide/round.ts";
+import type { DecideInput, RoundInput } from "./decide/round.ts";
 import {
   type Acceptance,
   type EvictionState,

@@ -1,5 +1,5 @@
 import type { Victim, Withdrawal } from "./decide/decision.ts";
-import type { EvictionOutcome } from "./decide/round.ts";
+import type { EvictionOutcome } from "./decide/outcome.ts";
 import type { Acceptance, PendingEviction } from "./decide/state.ts";
 import type { DesiredTaints } from "./decide/taints.ts";
 import type { EncodablePod } from "./observe/observed-pod.ts";

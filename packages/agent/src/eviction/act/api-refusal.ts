@@ -1,7 +1,7 @@
 import { ApiStatusError } from "@nodekeeper/core/kube";
 import { codeOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
+import type { BudgetStatus } from "../decide/outcome.ts";
 import type { PodReference } from "../decide/pods.ts";
-import type { BudgetStatus } from "../decide/state.ts";
 import type { KillEnd } from "./killer.ts";
 
 /** The RBAC right that a call needs, named in the error message when it is missing. */

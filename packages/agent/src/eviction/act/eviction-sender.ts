@@ -1,9 +1,8 @@
 import type { EventRecorder, KubeClient } from "@nodekeeper/core/kube";
 import type { Clock } from "@nodekeeper/core/lib";
+import type { BudgetStatus, EvictionOutcome } from "../decide/outcome.ts";
 import type { EvictionPod } from "../decide/pods.ts";
 import type { SkipRules } from "../decide/policy.ts";
-import type { EvictionOutcome } from "../decide/round.ts";
-import type { BudgetStatus } from "../decide/state.ts";
 import type { EvictionTask } from "./eviction-task.ts";
 import type { EvictorMetrics } from "./evictor-metrics.ts";
 import { type FreshPod, readFreshPod } from "./fresh-pod.ts";

@@ -1,6 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "@nodekeeper/core/lib";
-
-const outcomes = ["terminated", "overdue", "failed", "withdrawn"] as const;
+import { outcomeResults } from "../decide/outcome.ts";
 
 /** Metrics of evictions from the decision to the end. */
 export function createEvictorMetrics(registry: Registry) {
@@ -14,7 +13,7 @@ export function createEvictorMetrics(registry: Registry) {
     }),
     ended: new Counter({
       name: "nodekeeper_eviction_ended_total",
-      help: "Evictions by outcome: terminated (pod deleted, or its containers stopped), overdue (still terminating after its deadline), failed, withdrawn.",
+      help: "Evictions by outcome: terminated (accepted, then the pod was deleted or its containers were stopped), superseded (the pod ended before a request was accepted), unknown (the pod ended, acceptance not recorded), overdue (still terminating after its deadline), failed, withdrawn.",
       labelNames: ["outcome"],
       registers,
     }),
@@ -32,7 +31,7 @@ export function createEvictorMetrics(registry: Registry) {
     }),
   };
   // From 0 on: a rise from no series to the first failure is none for Prometheus' increase().
-  for (const outcome of outcomes) metrics.ended.inc({ outcome }, 0);
+  for (const outcome of outcomeResults) metrics.ended.inc({ outcome }, 0);
   return metrics;
 }
 

@@ -12,11 +12,11 @@ import {
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
 import type { Victim, Withdrawal } from "../decide/decision.ts";
+import type { BudgetStatus, EvictionOutcome } from "../decide/outcome.ts";
 import type { PodReference } from "../decide/pods.ts";
 import type { EvictionPolicy } from "../decide/policy.ts";
 import { releaseTimeMs } from "../decide/release.ts";
-import type { EvictionOutcome } from "../decide/round.ts";
-import type { Acceptance, BudgetStatus, PendingEviction } from "../decide/state.ts";
+import type { Acceptance, PendingEviction } from "../decide/state.ts";
 import type { EvictionStep, Evictor, NodePods } from "../parts.ts";
 import type { EvictedContainers } from "./evicted-containers.ts";
 import type { EvictionSender, NextStep } from "./eviction-sender.ts";

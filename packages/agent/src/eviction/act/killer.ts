@@ -1,5 +1,5 @@
+import type { BudgetStatus } from "../decide/outcome.ts";
 import type { EvictionPod, PodReference, QosClass, QosLevel } from "../decide/pods.ts";
-import type { BudgetStatus } from "../decide/state.ts";
 
 /** How pods can be evicted: Eviction API, DELETE, or CRI StopContainer. */
 export const killerNames = ["evictionApi", "deletion", "containerStop"] as const;

@@ -1,9 +1,10 @@
 import type { Selection } from "./candidates.ts";
 import type { CandidateRecord, EvictionBucket } from "./decision.ts";
 import type { Eligibility } from "./eligibility.ts";
+import type { BudgetStatus } from "./outcome.ts";
 import type { EvictionPod } from "./pods.ts";
 import { compareText } from "./rank.ts";
-import type { BudgetStatus, RecentEviction } from "./state.ts";
+import type { RecentEviction } from "./state.ts";
 
 const BUCKET_MS = 60_000;
 // Bounds the size of the request on nodes with thousands of pods.

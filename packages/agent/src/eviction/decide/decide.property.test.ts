@@ -5,10 +5,11 @@ import { defaultEvictionPolicy } from "../../assembly/testing/defaults.ts";
 import { answersOf, nodeCondition, type TestPlugin, testNode, testPod, topsOf } from "../testing/rounds.ts";
 import { selectCandidates } from "./candidates.ts";
 import { decide } from "./decide.ts";
+import type { EvictionOutcome } from "./outcome.ts";
 import type { EvictionPod, PodReference } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
 import { prepareRound } from "./prepare.ts";
-import type { DecideInput, EvictionOutcome } from "./round.ts";
+import type { DecideInput } from "./round.ts";
 import { type EvictionState, emptyEvictionState, stateAt } from "./state.ts";
 
 const podNames = ["a", "b", "c", "d", "e", "f", "g", "h"];

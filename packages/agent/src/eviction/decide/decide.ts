@@ -69,6 +69,7 @@ export function decide(input: DecideInput, prepared: PreparedRound = prepareRoun
       queue: choice.queue,
       interrupted: [],
       unusable,
+      unrecorded: [],
       ...startEvictions(underWay, choice.victims, podOf, now),
     },
   };

@@ -1,8 +1,9 @@
 import type { Victim } from "./decision.ts";
+import { type EvictionOutcome, outcomeResults } from "./outcome.ts";
 import type { EvictionPod } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
 import { compareText } from "./rank.ts";
-import type { EvictionOutcome, RoundInput } from "./round.ts";
+import type { RoundInput } from "./round.ts";
 import type { EvictionState, PausedPod, PendingEviction, Pressure, RecentEviction } from "./state.ts";
 
 /** The evictions of earlier rounds, reconciled with their outcomes. */
@@ -140,7 +141,8 @@ export function startEvictions(
 function pendingEviction(victim: Victim, now: number): PendingEviction {
   const { order: _order, asks, ...eviction } = victim;
   const { source } = asks[0]!;
-  return { ...eviction, source, ...otherPressures(victim), since: now, acceptedAt: null, deadline: null };
+  const progress = { sendingAt: null, acceptedAt: null, deadline: null };
+  return { ...eviction, source, ...otherPressures(victim), since: now, ...progress };
 }
 
 // A pod that several pressures requested puts all of them on hold until it is deleted.
@@ -181,10 +183,8 @@ function compareUids(a: { uid: string }, b: { uid: string }): number {
   return compareText(a.uid, b.uid);
 }
 
-// Of several outcomes of one pod the last in this order counts: "terminated" above all.
+// Of several outcomes of one pod the last in this order counts.
 function compareOutcomes(a: EvictionOutcome, b: EvictionOutcome): number {
-  const weight = { withdrawn: 0, failed: 1, overdue: 2, terminated: 3 };
-  return (
-    compareText(a.uid, b.uid) || weight[a.result] - weight[b.result] || compareText(a.message, b.message)
-  );
+  const weight = ({ result }: EvictionOutcome) => outcomeResults.indexOf(result);
+  return compareText(a.uid, b.uid) || weight(a) - weight(b) || compareText(a.message, b.message);
 }

@@ -1,5 +1,6 @@
 import type { BootTime } from "@nodekeeper/core/lib";
 import type { ConditionAnswer, MetType } from "./answers.ts";
+import type { BudgetStatus, EvictionOutcome } from "./outcome.ts";
 import type { PodReference } from "./pods.ts";
 import { compareText } from "./rank.ts";
 
@@ -51,10 +52,19 @@ export interface PendingEviction extends PodReference {
   gracePeriodSeconds: number | null;
   /** When it was decided. */
   since: number;
+  /** When its first request was about to be sent, stored before the call; null if none was. */
+  sendingAt: number | null;
   /** When the API server, or the container runtime, accepted it; null before that. */
   acceptedAt: number | null;
-  /** When the pod must be deleted, set at the acceptance; null before that. */
+  /**
+   * When the pod must be deleted: after its grace period and the release margin. Set at the acceptance, or when the pod is
+   * found terminating; null before that.
+   */
   deadline: number | null;
+  /** Whether it was accepted by the container runtime: the pod itself stays. Absent for no. */
+  stopsContainers?: boolean;
+  /** Whether the outcome `overdue` is recorded. Absent for no. */
+  isOverdue?: boolean;
 }
 
 export type AskSource = "threshold" | "evictPods";
@@ -80,15 +90,6 @@ export interface RecentEviction {
   releasedAt: number | null;
 }
 
-/** A PodDisruptionBudget that allows no disruption, from the API server's refusal. */
-export interface BudgetStatus {
-  /** "default/web"; null where the server did not name it. */
-  name: string | null;
-  /** The budget's `currentHealthy` and `desiredHealthy`; null where the message does not have them. */
-  currentHealthy: number | null;
-  desiredHealthy: number | null;
-}
-
 /** A pod whose eviction failed: not retried before `until`, and for a while after that only if no other pod can be evicted. */
 export interface PausedPod {
   uid: string;
@@ -106,7 +107,7 @@ export interface UnusableAnswers {
 }
 
 /** The version of the stored state that this code writes. */
-export const STATE_VERSION = 1;
+export const STATE_VERSION = 2;
 
 /** The state between rounds: plain JSON, each list in a fixed order. Stored in the state database. */
 export interface EvictionState {
@@ -124,6 +125,8 @@ export interface EvictionState {
   recent: RecentEviction[];
   paused: PausedPod[];
   unusable: UnusableAnswers[];
+  /** Outcomes that were known when the agent stopped, and that no round has recorded yet. */
+  unrecorded: EvictionOutcome[];
 }
 
 /** The state before the first round. */
@@ -140,6 +143,7 @@ export function emptyEvictionState(): EvictionState {
     recent: [],
     paused: [],
     unusable: [],
+    unrecorded: [],
   };
 }
 
@@ -241,10 +245,11 @@ function moved(state: EvictionState, by: number, at: number): EvictionState {
 }
 
 function movedEviction(pod: PendingEviction, by: number): PendingEviction {
-  const { since, acceptedAt, deadline } = pod;
+  const { since, sendingAt, acceptedAt, deadline } = pod;
   return {
     ...pod,
     since: since + by,
+    sendingAt: movedTime(sendingAt, by),
     acceptedAt: movedTime(acceptedAt, by),
     deadline: movedTime(deadline, by),
   };

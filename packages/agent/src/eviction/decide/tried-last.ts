@@ -1,6 +1,6 @@
+import type { BudgetStatus } from "./outcome.ts";
 import type { EvictionPod } from "./pods.ts";
 import type { EvictionsUnderWay } from "./release.ts";
-import type { BudgetStatus } from "./state.ts";
 
 /** Pods that are tried after all others, by UID, with the budget that refused an eviction; null where none did. */
 export type TriedLast = ReadonlyMap<string, BudgetStatus | null>;

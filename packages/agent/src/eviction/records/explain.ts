@@ -7,9 +7,9 @@ import type {
   Victim,
   Withdrawal,
 } from "../decide/decision.ts";
+import type { EvictionOutcome } from "../decide/outcome.ts";
 import type { EvictionPod, PodReference } from "../decide/pods.ts";
 import { isDryRun } from "../decide/policy.ts";
-import type { EvictionOutcome } from "../decide/round.ts";
 import type { EvictionStep } from "../parts.ts";
 import type { RoundRecord } from "../replay/round-record.ts";
 import { noCoverage, type RecordCoverage } from "./coverage.ts";

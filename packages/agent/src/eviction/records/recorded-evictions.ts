@@ -1,6 +1,6 @@
 import type { Victim } from "../decide/decision.ts";
+import type { EvictionOutcome } from "../decide/outcome.ts";
 import type { PodReference } from "../decide/pods.ts";
-import type { EvictionOutcome } from "../decide/round.ts";
 import type { RoundRecord } from "../replay/round-record.ts";
 
 /** A victim of a round, and how its eviction ended. Plain JSON. */

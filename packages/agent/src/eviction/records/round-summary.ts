@@ -1,7 +1,7 @@
 import type { MetThreshold } from "../decide/decision.ts";
+import type { EvictionOutcome } from "../decide/outcome.ts";
 import type { PodReference } from "../decide/pods.ts";
 import type { RefusalReason } from "../decide/refusals.ts";
-import type { EvictionOutcome } from "../decide/round.ts";
 import { thresholdText } from "../decide/threshold-text.ts";
 import type { RoundRecord } from "../replay/round-record.ts";
 import { heldText } from "../wording/held.ts";

@@ -21,9 +21,11 @@ function wholeState() {
     threshold: { metType: "hard" },
     top: "away",
   };
-  rounds.outcomes = [{ uid: "d", result: "failed", message: "a budget allows no disruption" }];
+  const outcome = { uid: "d", result: "failed", message: "a budget allows no disruption" } as const;
+  rounds.outcomes = [outcome];
   const { state } = rounds.play({ p: plugin, q: { pods: plugin.pods! } });
-  return { ...state, boot: { id: "boot", uptimeMs: 1 }, interrupted: state.pending };
+  const more = { interrupted: state.pending, unrecorded: [outcome] };
+  return { ...state, boot: { id: "boot", uptimeMs: 1 }, ...more };
 }
 
 describe("a stored state", () => {
@@ -44,6 +46,7 @@ describe("a stored state", () => {
     "recent",
     "paused",
     "unusable",
+    "unrecorded",
   ] as const)("loses of its %s only the items that lack a field, and that is logged", (list) => {
     const state = wholeState();
     const [good] = state[list];
@@ -74,18 +77,34 @@ describe("a stored state", () => {
     expect(lines).toHaveLength(1);
   });
 
-  it("of an earlier version is completed: what it had decided counts as not sent", () => {
+  it("of an earlier version is completed: what it had decided may have been sent", () => {
     const { version: _version, boot: _boot, interrupted: _, unusable: _none, ...state } = wholeState();
-    const pending = state.pending.map(({ acceptedAt: _at, ...pod }) => ({ ...pod, deadline: 1_060_000 }));
+    const pending = state.pending.map(({ acceptedAt: _at, sendingAt: _sending, ...pod }) => ({
+      ...pod,
+      deadline: 1_060_000,
+    }));
     const thresholds = state.thresholds.map(({ reportedAt: _at, ...timer }) => timer);
     const paused = state.paused.map(({ budget: _budget, ...pod }) => pod);
-    const [found, lines] = read({ ...state, pending, thresholds, paused });
+    const [found, lines] = read({ ...state, pending, thresholds, paused, unrecorded: undefined });
     expect(found).toMatchObject({
       version: STATE_VERSION,
       thresholds: state.thresholds,
-      pending: [{ acceptedAt: null, deadline: null }],
+      pending: [{ sendingAt: state.pending[0]!.since, acceptedAt: null, deadline: null }],
       paused: [{ budget: null }],
     });
+    expect(lines).toEqual([]);
+  });
+
+  it("of version 1, which did not store that a request was about to be sent: it may have been", () => {
+    const { unrecorded: _, ...state } = wholeState();
+    const [pod] = state.pending.map(({ sendingAt: _at, ...rest }) => rest);
+    const accepted = { ...pod, uid: "z", acceptedAt: 7, deadline: 9 };
+    const [found, lines] = read({ ...state, version: 1, pending: [pod, accepted], interrupted: [pod] });
+    expect(found.pending).toEqual([
+      { ...pod, sendingAt: pod!.since },
+      { ...accepted, sendingAt: 7 },
+    ]);
+    expect(found.interrupted).toEqual([{ ...pod, sendingAt: pod!.since }]);
     expect(lines).toEqual([]);
   });
 

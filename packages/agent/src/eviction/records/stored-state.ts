@@ -1,4 +1,5 @@
 import { type Logger, NodekeeperError } from "@nodekeeper/core/lib";
+import { outcomeResults } from "../decide/outcome.ts";
 import { type EvictionState, emptyEvictionState, STATE_VERSION } from "../decide/state.ts";
 
 type Check = (value: unknown) => boolean;
@@ -23,6 +24,7 @@ const orAbsent =
   (check: Check): Check =>
   (value) =>
     value === undefined || check(value);
+const flag: Check = (value) => typeof value === "boolean";
 const texts: Check = (value) => Array.isArray(value) && value.every(text);
 const object: Check = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -41,8 +43,11 @@ const eviction: Fields<ItemOf<"pending">> = {
   reason: text,
   gracePeriodSeconds: orNull(time),
   since: time,
+  sendingAt: orNull(time),
   acceptedAt: orNull(time),
   deadline: orNull(time),
+  stopsContainers: orAbsent(flag),
+  isOverdue: orAbsent(flag),
 };
 
 // Add every new field of the state here.
@@ -79,6 +84,15 @@ const required: { readonly [Name in keyof Lists]: Fields<ItemOf<Name>> } = {
   },
   paused: { uid: text, until: time, reason: text, budget: orNull(object) },
   unusable: { plugin: text, rounds: time },
+  unrecorded: {
+    uid: text,
+    namespace: orAbsent(text),
+    name: orAbsent(text),
+    result: oneOf(...outcomeResults),
+    sent: orAbsent(flag),
+    message: text,
+    budget: orAbsent(orNull(object)),
+  },
 };
 
 /**
@@ -101,7 +115,7 @@ export function readStoredState(stored: string, log: Logger): EvictionState {
       dropped.push({ list, problem: "it is not a list", item: shown(items) });
       continue;
     }
-    for (const item of items.map((one) => (version === 0 ? upgraded(list, one) : one))) {
+    for (const item of items.map((one) => upgraded(version, list, one))) {
       const problem = problemOf(item, fields);
       if (problem === undefined) lists[list]!.push(item);
       else dropped.push({ list, problem, item: shown(item) });
@@ -143,13 +157,25 @@ function bootOf(value: unknown): EvictionState["boot"] {
     : null;
 }
 
+function upgraded(version: number, list: string, item: unknown): unknown {
+  const first = version === 0 ? fromVersion0(list, item) : item;
+  return version < 2 ? fromVersion1(list, first) : first;
+}
+
 // Version 0 did not store acceptances: the first round decides its pending evictions again.
-function upgraded(list: string, item: unknown): unknown {
+function fromVersion0(list: string, item: unknown): unknown {
   if (!object(item)) return item;
   if (list === "pending") return { ...(item as object), acceptedAt: null, deadline: null };
   if (list === "thresholds")
     return { reportedAt: (item as { lastSeen?: unknown }).lastSeen, ...(item as object) };
   return list === "paused" ? { budget: null, ...(item as object) } : item;
+}
+
+// Version 1 did not store whether a request was about to be sent: it may have been since the decision.
+function fromVersion1(list: string, item: unknown): unknown {
+  if (!object(item) || (list !== "pending" && list !== "interrupted")) return item;
+  const { since, acceptedAt } = item as Partial<ItemOf<"pending">>;
+  return { sendingAt: acceptedAt ?? since, ...(item as object) };
 }
 
 function problemOf(item: unknown, fields: Readonly<Record<string, Check>>): string | undefined {

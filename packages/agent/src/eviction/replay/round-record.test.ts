@@ -39,3 +39,24 @@ it("an outcome and a withdrawal that an earlier version recorded under other nam
   expect(readRecord(now)).toEqual(now);
   expect(replay([then], testPolicy())).toEqual(replay([now], testPolicy()));
 });
+
+it("an end before the eviction was sent, which an earlier version recorded as terminated, is no eviction by the agent", () => {
+  const rounds = new TestRounds([testPod("web")]);
+  rounds.outcomes = [
+    { uid: "a", result: "terminated", sent: false, message: "pod is already deleted" },
+    { uid: "b", result: "terminated", sent: true, message: "pod deleted" },
+  ];
+  const input = rounds.input({});
+  const { outcomes } = readRecord({ id: 1, input, decision: decide(input) }).input;
+  expect(outcomes.map(({ result }) => result)).toEqual(["superseded", "terminated"]);
+});
+
+it("a pending eviction of which an earlier version did not record whether it was being sent may have been sent", () => {
+  const rounds = new TestRounds([testPod("web")]);
+  rounds.play({ forcing: { pods: [evictPod("web", { force: true })] } });
+  const input = structuredClone(rounds.input({}));
+  const [pending] = input.state.pending as { sendingAt?: number | null }[];
+  delete pending!.sendingAt;
+  const { state } = readRecord({ id: 1, input, decision: decide(input) }).input;
+  expect(state.pending).toMatchObject([{ uid: "web", sendingAt: state.pending[0]!.since }]);
+});

@@ -1,7 +1,8 @@
 import type { Decision, Withdrawal } from "../decide/decision.ts";
+import type { EvictionOutcome } from "../decide/outcome.ts";
 import type { EvictionPolicy } from "../decide/policy.ts";
-import type { DecideInput, EvictionOutcome } from "../decide/round.ts";
-import { emptyEvictionState } from "../decide/state.ts";
+import type { DecideInput } from "../decide/round.ts";
+import { type EvictionState, emptyEvictionState, type PendingEviction } from "../decide/state.ts";
 
 /** A recorded round: its complete input and its decision. Plain JSON. */
 export interface RoundRecord {
@@ -81,15 +82,35 @@ export function readRecord(record: RoundRecord): RoundRecord {
     ...record,
     input: {
       ...input,
-      outcomes: outcomes.map((outcome) => ({ ...outcome, result: newerOf(earlierResults, outcome.result) })),
-      state: { ...emptyEvictionState(), ...state },
+      outcomes: outcomes.map((outcome) => ({ ...outcome, result: resultOf(outcome) })),
+      state: readState(state),
       policy: { ...absentPolicy, ...withEarlierNames(policy), limits, grace },
     },
     decision: {
       ...decision,
+      state: readState(decision.state),
+      resumed: (decision.resumed ?? []).map(readPending),
       withdrawals: decision.withdrawals.map((one) => ({ ...one, stage: newerOf(earlierStages, one.stage) })),
     },
   };
+}
+
+// Until state version 2 `terminated` was also the outcome of a pod that ended before its eviction was sent.
+function resultOf({ result: recorded, sent }: EvictionOutcome): EvictionOutcome["result"] {
+  const result = newerOf(earlierResults, recorded);
+  return result === "terminated" && sent === false ? "superseded" : result;
+}
+
+function readState(recorded: EvictionState): EvictionState {
+  const state = { ...emptyEvictionState(), ...recorded };
+  const { pending, interrupted } = state;
+  return { ...state, pending: pending.map(readPending), interrupted: interrupted.map(readPending) };
+}
+
+// Until state version 2 it was not recorded whether a request was about to be sent: it may have been since the decision.
+function readPending(pod: PendingEviction): PendingEviction {
+  const { acceptedAt = null, deadline = null, sendingAt = acceptedAt ?? pod.since } = pod;
+  return { ...pod, sendingAt, acceptedAt, deadline };
 }
 
 function newerOf<Value extends string>(earlier: Readonly<Record<string, Value>>, value: Value): Value {

@@ -12,7 +12,7 @@ import { PodEvictor } from "../act/evictor.ts";
 import { createEvictorMetrics } from "../act/evictor-metrics.ts";
 import type { KillEnd, Killer, KillerName, KillRequest, KillResult } from "../act/killer.ts";
 import type { Victim } from "../decide/decision.ts";
-import type { EvictionOutcome } from "../decide/round.ts";
+import type { EvictionOutcome } from "../decide/outcome.ts";
 import type { PendingEviction } from "../decide/state.ts";
 import { type EncodablePod, observeJson } from "../observe/observed-pod.ts";
 import type { NodePods } from "../parts.ts";
@@ -55,7 +55,8 @@ export function victim(name: string, changes: Partial<Victim> = {}): Victim {
 
 export function pending(name: string, changes: Partial<PendingEviction> = {}): PendingEviction {
   const { order: _order, asks: _asks, ...rest } = victim(name);
-  return { ...rest, source: "threshold", since: 0, acceptedAt: 0, deadline: 60_000, ...changes };
+  const progress = { since: 0, sendingAt: 0, acceptedAt: 0, deadline: 60_000 };
+  return { ...rest, source: "threshold", ...progress, ...changes };
 }
 
 /** A node's pods at an API server scripted by a test, and the evictor. */

@@ -1,6 +1,6 @@
 import type { CallFailure } from "../decide/decision.ts";
+import type { EvictionOutcome } from "../decide/outcome.ts";
 import { type RefusalReason, refusalReasons } from "../decide/refusals.ts";
-import type { EvictionOutcome } from "../decide/round.ts";
 
 // Tenths of a second mean nothing for a container that was started a day before.
 const LONG_OFFSET_MS = 600_000;
@@ -52,10 +52,18 @@ export function graceText(seconds: number | null, own?: number): string {
   return own === undefined ? "that of the pod spec" : `${own} s (from the pod spec)`;
 }
 
+const outcomeWords: Readonly<Record<EvictionOutcome["result"], string>> = {
+  terminated: "evicted",
+  superseded: "not evicted by Nodekeeper",
+  unknown: "not known whether evicted by Nodekeeper",
+  overdue: "eviction accepted",
+  failed: "not evicted",
+  withdrawn: "withdrawn",
+};
+
 /** The outcome of an eviction: "evicted: pod deleted", "not evicted: gave up after 3 attempts: ...". */
 export function outcomeText({ result, message }: Pick<EvictionOutcome, "result" | "message">): string {
-  const words = { terminated: "evicted", overdue: "evicted", failed: "not evicted", withdrawn: "withdrawn" };
-  return `${words[result] ?? result}: ${message}`;
+  return `${outcomeWords[result] ?? result}: ${message}`;
 }
 
 // Short forms of `refusalReasons`, for counts.

@@ -20,8 +20,11 @@ const pending = object({
     ["sending", "terminating", "interrupted"],
     "`sending`: not accepted yet; `interrupted`: decided before a restart of the agent and not known to have been sent.",
   ),
+  sendingAt: nullable(time("When its first request was about to be sent; null if none was.")),
   acceptedAt: nullable(time()),
-  deadline: nullable(time("When the pod must be deleted; null before it is accepted.")),
+  deadline: nullable(
+    time("When the pod must be deleted; null before it is accepted or the pod is found terminating."),
+  ),
 });
 
 export const evictionBudgets = named(

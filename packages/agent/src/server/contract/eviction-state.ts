@@ -23,8 +23,11 @@ export const graceSeconds = nullable(number("Seconds; null for the pod's own."))
 export const askSource = oneOf(["threshold", "evictPods"]);
 
 export const outcomeResult = oneOf(
-  ["terminated", "overdue", "failed", "withdrawn"],
-  "`terminated`: the pod was deleted, or its containers were stopped.",
+  ["terminated", "superseded", "unknown", "overdue", "failed", "withdrawn"],
+  "`terminated`: a request of the agent was accepted, and the pod was then deleted, or its containers were stopped. " +
+    "`superseded`: the pod ended before a request of the agent was accepted. `unknown`: the pod ended after a request " +
+    "was sent, and whether that was accepted is not recorded. `overdue`: accepted, and still terminating after its " +
+    "deadline; another outcome follows.",
 );
 
 export const budget = nullable(
@@ -63,8 +66,11 @@ export const pending = object({
   others: optional(list(pressure)),
   gracePeriodSeconds: graceSeconds,
   since: time(),
+  sendingAt: nullable(time("When its first request was about to be sent; null if none was.")),
   acceptedAt: nullable(time()),
   deadline: nullable(time()),
+  stopsContainers: optional(flag("Accepted by the container runtime: the pod itself stays.")),
+  isOverdue: optional(flag("The outcome `overdue` is recorded.")),
 });
 
 const conditionFields = {
@@ -121,4 +127,5 @@ export const state = object({
   ),
   paused: list(object({ uid: text(), until: time(), reason: text(), budget })),
   unusable: list(object({ plugin: text(), rounds: integer() })),
+  unrecorded: list(outcome, "Known when the agent stopped, and not recorded by a round yet."),
 });

@@ -63,6 +63,8 @@ function versionOf({ rounds, missedAt }: Live): string {
 
 const tones: Readonly<Record<Result, Tone>> = {
   terminated: "ok",
+  superseded: "quiet",
+  unknown: "warn",
   overdue: "warn",
   failed: "bad",
   withdrawn: "quiet",

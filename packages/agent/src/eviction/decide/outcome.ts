@@ -1,0 +1,46 @@
+/** The outcomes of evictions, in the order in which they count if a pod has several: the last one is how it ended. */
+export const outcomeResults = [
+  "withdrawn",
+  "failed",
+  "overdue",
+  "unknown",
+  "superseded",
+  "terminated",
+] as const;
+export type OutcomeResult = (typeof outcomeResults)[number];
+
+/** How an eviction ended. */
+export interface EvictionOutcome {
+  uid: string;
+  /** Namespace and name of the pod, which may already be deleted. Absent in older records. */
+  namespace?: string;
+  name?: string;
+  /**
+   * The spellings are stored in records; `readRecord` has those of earlier versions.
+   *
+   * - `terminated`: a request of the agent was accepted, and the pod was then deleted, or its containers were stopped if
+   *   it is evicted by stopping them. Only this counts as evicted by the agent.
+   * - `superseded`: the pod was deleted, finished or replaced before a request of the agent was accepted.
+   * - `unknown`: the pod ended after a request was sent, and whether that was accepted is not recorded.
+   * - `overdue`: accepted, but the pod is still terminating after its grace period and the release margin. Not final: the
+   *   pod is still followed, and another outcome is recorded at its end.
+   * - `failed`: the pod was not evicted, and is not tried again for `failedEvictionPauseMs`.
+   * - `withdrawn`: cancelled before it was accepted.
+   */
+  result: OutcomeResult;
+  /** Whether the API server or the runtime accepted it, or may have; absent for no. */
+  sent?: boolean;
+  /** For operators: "429: PodDisruptionBudget default/web allows no disruption now". */
+  message: string;
+  /** The PodDisruptionBudget that refused it, where one did. */
+  budget?: BudgetStatus | null;
+}
+
+/** A PodDisruptionBudget that allows no disruption, from the API server's refusal. */
+export interface BudgetStatus {
+  /** "default/web"; null where the server did not name it. */
+  name: string | null;
+  /** The budget's `currentHealthy` and `desiredHealthy`; null where the message does not have them. */
+  currentHealthy: number | null;
+  desiredHealthy: number | null;
+}
