@@ -31,7 +31,7 @@ export class EvictionPart {
     this.#directory = mkdtempSync(join(tmpdir(), "nkb-state-"));
     const common = { clock: systemClock, log: silentLogger };
     this.#database = StateDatabase.open({ directory: this.#directory, ...common });
-    const pods: EncodablePod[] = objects.map(observeJson);
+    const pods: EncodablePod[] = objects.map((object) => observeJson(object));
     const metrics = createEvictionRoundMetrics(new Registry());
     const policy = structuredClone(defaultEvictionPolicy);
     const manager = new EvictionManager({

@@ -1,5 +1,5 @@
 import type { AgentConfiguration } from "../config/index.ts";
-import type { EvictionSettings, KillerTable } from "../eviction/index.ts";
+import type { AnnotationValue, EvictionSettings, KillerTable, QosAnnotations } from "../eviction/index.ts";
 import type { InTreeEvictionSettings, RankingMetric } from "../intree/index.ts";
 
 /** Settings of rounds besides the policy. */
@@ -121,6 +121,24 @@ export function killerTableOf({ eviction }: Pick<AgentConfiguration, "eviction">
     byQosLevel: withoutAbsent({ reclaimed_cores, shared_cores, dedicated_cores }),
     byQosClass: withoutAbsent({ BestEffort, Burstable, Guaranteed }),
   };
+}
+
+/** Annotations that state a QoS level besides katalyst's own. */
+export function qosAnnotationsOf({ eviction }: Pick<AgentConfiguration, "eviction">): QosAnnotations {
+  const { reclaimed, shared, dedicated, system } = eviction.qosAnnotations;
+  return {
+    reclaimed_cores: annotationsOf(reclaimed),
+    shared_cores: annotationsOf(shared),
+    dedicated_cores: annotationsOf(dedicated),
+    system_cores: annotationsOf(system),
+  };
+}
+
+function annotationsOf(list: readonly string[]): AnnotationValue[] {
+  return list.map((text) => {
+    const [key, value] = pairOf(text);
+    return { key, value };
+  });
 }
 
 function withoutAbsent<T>(table: Record<string, T | undefined>): Record<string, T> {

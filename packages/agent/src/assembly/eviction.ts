@@ -23,6 +23,7 @@ import {
   PodEvictor,
   PodHistory,
   PodWatch,
+  qosLevelReader,
   type RecentReadings,
   RecordQueries,
   reviewedTokens,
@@ -35,7 +36,7 @@ import { evictionNowRoutes, evictionRoutes } from "../server/index.ts";
 import { EvictionStore, HistoryStore } from "../state/index.ts";
 import type { AgentContext } from "./context.ts";
 import { evictionPolicyOf } from "./eviction-policy-settings.ts";
-import { evictionSettingsOf, killerTableOf } from "./eviction-settings.ts";
+import { evictionSettingsOf, killerTableOf, qosAnnotationsOf } from "./eviction-settings.ts";
 import { inTreeEviction } from "./in-tree-eviction.ts";
 import type { LifecyclePart } from "./lifecycle.ts";
 import type { AgentPart } from "./part.ts";
@@ -67,6 +68,7 @@ export function evictionPart(
   const roundMetrics = createEvictionRoundMetrics(registry);
   const metrics = createEvictorMetrics(registry);
   const common = { clock, log };
+  const qosLevelOf = qosLevelReader(qosAnnotationsOf(configuration()));
 
   const records = new EvictionRecords({
     store: new EvictionStore(database),
@@ -86,6 +88,7 @@ export function evictionPart(
   const pods = new PodWatch({
     client,
     nodeName,
+    qosLevelOf,
     observer: history,
     metrics: roundMetrics,
     kubeMetrics,
@@ -121,6 +124,7 @@ export function evictionPart(
       killers,
       killerTable: () => killerTableOf(configuration()),
       skip: () => policy().skip,
+      qosLevelOf,
       events,
       clock,
       metrics,

@@ -1,6 +1,6 @@
 import { evictionPluginSections } from "./eviction-plugins.ts";
 import { boolean, byteSize, duration, oneOf, text, textList } from "./leaf.ts";
-import { absolutePath } from "./patterns.ts";
+import { absolutePath, annotationValue } from "./patterns.ts";
 import { evictionPolicySettings } from "./policy-settings.ts";
 import { section } from "./section.ts";
 
@@ -13,6 +13,20 @@ const evictionClasses = [
   "Burstable",
   "Guaranteed",
 ] as const;
+
+function qosAnnotations(level: string) {
+  return textList(
+    [],
+    {
+      pattern: annotationValue,
+      expected: 'annotations such as "example.com/tier=offline"',
+      placeholder: "<annotation=value,...>",
+      minItems: 0,
+      maxItems: 32,
+    },
+    { about: `Annotations that state ${level}.` },
+  );
+}
 
 /** Settings of eviction. */
 export const evictionSection = section("Eviction of pods when the node is under pressure.", {
@@ -43,6 +57,15 @@ export const evictionSection = section("Eviction of pods when the node is under 
     {
       about:
         "Directory in which pods annotated for soft eviction notices get a file, besides the Event, in the format of katalyst's host-path notifier. Empty: no files.",
+    },
+  ),
+  qosAnnotations: section(
+    "Annotations of pods that state a katalyst QoS level, besides katalyst.kubewharf.io/qos_level. A pod whose annotations contradict each other has the level `unknown`.",
+    {
+      reclaimed: qosAnnotations("reclaimed_cores"),
+      shared: qosAnnotations("shared_cores"),
+      dedicated: qosAnnotations("dedicated_cores"),
+      system: qosAnnotations("system_cores: such a pod is not evicted"),
     },
   ),
   killer: oneOf("evictionApi", killerNames, {

@@ -60,6 +60,7 @@ describe("sources", () => {
         limits: { window: 600_000, perNode: 10, perNamespace: 0, perOwner: 2 },
         skip: { labels: [], annotations: [], daemonSets: true },
         grace: { shortest: 10_000, longest: 3_600_000, allowZero: false },
+        qosAnnotations: { reclaimed: [], shared: [], dedicated: [], system: [] },
         killer: "evictionApi",
         killerRules: [],
         inTreePlugins: ["*"],

@@ -1,5 +1,13 @@
 /** An absolute path without NUL bytes. */
 export const absolutePath = /^\/[^\0]*$/;
+const qualified = "([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?";
+
+/** Keys of labels and annotations: an optional DNS subdomain and a slash, then a name. */
+export const qualifiedName = new RegExp(`^${qualified}$`);
+
+/** "key=value" of an annotation; the value has neither "=" nor ",". */
+export const annotationValue = new RegExp(`^${qualified}=[^=,]{0,253}$`);
+
 const label = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
 
 /** Names of Kubernetes nodes: RFC 1123 subdomains. */

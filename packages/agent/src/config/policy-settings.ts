@@ -1,10 +1,6 @@
 import { boolean, duration, integer, text, textList } from "./leaf.ts";
-import { nodeNamePattern } from "./patterns.ts";
+import { nodeNamePattern, qualifiedName } from "./patterns.ts";
 import { section } from "./section.ts";
-
-// Qualified names, as of labels and annotations: an optional DNS subdomain and a slash, then a name.
-const qualifiedName =
-  /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
 function metadataKeys(what: string, about: string) {
   return textList(

@@ -77,6 +77,7 @@ export { EvictionManager, type EvictionManagerOptions } from "./manager.ts";
 export { NowQueries } from "./now-queries.ts";
 export { type EncodablePod, type ObservedPod, observeJson, type PodDetails } from "./observe/observed-pod.ts";
 export { PodWatch, type PodWatchOptions } from "./observe/pod-watch.ts";
+export { type AnnotationValue, type QosAnnotations, qosLevelReader } from "./observe/qos-level.ts";
 export type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
 export { RecentReadings, type RoundReadings } from "./readings.ts";
 export type { RecordCoverage, RecordGap } from "./records/coverage.ts";

@@ -5,7 +5,7 @@ import { NodeDefinition } from "@nodekeeper/core/gen/dra/v1alpha3/api.ts";
 import { DeviceDriverDefinition } from "@nodekeeper/core/gen/nodekeeper/devices/v1alpha1/api.ts";
 import { FakeClock, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { eventually, until } from "@nodekeeper/testing/until";
-import { createServer } from "nice-grpc";
+import { createServer, ServerError, Status } from "nice-grpc";
 import { expect, it } from "vitest";
 import { followDriver, type StreamState, type WholeMessage } from "./driver-stream.ts";
 
@@ -105,7 +105,7 @@ it("a stream that breaks is started again at once, and later with a backoff, unt
       });
       yield { pools: [{ devices: [{ name: `device-${watches}` }] }] };
       await broken;
-      throw new Error("the driver broke its stream");
+      throw new ServerError(Status.UNAVAILABLE, "the driver broke its stream");
     },
   });
   await server.listen(`unix:${endpoint}`);

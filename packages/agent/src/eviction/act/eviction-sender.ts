@@ -3,6 +3,7 @@ import type { Clock } from "@nodekeeper/core/lib";
 import type { BudgetStatus, EvictionOutcome } from "../decide/outcome.ts";
 import type { EvictionPod } from "../decide/pods.ts";
 import type { SkipRules } from "../decide/policy.ts";
+import type { QosLevelReader } from "../observe/qos-level.ts";
 import type { EvictionTask } from "./eviction-task.ts";
 import type { EvictorMetrics } from "./evictor-metrics.ts";
 import { type FreshPod, readFreshPod } from "./fresh-pod.ts";
@@ -23,6 +24,8 @@ export interface EvictionSenderOptions {
   killers: readonly Killer[];
   killerTable: () => KillerTable;
   skip: () => SkipRules;
+  /** As of `observeJson`. */
+  qosLevelOf?: QosLevelReader;
   events: Pick<EventRecorder, "record">;
   clock: Clock;
   metrics: EvictorMetrics;
@@ -103,8 +106,8 @@ export class EvictionSender {
 
   /** Reads the pod from the API server, without evicting it. */
   async read({ pod }: EvictionTask, signal: AbortSignal): Promise<FreshPod> {
-    const { client, nodeName, skip } = this.#options;
-    return await readFreshPod({ client, nodeName, skip: skip() }, pod, signal);
+    const { client, nodeName, skip, qosLevelOf } = this.#options;
+    return await readFreshPod({ client, nodeName, skip: skip(), qosLevelOf }, pod, signal);
   }
 
   /** The next step after a killer's result. */

@@ -4,6 +4,7 @@ import { selectCandidates } from "../decide/candidates.ts";
 import type { EvictionPod, PodReference } from "../decide/pods.ts";
 import type { SkipRules } from "../decide/policy.ts";
 import { observeJson } from "../observe/observed-pod.ts";
+import type { QosLevelReader } from "../observe/qos-level.ts";
 import { isPodNotFound } from "./api-refusal.ts";
 import { podResource } from "./pod-resource.ts";
 
@@ -25,6 +26,8 @@ export interface FreshReading {
   client: Pick<KubeClient, "get">;
   nodeName: string;
   skip: SkipRules;
+  /** As of `observeJson`. */
+  qosLevelOf?: QosLevelReader | undefined;
 }
 
 /**
@@ -32,7 +35,7 @@ export interface FreshReading {
  * checks the UID precondition, so the UID is compared here first. Throws only the signal's reason.
  */
 export async function readFreshPod(
-  { client, nodeName, skip }: FreshReading,
+  { client, nodeName, skip, qosLevelOf }: FreshReading,
   { name, namespace, uid }: PodReference,
   signal: AbortSignal,
 ): Promise<FreshPod> {
@@ -41,7 +44,7 @@ export async function readFreshPod(
     const object = await client.get(podResource, name, { namespace, signal });
     if (object.metadata.uid !== uid)
       return { kind: "terminated", message: "pod is already deleted: another pod has its name" };
-    pod = observeJson(object).pod;
+    pod = observeJson(object, qosLevelOf).pod;
   } catch (error) {
     signal.throwIfAborted();
     if (isPodNotFound(error, name))

@@ -2,6 +2,7 @@ import { type Container, Pod } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import type { EvictionPod } from "../decide/pods.ts";
 import { podMessageOf } from "./pod-message.ts";
+import { type QosLevelReader, qosLevelReader } from "./qos-level.ts";
 import { readPod } from "./read-pod.ts";
 
 /** The fields of a pod that only in-tree plugins read; shaped as core v1's Pod. */
@@ -31,12 +32,17 @@ export interface EncodablePod extends ObservedPod {
   encoded(): Uint8Array;
 }
 
-/** Reads a pod from the API server's JSON. Throws `invalid` for a pod without UID or name. */
-export function observeJson(object: KubeObject): EncodablePod {
+const katalystQosLevel = qosLevelReader();
+
+/**
+ * Reads a pod from the API server's JSON. Throws `invalid` for a pod without UID or name.
+ * @param qosLevelOf default: by katalyst's annotation alone
+ */
+export function observeJson(object: KubeObject, qosLevelOf: QosLevelReader = katalystQosLevel): EncodablePod {
   let message: Pod | undefined = podMessageOf(object);
   let bytes: Uint8Array | undefined;
   return {
-    pod: readPod(message),
+    pod: readPod(message, qosLevelOf),
     details: detailsOf(message),
     encoded: () => {
       bytes ??= Pod.encode(message!).finish();

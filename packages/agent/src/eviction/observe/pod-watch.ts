@@ -10,6 +10,7 @@ import type { NodePods } from "../parts.ts";
 import type { PodObserver } from "../records/pod-history.ts";
 import type { EvictionRoundMetrics } from "../round-metrics.ts";
 import { type EncodablePod, observeJson } from "./observed-pod.ts";
+import type { QosLevelReader } from "./qos-level.ts";
 
 export interface PodWatchOptions {
   client: KubeApiClient;
@@ -18,6 +19,8 @@ export interface PodWatchOptions {
   log: Logger;
   metrics: EvictionRoundMetrics;
   kubeMetrics: KubeMetrics;
+  /** As of `observeJson`. */
+  qosLevelOf?: QosLevelReader;
   /** Notified of every pod that is added, updated or deleted. */
   observer?: PodObserver;
   /** The readiness check fails when there was no watch for longer, milliseconds. Default 60,000. */
@@ -119,7 +122,7 @@ export class PodWatch implements NodePods, Runnable {
     if (known && resourceVersion !== undefined && known.resourceVersion === resourceVersion) return;
     let observed: EncodablePod;
     try {
-      observed = observeJson(object);
+      observed = observeJson(object, this.#options.qosLevelOf);
     } catch (error) {
       this.#complain(object, error);
       return;

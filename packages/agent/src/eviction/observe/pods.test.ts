@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { podOfEnvelope } from "../testing/protobuf-pod.ts";
 import { observeJson } from "./observed-pod.ts";
 import { qosClassOf } from "./qos-class.ts";
+import { qosLevelReader } from "./qos-level.ts";
 import { readPod } from "./read-pod.ts";
 
 const fixture = (name: string) =>
@@ -40,7 +41,8 @@ describe("a pod of the API server", () => {
   };
 
   it("is read from JSON", () => expect(observeJson(podJson()).pod).toEqual(expected));
-  it("is read from protobuf", () => expect(readPod(podOfEnvelope(podProtobuf()))).toEqual(expected));
+  it("is read from protobuf", () =>
+    expect(readPod(podOfEnvelope(podProtobuf()), qosLevelReader())).toEqual(expected));
 
   it("is encoded as Kubernetes encodes it, as far as the lean message goes", () => {
     const ours = Pod.decode(observeJson(podJson()).encoded());
@@ -97,7 +99,7 @@ it.each([
   ["katalyst.kubewharf.io/pod_soft_evict_notify", "false", { softEvictNotify: false }],
 ])("the annotation %s: %s means %o", (key, value, expected) => {
   const metadata = { uid: "u", name: "a", annotations: { [key]: value } };
-  expect(readPod(Pod.fromPartial({ metadata }))).toMatchObject(expected);
+  expect(readPod(Pod.fromPartial({ metadata }), qosLevelReader())).toMatchObject(expected);
 });
 
 describe("the QoS class", () => {

@@ -1,19 +1,18 @@
 import type { Pod, Time } from "@nodekeeper/core/gen/k8s/core/v1/api.ts";
 import { NodekeeperError } from "@nodekeeper/core/lib";
-import type { EvictionPod, PodOwner, QosLevel } from "../decide/pods.ts";
+import type { EvictionPod, PodOwner } from "../decide/pods.ts";
 import { qosClassOf } from "./qos-class.ts";
+import type { QosLevelReader } from "./qos-level.ts";
 
 const configSource = "kubernetes.io/config.source";
 const configMirror = "kubernetes.io/config.mirror";
-const qosLevelKey = "katalyst.kubewharf.io/qos_level";
 const softEvictNotifyKey = "katalyst.kubewharf.io/pod_soft_evict_notify";
-const qosLevels: readonly QosLevel[] = ["reclaimed_cores", "shared_cores", "dedicated_cores", "system_cores"];
 
 /** The API server's default of `terminationGracePeriodSeconds`. */
 const DEFAULT_GRACE_SECONDS = 30;
 
 /** Reads the fields of a pod that eviction needs. Throws `invalid` for a pod without UID or name. */
-export function readPod(pod: Pod): EvictionPod {
+export function readPod(pod: Pod, qosLevelOf: QosLevelReader): EvictionPod {
   const { metadata, spec, status } = pod;
   if (!metadata?.uid || !metadata.name) {
     throw new NodekeeperError(
@@ -32,7 +31,7 @@ export function readPod(pod: Pod): EvictionPod {
     labels: metadata.labels,
     annotationKeys: Object.keys(annotations).sort(),
     owner: controller === undefined ? null : ownerOf(controller),
-    qosLevel: qosLevelOf(annotations[qosLevelKey]),
+    qosLevel: qosLevelOf(annotations),
     qosClass: qosClassOf(pod),
     priority: spec?.priority ?? 0,
     priorityClassName: spec?.priorityClassName ?? "",
@@ -47,11 +46,6 @@ export function readPod(pod: Pod): EvictionPod {
 
 function ownerOf({ kind, name, uid }: PodOwner): PodOwner {
   return { kind, name, uid };
-}
-
-function qosLevelOf(stated: string | undefined): QosLevel {
-  if (stated === undefined) return "shared_cores";
-  return qosLevels.find((level) => level === stated) ?? "unknown";
 }
 
 function millisecondsOf(time: Time | undefined): number | null {

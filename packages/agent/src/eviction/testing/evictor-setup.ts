@@ -185,7 +185,7 @@ export class TestEvictor implements NodePods {
   }
 
   list(): EncodablePod[] {
-    return [...this.pods.values()].map(observeJson);
+    return [...this.pods.values()].map((object) => observeJson(object));
   }
 
   get(uid: string): EncodablePod | undefined {
