@@ -116,30 +116,40 @@ describe("a plugin that reports more than the object has room for", () => {
     await plugin.stop();
   });
 
-  it("as one of many: the largest is quarantined, whatever its name, and comes back when others report less", async () => {
-    const bulk = (name: string, bytes: number) => customNodeResource(status(name, "x".repeat(bytes)));
-    const small = await startGoodPlugin(
-      agent.pluginDir,
-      "m-small",
-      widgets("m-small", 1),
-      bulk("small", 400_000),
-    );
-    const large = await startGoodPlugin(
-      agent.pluginDir,
-      "b-large",
-      widgets("b-large", 1),
-      bulk("large", 600_000),
-    );
-    await untilWidgets(cluster, "m-small", 1);
-    await untilWidgets(cluster, "b-large", 1);
-    small.say(widgets("m-small", 2), bulk("small", 500_000));
-    await untilWidgets(cluster, "m-small", 2);
-    expect(await rowOf("b-large")).toContain("is not published");
-    expect(await rowOf("m-small")).toBe("");
-    small.say(widgets("m-small", 3));
-    await until("it is published again", () => cluster.cnr().status.large?.length === 600_000);
-    await Promise.all([small.stop(), large.stop()]);
-  });
+  it.each(["b-grows", "y-grows"])(
+    "by growing: %s pays with its growth, not the neighbour whose large report did not change",
+    async (name) => {
+      const bulk = (field: string, bytes: number) => customNodeResource(status(field, "x".repeat(bytes)));
+      const size = (field: string) => cluster.cnr().status[field]?.length;
+      const large = await startGoodPlugin(
+        agent.pluginDir,
+        "m-large",
+        widgets("m-large", 1),
+        bulk("large", 600_000),
+      );
+      await until("the large report", () => size("large") === 600_000);
+      const growing = await startGoodPlugin(
+        agent.pluginDir,
+        name,
+        widgets(name, 1),
+        bulk("growing", 100_000),
+      );
+      await until("the other report", () => size("growing") === 100_000);
+      growing.say(widgets(name, 2), bulk("growing", 550_000));
+      await until("the row of the plugin that grew says so", async () =>
+        /its 538 KiB would .*; its last known good content of 98 KiB stays published/.test(await rowOf(name)),
+      );
+      await before.update();
+      await after.update();
+      expect(await rowOf("m-large")).toBe("");
+      expect([size("large"), size("growing"), cluster.widgets(name)]).toEqual([600_000, 100_000, "1"]);
+      large.say(widgets("m-large", 2));
+      await until("there is room for it", () => size("growing") === 550_000);
+      await until("nothing is held back any more", async () => (await rowOf(name)) === "");
+      await Promise.all([large.stop(), growing.stop()]);
+      await until("both are withdrawn", () => size("large") === undefined && size("growing") === undefined);
+    },
+  );
 
   it("than a server with a lower limit takes: the same, after its first refusal", async () => {
     const plugin = await startGoodPlugin(agent.pluginDir, "large", widgets("large", 1));

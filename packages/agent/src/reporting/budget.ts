@@ -1,10 +1,14 @@
-import type { PluginContent } from "./content.ts";
+import { noContent, type PluginContent } from "./content.ts";
 import { OBJECT_BUDGET_BYTES } from "./kinds.ts";
 import type { Contents } from "./part-writer.ts";
 
 const MIN_BUDGET_BYTES = 64 * 1024;
-// After the server rejects an object as too large, the limit is set to this share of the rejected size.
+// After the server rejects an object as too large, the limit is set to this fraction of the rejected size.
 const SHRINK = 0.75;
+// The fraction of the limit that is divided into the plugins' shares.
+const SHARED_OUT = 1 / 8;
+/** Number of plugins for which a share is reserved, whether they report or not. */
+export const RESERVED_SHARES = 16;
 
 /** A plugin whose content is quarantined because the object would exceed its size limit. */
 export interface OversizedContent {
@@ -14,16 +18,21 @@ export interface OversizedContent {
 }
 
 /**
- * Keeps one object within the size that etcd accepts, so that one plugin cannot block updates for all others. While the
- * merged contents exceed the limit, the largest one is replaced by its last known good content, or left out if that is
- * too large as well.
+ * Keeps one object within the size that etcd accepts, so that one plugin cannot block updates for all others.
+ *
+ * 1. Each plugin has a share: an eighth of the limit, divided by the number of plugins, but at least by 16. Content within
+ *    its plugin's share is always published.
+ * 2. Content that has grown beyond the share is published if it fits into what the shares and the other contents leave.
+ *    Otherwise it is quarantined, and the plugin's last known good content stays published.
+ * 3. Content that has not grown stays published. It is quarantined only if the limit was lowered, or if more than 16
+ *    plugins need their shares: then the largest content above its share first.
  */
 export class Budget {
   readonly #object: string;
   readonly #sizes = new WeakMap<PluginContent, number>();
   #limit = OBJECT_BUDGET_BYTES;
   #total = 0;
-  #taken: Contents = new Map();
+  #accepted: Contents = new Map();
   #held: ReadonlyMap<string, string> = new Map();
 
   /** @param object `kindKey` */
@@ -36,45 +45,102 @@ export class Budget {
     return this.#held;
   }
 
+  /** The contents that were last accepted of the plugins in `held`, which are published instead; no fields if none was. */
+  get lastGood(): Contents {
+    return new Map([...this.#held.keys()].map((plugin) => [plugin, this.#lastGoodOf(plugin)]));
+  }
+
   /** Splits contents into those that are published and those that are quarantined. */
   publishable(contents: Contents): { contents: Contents; held: readonly OversizedContent[] } {
-    const sizes = new Map([...contents].map(([plugin, content]) => [plugin, this.#sizeOf(content)]));
-    let total = sum(sizes.values());
-    const fitting = new Map(contents);
-    const held = new Map<string, string>();
-    while (total > this.#limit) {
-      const [plugin, size] = largest(sizes);
-      const message = `its ${kib(this.#sizeOf(contents.get(plugin)!))} would make the object larger than the limit of ${kib(this.#limit)}, and it is the largest contributor`;
-      held.set(plugin, message);
-      const last = fitting.get(plugin) === contents.get(plugin) ? this.#taken.get(plugin) : undefined;
-      const lastSize = last ? this.#sizeOf(last) : 0;
-      const isSmaller = last !== undefined && lastSize < size;
-      if (isSmaller) fitting.set(plugin, last);
-      else fitting.delete(plugin);
-      sizes.set(plugin, isSmaller ? lastSize : 0);
-      total += (isSmaller ? lastSize : 0) - size;
+    const share = (this.#limit * SHARED_OUT) / Math.max(contents.size, RESERVED_SHARES);
+    const excessOf = (content: PluginContent) => Math.max(this.#sizeOf(content) - share, 0);
+    const chosen = this.#withoutGrown(contents, share);
+    this.#dropLargest(chosen, excessOf);
+    const room = this.#limit * (1 - SHARED_OUT);
+    let excess = sum([...chosen.values()].map(excessOf));
+    const left = new Map<string, number>();
+    for (const [plugin, content] of this.#missing(contents, chosen)) {
+      const others = excess - excessOf(chosen.get(plugin)!);
+      left.set(plugin, Math.max(room - others, 0) + share);
+      if (others + excessOf(content) > room) continue;
+      excess = others + excessOf(content);
+      chosen.set(plugin, content);
     }
+    const missing = this.#missing(contents, chosen);
     const before = this.#held;
-    this.#held = held;
-    this.#total = total;
-    if (held.size === 0) return { contents, held: [] };
-    const all = [...held].map(([plugin, message]) => ({ plugin, message, isNew: !before.has(plugin) }));
-    return { contents: fitting, held: all };
+    this.#total = sum([...chosen.values()].map((content) => this.#sizeOf(content)));
+    this.#held = new Map(
+      missing.map(([plugin, content]) => [
+        plugin,
+        this.#reason(content, chosen.get(plugin)!, left.get(plugin)!),
+      ]),
+    );
+    if (missing.length === 0) return { contents, held: [] };
+    const held = [...this.#held].map(([plugin, message]) => ({
+      plugin,
+      message,
+      isNew: !before.has(plugin),
+    }));
+    return { contents: new Map([...chosen].filter(([, content]) => content !== noContent)), held };
   }
 
   /** Records contents that the server accepted as the plugins' last known good contents. */
   accepted(contents: Contents): void {
-    this.#taken = contents;
+    this.#accepted = contents;
   }
 
-  /** Lowers the limit after the server rejected an object within it. */
+  /** Lowers the limit after the server rejected an object within it: not below the size that it accepted last, if that is smaller. */
   shrink(): void {
-    this.#limit = Math.max(Math.floor(this.#total * SHRINK), MIN_BUDGET_BYTES);
+    const accepted = sum([...this.#accepted.values()].map((content) => this.#sizeOf(content)));
+    const least = accepted < this.#total ? accepted : 0;
+    this.#limit = Math.max(Math.floor(this.#total * SHRINK), least, MIN_BUDGET_BYTES);
   }
 
   /** Restores the initial limit, since the server's own limit may have changed. */
   reset(): void {
     this.#limit = OBJECT_BUDGET_BYTES;
+  }
+
+  #lastGoodOf(plugin: string): PluginContent {
+    return this.#accepted.get(plugin) ?? noContent;
+  }
+
+  // The contents within their share or not larger than the last known good one, which replaces the others.
+  #withoutGrown(contents: Contents, share: number): Map<string, PluginContent> {
+    const chosen = new Map<string, PluginContent>();
+    for (const [plugin, content] of contents) {
+      const last = this.#lastGoodOf(plugin);
+      const isGrown = this.#sizeOf(content) > Math.max(share, this.#sizeOf(last));
+      chosen.set(plugin, isGrown ? last : content);
+    }
+    return chosen;
+  }
+
+  #dropLargest(chosen: Map<string, PluginContent>, excessOf: (content: PluginContent) => number): void {
+    let total = sum([...chosen.values()].map((content) => this.#sizeOf(content)));
+    if (total <= this.#limit) return;
+    const largestFirst = [...chosen].sort(([, a], [, b]) => this.#sizeOf(b) - this.#sizeOf(a));
+    for (const [plugin, content] of largestFirst) {
+      if (total <= this.#limit || excessOf(content) === 0) return;
+      chosen.set(plugin, noContent);
+      total -= this.#sizeOf(content);
+    }
+  }
+
+  // Contents that are not among the chosen ones, the smallest first, so that as many as possible fit.
+  #missing(contents: Contents, chosen: Contents): [plugin: string, PluginContent][] {
+    const missing = [...contents].filter(([plugin, content]) => chosen.get(plugin) !== content);
+    return missing.sort(
+      ([a, one], [b, other]) => this.#sizeOf(one) - this.#sizeOf(other) || (a < b ? -1 : 1),
+    );
+  }
+
+  #reason(content: PluginContent, published: PluginContent, left: number): string {
+    const stays =
+      published === noContent
+        ? "nothing of it is published for now"
+        : `its last known good content of ${kib(this.#sizeOf(published))} stays published`;
+    return `its ${kib(this.#sizeOf(content))} would make the object larger than the limit of ${kib(this.#limit)}: ${Math.floor(left / 1024)} KiB are left for it; ${stays}`;
   }
 
   #sizeOf(content: PluginContent): number {
@@ -85,12 +151,6 @@ export class Budget {
     this.#sizes.set(content, size);
     return size;
   }
-}
-
-function largest(sizes: ReadonlyMap<string, number>): [plugin: string, size: number] {
-  let found: [string, number] = ["", -1];
-  for (const entry of sizes) if (entry[1] > found[1]) found = entry;
-  return found;
 }
 
 function sum(numbers: Iterable<number>): number {

@@ -173,7 +173,10 @@ export class ObjectWriter {
     const pending = applyParts.filter((part) => this.#isPending(part, desired[part]));
     const [part] = pending;
     metrics.quarantined.set({ object: this.object }, Object.keys(this.#quarantined()).length);
-    if (!part) return "done";
+    if (!part) {
+      this.#budget.accepted(all);
+      return "done";
+    }
     this.writing = part;
 
     const target = remote ?? this.#remote(await this.#resolve(signal));
@@ -227,7 +230,7 @@ export class ObjectWriter {
     metrics.oversized.inc({ plugin });
     log.error(
       { errorId: "NK1801", plugin, object, reason: message },
-      "content of a plugin is too large for the object and is quarantined; its last known good content stays published",
+      "content of a plugin is too large for the object and is quarantined",
     );
     notify("ReportTooLarge", `The report of plugin ${plugin} for ${object} is not published: ${message}`);
   }

@@ -5,8 +5,9 @@ export const reportingErrors: CatalogueEntries = {
   NK1801: {
     title: "A report is too large to be published",
     cause:
-      "With it the object would be larger than etcd takes; this plugin contributes most. Its last content that fits stays published.",
-    remedy: "Let the plugin report less. `/api/v1/objects` has the sizes.",
+      "The plugin's report is new or has grown, and with it the object would be larger than etcd takes. Its last known good content stays published. Reports that have not grown are not affected.",
+    remedy:
+      "Let the plugin, or another one, report less. The message has the size of the report, the limit, and what is left for it.",
   },
   NK1802: {
     title: "A report is quarantined",
