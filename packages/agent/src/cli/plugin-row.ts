@@ -8,6 +8,11 @@ export function shownState({ state, error }: PluginRow): string {
   return error && (state === "registered" || state === "in-tree") ? "failing" : state;
 }
 
+/** Since when it is in the state that is shown, wall milliseconds; undefined where that is not known. */
+export function shownSince(row: PluginRow): number | undefined {
+  return shownState(row) === "failing" ? (row.errorSince ?? row.since) : row.since;
+}
+
 /** What is wrong with a plugin, in a line; empty where nothing is. */
 export function problemOf({ error, errorId, problems }: PluginRow): string {
   if (error) return errorId ? `${errorId}: ${error}` : error;

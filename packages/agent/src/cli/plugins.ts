@@ -1,6 +1,6 @@
 import type { AgentConnection } from "./agent-connection.ts";
 import { type Colour, type Output, printValue, type TableFormat, table } from "./output.ts";
-import { problemOf, shownState } from "./plugin-row.ts";
+import { problemOf, shownSince, shownState } from "./plugin-row.ts";
 import { pluginsByName } from "./plugins-by-name.ts";
 import { age } from "./wording.ts";
 
@@ -48,7 +48,7 @@ export async function pluginsCommand(
     row.name || "-",
     row.type || "-",
     shownState(row),
-    ageOf(row.since, now),
+    ageOf(shownSince(row), now),
     row.contentBytes > 0 ? `${row.contentBytes} B` : "-",
     ageOf(row.contentAt, now),
     ...(wide ? [row.registrationSocket ?? "-"] : []),

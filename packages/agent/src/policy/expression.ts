@@ -32,6 +32,9 @@ export interface Expression<T> {
 export type Condition = Expression<boolean>;
 export type Formula = Expression<number>;
 
+/** Returns the place of an offset of an expression's text, for people: "policies.yaml:4:15". */
+export type Locate = (offset: number) => string;
+
 /** Characters of one expression. */
 export const LONGEST_EXPRESSION = 2_000;
 
@@ -45,22 +48,28 @@ export class Compiler {
     this.#environment = createEnvironment(variables);
   }
 
-  /** An expression that answers yes or no. Throws ExpressionError. */
-  condition(text: string): Condition {
-    return this.#compile<boolean>(text, "bool", (result) => {
-      return typeof result === "boolean" ? { value: result } : { problem: "is neither true nor false" };
-    });
+  /** An expression that answers yes or no. Throws ExpressionError. @param locate without it problems have no place */
+  condition(text: string, locate?: Locate): Condition {
+    const read = (result: unknown): Evaluated<boolean> =>
+      typeof result === "boolean" ? { value: result } : { problem: "is neither true nor false" };
+    return this.#compile(text, "bool", read, locate);
   }
 
-  /** An expression that answers a number. Throws ExpressionError. */
-  formula(text: string): Formula {
-    return this.#compile<number>(text, "number", (result) => {
+  /** An expression that answers a number. Throws ExpressionError. @param locate without it problems have no place */
+  formula(text: string, locate?: Locate): Formula {
+    const read = (result: unknown): Evaluated<number> => {
       const value = Number(result);
       return Number.isFinite(value) ? { value } : { problem: `is ${value}` };
-    });
+    };
+    return this.#compile(text, "number", read, locate);
   }
 
-  #compile<T>(text: string, wanted: ResultType, read: (result: unknown) => Evaluated<T>): Expression<T> {
+  #compile<T>(
+    text: string,
+    wanted: ResultType,
+    read: (result: unknown) => Evaluated<T>,
+    locate: Locate | undefined,
+  ): Expression<T> {
     if (text.length > LONGEST_EXPRESSION) {
       throw new ExpressionError(`has ${text.length} characters, more than ${LONGEST_EXPRESSION}`, 0);
     }
@@ -71,11 +80,15 @@ export class Compiler {
     if (!checked.valid) throw expressionErrorOf(checked.error);
     checkResult(checked.type, wanted, run.ast);
     const steps = checkCost(run.ast, leaves);
+    const placed = (problem: string, offset: number) => ({
+      problem: locate ? `${locate(offset)}: ${problem}` : problem,
+    });
     const evaluate = (variables: Readonly<Record<string, unknown>>) => {
       try {
-        return read(run(variables));
+        const result = read(run(variables));
+        return "problem" in result ? placed(result.problem, run.ast.start) : result;
       } catch (error) {
-        return { problem: summaryOf(error) };
+        return placed(summaryOf(error), offsetOf(error));
       }
     };
     return { text, reads, steps, evaluate };
@@ -98,8 +111,11 @@ function attempt<T>(work: () => T): T {
 }
 
 function expressionErrorOf(error: unknown): ExpressionError {
-  const offset = isCelError(error) ? (error.range?.start ?? 0) : 0;
-  return new ExpressionError(summaryOf(error), offset, { cause: error });
+  return new ExpressionError(summaryOf(error), offsetOf(error), { cause: error });
+}
+
+function offsetOf(error: unknown): number {
+  return isCelError(error) ? (error.range?.start ?? 0) : 0;
 }
 
 // The library's own message draws the place in several lines; the loader reports it as line and column.

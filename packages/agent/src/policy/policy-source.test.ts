@@ -1,3 +1,4 @@
+import { codeOf } from "@nodekeeper/core/lib";
 import { describe, expect, it } from "vitest";
 import { never, testPod, topQuestion } from "../intree/eviction/testing/parts.ts";
 import type { NodeSnapshot } from "./node-snapshot.ts";
@@ -62,8 +63,8 @@ describe("the threshold", () => {
     const reading = source.thresholdMet([], never);
     source.close();
     node.setAvailable(undefined);
-    await reading;
-    await source.thresholdMet([], never);
+    await expect(reading).rejects.toThrow("node.memory.available");
+    await expect(source.thresholdMet([], never)).rejects.toThrow("node.memory.available");
     expect(await series()).toEqual([]);
   });
 
@@ -95,7 +96,7 @@ rank: [1]`),
 describe("the minimum reclaim", () => {
   const reading = async (node: TestNode, source: ReturnType<TestNode["source"]>, available?: number) => {
     node.setAvailable(available);
-    return (await source.thresholdMet([], never)).metType;
+    return await source.thresholdMet([], never).then(({ metType }) => metType, codeOf);
   };
 
   it("holds the pressure until so much is back", async () => {
@@ -114,7 +115,7 @@ describe("the minimum reclaim", () => {
     for (const mebi of [99, undefined, 120, 150, undefined, 120]) {
       met.push(await reading(node, source, mebi === undefined ? undefined : mebi * Mi));
     }
-    expect(met).toEqual(["hard", "none", "hard", "none", "none", "none"]);
+    expect(met).toEqual(["hard", "invalid", "hard", "none", "invalid", "none"]);
   });
 
   it("goes the other way for what must not grow; a negative one holds nothing", async () => {
@@ -149,24 +150,19 @@ describe("a reading that is missing", () => {
     ["a field", { value: {}, at: now }, "the machine does not report it"],
     ["a stale part", { value: calm, at: now - 30_001 }, "read 30001 ms ago, more than 30000 ms"],
     ["no number", { value: noNumber, at: now }, "the machine does not report it"],
-  ])("%s evicts no pod, even where the rest would do, and is logged once", async (_what, memory, problem) => {
+  ])("%s fails the call, even where the rest would do, and is counted", async (_what, memory, problem) => {
     const node = new TestNode();
     const source = node.source(policy);
     expect((await source.thresholdMet([], never)).metType).toBe("hard");
     node.snapshot.psi.memory = memory;
     for (let round = 0; round < 3; round++) {
-      expect(await source.thresholdMet([], never)).toMatchObject({ metType: "none", observedValue: null });
+      await expect(source.thresholdMet([], never)).rejects.toMatchObject({
+        id: "NK1611",
+        message: `node.psi.memory.some.avg10: ${problem}`,
+      });
     }
     node.snapshot = snapshotAt(node.clock.monotonic());
     expect((await source.thresholdMet([], never)).metType).toBe("hard");
-    expect(node.logged).toEqual([
-      {
-        level: "warn",
-        message: "eviction policy can't judge the node, it evicts no pod for it",
-        fields: { errorId: "NK1611", policy: "a", problem: `node.psi.memory.some.avg10: ${problem}` },
-      },
-      { level: "info", message: "eviction policy can judge the node again", fields: { policy: "a" } },
-    ]);
     const metrics = await node.registry.metrics();
     expect(metrics).toContain('nodekeeper_intree_policy_problems_total{policy="a",problem="node"} 3');
     expect(metrics).toContain('nodekeeper_intree_policy_met{policy="a"} 1');
@@ -184,11 +180,12 @@ describe("a reading that is missing", () => {
     expect((await node.source(policy).thresholdMet([], never)).metType).toBe("hard");
   });
 
-  it("an expression that makes no sense evicts no pod either", async () => {
+  it("an expression that can't be evaluated fails the call with its place", async () => {
     const node = new TestNode();
     const text = `name: a\ntype: hard\nwhen: true\nobserved: 1 / 0\noperator: lessThan\nthreshold: 1\nrank: [1]`;
-    expect((await node.source(policyOf(text)).thresholdMet([], never)).metType).toBe("none");
-    expect(node.logged[0]?.fields).toMatchObject({ policy: "a", problem: "observed: division by zero" });
+    await expect(node.source(policyOf(text)).thresholdMet([], never)).rejects.toThrow(
+      "observed: test.yaml:5:15: division by zero",
+    );
   });
 });
 

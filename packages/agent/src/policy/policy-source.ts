@@ -1,4 +1,4 @@
-import { type Clock, checkPluginName, type Logger } from "@nodekeeper/core/lib";
+import { type Clock, checkPluginName, type Logger, NodekeeperError } from "@nodekeeper/core/lib";
 import {
   type ConditionAnswer,
   type EvictionSource,
@@ -49,8 +49,7 @@ export class PolicySource implements EvictionSource {
   readonly #readsCpu: boolean;
   #wasMet = false;
   #isClosed = false;
-  // What is wrong is logged when it begins, changes and ends, not each round.
-  #problem = "";
+  // What is wrong with pods is logged when it begins and changes, not each round.
   #leftOut = "";
 
   constructor(options: PolicySourceOptions) {
@@ -79,6 +78,7 @@ export class PolicySource implements EvictionSource {
     return noPods;
   }
 
+  /** Throws `invalid` where anything that the policy reads of the node is not known, or can't be evaluated. */
   async thresholdMet(_pods: readonly ObservedPod[], signal: AbortSignal): Promise<ThresholdAnswer> {
     const { policy, readings, podUsage, clock, metrics } = this.#options;
     const [snapshot] = await Promise.all([
@@ -87,11 +87,14 @@ export class PolicySource implements EvictionSource {
       this.#readsCpu ? podUsage([], [POD_CPU], signal) : undefined,
     ]);
     const verdict = judge(policy, snapshot, clock.monotonic(), this.#wasMet);
-    // While nothing is known, what was over may still be: it holds when it can be read again.
-    if (verdict.state !== "unknown") this.#wasMet = verdict.state === "met";
     // A reading may come back when the policy is removed already.
     if (!this.#isClosed) metrics.met.set({ policy: policy.name }, verdict.state === "met" ? 1 : 0);
-    this.#logProblems(verdict.problems);
+    // While nothing is known, what was over may still be: it holds when it can be read again.
+    if (verdict.state === "unknown") {
+      this.#countProblem("node");
+      throw new NodekeeperError("invalid", verdict.problems.join("; "), { id: "NK1611" });
+    }
+    this.#wasMet = verdict.state === "met";
     return answerOf(policy, verdict);
   }
 
@@ -143,22 +146,6 @@ export class PolicySource implements EvictionSource {
   #countProblem(problem: PolicyProblem): void {
     const { policy, metrics } = this.#options;
     if (!this.#isClosed) metrics.problems.inc({ policy: policy.name, problem });
-  }
-
-  #logProblems(problems: readonly string[]): void {
-    const { policy, log } = this.#options;
-    const problem = problems.join("; ");
-    if (problem !== "") this.#countProblem("node");
-    // Ages differ from round to round.
-    const kind = problem.replace(/\d+/g, "0");
-    if (kind === this.#problem) return;
-    this.#problem = kind;
-    if (problem === "") log.info({ policy: policy.name }, "eviction policy can judge the node again");
-    else
-      log.warn(
-        { errorId: "NK1611", policy: policy.name, problem },
-        "eviction policy can't judge the node, it evicts no pod for it",
-      );
   }
 }
 

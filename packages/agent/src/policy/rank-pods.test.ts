@@ -116,10 +116,10 @@ describe("the ranking", () => {
     ]);
     const divided = await ranking("[1, pod.priority / pod.requests.memory]", shop);
     expect(names(divided)).toEqual(["web", "db"]);
-    expect(divided.excluded[0]).toMatchObject({ kind: "unknown", why: "rank[1]: is NaN" });
+    expect(divided.excluded[0]).toMatchObject({ kind: "unknown", why: "rank[1]: test.yaml:6:15: is NaN" });
     const labelled = await ranking("[1]", shop, { filter: 'pod.labels.app == "web"' });
     expect(labelled.excluded.map(({ why }) => why)).toEqual([
-      "the filter: No such key: app",
+      "the filter: test.yaml:5:23: No such key: app",
       "the filter does not take it",
     ]);
   });

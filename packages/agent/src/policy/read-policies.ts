@@ -1,7 +1,7 @@
 import { checkPluginName, messageOf, NodekeeperError, parseDuration, quote } from "@nodekeeper/core/lib";
 import { isMap, isScalar } from "yaml";
 import { MOST_STEPS } from "./cost.ts";
-import { Compiler } from "./expression.ts";
+import { Compiler, type Condition, type Formula } from "./expression.ts";
 import { nodeFields, podFields } from "./fields.ts";
 import type { Policy, PolicyCondition } from "./policy.ts";
 import type { LoadedPolicies, PolicyProblem } from "./policy-problem.ts";
@@ -42,7 +42,10 @@ export function readPolicies(file: string, text: string): LoadedPolicies {
     const { fields, source } = parseYaml(text, LONGEST_FILE, ["policies"]);
     const nodes = fields.items("policies", MOST_POLICIES);
     if (!nodes) throw fields.error("policies", "there must be a list of policies");
-    const compilers = { node: new Compiler({ node: nodeFields }), pod: new Compiler({ pod: podFields }) };
+    const compilers = {
+      node: new PlacedCompiler(file, new Compiler({ node: nodeFields })),
+      pod: new PlacedCompiler(file, new Compiler({ pod: podFields })),
+    };
     for (const node of nodes) {
       const name = nameOf(node);
       try {
@@ -62,15 +65,41 @@ export function readPolicies(file: string, text: string): LoadedPolicies {
 }
 
 interface Compilers {
-  node: Compiler;
-  pod: Compiler;
+  node: PlacedCompiler;
+  pod: PlacedCompiler;
 }
+
+/** Compiles expressions of a file: their problems have its name and the place. */
+class PlacedCompiler {
+  readonly #file: string;
+  readonly #compiler: Compiler;
+
+  constructor(file: string, compiler: Compiler) {
+    this.#file = file;
+    this.#compiler = compiler;
+  }
+
+  readonly condition = (text: string, placeAt: PlaceAt): Condition =>
+    this.#compiler.condition(text, this.#locate(placeAt));
+
+  readonly formula = (text: string, placeAt: PlaceAt): Formula =>
+    this.#compiler.formula(text, this.#locate(placeAt));
+
+  #locate(placeAt: PlaceAt): (offset: number) => string {
+    return (offset) => {
+      const { line, col } = placeAt(offset);
+      return `${this.#file}:${line}:${col}`;
+    };
+  }
+}
+
+type PlaceAt = (offset: number) => { line: number; col: number };
 
 function readPolicy(node: unknown, source: SourceText, { node: ofNode, pod: ofPod }: Compilers): Policy {
   const fields = new YamlFields(node, source, "", policyKeys);
   const name = readName(fields);
-  const formula = (field: string) => fields.parsed(field, (text) => ofNode.formula(text)) ?? null;
-  const when = fields.parsed("when", (text) => ofNode.condition(text)) ?? null;
+  const formula = (field: string) => fields.parsed(field, ofNode.formula) ?? null;
+  const when = fields.parsed("when", ofNode.condition) ?? null;
   const observed = formula("observed");
   const threshold = formula("threshold");
   const minimumReclaim = formula("minimumReclaim");
@@ -89,13 +118,13 @@ function readPolicy(node: unknown, source: SourceText, { node: ofNode, pod: ofPo
       "must be lessThan or greaterThan: how `observed` compares to `threshold` when it is met",
     );
   }
-  const rank = fields.parsedList("rank", MOST_RANKS, (text) => ofPod.formula(text)) ?? [];
+  const rank = fields.parsedList("rank", MOST_RANKS, ofPod.formula) ?? [];
   if (rank.length === 0)
     throw fields.error(
       "rank",
       "must rank the pods: a list of numbers of a pod; the pod with the greatest is evicted first",
     );
-  const pods = fields.parsed("pods", (text) => ofPod.condition(text)) ?? null;
+  const pods = fields.parsed("pods", ofPod.condition) ?? null;
   const steps = [pods, ...rank].reduce((sum, expression) => sum + (expression?.steps ?? 0), 0);
   if (steps > MOST_STEPS) {
     throw fields.error(

@@ -32,6 +32,9 @@ export interface SourceText {
   lines: LineCounter;
 }
 
+/** Reads a value's text. @param placeAt returns where an offset of it is in the file, from 1 */
+type Read<T> = (text: string, placeAt: (offset: number) => { line: number; col: number }) => T;
+
 /** Parses a YAML text of one mapping, of at most so many characters. Throws `invalid`. @param known its fields */
 export function parseYaml(
   text: string,
@@ -91,13 +94,13 @@ export class YamlFields {
   }
 
   /** What `read` makes of a text; its errors are reported with their place. Undefined where the field is absent. */
-  parsed<T>(name: string, read: (text: string) => T): T | undefined {
+  parsed<T>(name: string, read: Read<T>): T | undefined {
     const scalar = this.#scalar(name);
     return scalar === undefined ? undefined : this.#parse(name, scalar, read);
   }
 
   /** The same for each item of a list. */
-  parsedList<T>(name: string, most: number, read: (text: string) => T): T[] | undefined {
+  parsedList<T>(name: string, most: number, read: Read<T>): T[] | undefined {
     return this.items(name, most)?.map((item, index) => {
       const field = `${name}[${index}]`;
       if (isScalar(item)) return this.#parse(field, item, read);
@@ -156,14 +159,15 @@ export class YamlFields {
     throw this.error(name, "must be a single value");
   }
 
-  #parse<T>(field: string, scalar: Scalar, read: (text: string) => T): T {
+  #parse<T>(field: string, scalar: Scalar, read: Read<T>): T {
     const { value } = scalar;
     if (!["string", "number", "boolean"].includes(typeof value)) {
       throw new PlacedError(this.#in(field), placeOf(scalar, this.#source), "must be a text");
     }
     try {
       // YAML takes "5" for a number and "true" for a boolean; as expressions they are texts again.
-      return read(typeof value === "string" ? value : (scalar.source ?? String(value)));
+      const text = typeof value === "string" ? value : (scalar.source ?? String(value));
+      return read(text, (offset) => placeIn(scalar, offset, this.#source));
     } catch (error) {
       if (!(error instanceof NodekeeperError)) throw error;
       const offset = error instanceof ExpressionError ? error.offset : 0;

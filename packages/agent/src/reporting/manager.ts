@@ -268,15 +268,16 @@ export class ReporterManager implements Runnable, PluginHandler {
 
   #failed(endpoint: Endpoint, signal: AbortSignal, method: CollectMethod, error: unknown): void {
     if (signal.aborted) return;
-    const { log, metrics } = this.#options;
+    const { clock, log, metrics } = this.#options;
     const code = codeOf(error);
     metrics.failures.inc({ plugin: endpoint.name, method, code });
     const text = messageOf(error);
     // Errors of gRPC calls already name the method.
     const message = text.startsWith(method) ? text : `${method}: ${text}`;
-    const again = endpoint.errors.get(method)?.message === message;
+    const before = endpoint.errors.get(method);
+    const again = before?.message === message;
     const errorId = errorIdOf(error) ?? "NK1805";
-    endpoint.errors.set(method, { message, id: errorId });
+    endpoint.errors.set(method, { message, id: errorId, since: before?.since ?? clock.now() });
     log[again ? "debug" : "warn"](
       { err: error, errorId, plugin: endpoint.name, method },
       "reporter plugin failed, its last content stays published",

@@ -77,14 +77,16 @@ it("shows eviction plugins inside the agent, and the last call of one behind a s
         ...plugin,
         name: "gpu",
         inTree: false,
-        lastError: { message: "ThresholdMet: can't be decoded", id: "NK1604" },
+        lastError: { message: "ThresholdMet: can't be decoded", id: "NK1604", since: 4 },
       },
       { ...plugin, name: "memory", inTree: true, lastError: undefined, problems: ["NoExecute is refused"] },
     ],
   });
-  expect(rows.map(({ name, state, error, errorId }) => [name, state, error, errorId])).toEqual([
-    ["gpu", "registered", "ThresholdMet: can't be decoded", "NK1604"],
-    ["memory", "in-tree", undefined, undefined],
+  expect(
+    rows.map(({ name, state, error, errorId, errorSince }) => [name, state, error, errorId, errorSince]),
+  ).toEqual([
+    ["gpu", "registered", "ThresholdMet: can't be decoded", "NK1604", 4],
+    ["memory", "in-tree", undefined, undefined, undefined],
   ]);
   expect(rows.map(({ problems }) => problems)).toEqual([[], ["NoExecute is refused"]]);
 });

@@ -29,6 +29,8 @@ export interface PluginRow {
   error: string | undefined;
   /** The id of that error where docs/errors.md has it. */
   errorId: ErrorId | undefined;
+  /** Wall milliseconds: since when its calls fail; undefined where none failed last, and for drivers. */
+  errorSince?: number | undefined;
 }
 
 const REPORTER = "ReporterPlugin";
@@ -92,6 +94,7 @@ function joined({ sockets, reporters, objects, evictionPlugins, drivers }: Known
         driver?.error ??
         driver?.writeError,
       errorId: socket.errorId ?? (socket.reason ? undefined : (reporter ?? evictionPlugin)?.lastError?.id),
+      errorSince: socket.reason ? undefined : (reporter ?? evictionPlugin)?.lastError?.since,
     };
   });
   for (const plugin of evictionPlugins) if (plugin.inTree) rows.push(inTreeRow(plugin));
@@ -113,6 +116,7 @@ function joined({ sockets, reporters, objects, evictionPlugins, drivers }: Known
       error: [lostReason, lastError?.message].filter(Boolean).join("; ") || undefined,
       // That it is lost is what an operator acts on, whatever its last call came to.
       errorId: lostReason === undefined ? lastError?.id : "NK1808",
+      errorSince: lostReason === undefined ? lastError?.since : undefined,
     });
   }
   return rows.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
@@ -134,6 +138,7 @@ function inTreeRow(plugin: EvictionPluginStatus): PluginRow {
     problems,
     error: lastError?.message,
     errorId: lastError?.id,
+    errorSince: lastError?.since,
   };
 }
 

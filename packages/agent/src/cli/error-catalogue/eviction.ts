@@ -69,7 +69,8 @@ export const evictionErrors: CatalogueEntries = {
   },
   NK1611: {
     title: "An eviction policy can't judge the node or a pod",
-    cause: "An expression failed: a reading that it uses is missing on this node, or it divides by zero.",
+    cause:
+      "An expression failed: a reading that it uses is missing on this node, or it has no result, as after a division by zero. `nodekeeper plugins list` has the field, or the place in the file.",
     remedy:
       "Guard the expression, such as with `has()`. `nodekeeper policy test FILE` shows values for recorded rounds. Until then the policy evicts no pod that it can't judge.",
   },

@@ -100,8 +100,10 @@ export class PluginCaller {
   }
 
   #answered(plugin: ServedPlugin, method: PluginMethod, startedAt: number): void {
-    const { clock } = this.#options;
-    plugin.errors.delete(method);
+    const { clock, log } = this.#options;
+    if (plugin.errors.delete(method)) {
+      log.info({ plugin: plugin.name, method }, "eviction plugin no longer fails");
+    }
     plugin.answeredAt = clock.now();
     if (clock.monotonic() - startedAt < SUSPECT_MS) plugin.suspects.delete(method);
   }
@@ -126,10 +128,10 @@ export class PluginCaller {
       }
     }
     metrics.callFailures.inc({ plugin: plugin.name, method, code });
-    const isNew = !plugin.errors.has(method);
+    const since = plugin.errors.get(method)?.since;
     const errorId = errorIdOf(error) ?? "NK1603";
-    plugin.errors.set(method, { message, id: errorId });
-    log[isNew ? "warn" : "debug"](
+    plugin.errors.set(method, { message, id: errorId, since: since ?? clock.now() });
+    log[since === undefined ? "warn" : "debug"](
       { err: error, errorId, plugin: plugin.name, method },
       "eviction plugin failed",
     );

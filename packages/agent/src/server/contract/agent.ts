@@ -94,6 +94,7 @@ export const plugin = named(
     problems: list(text(), "Refused parts of its content or conditions, each with the reason."),
     error: optional(text("The last refusal or failed call.")),
     errorId: optional(text("Its id in docs/errors.md.")),
+    errorSince: optional(time("Since when its calls fail, of a reporter or eviction plugin.")),
   }),
 );
 
