@@ -42,7 +42,7 @@ export const evictionPolicySettings = {
   }),
   cooldown: duration("30s", "0s", "24h", {
     about:
-      "How long after an evicted pod is deleted no further pod is evicted for the same plugin and scope.",
+      "How long after the end of an eviction no further pod is evicted for the same scope of the plugin's threshold or, after a soft request by name (GetEvictPods), for the plugin's next one. Requests that force a pod by name do not wait.",
     applied: "live",
   }),
   conditionTransitionPeriod: duration("5m", "0s", "24h", {

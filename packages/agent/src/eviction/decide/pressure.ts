@@ -16,6 +16,10 @@ export interface PressureHold {
  * 1. While a victim is terminating, all scopes of the plugin's threshold are on hold, because a plugin may report the same
  *    shortage under changing scopes.
  * 2. The cooldown after a victim is per scope.
+ * 3. Soft requests by name of one plugin wait for each other as those for one scope do, and neither for its threshold nor
+ *    the other way round.
+ * 4. Requests that force a pod by name wait for nothing: the plugin names each pod, and the agent does not know by which
+ *    value the next one is not needed any more. Limits and the burst bound them.
  */
 export class PressureGate {
   /** Deadlines of victims by pressure. */
@@ -39,7 +43,7 @@ export class PressureGate {
     }
   }
 
-  /** Why this request is on hold; null where it is not. Requests that force a pod by name are never on hold. */
+  /** Why this request is on hold; null where it is not. */
   holds({
     plugin,
     scope,
