@@ -231,6 +231,22 @@ describe("ReporterManager", () => {
     expect(error()).toBeUndefined();
   });
 
+  it("keeps the content of a plugin whose stream and polls fail as long as it is registered", async () => {
+    const plugin = new Scripted("p", () => Promise.resolve(reportOf("last")));
+    const { value, manager } = start([plugin]);
+    await clock.step(100);
+    const fail = () => Promise.reject(new NodekeeperError("unavailable", "broken"));
+    plugin.answer = fail;
+    // biome-ignore lint/correctness/useYield: a stream that fails before its first message
+    vi.spyOn(plugin, "listAndWatch").mockImplementation(async function* () {
+      await fail();
+    });
+    plugin.push(new NodekeeperError("unavailable", "broken"));
+    await clock.step(3 * GRACE_MS);
+    expect(value("p")).toBe("last");
+    expect(manager.status()[0]).toMatchObject({ state: "running", lastError: { message: /broken/ } });
+  });
+
   it("removes the metric series of a plugin that was dropped", async () => {
     store({ plugin: "lost" });
     const { registry, metrics } = start([]);
