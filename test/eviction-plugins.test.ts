@@ -109,6 +109,43 @@ it("soft evicts: one pod a round, the lowest-ranked, and a pod that asked for no
   expect(cluster.evictions()).toEqual(["low", "high"]);
 });
 
+it("the rank follows the priority whatever the QoS class, as in katalyst, until the file says otherwise", async () => {
+  const file = join(cluster.folder, "config.yaml");
+  const ranking = (...keys: string[]) =>
+    writeFileSync(
+      file,
+      `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction: { ranking: [${keys}] }\n`,
+    );
+  const burstable = [{ name: "app", image: "app", resources: { requests: { cpu: "1" } } }];
+  cluster.addPod("best-effort-1", { spec: { priority: 100 } });
+  cluster.addPod("burstable-1", { spec: { containers: burstable } });
+  ranking("qosLevel", "priority", "scope");
+  agent = await startAgent(cluster, { evictionCooldown: "0s" }, file);
+  const plugin = await addPlugin("soft");
+  plugin.top = pick(["best-effort-1", "burstable-1"]);
+  plugin.threshold = { ...hardPressure, metType: ThresholdMetType.SOFT_MET };
+  await until("the pod of the lower priority is evicted", () => cluster.evictions().length > 0);
+  expect(cluster.evictions()).toEqual(["burstable-1"]);
+  const explained = async () => (await agent.api("eviction/explain?pod=default/best-effort-1")).rounds;
+  await eventually(async () =>
+    expect(await explained()).toContainEqual(
+      expect.objectContaining({
+        refusals: [expect.objectContaining({ message: expect.stringContaining(": priority 100 over 0;") })],
+      }),
+    ),
+  );
+
+  plugin.top = () => ({ targetPods: [] });
+  cluster.addPod("burstable-2", { spec: { containers: burstable } });
+  ranking("qosLevel", "qosClass", "priority", "scope");
+  await until("the file applies", async () =>
+    (await agent.api("configuration")).eviction.ranking.includes("qosClass"),
+  );
+  plugin.top = pick(["best-effort-1", "burstable-2"]);
+  await until("the pod of the lower QoS class is evicted", () => cluster.evictions().length > 1);
+  expect(cluster.evictions()).toEqual(["burstable-1", "best-effort-1"]);
+});
+
 it("a pod that asked for notice finds it in its file, where the operator set a path", async () => {
   const path = join(cluster.folder, "notices");
   const annotations = { "katalyst.kubewharf.io/pod_soft_evict_notify": "true" };

@@ -1,11 +1,12 @@
 import type { AgentConfiguration } from "../config/index.ts";
-import type { EvictionPolicy } from "../eviction/index.ts";
+import type { EvictionPolicy, RankKeyName } from "../eviction/index.ts";
 
 /** The eviction policy of the configuration: what `replay` can replace by another. */
 export function evictionPolicyOf({ eviction }: Pick<AgentConfiguration, "eviction">): EvictionPolicy {
   const { limits, skip, grace } = eviction;
   return {
     burst: eviction.burst,
+    ranking: eviction.ranking as RankKeyName[],
     dryRunPlugins: eviction.dryRunPlugins,
     conditionTransitionPeriodMs: eviction.conditionTransitionPeriod,
     taintPrefix: eviction.taintPrefix,

@@ -49,6 +49,7 @@ describe("sources", () => {
         dryRunPlugins: [],
         burst: 3,
         cooldown: 30_000,
+        ranking: ["qosLevel", "priority", "scope"],
         conditionTransitionPeriod: 300_000,
         taintPrefix: "nodekeeper.dev",
         softEvictionNotifyPath: "",

@@ -40,6 +40,21 @@ export const evictionPolicySettings = {
     about: "Maximum number of evictions that one round starts. -1: no limit.",
     applied: "live",
   }),
+  ranking: textList(
+    ["qosLevel", "priority", "scope"],
+    {
+      pattern: /^(qosLevel|qosClass|priority|scope)$/,
+      expected: "some of qosLevel, qosClass, priority, scope",
+      placeholder: "<key,...>",
+      minItems: 1,
+      maxItems: 4,
+    },
+    {
+      about:
+        "Keys by which pods are ranked for eviction, the most significant first; pods that are equal in all of them are ranked by name. The default is the order of katalyst.",
+      applied: "live",
+    },
+  ),
   cooldown: duration("30s", "0s", "24h", {
     about:
       "How long after the end of an eviction no further pod is evicted for the same scope of the plugin's threshold or, after a soft request by name (GetEvictPods), for the plugin's next one. Requests that force a pod by name do not wait.",

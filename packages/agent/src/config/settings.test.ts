@@ -83,6 +83,7 @@ describe("the list of settings", () => {
       "eviction.outOfTurnRounds",
       "eviction.dryRunPlugins",
       "eviction.burst",
+      "eviction.ranking",
       "eviction.cooldown",
       "eviction.conditionTransitionPeriod",
       "eviction.taintEffects",

@@ -62,6 +62,7 @@ export type {
 export type { EvictionOutcome } from "./decide/outcome.ts";
 export type { EvictionPod, PodOwner, PodReference, QosClass, QosLevel } from "./decide/pods.ts";
 export { type EvictionPolicy, isDryRun, isFullDryRun, matchesName } from "./decide/policy.ts";
+export type { RankKeyName } from "./decide/rank.ts";
 export { type RefusalReason, refusalReasons } from "./decide/refusals.ts";
 export type { DecideInput, RoundInput } from "./decide/round.ts";
 export { type EvictionState, emptyEvictionState } from "./decide/state.ts";

@@ -1,4 +1,9 @@
-import { type ComparedKey, comparisonOf, type Rankable } from "../../../agent/src/eviction/wording/index.ts";
+import {
+  type ComparedKey,
+  comparisonOf,
+  type Rankable,
+  type RankKeyName,
+} from "../../../agent/src/eviction/wording/index.ts";
 import { shown } from "../text.ts";
 import { Table } from "./table.tsx";
 
@@ -20,10 +25,17 @@ const results: Readonly<Record<ComparedKey["result"], string>> = {
   notCompared: "not compared",
 };
 
+interface Props {
+  a: RankedPod;
+  b: RankedPod;
+  /** The keys of the round's policy. */
+  ranking: readonly RankKeyName[];
+}
+
 /** Why one of two pods ranks before the other, key by key. */
-export function Comparison({ a, b }: { a: RankedPod; b: RankedPod }) {
+export function Comparison({ a, b, ranking }: Props) {
   const [first, second] = a.rank < b.rank ? [a, b] : [b, a];
-  const keys = comparisonOf(rankable(first), rankable(second));
+  const keys = comparisonOf(ranking, rankable(first), rankable(second));
   const [firstName, secondName] = [nameOf(first), nameOf(second)];
   const deciding = keys.find(({ result }) => result === "decides");
   return (

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { candidateOutcomes } from "../../../agent/src/eviction/wording/index.ts";
+import { candidateOutcomes, type RankKeyName } from "../../../agent/src/eviction/wording/index.ts";
 import type { ApiAnswers } from "../api.ts";
 import { shown } from "../text.ts";
 import { Comparison, type RankedPod } from "./comparison.tsx";
@@ -16,6 +16,8 @@ interface RankedCandidate extends RankedPod {
 
 interface Props {
   pods: readonly RankedCandidate[];
+  /** The keys of the round's policy, by which pods are compared. */
+  ranking: readonly RankKeyName[];
   /** With which plugins named which pods; undefined where it is not known. */
   record: ApiAnswers["eviction/records"]["records"][number] | undefined;
   /** The pod that the table is about, with which others are compared. Undefined: each with the one ranked before it. */
@@ -23,7 +25,7 @@ interface Props {
 }
 
 /** Candidates by rank, what was decided about each and why; two can be compared key by key. */
-export function RankedPods({ pods, record, about }: Props) {
+export function RankedPods({ pods, ranking, record, about }: Props) {
   const [opened, setOpened] = useState<string>();
   return (
     <Table
@@ -43,7 +45,7 @@ export function RankedPods({ pods, record, about }: Props) {
             record ? namedBy(record, one.uid) : [],
             other && { whom: whomOf(one, other, about), isOpen, onOpen },
           ),
-          below: isOpen && other && <Comparison a={other} b={one} />,
+          below: isOpen && other && <Comparison a={other} b={one} ranking={ranking} />,
         };
       })}
     />

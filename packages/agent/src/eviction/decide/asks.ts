@@ -11,7 +11,7 @@ import { checkGrace } from "./grace.ts";
 import type { EvictionPod, PodReference } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
 import type { PreparedRound } from "./prepare.ts";
-import { compareImportance, compareText } from "./rank.ts";
+import { compareText, type RankKeyName, rankOrder } from "./rank.ts";
 import type { RefusalLog } from "./refusal-log.ts";
 import { refusalReasons } from "./refusals.ts";
 import type { UnusableAnswers } from "./state.ts";
@@ -77,12 +77,13 @@ export function collectAsks(sources: AskSources, refusals: RefusalLog): Collecte
     if (threshold === undefined) continue;
     const answer = answerOf(top);
     const offered = offeredPods(plugin, sources.prepared);
-    const { pods, isUsable } = topPods(plugin, answer, threshold, offered, check, refusals);
+    const compare = forScope(sources.policy.ranking, threshold.scope);
+    const { pods, isUsable } = topPods(plugin, answer, threshold, offered, compare, check, refusals);
     for (const pod of pods) add(pod, askByThreshold(answer, threshold, sources.policy));
     if (isUsable) continue;
     const rounds = 1 + (sources.unusable.find((one) => one.plugin === plugin)?.rounds ?? 0);
     unusable.push({ plugin, rounds });
-    const [lowest] = offered.sort((a, b) => compareForScope(a, b, threshold.scope));
+    const [lowest] = offered.sort(compare);
     if (rounds >= UNUSABLE_ROUNDS && lowest) {
       add(lowest, { ...askByThreshold(null, threshold, sources.policy), selectedBy: "ranking" });
     }
@@ -104,8 +105,9 @@ function offeredPods(plugin: string, { questions, eligibility }: PreparedRound):
 function topPods(
   plugin: string,
   answer: TopAnswer | null,
-  { metType, scope }: MetThreshold,
+  { metType }: MetThreshold,
   offered: readonly EvictionPod[],
+  compare: (a: EvictionPod, b: EvictionPod) => number,
   check: AnswerCheck,
   refusals: RefusalLog,
 ): { pods: EvictionPod[]; isUsable: boolean } {
@@ -114,15 +116,20 @@ function topPods(
   if (metType !== "hard") return { pods, isUsable: true };
   const uids = new Set(offered.map(({ uid }) => uid));
   const eligibleFirst = (pod: EvictionPod) => (uids.has(pod.uid) ? 0 : 1);
-  pods.sort((a, b) => eligibleFirst(a) - eligibleFirst(b) || compareForScope(a, b, scope));
+  pods.sort((a, b) => eligibleFirst(a) - eligibleFirst(b) || compare(a, b));
   for (const pod of pods.slice(1)) refusals.add(plugin, pod, "overTopN");
   const namesNone = answer !== null && answer.pods.length === 0;
   const isUsable = uids.size === 0 || namesNone || pods.some((pod) => uids.has(pod.uid));
   return { pods: pods.slice(0, 1), isUsable };
 }
 
-function compareForScope(a: EvictionPod, b: EvictionPod, scope: string): number {
-  return compareImportance({ pod: a, scope }, { pod: b, scope });
+// The rank of pods that are all requested for one scope.
+function forScope(
+  ranking: readonly RankKeyName[],
+  scope: string,
+): (a: EvictionPod, b: EvictionPod) => number {
+  const compare = rankOrder(ranking);
+  return (a, b) => compare({ pod: a, scope }, { pod: b, scope });
 }
 
 function askByName(plugin: string, named: EvictPodAnswer, policy: EvictionPolicy): Ask {

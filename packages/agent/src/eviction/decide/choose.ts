@@ -7,7 +7,7 @@ import { referenceTo } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
 import { PressureGate } from "./pressure.ts";
 import { addToQueue, popQueue } from "./queue.ts";
-import { compareImportance, differenceOf } from "./rank.ts";
+import { differenceOf, rankOrder } from "./rank.ts";
 import type { RefusalLog } from "./refusal-log.ts";
 import { type RefusalReason, refusalReasons } from "./refusals.ts";
 import type { EvictionsUnderWay } from "./release.ts";
@@ -49,9 +49,10 @@ export interface Choice {
  */
 export function chooseVictims(input: ChoiceInput, refusals: RefusalLog): Choice {
   const log = new ChoiceLog(refusals);
+  const compare = rankOrder(input.policy.ranking);
   const order = (asked: AskedPod) => Number(input.last.has(asked.pod.uid));
   const eligible = eligiblePods(input, log).sort(
-    (a, b) => order(a) - order(b) || compareImportance(rankable(a), rankable(b)),
+    (a, b) => order(a) - order(b) || compare(rankable(a), rankable(b)),
   );
   const accepted = acceptedPods(eligible, input, log);
   const { popped, left } = popQueue(queueOf(accepted, input), input.policy.burst);
@@ -117,7 +118,7 @@ function acceptedPods(eligible: readonly AskedPod[], input: ChoiceInput, log: Ch
   let soft: AskedPod | undefined;
   for (const asked of [...eligible.filter(isForced), ...eligible.filter((one) => !isForced(one))]) {
     if (soft !== undefined) {
-      log.refuse(asked, "notLeastImportant", { why: whyNotThisOne(soft, asked, input.last) });
+      log.refuse(asked, "notLeastImportant", { why: whyNotThisOne(soft, asked, input) });
       continue;
     }
     const limit = limits.forbids(asked.pod);
@@ -151,11 +152,11 @@ function victimOf({ pod, asks }: AskedPod, order: number): Victim {
   return { ...referenceTo(pod), order, kind, plugin, scope, reason, gracePeriodSeconds, asks };
 }
 
-function whyNotThisOne(victim: AskedPod, other: AskedPod, last: TriedLast): string {
+function whyNotThisOne(victim: AskedPod, other: AskedPod, { last, policy }: ChoiceInput): string {
   const { namespace, name } = victim.pod;
   if (last.has(other.pod.uid) && !last.has(victim.pod.uid))
     return `${namespace}/${name} is evicted first: ${triedLastText}`;
-  const difference = differenceOf(rankable(victim), rankable(other));
+  const difference = differenceOf(policy.ranking, rankable(victim), rankable(other));
   return `ranked higher than ${namespace}/${name}: ${difference}; at most one soft eviction per round`;
 }
 

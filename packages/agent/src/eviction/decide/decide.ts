@@ -42,7 +42,7 @@ export function decide(input: DecideInput, prepared: PreparedRound = prepareRoun
   return {
     victims: choice.victims,
     dryRunVictims: dryRunVictims(requested, asked, choice, choiceInput),
-    ranking: rankCandidates(selection.candidates, requested, choice.verdicts, eligibility),
+    ranking: rankCandidates(selection.candidates, requested, choice.verdicts, eligibility, policy.ranking),
     exclusions: selection.exclusions,
     refusals: refusals.sorted(),
     refusalCounts: refusals.sortedCounts(),

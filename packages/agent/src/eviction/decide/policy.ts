@@ -1,7 +1,11 @@
+import type { RankKeyName } from "./rank.ts";
+
 /** The configured eviction policy: plain JSON, so that `replay` can apply another one. Times are milliseconds. */
 export interface EvictionPolicy {
   /** Upper bound of evictions started per round; unlimited if negative. */
   burst: number;
+  /** The keys by which pods are ranked, the most significant first: see `rankOrder`. */
+  ranking: RankKeyName[];
   /** The plugins whose requests are only recorded: "name", "*" for all, "-name" for an exception. See `matchesName`. */
   dryRunPlugins: string[];
   /** How long a condition stays after it was last reported as met. */

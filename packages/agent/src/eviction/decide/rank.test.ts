@@ -1,11 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { testPod } from "../testing/rounds.ts";
-import { compareImportance, comparisonOf, differenceOf, type Rankable } from "./rank.ts";
+import { testPod, testPolicy } from "../testing/rounds.ts";
+import { comparisonOf, differenceOf, type Rankable, type RankKeyName, rankOrder } from "./rank.ts";
 
 const one = (name: string, changes = {}, scope: string | null = null): Rankable => ({
   pod: testPod(name, changes),
   scope,
 });
+
+const katalyst = testPolicy().ranking;
+const classFirst: readonly RankKeyName[] = ["qosLevel", "qosClass", "priority", "scope"];
 
 describe("the comparison of two pods", () => {
   it.each<[string, Rankable, Rankable, string, string]>([
@@ -27,18 +30,19 @@ describe("the comparison of two pods", () => {
     ["scope", one("a", {}, "cpu"), one("b", {}, "memory"), "cpu | memory", "scope memory over cpu"],
     ["name", one("a"), one("b"), "a | b", "by name, all else is equal"],
   ])("is decided by the first key that differs: %s", (name, a, b, values, difference) => {
-    const compared = comparisonOf(a, b);
+    const compared = comparisonOf(classFirst, a, b);
     const deciding = compared.filter(({ result }) => result === "decides");
     expect(deciding.map((key) => `${key.name}: ${key.values.join(" | ")}`)).toEqual([`${name}: ${values}`]);
     const index = compared.indexOf(deciding[0]!);
     expect(compared.slice(0, index).every(({ result }) => result === "equal")).toBe(true);
     expect(compared.slice(index + 1).every(({ result }) => result === "notCompared")).toBe(true);
-    expect(compareImportance(a, b)).toBeLessThan(0);
-    expect(differenceOf(a, b)).toBe(difference);
+    expect(rankOrder(classFirst)(a, b)).toBeLessThan(0);
+    expect(differenceOf(classFirst, a, b)).toBe(difference);
   });
 
   it("counts values as equal that rank alike: all QoS levels but reclaimed_cores, all scopes but katalyst's", () => {
     const compared = comparisonOf(
+      katalyst,
       one("a", { qosLevel: "dedicated_cores" }, "disk-io"),
       one("b", { qosLevel: "shared_cores" }, "rss"),
     );
@@ -53,6 +57,19 @@ describe("the comparison of two pods", () => {
   });
 
   it("of a pod with itself decides nothing", () => {
-    expect(comparisonOf(one("a"), one("a")).every(({ result }) => result === "equal")).toBe(true);
+    expect(comparisonOf(katalyst, one("a"), one("a")).every(({ result }) => result === "equal")).toBe(true);
+  });
+
+  it("compares only the keys it is given, in their order", () => {
+    const best = one("best", { qosClass: "BestEffort", priority: 100 });
+    const burstable = one("burstable", { qosClass: "Burstable", priority: 0 });
+    const namesOf = (ranking: readonly RankKeyName[]) =>
+      comparisonOf(ranking, best, burstable).map(({ name }) => name);
+    expect(rankOrder(katalyst)(best, burstable)).toBeGreaterThan(0);
+    expect(namesOf(katalyst)).not.toContain("QoS class");
+    expect(differenceOf(katalyst, burstable, best)).toBe("priority 100 over 0");
+    expect(rankOrder(classFirst)(best, burstable)).toBeLessThan(0);
+    expect(rankOrder(["scope"])(best, burstable)).toBeLessThan(0);
+    expect(differenceOf(["scope"], best, burstable)).toBe("by name, all else is equal");
   });
 });

@@ -1,5 +1,8 @@
 import type { EvictionPod, QosClass } from "./pods.ts";
 
+/** A key of the rank. katalyst's eviction manager (pkg/agent/evictionmanager/rule) compares level, priority and scope. */
+export type RankKeyName = "qosLevel" | "qosClass" | "priority" | "scope";
+
 const classImportance: Readonly<Record<QosClass, number>> = { BestEffort: 0, Burstable: 1, Guaranteed: 2 };
 
 // katalyst's order of scopes; all other scopes rank below.
@@ -21,51 +24,53 @@ interface RankKey {
   shownOf(one: Rankable): string;
 }
 
-const importanceKeys: readonly RankKey[] = [
-  {
+const importanceKeys: Readonly<Record<RankKeyName, RankKey>> = {
+  qosLevel: {
     name: "QoS level",
     compare: (a, b) => levelImportance(a) - levelImportance(b),
     shownOf: ({ pod }) => pod.qosLevel,
   },
-  {
+  qosClass: {
     name: "QoS class",
     compare: (a, b) => classImportance[a.pod.qosClass] - classImportance[b.pod.qosClass],
     shownOf: ({ pod }) => pod.qosClass,
   },
-  {
+  priority: {
     name: "priority",
     compare: (a, b) => a.pod.priority - b.pod.priority,
     shownOf: ({ pod }) => String(pod.priority),
   },
-  {
+  scope: {
     name: "scope",
     compare: (a, b) => importanceOfScope(a.scope) - importanceOfScope(b.scope),
     shownOf: ({ scope }) => scope ?? "not requested",
   },
-];
+};
 const nameKeys: readonly RankKey[] = (["name", "namespace", "uid"] as const).map((key) => ({
   name: key === "uid" ? "UID" : key,
   compare: (a, b) => compareText(a.pod[key], b.pod[key]),
   shownOf: ({ pod }) => pod[key],
 }));
-const keys: readonly RankKey[] = [...importanceKeys, ...nameKeys];
 
 /**
- * Compares two pods by rank: negative if `a` is evicted before `b`. The keys in order: katalyst's QoS level
- * (reclaimed_cores first, all others are equal), QoS class, priority, scope, name, namespace, UID. Two different pods are
+ * Returns the comparison of two pods by rank: negative if `a` is evicted before `b`. It compares the keys of `ranking` in
+ * their order (QoS level: reclaimed_cores first, all others are equal), then name, namespace, UID. Two different pods are
  * never equal.
  */
-export function compareImportance(a: Rankable, b: Rankable): number {
-  for (const { compare } of keys) {
-    const difference = compare(a, b);
-    if (difference !== 0) return difference;
-  }
-  return 0;
+export function rankOrder(ranking: readonly RankKeyName[]): (a: Rankable, b: Rankable) => number {
+  const keys = keysOf(ranking);
+  return (a, b) => {
+    for (const { compare } of keys) {
+      const difference = compare(a, b);
+      if (difference !== 0) return difference;
+    }
+    return 0;
+  };
 }
 
 /** Why `more` ranks higher than `less`: "priority 100 over 0". */
-export function differenceOf(less: Rankable, more: Rankable): string {
-  const key = importanceKeys.find(({ compare }) => compare(less, more) !== 0);
+export function differenceOf(ranking: readonly RankKeyName[], less: Rankable, more: Rankable): string {
+  const key = ranking.map((name) => importanceKeys[name]).find(({ compare }) => compare(less, more) !== 0);
   return key ? `${key.name} ${key.shownOf(more)} over ${key.shownOf(less)}` : "by name, all else is equal";
 }
 
@@ -79,8 +84,9 @@ export interface ComparedKey {
   result: "equal" | "decides" | "notCompared";
 }
 
-/** The comparison of two pods, key by key in their order, as `compareImportance` makes it. */
-export function comparisonOf(a: Rankable, b: Rankable): ComparedKey[] {
+/** The comparison of two pods, key by key in their order, as that of `rankOrder` makes it. */
+export function comparisonOf(ranking: readonly RankKeyName[], a: Rankable, b: Rankable): ComparedKey[] {
+  const keys = keysOf(ranking);
   const deciding = keys.findIndex(({ compare }) => compare(a, b) !== 0);
   return keys.map(({ name, shownOf }, index) => ({
     name,
@@ -93,6 +99,10 @@ export function comparisonOf(a: Rankable, b: Rankable): ComparedKey[] {
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
+}
+
+function keysOf(ranking: readonly RankKeyName[]): readonly RankKey[] {
+  return [...ranking.map((name) => importanceKeys[name]), ...nameKeys];
 }
 
 function levelImportance({ pod }: Rankable): number {

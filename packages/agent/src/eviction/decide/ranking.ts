@@ -3,7 +3,7 @@ import type { Verdict } from "./choose.ts";
 import type { Ask, RankedCandidate } from "./decision.ts";
 import type { Eligibility } from "./eligibility.ts";
 import { type EvictionPod, referenceTo } from "./pods.ts";
-import { compareImportance } from "./rank.ts";
+import { type RankKeyName, rankOrder } from "./rank.ts";
 import { refusalReasons } from "./refusals.ts";
 import { triedLastText } from "./tried-last.ts";
 
@@ -16,6 +16,7 @@ export function rankCandidates(
   requested: ReadonlyMap<string, AskedPod>,
   verdicts: ReadonlyMap<string, Verdict>,
   { ineligible, last }: Pick<Eligibility, "ineligible" | "last">,
+  ranking: readonly RankKeyName[],
 ): RankedCandidate[] {
   const obstacles = new Map(ineligible.map(({ uid, message }) => [uid, message]));
   const ranked = candidates.map((pod) => {
@@ -23,7 +24,7 @@ export function rankCandidates(
     const ask = verdict?.ask ?? requested.get(pod.uid)?.asks[0] ?? null;
     return { pod, verdict, ask, scope: ask?.scope ?? null };
   });
-  ranked.sort(compareImportance);
+  ranked.sort(rankOrder(ranking));
   return ranked.map(({ pod, verdict, ask, scope }, index) => ({
     ...referenceTo(pod),
     rank: index + 1,

@@ -7,6 +7,7 @@ import {
   TestRounds,
   testNode,
   testPod,
+  testPolicy,
 } from "../testing/rounds.ts";
 import { collectAsks } from "./asks.ts";
 import { selectCandidates } from "./candidates.ts";
@@ -14,7 +15,7 @@ import type { QosLevel } from "./pods.ts";
 import { isDryRun } from "./policy.ts";
 import { prepareRound } from "./prepare.ts";
 import { addToQueue, popQueue, withdrawFromQueue } from "./queue.ts";
-import { compareImportance } from "./rank.ts";
+import { rankOrder } from "./rank.ts";
 import { RefusalLog } from "./refusal-log.ts";
 
 // Behaviours of katalyst's eviction manager that operators rely on.
@@ -111,8 +112,10 @@ describe("who is more important", () => {
     return { pod, scope };
   });
 
+  const order = rankOrder(testPolicy().ranking);
+
   it("is decided by QoS level, priority, scope and name", () => {
-    const sorted = [...ranked].sort((a, b) => (a.pod.name < b.pod.name ? -1 : 1)).sort(compareImportance);
+    const sorted = [...ranked].sort((a, b) => (a.pod.name < b.pod.name ? -1 : 1)).sort(order);
     expect(sorted.map(({ pod }) => pod.name)).toEqual([...mostImportantFirst].reverse());
   });
 
@@ -122,14 +125,14 @@ describe("who is more important", () => {
     expect(namesOf(victims)).toEqual(["reclaimed-20-force"]);
   });
 
-  it("makes BestEffort less important than Burstable, and that than Guaranteed, whatever the priority", () => {
+  it("is that of the priority, whatever the QoS class", () => {
     const pods = [
       testPod("g", { qosClass: "Guaranteed", priority: -5 }),
       testPod("b", { qosClass: "Burstable", priority: 0 }),
       testPod("e", { qosClass: "BestEffort", priority: 1000 }),
     ];
-    const ordered = pods.map((pod) => ({ pod, scope: null })).sort(compareImportance);
-    expect(ordered.map(({ pod }) => pod.name)).toEqual(["e", "b", "g"]);
+    const ordered = pods.map((pod) => ({ pod, scope: null })).sort(order);
+    expect(ordered.map(({ pod }) => pod.name)).toEqual(["g", "b", "e"]);
   });
 });
 

@@ -10,6 +10,7 @@ import type {
 import type { EvictionOutcome } from "../decide/outcome.ts";
 import type { EvictionPod, PodReference } from "../decide/pods.ts";
 import { isDryRun } from "../decide/policy.ts";
+import type { RankKeyName } from "../decide/rank.ts";
 import type { EvictionStep } from "../parts.ts";
 import type { RoundRecord } from "../replay/round-record.ts";
 import { noCoverage, type RecordCoverage } from "./coverage.ts";
@@ -45,6 +46,8 @@ export interface ExplainedRound {
   /** Why it was not a candidate; null where it was one. */
   exclusion: { reason: string; detail: string } | null;
   refusals: Refusal[];
+  /** The keys of the round's policy, by which candidates are ranked. */
+  ranking: RankKeyName[];
   /** The number of candidates. */
   candidates: number;
   /** Other candidates that a plugin requested, in rank order: at most 20. */
@@ -126,6 +129,7 @@ export function explainRound(uid: string, { id, input, decision }: RoundRecord):
     place: place ? neighbour(place) : null,
     exclusion: exclusion ? { reason: exclusion.reason, detail: exclusion.detail } : null,
     refusals: decision.refusals.filter(isIt),
+    ranking: input.policy.ranking,
     candidates: decision.ranking.length,
     others: asked.slice(0, MOST_OTHERS).map(neighbour),
     withdrawals: decision.withdrawals.filter(isIt),

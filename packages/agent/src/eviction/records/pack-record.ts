@@ -3,7 +3,7 @@ import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { PluginAnswers } from "../decide/answers.ts";
 import type { Decision, RankedCandidate } from "../decide/decision.ts";
 import { type EvictionPod, referenceTo } from "../decide/pods.ts";
-import { compareImportance } from "../decide/rank.ts";
+import { type RankKeyName, rankOrder } from "../decide/rank.ts";
 import type { DecideInput } from "../decide/round.ts";
 import { type RoundRecord, readRecord } from "../replay/round-record.ts";
 
@@ -71,11 +71,9 @@ export function unpackRound(id: number, bytes: Uint8Array, base: readonly Evicti
   for (const uid of removed) left.delete(uid);
   for (const pod of changed) left.set(pod.uid, pod);
   const pods = [...left.values()];
-  return readRecord({
-    id,
-    input: { ...input, pods },
-    decision: { ...decision, ranking: wholeRanking(decision, pods) },
-  });
+  const record = readRecord({ id, input: { ...input, pods }, decision });
+  const whole = wholeRanking(record.decision, pods, record.input.policy.ranking);
+  return { ...record, decision: { ...record.decision, ranking: whole } };
 }
 
 /** Decodes what the plugins of a round answered, without its pods. Throws `corrupt` for malformed bytes. */
@@ -90,12 +88,16 @@ function isOrdinary({ outcome, why }: RankedCandidate): boolean {
 }
 
 // Candidates without a request are not stored: they take the remaining ranks in rank order.
-function wholeRanking({ ranking, exclusions }: Decision, pods: readonly EvictionPod[]): RankedCandidate[] {
+function wholeRanking(
+  { ranking, exclusions }: Decision,
+  pods: readonly EvictionPod[],
+  keys: readonly RankKeyName[],
+): RankedCandidate[] {
   const stored = new Set([...ranking, ...exclusions].map(({ uid }) => uid));
   const rest = pods
     .filter((pod) => !stored.has(pod.uid))
     .map((pod) => ({ pod, scope: null }))
-    .sort(compareImportance);
+    .sort(rankOrder(keys));
   const whole = new Map(ranking.map((one) => [one.rank, one]));
   let rank = 0;
   for (const { pod } of rest) {

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { EvictionStore, HistoryStore, StateDatabase } from "../../state/index.ts";
 import { decide } from "../decide/decide.ts";
+import type { RankKeyName } from "../decide/rank.ts";
 import { replay } from "../replay/replay.ts";
 import type { RoundRecord } from "../replay/round-record.ts";
 import { evictPod, type TestPlugin, TestRounds, testPod, testPolicy } from "../testing/rounds.ts";
@@ -105,9 +106,12 @@ describe("records", () => {
         .map((changes) => testPod(name, changes as never));
     const pods = fc.tuple(pod("a"), pod("b"), pod("c"), pod("d"));
     const round = fc.tuple(pods, fc.dictionary(fc.constantFrom("p", "q"), plugin), fc.boolean());
+    const ranking = fc.shuffledSubarray<RankKeyName>(["qosLevel", "qosClass", "priority", "scope"], {
+      minLength: 1,
+    });
     fc.assert(
-      fc.property(fc.array(round, { minLength: 1, maxLength: 4 }), (all) => {
-        const rounds = new TestRounds([], { dryRunPlugins: ["q"] });
+      fc.property(ranking, fc.array(round, { minLength: 1, maxLength: 4 }), (keys, all) => {
+        const rounds = new TestRounds([], { dryRunPlugins: ["q"], ranking: keys });
         const from = records.nextId - 1;
         const played: RoundRecord[] = [];
         for (const [changed, plugins, isSame] of all) {

@@ -24,6 +24,22 @@ it("a recorded policy without these times has the defaults of then", () => {
   });
 });
 
+it("a record without the keys of the ranking is replayed by those of then: the QoS class before the priority", () => {
+  const rounds = new TestRounds(
+    [testPod("best", { priority: 100 }), testPod("burstable", { qosClass: "Burstable" })],
+    { ranking: ["qosLevel", "qosClass", "priority", "scope"] },
+  );
+  const input = rounds.input({ soft: { pods: [evictPod("best"), evictPod("burstable")] } });
+  const { ranking: _ranking, ...policy } = input.policy;
+  const then = { id: 1, input: { ...input, policy }, decision: decide(input) } as RoundRecord;
+  const read = readRecord(then);
+  expect(read.input.policy.ranking).toEqual(["qosLevel", "qosClass", "priority", "scope"]);
+  expect(decide(read.input).victims.map(({ name }) => name)).toEqual(["best"]);
+  expect(replay([then], testPolicy()).differing).toMatchObject([
+    { notEvicted: [{ name: "best" }], added: [{ name: "burstable" }] },
+  ]);
+});
+
 // What decides after a restart is that a pod's eviction ended: an unknown result would weigh as none.
 it("an outcome and a withdrawal that an earlier version recorded under other names are read and replayed", () => {
   const rounds = new TestRounds([testPod("web"), testPod("db")]);

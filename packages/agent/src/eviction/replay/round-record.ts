@@ -45,6 +45,8 @@ function conditionNames(conditions: Decision["state"]["conditions"]): string {
 // What a recorded policy lacks counts as this, so that a record means the same whatever the defaults of today.
 const absentPolicy: Readonly<EvictionPolicy> = {
   burst: 3,
+  // The only order there was.
+  ranking: ["qosLevel", "qosClass", "priority", "scope"],
   dryRunPlugins: [],
   conditionTransitionPeriodMs: 5 * 60_000,
   taintPrefix: "nodekeeper.dev",

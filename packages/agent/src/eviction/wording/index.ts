@@ -1,5 +1,5 @@
 // Sentences about decisions, from what records have: pure, for the commands and for the page in the browser.
-export { type ComparedKey, comparisonOf, type Rankable } from "../decide/rank.ts";
+export { type ComparedKey, comparisonOf, type Rankable, type RankKeyName } from "../decide/rank.ts";
 export { thresholdText } from "../decide/threshold-text.ts";
 export { conditionTaintsText } from "./condition.ts";
 export { timelineOf } from "./ending.ts";

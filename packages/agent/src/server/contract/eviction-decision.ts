@@ -74,6 +74,11 @@ export const victim = named(
 
 export const refusal = object({ ...reference, plugin: text(), reason: refusalReason, message: text() });
 
+export const ranking = list(
+  oneOf(["qosLevel", "qosClass", "priority", "scope"]),
+  "Keys by which pods are ranked, the most significant first; then name, namespace and UID.",
+);
+
 const rankedFields = {
   ...reference,
   rank: integer("From 1, the first to be evicted."),

@@ -1,4 +1,4 @@
-import { decision, metType, thresholdValues } from "./eviction-decision.ts";
+import { decision, metType, ranking, thresholdValues } from "./eviction-decision.ts";
 import { evictionPod, podReference } from "./eviction-pod.ts";
 import { outcome, state } from "./eviction-state.ts";
 import { either, flag, integer, list, named, nullable, number, object, oneOf, text, time } from "./schema.ts";
@@ -59,6 +59,7 @@ const policy = named(
   "EvictionPolicy",
   object({
     burst: number("Most evictions started in a round; negative: no limit."),
+    ranking,
     dryRunPlugins: list(
       text(),
       'Plugins whose requests are only recorded; "*" for all, "-name" for an exception.',

@@ -11,7 +11,7 @@ const FEW_CANDIDATES = 30;
 
 /** The ranking of a round: the pod and the others that were requested; all candidates when that is wanted. */
 export function RankingTable({ round }: { round: ExplainedRound }) {
-  const { place, others, candidates, id } = round;
+  const { place, others, candidates, id, ranking } = round;
   const [isWhole, setWhole] = useState(candidates <= FEW_CANDIDATES);
   const read = useAnswer("eviction/records", isWhole ? { after: id - 1, limit: 1 } : undefined);
   const record = read.value?.records.find((one) => one.id === id);
@@ -24,7 +24,9 @@ export function RankingTable({ round }: { round: ExplainedRound }) {
       <p>
         <Prose text={`Rank ${rankText(round)}`} />
       </p>
-      {shownPods.length > 1 && <RankedPods pods={shownPods} record={record} about={place} />}
+      {shownPods.length > 1 && (
+        <RankedPods pods={shownPods} ranking={ranking} record={record} about={place} />
+      )}
       <p class="quiet">
         Of two requested pods, the one with the lower rank is evicted first. A plugin that names a pod, by its
         usage or a rule of its own, overrides it; forced evictions come before soft ones, and pods whose

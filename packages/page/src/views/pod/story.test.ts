@@ -25,6 +25,7 @@ const round = (id: number, changes: Partial<ExplainedRound> = {}): ExplainedRoun
   ...{
     exclusion: null,
     refusals: [],
+    ranking: ["qosLevel"],
     candidates: 1,
     others: [],
     withdrawals: [],

@@ -13,11 +13,12 @@ const MOST_AT_FIRST = 50;
 export function CandidatesSection({ record }: { record: RoundRecord }) {
   const [isWhole, setWhole] = useState(false);
   const { ranking, exclusions } = record.decision;
+  const keys = record.input.policy.ranking;
   const listed = isWhole ? ranking : ranking.slice(0, MOST_AT_FIRST);
   return (
     <Section title="Candidates" remark={`${counted(ranking.length, "pod")}, 1 is evicted first`}>
       {ranking.length === 0 && <p>No pod of the node could be evicted.</p>}
-      {ranking.length > 0 && <RankedPods pods={listed} record={record} />}
+      {ranking.length > 0 && <RankedPods pods={listed} ranking={keys} record={record} />}
       {listed.length < ranking.length && (
         <button type="button" onClick={() => setWhole(true)}>
           Show all {counted(ranking.length, "candidate")}

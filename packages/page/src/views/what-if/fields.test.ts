@@ -17,6 +17,7 @@ const others: Readonly<Record<string, string>> = {
   "limits.perOwner": "0",
   "limits.window": "1h30m",
   dryRunPlugins: "*",
+  ranking: "qosLevel,qosClass,priority,scope",
   "skip.labels": "example.com/keep,app",
   "skip.annotations": "example.com/keep",
   "skip.daemonSets": "false",

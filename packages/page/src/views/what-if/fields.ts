@@ -43,6 +43,7 @@ export const fieldGroups: readonly FieldGroup[] = [
     title: "Which pods, and for which plugins",
     fields: [
       field("dryRunPlugins", "Plugins in dry run", `${NAMES}; * for all`, (policy) => policy.dryRunPlugins),
+      field("ranking", "Keys of the ranking, the most significant first", NAMES, (policy) => policy.ranking),
       field("skip.labels", "Never evict pods with these labels", NAMES, ({ skip }) => skip.labelKeys),
       field(
         "skip.annotations",
