@@ -1,8 +1,8 @@
 import { customNodeResource, metadata, type ReportContent, status } from "@nodekeeper/sdk";
-import type { ReceivedRequest } from "@nodekeeper/testing";
+import { type ReceivedRequest, SteppedClock } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { type RunningAgent, startAgent, untilWidgets } from "./support/agent.ts";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { type RunningAgent, startAgent, TIME_TO_RETURN_MS, untilWidgets } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { type Neighbour, startNeighbour } from "./support/neighbour.ts";
 import { startGoodPlugin, widgets } from "./support/plugins.ts";
@@ -145,3 +145,77 @@ it("its last good content outlives a restart of the agent", async () => {
   await untilWidgets(cluster, "bad", 3);
   await plugin.stop();
 });
+
+const isPatch = ({ method }: ReceivedRequest) => method === "PATCH";
+const halfMegabyte = (field: string) => customNodeResource(status(field, "x".repeat(600_000)));
+const ends: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  cluster.admit = refusePoison;
+  for (const end of ends.splice(0)) await end();
+});
+const reasons: [string, ReportContent[], RegExp][] = [
+  ["the API server rejects it", [poisonedStatus], /poison: Invalid value/],
+  ["it is too large", [halfMegabyte("one"), halfMegabyte("two")], /would make the object larger/],
+];
+
+/** Restarts the agent, whose clock passes all times that it waits for plugins. Returns its writes of the object's status. */
+async function restartedForGood(): Promise<string[]> {
+  await agent.stop();
+  const writes = cluster.writes("customnoderesources").length;
+  cluster.admit = refusePoison;
+  const clock = new SteppedClock();
+  agent = await startAgent(cluster, { reportingPluginGracePeriod: "0s" }, undefined, clock);
+  await until("the plugin is back", async () => (await agent.plugin("bad"))?.state === "registered");
+  await untilQuarantined("bad");
+  clock.advance(TIME_TO_RETURN_MS);
+  await before.update();
+  clock.advance(TIME_TO_RETURN_MS);
+  await before.update();
+  return cluster
+    .writes("customnoderesources")
+    .slice(writes)
+    .filter(({ path }) => path.endsWith("/status"))
+    .map(({ body }) => JSON.stringify(body));
+}
+
+it.each(reasons)(
+  "%s: the last good content stays after a restart as long as the plugin is registered",
+  async (_, bad, reason) => {
+    const plugin = await startGoodPlugin(agent.pluginDir, "bad", widgets("bad", 1));
+    ends.push(() => plugin.stop());
+    await untilWidgets(cluster, "bad", 1);
+    // Without the member that was good: only what is stored knows that it belongs to the plugin.
+    plugin.say(...bad);
+    await untilQuarantined("bad");
+    await before.update();
+    const writes = await restartedForGood();
+    expect((await quarantined()).bad).toMatch(reason);
+    expect(cluster.widgets("bad")).toBe("1");
+    for (const body of writes) expect(body).toMatch(/widgets.example.bad|poison/);
+    plugin.say(widgets("bad", 2));
+    await untilWidgets(cluster, "bad", 2);
+    await plugin.stop();
+    await until("its content is withdrawn", () => cluster.widgets("bad") === undefined);
+  },
+);
+
+it.each(reasons)(
+  "%s: the last good content also stays if the agent is restarted before it can publish anything",
+  async (_, bad, reason) => {
+    const plugin = await startGoodPlugin(agent.pluginDir, "bad", widgets("bad", 1));
+    ends.push(() => plugin.stop());
+    await untilWidgets(cluster, "bad", 1);
+    cluster.admit = (request) => (isPatch(request) ? { status: 503, body: { kind: "Status" } } : undefined);
+    const size = (await agent.plugin("bad"))?.contentBytes;
+    plugin.say(widgets("bad", 2), ...bad);
+    await until("the agent has read it", async () => (await agent.plugin("bad"))?.contentBytes !== size);
+    const writes = await restartedForGood();
+    expect((await quarantined()).bad).toMatch(reason);
+    expect(cluster.widgets("bad")).toBe("1");
+    for (const body of writes) expect(body).toMatch(/widgets.example.bad/);
+    plugin.say(widgets("bad", 3));
+    await untilWidgets(cluster, "bad", 3);
+    await plugin.stop();
+    await until("its content is withdrawn", () => cluster.widgets("bad") === undefined);
+  },
+);

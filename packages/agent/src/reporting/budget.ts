@@ -1,6 +1,5 @@
-import { noContent, type PluginContent } from "./content.ts";
+import { type Contents, noContent, type PluginContent } from "./content.ts";
 import { OBJECT_BUDGET_BYTES } from "./kinds.ts";
-import type { Contents } from "./part-writer.ts";
 
 const MIN_BUDGET_BYTES = 64 * 1024;
 // After the server rejects an object as too large, the limit is set to this fraction of the rejected size.
@@ -34,6 +33,7 @@ export class Budget {
   #total = 0;
   #accepted: Contents = new Map();
   #held: ReadonlyMap<string, string> = new Map();
+  #lastGood: Contents = new Map();
 
   /** @param object `kindKey` */
   constructor(object: string) {
@@ -45,9 +45,9 @@ export class Budget {
     return this.#held;
   }
 
-  /** The contents that were last accepted of the plugins in `held`, which are published instead; no fields if none was. */
+  /** Last known good contents of the plugins in `held`, which are published instead; one without fields if there is none. */
   get lastGood(): Contents {
-    return new Map([...this.#held.keys()].map((plugin) => [plugin, this.#lastGoodOf(plugin)]));
+    return this.#lastGood;
   }
 
   /** Splits contents into those that are published and those that are quarantined. */
@@ -75,18 +75,24 @@ export class Budget {
         this.#reason(content, chosen.get(plugin)!, left.get(plugin)!),
       ]),
     );
+    this.#lastGood = new Map(missing.map(([plugin]) => [plugin, chosen.get(plugin)!]));
     if (missing.length === 0) return { contents, held: [] };
     const held = [...this.#held].map(([plugin, message]) => ({
       plugin,
       message,
       isNew: !before.has(plugin),
     }));
-    return { contents: new Map([...chosen].filter(([, content]) => content !== noContent)), held };
+    return { contents: new Map([...chosen].filter(([, { fields }]) => fields.length > 0)), held };
   }
 
   /** Records contents that the server accepted as the plugins' last known good contents. */
   accepted(contents: Contents): void {
     this.#accepted = contents;
+  }
+
+  /** Adds last known good contents from before the agent's start, of plugins that have none yet. */
+  restore(contents: Contents): void {
+    this.#accepted = new Map([...contents, ...this.#accepted]);
   }
 
   /** Lowers the limit after the server rejected an object within it: not below the size that it accepted last, if that is smaller. */
@@ -137,7 +143,7 @@ export class Budget {
 
   #reason(content: PluginContent, published: PluginContent, left: number): string {
     const stays =
-      published === noContent
+      this.#sizeOf(published) === 0
         ? "nothing of it is published for now"
         : `its last known good content of ${kib(this.#sizeOf(published))} stays published`;
     return `its ${kib(this.#sizeOf(content))} would make the object larger than the limit of ${kib(this.#limit)}: ${Math.floor(left / 1024)} KiB are left for it; ${stays}`;

@@ -65,6 +65,9 @@ export interface PluginContent {
   problems: readonly ContentProblem[];
 }
 
+/** Contents by plugin. */
+export type Contents = ReadonlyMap<string, PluginContent>;
+
 export const noContent: PluginContent = { fields: [], problems: [] };
 
 const WHOLE_UNIT = 1_000_000_000n;

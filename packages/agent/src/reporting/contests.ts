@@ -1,7 +1,7 @@
 import type { ManagedFieldsEntry } from "@nodekeeper/core/kube";
 import type { Clock } from "@nodekeeper/core/lib";
+import type { Contents } from "./content.ts";
 import { isObject, type Json, type JsonObject } from "./json.ts";
-import type { Contents } from "./part-writer.ts";
 
 /** A field that another client writes repeatedly. */
 export interface Contest {

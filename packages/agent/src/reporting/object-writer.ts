@@ -20,11 +20,13 @@ import {
 } from "@nodekeeper/core/lib";
 import { type ApplyPart, applyBody, applyParts, desiredOf } from "./bodies.ts";
 import { Budget, type OversizedContent } from "./budget.ts";
+import type { Contents } from "./content.ts";
 import { type Contest, Contests } from "./contests.ts";
 import { type KindPolicy, kindKey, node } from "./kinds.ts";
+import { LastGoodRecord } from "./last-good.ts";
 import { type MergedObject, mergeObject } from "./merge.ts";
 import { Ownership, type OwnershipLoss } from "./ownership.ts";
-import { type Contents, type DesiredPart, PartWriter } from "./part-writer.ts";
+import { type DesiredPart, PartWriter } from "./part-writer.ts";
 import { Predecessor } from "./predecessor.ts";
 import { checkResource, type PublisherOptions } from "./publish-options.ts";
 import { RemoteObject } from "./remote-object.ts";
@@ -66,6 +68,7 @@ export class ObjectWriter {
   readonly #ownership: Ownership;
   readonly #predecessor: Predecessor;
   readonly #budget: Budget;
+  readonly #lastGood: LastGoodRecord;
   readonly #contests: Contests;
   #merged: MergedObject | undefined;
   // As `#merged`, but where the server rejects some of the status.
@@ -104,6 +107,7 @@ export class ObjectWriter {
     this.#contests = new Contests(clock);
     this.#predecessor = new Predecessor(policy, options);
     this.#budget = new Budget(this.object);
+    this.#lastGood = new LastGoodRecord(this.object, "object", options);
     const listener = {
       onTry: () => {
         this.lastWriteAt = clock.monotonic();
@@ -124,6 +128,7 @@ export class ObjectWriter {
   /** Restores the last known good contents of quarantined plugins, as messages by plugin. */
   restoreLastGood(part: string, messages: ReadonlyMap<string, Uint8Array>): void {
     if (part === "main" || part === "status") this.#parts[part].restoreLastGood(messages);
+    if (part === "object") this.#budget.restore(this.#lastGood.restore(messages));
   }
 
   /** Whether the object has, or should have, fields of the agent. */
@@ -202,7 +207,7 @@ export class ObjectWriter {
       const remote = this.#remote(await this.#resolve(signal));
       const live = await remote.read(signal);
       for (const part of applyParts) this.#parts[part].saw(live);
-      this.#predecessor.read(live, (contents) => this.#budget.publishable(contents).contents);
+      this.#predecessor.read(live, (contents) => this.#publishable(contents).contents);
       return remote;
     } catch (error) {
       if (!isReported && ignorableIfUnused.has(codeOf(error))) return undefined;
@@ -219,9 +224,17 @@ export class ObjectWriter {
   }
 
   #contents(): Contents {
-    const { contents, held } = this.#budget.publishable(this.#options.contents());
+    const { contents, held } = this.#publishable(this.#options.contents());
     for (const each of held) if (each.isNew) this.#reportOversized(each);
+    this.#lastGood.save(this.#budget.lastGood);
     return this.#predecessor.addTo(contents);
+  }
+
+  #publishable(all: Contents): ReturnType<Budget["publishable"]> {
+    const published = this.#predecessor.publishedOf(all);
+    this.#budget.restore(published);
+    for (const part of applyParts) this.#parts[part].quarantine.restore(published);
+    return this.#budget.publishable(all);
   }
 
   #reportOversized({ plugin, message }: OversizedContent): void {

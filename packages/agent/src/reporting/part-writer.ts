@@ -1,8 +1,8 @@
-import { GetReportContentResponse } from "@nodekeeper/core/gen/reporterplugin/v1alpha1/api.ts";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { codeOf, inTurns, type Steps } from "@nodekeeper/core/lib";
 import { type ApplyPart, type Desired, desiredOf } from "./bodies.ts";
-import { encodeContent, type PluginContent, parseContent } from "./content.ts";
+import type { Contents } from "./content.ts";
+import { LastGoodRecord } from "./last-good.ts";
 import { type MergedObject, mergeObject, mergingObject } from "./merge.ts";
 import { ownedFields } from "./owned-values.ts";
 import type { PublisherOptions } from "./publish-options.ts";
@@ -12,9 +12,6 @@ import { ownsTaintList, taintsOf } from "./taints.ts";
 
 /** After an outage all nodes write at nearly one time. They must not do so again each interval ever after. */
 const RESYNC_JITTER = 0.3;
-
-/** Contents by plugin. */
-export type Contents = ReadonlyMap<string, PluginContent>;
 
 /** The desired content of one part and the contents it was merged from. */
 export interface DesiredPart {
@@ -46,9 +43,7 @@ export class PartWriter {
   // Whether the server's last response contained fields of the agent, to be removed if no plugin reports them.
   #owns = false;
   #ownsTaints = false;
-  // Last known good contents of quarantined plugins, as stored in the state database.
-  #recorded: Contents = new Map();
-  #isRecordFailing = false;
+  readonly #lastGood: LastGoodRecord;
 
   constructor(part: ApplyPart, object: string, options: PublisherOptions, listener: WriteListener) {
     this.part = part;
@@ -56,6 +51,7 @@ export class PartWriter {
     this.#options = options;
     this.#listener = listener;
     this.quarantine = new Quarantine(options.clock);
+    this.#lastGood = new LastGoodRecord(object, part, options);
   }
 
   /** Whether the server has fields of this part that this or an earlier agent process applied. */
@@ -72,20 +68,7 @@ export class PartWriter {
 
   /** Restores the last known good contents of quarantined plugins, as messages by plugin. */
   restoreLastGood(messages: ReadonlyMap<string, Uint8Array>): void {
-    const contents = new Map<string, PluginContent>();
-    const { policies, log } = this.#options;
-    for (const [plugin, message] of messages) {
-      try {
-        contents.set(plugin, parseContent(GetReportContentResponse.decode(message), policies));
-      } catch (error) {
-        log.warn(
-          { errorId: "NK1103", err: error, plugin, object: this.#object },
-          "failed to restore a plugin's last known good content from the state database",
-        );
-      }
-    }
-    this.#recorded = contents;
-    this.quarantine.accept(contents);
+    this.quarantine.restore(this.#lastGood.restore(messages));
   }
 
   /** Marks the server's state as unknown if the last write is older than a part of this interval. Returns whether it did. */
@@ -118,12 +101,12 @@ export class PartWriter {
     } catch (error) {
       if (codeOf(error) !== "invalid" || !part.merged) throw error;
       if (!(await this.#isolate(remote, all, part.merged.plugins, signal))) throw error;
-      this.#saveLastGood();
+      this.#lastGood.save(this.quarantine.lastGood);
       part = await inTurns(this.computingDesired(all), this.#options.turns);
       await this.#apply(remote, part.desired, signal);
     }
     this.quarantine.accept(part.contents);
-    this.#saveLastGood();
+    this.#lastGood.save(this.quarantine.lastGood);
   }
 
   /** Records that the object does not exist and has no desired content. */
@@ -174,32 +157,5 @@ export class PartWriter {
       );
     }
     return found.length > 0;
-  }
-
-  // Without these, a restarted agent would withdraw the published fields of a quarantined plugin.
-  #saveLastGood(): void {
-    const lastGood = this.quarantine.lastGood;
-    const isSame = [...lastGood].every(([plugin, content]) => this.#recorded.get(plugin) === content);
-    if (isSame && lastGood.size === this.#recorded.size) return;
-    const messages = new Map<string, Uint8Array>();
-    for (const [plugin, { fields }] of lastGood) {
-      const ofObject = fields.filter(({ object }) => object === this.#object);
-      messages.set(plugin, encodeContent({ fields: ofObject, problems: [] }));
-    }
-    const { store, log } = this.#options;
-    try {
-      store.saveLastGood(this.#object, this.part, messages);
-      this.#recorded = lastGood;
-      this.#isRecordFailing = false;
-    } catch (error) {
-      // Tried again with the next write; logged once.
-      if (this.#isRecordFailing) return;
-      this.#isRecordFailing = true;
-      // A full disk is reported by the health check of the reporter checkpoint.
-      log.warn(
-        { errorId: "NK1105", err: error, object: this.#object },
-        "failed to store the last known good contents of quarantined plugins",
-      );
-    }
   }
 }

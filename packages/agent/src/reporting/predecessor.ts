@@ -1,10 +1,9 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
-import { noContent, type PluginContent } from "./content.ts";
+import { type Contents, noContent, type PluginContent } from "./content.ts";
 import { type KindPolicy, kindKey } from "./kinds.ts";
 import { mergeObject } from "./merge.ts";
-import type { Contents } from "./part-writer.ts";
 import type { PublisherOptions } from "./publish-options.ts";
-import { pathsOf, publishedBefore, unclaimed } from "./unclaimed.ts";
+import { pathsOf, publishedBefore, publishedOf, unclaimed } from "./unclaimed.ts";
 
 /** Name of the earlier agent process in the merge. It is not a valid plugin name, and sorts before all of them. */
 const PREDECESSOR = "(earlier agent)";
@@ -16,11 +15,15 @@ const PREDECESSOR = "(earlier agent)";
  *    start: its plugin may register again, and the state database may have been lost or restored from a backup.
  * 2. Once a plugin reports the field, only that plugin determines it.
  * 3. At the end of the grace period the remaining fields are removed.
+ * 4. Until then they are the last known good content of plugins that have no other, if their reports are quarantined.
  */
 export class Predecessor {
   readonly #policy: KindPolicy;
   readonly #options: PublisherOptions;
   #content: PluginContent = noContent;
+  #published: PluginContent = noContent;
+  // Plugins that `publishedOf` has returned.
+  readonly #known = new Set<string>();
   #restored: Contents = new Map();
   // Monotonic time.
   #startedAt = 0;
@@ -39,6 +42,10 @@ export class Predecessor {
   /** When remaining fields are removed, monotonic milliseconds; Infinity if there are none. */
   get until(): number {
     if (this.#content.fields.length === 0) return Number.POSITIVE_INFINITY;
+    return this.#graceEnd;
+  }
+
+  get #graceEnd(): number {
     const { settings, returnMs } = this.#options;
     return this.#startedAt + Math.max(settings().pluginGracePeriod, returnMs);
   }
@@ -62,7 +69,8 @@ export class Predecessor {
     this.#isKnown = true;
     if (!live) return;
     const { fieldManager: manager, managedTaintPrefixes: managedPrefixes } = this.#options;
-    this.#content = publishedBefore(live, this.#policy, { manager, managedPrefixes });
+    this.#published = publishedBefore(live, this.#policy, { manager, managedPrefixes });
+    this.#content = this.#published;
     this.#claim(publishable(this.#restored));
     this.#restored = new Map();
     this.#claim(publishable(this.#options.contents()));
@@ -72,9 +80,26 @@ export class Predecessor {
     );
   }
 
+  /**
+   * What earlier agent processes published of the fields that each plugin reports. A plugin is included the first time only:
+   * later its last known good content is what this agent published.
+   */
+  publishedOf(contents: Contents): Contents {
+    const found = new Map<string, PluginContent>();
+    if (this.#published.fields.length === 0) return found;
+    for (const [plugin, content] of contents) {
+      if (this.#known.has(plugin)) continue;
+      this.#known.add(plugin);
+      const published = publishedOf(this.#published, content);
+      if (published.fields.length > 0) found.set(plugin, published);
+    }
+    return found;
+  }
+
   /** Adds the remaining fields of earlier agent processes to contents. */
   addTo(contents: Contents): Contents {
     this.#claim(contents);
+    if (this.#graceEnd <= this.#options.clock.monotonic()) this.#published = noContent;
     if (this.until <= this.#options.clock.monotonic()) {
       this.#report("no plugin reported the fields published by an earlier agent process; they are removed");
       this.#keep(noContent);

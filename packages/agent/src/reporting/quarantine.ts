@@ -1,7 +1,5 @@
 import { Backoff, type Clock, codeOf, messageOf, retryPolicies } from "@nodekeeper/core/lib";
-import type { PluginContent } from "./content.ts";
-
-type Contents = ReadonlyMap<string, PluginContent>;
+import type { Contents, PluginContent } from "./content.ts";
 
 /** A plugin's content that the API server rejected, and why. */
 export interface Refusal {
@@ -66,6 +64,11 @@ export class Quarantine {
   accept(contents: Contents): void {
     this.#accepted = new Map(contents);
     for (const plugin of this.#retries.keys()) if (!this.#refusals.has(plugin)) this.#retries.delete(plugin);
+  }
+
+  /** Adds last known good contents from before the agent's start, of plugins that have none yet. */
+  restore(contents: Contents): void {
+    this.#accepted = new Map([...contents, ...this.#accepted]);
   }
 
   /**

@@ -1,11 +1,11 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { describe, expect, it } from "vitest";
-import { noContent } from "./content.ts";
+import { noContent, type PluginContent } from "./content.ts";
 import type { Json } from "./json.ts";
 import { customNodeResource, kindKey, kindPolicies, OWN_TAINTS } from "./kinds.ts";
 import { mergeObject } from "./merge.ts";
 import { contentOf, field, message } from "./testing/contents.ts";
-import { pathsOf, publishedBefore, unclaimed } from "./unclaimed.ts";
+import { pathsOf, publishedBefore, publishedOf, unclaimed } from "./unclaimed.ts";
 
 const object = kindKey(customNodeResource);
 const policy = kindPolicies([]).get(object)!;
@@ -136,5 +136,31 @@ describe("unclaimed fields", () => {
       ),
     ).toBe(content);
     expect(unclaimed(noContent, undefined)).toBe(noContent);
+  });
+});
+
+describe("what was published of a report", () => {
+  const of = (value: object) => contentOf(message([field("status", "x", value)]));
+  const zones = (value: object[]) => contentOf(message([field("status", "topologyZone", value)]));
+  const zone = (name: string, rest: object = {}) => ({ type: "Numa", name, ...rest });
+  const cases: [string, PluginContent, PluginContent, unknown][] = [
+    ["scalars have the published value", of({ a: 1, b: 2 }), of({ a: 3 }), { a: 1 }],
+    ["members below members too", of({ a: { b: 1, c: 2 } }), of({ a: { c: 3, d: 4 } }), { a: { c: 2 } }],
+    ["a published object is not taken for a scalar", of({ a: { b: 1 } }), of({ a: 2 }), undefined],
+    [
+      "items by their keys",
+      zones([zone("0", { a: 1 }), zone("1", { a: 1 })]),
+      zones([zone("1", { a: 2, b: 3 }), zone("2")]),
+      [zone("1", { a: 1 })],
+    ],
+    ["equal lists", of({ a: [1, 2] }), of({ a: [1, 2] }), { a: [1, 2] }],
+    ["no lists that differ: others may have added to them", of({ a: [1, 2] }), of({ a: [1] }), undefined],
+  ];
+  it.each(cases)("%s", (_, published, content, expected) => {
+    expect(publishedOf(published, content).fields[0]?.value).toEqual(expected);
+  });
+
+  it("is nothing of a field that was not published", () => {
+    expect(publishedOf(zones([zone("0")]), of({ a: 1 })).fields).toEqual([]);
   });
 });

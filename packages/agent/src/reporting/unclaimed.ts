@@ -68,6 +68,46 @@ export function unclaimed(content: PluginContent, merged: MergedObject | undefin
   return isChanged ? { fields, problems: [] } : content;
 }
 
+/**
+ * The part of `published` at the paths of `content`: what was published of a plugin's earlier report. Members and list items
+ * that `content` lacks are omitted, and so are lists without keys that differ: they may have items of other plugins.
+ */
+export function publishedOf(published: PluginContent, content: PluginContent): PluginContent {
+  const before = new Map(
+    published.fields.map((field) => [`${field.object} ${field.part}.${field.name}`, field]),
+  );
+  const fields = content.fields.flatMap(({ object, part, name, value }) => {
+    const field = before.get(`${object} ${part}.${name}`);
+    const covered = field && coveredBy(field.value, value, name);
+    if (!field || covered === undefined) return [];
+    return [{ ...field, value: covered, bytes: name.length + storedBytes(covered) }];
+  });
+  return { fields, problems: [] };
+}
+
+function coveredBy(value: Json, by: Json, name: string): Json | undefined {
+  if (sameJson(value, by)) return value;
+  if (isObject(value)) {
+    if (!isObject(by)) return undefined;
+    const covered: JsonObject = {};
+    for (const [key, member] of Object.entries(value)) {
+      const common = Object.hasOwn(by, key) ? coveredBy(member, by[key]!, key) : undefined;
+      if (common !== undefined) covered[key] = common;
+    }
+    return Object.keys(covered).length > 0 ? covered : undefined;
+  }
+  if (!Array.isArray(value)) return value;
+  const keys = listKeys.get(name);
+  if (!keys || !Array.isArray(by)) return undefined;
+  const items = new Map(by.map((item) => [itemIdentity(item, keys), item]));
+  const covered = value.flatMap((item) => {
+    const id = itemIdentity(item, keys);
+    const common = id !== undefined && items.has(id) ? coveredBy(item, items.get(id)!, "") : undefined;
+    return isObject(common) ? [{ ...keysOf(item as JsonObject, keys), ...common }] : [];
+  });
+  return covered.length > 0 ? covered : undefined;
+}
+
 function uncovered(value: Json, by: Json | undefined, name: string): Json | undefined {
   if (by === undefined) return value;
   if (isObject(value) && isObject(by)) {

@@ -18,6 +18,6 @@ export {
 export { LifecycleStore, type StoredEvent, type StoredRecord } from "./lifecycle-store.ts";
 export { type Mark, type MarkKind, Marks, markKinds, type NewMark } from "./marks.ts";
 export { createStateMetrics } from "./metrics.ts";
-export { ReporterStore, type StoredContent } from "./reporter-store.ts";
+export { type LastGoodPart, ReporterStore, type StoredContent } from "./reporter-store.ts";
 export { SignOfLife } from "./sign-of-life.ts";
 export { StateCopy } from "./state-copy.ts";

@@ -11,16 +11,20 @@ export interface StoredContent {
   stoppedAt: number | undefined;
 }
 
-/** The last known good content of a plugin, which is published instead of newer content that the API server refuses. */
+/** Why a content is quarantined: the API server rejects this part of the object, or the object as a whole is too large. */
+export type LastGoodPart = "main" | "status" | "object";
+
+/** The last known good content of a plugin, which is published instead of newer content that is quarantined. */
 export interface LastGoodContent {
   object: string;
+  /** A `LastGoodPart`; later versions may store others. */
   part: string;
   plugin: string;
   /** As a plugin's message. */
   content: Uint8Array;
 }
 
-/** The reporting checkpoint: the last report of each plugin, and the last known good content of refused ones. */
+/** The reporting checkpoint: the last report of each plugin, and the last known good content of quarantined ones. */
 export class ReporterStore {
   readonly #database: StateDatabase;
   readonly #save: StatementSync;
@@ -72,7 +76,7 @@ export class ReporterStore {
   }
 
   /** Replaces the last known good contents of one part in one transaction. Throws when the disk is full; nothing is changed then. */
-  saveLastGood(object: string, part: string, contents: ReadonlyMap<string, Uint8Array>): void {
+  saveLastGood(object: string, part: LastGoodPart, contents: ReadonlyMap<string, Uint8Array>): void {
     const { connection } = this.#database;
     this.#database.transaction(() => {
       connection.prepare("DELETE FROM stand_in WHERE object = ? AND part = ?").run(object, part);
