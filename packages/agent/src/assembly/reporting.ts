@@ -70,6 +70,7 @@ export function reportingPart(
     nodeName,
     policies,
     contents: () => manager.contents(),
+    lost: () => manager.lost(),
     returnMs: RETURN_MS,
     beforeWrite: () => manager.flush(),
     notify,
@@ -98,7 +99,7 @@ export function reportingPart(
       apiRoute("objects", () => publisher.status()),
       apiRoute("objects/fields", ({ object, limit, continue: after = "" }) => {
         if (publisher.status().some((each) => each.object === object))
-          return fieldOrigins(object, manager.contents(), { after, limit });
+          return fieldOrigins(object, manager.contents(), { after, limit, lost: manager.lost() });
         throw noObject(object);
       }),
       apiRoute("objects/content", ({ object }) => {

@@ -50,6 +50,8 @@ export interface Endpoint {
   /** Why its registration ended; set together with `stoppedAt`. */
   lostReason: string | undefined;
   grace: Timer | undefined;
+  /** Since when it ranks as lost, monotonic milliseconds; read while `stoppedAt` is set. */
+  lostFrom: number;
   /** Start of its grace period, monotonic milliseconds. */
   graceFrom: number;
   /** Its grace period ends at this time at the earliest, monotonic milliseconds. */
@@ -80,6 +82,7 @@ export function newEndpoint(name: string, inTree: boolean, now: number): Endpoin
     stoppedAt: undefined,
     lostReason: undefined,
     grace: undefined,
+    lostFrom: 0,
     graceFrom: 0,
     graceNotBefore: 0,
     lastSuccess: undefined,

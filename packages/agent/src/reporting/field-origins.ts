@@ -1,6 +1,7 @@
 import type { PluginContent } from "./content.ts";
 import { isObject, type Json } from "./json.ts";
 import { itemIdentity, listKeys } from "./merge-values.ts";
+import { byRank } from "./rank.ts";
 
 /** A field of a published object, and the plugins that report it. */
 export interface FieldOrigin {
@@ -28,16 +29,17 @@ const MOST_FIELDS = 20_000;
 
 /**
  * The fields of a published object by the plugin that reported each, by the rules of `mergeObject`: of different values for
- * one path that of the plugin whose name sorts last is published. Lists without keys are one field for each plugin.
+ * one path that of the plugin that ranks highest is published. Lists without keys are one field for each plugin.
+ * @param lost plugins that are lost
  * @param after the path after which to start; empty for the first page
  */
 export function fieldOrigins(
   object: string,
   contents: ReadonlyMap<string, PluginContent>,
-  { after, limit }: { after: string; limit: number },
+  { after, limit, lost }: { after: string; limit: number; lost?: ReadonlySet<string> },
 ): FieldPage {
   const found = new Map<string, FieldOrigin>();
-  for (const plugin of [...contents.keys()].sort()) {
+  for (const plugin of byRank(contents.keys(), lost)) {
     for (const field of contents.get(plugin)!.fields) {
       if (field.object !== object) continue;
       const add = (path: string, value: Json) => addTo(found, path, plugin, value);

@@ -10,6 +10,7 @@ import {
   type ScopedSignal,
   type Steps,
   stopped,
+  type Timer,
   untilAborted,
 } from "@nodekeeper/core/lib";
 import type { PluginExchanges, PluginHandler, PluginRegistration } from "../plugins/index.ts";
@@ -53,6 +54,7 @@ export class ReporterManager implements Runnable, PluginHandler {
   #running: ScopedSignal | undefined;
   #startedAt = 0;
   readonly #collecting = new Set<Promise<void>>();
+  #returning: Timer | undefined;
 
   constructor(options: ReporterManagerOptions) {
     this.#options = options;
@@ -95,9 +97,20 @@ export class ReporterManager implements Runnable, PluginHandler {
       // `returnMs` to register again.
       const stoppedFor = Math.max(clock.now() - (stored.stoppedAt ?? clock.now()), 0);
       this.#stop(endpoint, "not registered since the agent started", stoppedFor, this.#options.returnMs);
+      if (stored.stoppedAt === undefined) this.#awaitReturn(endpoint);
     }
     if (this.#endpoints.size > 0)
       log.info({ plugins: [...this.#endpoints.keys()] }, "restored reporter contents");
+  }
+
+  // A plugin that was registered when the agent stopped ranks as a live one until it had time to register again.
+  #awaitReturn(endpoint: Endpoint): void {
+    const { clock, returnMs, onChange } = this.#options;
+    endpoint.lostFrom = clock.monotonic() + returnMs;
+    this.#returning ??= clock.after(returnMs, () => {
+      const lost = this.lost();
+      onChange(objectsOf([...this.#endpoints.values()].filter(({ name }) => lost.has(name))));
+    });
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -113,6 +126,7 @@ export class ReporterManager implements Runnable, PluginHandler {
       endpoint.grace?.cancel();
       endpoint.scope?.abort(signal.reason);
     }
+    this.#returning?.cancel();
     await Promise.allSettled(this.#collecting);
     this.#refresh.close();
     this.#checkpoint.close();
@@ -139,6 +153,7 @@ export class ReporterManager implements Runnable, PluginHandler {
     const endpoint = this.#endpoint(registration.name, false);
     endpoint.registration = registration;
     this.#start(endpoint, source);
+    this.#options.onChange(objectsOf([endpoint]));
     this.#options.log.info(
       { plugin: registration.name, endpoint: registration.endpoint },
       "reporter plugin registered",
@@ -166,12 +181,22 @@ export class ReporterManager implements Runnable, PluginHandler {
     );
     endpoint.registration = undefined;
     this.#stop(endpoint, reason, 0);
+    this.#options.onChange(objectsOf([endpoint]));
   }
 
   /** Last content of each plugin, by name. Contents are immutable: a changed content is a new object. */
   contents(): ReadonlyMap<string, PluginContent> {
     this.#refresh.now();
     return new Map([...this.#endpoints.values()].map((endpoint) => [endpoint.name, endpoint.content]));
+  }
+
+  /** Names of the plugins that are lost: what they reported last ranks below what live ones report. */
+  lost(): ReadonlySet<string> {
+    const now = this.#options.clock.monotonic();
+    const lost = [...this.#endpoints.values()].filter(
+      ({ stoppedAt, lostFrom }) => stoppedAt !== undefined && lostFrom <= now,
+    );
+    return new Set(lost.map(({ name }) => name));
   }
 
   /** Writes changed contents to the checkpoint. Call before they are published. Never rejects. */
@@ -287,6 +312,7 @@ export class ReporterManager implements Runnable, PluginHandler {
   /** Starts the grace period; the times are those of Grace.begin. */
   #stop(endpoint: Endpoint, reason: string, stoppedFor: number, atLeast = 0): void {
     endpoint.lostReason = reason;
+    endpoint.lostFrom = this.#options.clock.monotonic();
     endpoint.scope?.abort(stopped("plugin disconnected"));
     endpoint.scope = undefined;
     this.#grace.begin(endpoint, stoppedFor, atLeast);

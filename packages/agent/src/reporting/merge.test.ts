@@ -4,6 +4,7 @@ import type { PluginContent } from "./content.ts";
 import type { Json } from "./json.ts";
 import { customNodeResource, kindKey } from "./kinds.ts";
 import { mergeObject } from "./merge.ts";
+import { PREDECESSOR } from "./rank.ts";
 import { contentOf, field, message } from "./testing/contents.ts";
 
 const cnr = kindKey(customNodeResource);
@@ -41,6 +42,22 @@ describe("mergeObject", () => {
     expect(merged?.conflicts).toEqual([
       { path: "status.topologyPolicy", winner: "b", others: ["a"] },
       { path: "status.topologyPolicy", winner: "c", others: ["a", "b"] },
+    ]);
+  });
+
+  it("uses the value of a live plugin, of a lost one, and of an earlier agent, in this order, whatever their names", () => {
+    const contents = new Map([
+      ["a", status("topologyPolicy", "live")],
+      ["z", status("topologyPolicy", "lost")],
+      [PREDECESSOR, status("topologyPolicy", "earlier")],
+    ]);
+    const value = (lost: string[]) => mergeObject(cnr, contents, new Set(lost))?.parts.status.topologyPolicy;
+    expect(value(["z"])).toBe("live");
+    expect(value(["a", "z"])).toBe("lost");
+    contents.delete("a");
+    expect(value(["z"])).toBe("lost");
+    expect(mergeObject(cnr, contents, new Set(["z"]))?.conflicts).toEqual([
+      { path: "status.topologyPolicy", winner: "z", others: [PREDECESSOR] },
     ]);
   });
 

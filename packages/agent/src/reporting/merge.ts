@@ -4,6 +4,7 @@ import type { PluginContent } from "./content.ts";
 import { type JsonObject, reportMeter } from "./json.ts";
 import type { Part } from "./kinds.ts";
 import { Merge, sortKeys } from "./merge-values.ts";
+import { byRank } from "./rank.ts";
 
 /** Plugins report different values for one path. */
 export interface MergeConflict {
@@ -11,7 +12,7 @@ export interface MergeConflict {
   path: string;
   /** The plugin whose value is published. */
   winner: string;
-  /** The plugins that report the same field and sort before `winner`; at least one reports a different value. */
+  /** The plugins that report the same field and rank below `winner`; at least one reports a different value. */
   others: readonly string[];
 }
 
@@ -30,25 +31,28 @@ const MAX_CONFLICTS = 100;
 /**
  * Merges the reports of all plugins for one object (a `kindKey`); undefined if no plugin reports it. A pure function of
  * the map's entries, independent of their order. Maps are merged by key and objects deeply. Lists are concatenated,
- * except those of `listKeys`, which are merged by their keys. Of different scalars, the value of the plugin whose name
- * sorts last is used, and a conflict is recorded.
+ * except those of `listKeys`, which are merged by their keys. Of different scalars, the value of the plugin that ranks
+ * highest (`byRank`) is used, and a conflict is recorded.
+ * @param lost plugins that are lost
  */
 export function mergeObject(
   object: string,
   contents: ReadonlyMap<string, PluginContent>,
+  lost?: ReadonlySet<string>,
 ): MergedObject | undefined {
-  return completed(mergingObject(object, contents));
+  return completed(mergingObject(object, contents, lost));
 }
 
 /** `mergeObject` in steps. */
 export function* mergingObject(
   object: string,
   contents: ReadonlyMap<string, PluginContent>,
+  lost?: ReadonlySet<string>,
 ): Steps<MergedObject | undefined> {
   const meter = reportMeter();
   let merged: MergedObject | undefined;
   const reporters = new Map<string, string[]>();
-  for (const plugin of [...contents.keys()].sort()) {
+  for (const plugin of byRank(contents.keys(), lost)) {
     for (const field of contents.get(plugin)!.fields) {
       if (field.object !== object) continue;
       merged ??= {
@@ -74,6 +78,7 @@ export function* mergingObject(
   const { spec, status, metadata } = merged.parts;
   return {
     ...merged,
+    plugins: merged.plugins.sort(),
     parts: { spec: sortKeys(spec), status: sortKeys(status), metadata: sortKeys(metadata) },
   };
 }

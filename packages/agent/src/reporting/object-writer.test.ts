@@ -77,6 +77,7 @@ async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | u
     nodeName: "n1",
     policies: kindPolicies([]),
     contents: () => new Map(contents),
+    lost: () => new Set(),
     returnMs: 0,
     beforeWrite: async () => {},
     notify: () => {},

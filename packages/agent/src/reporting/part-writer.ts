@@ -88,7 +88,7 @@ export class PartWriter {
   /** Computes the desired content from all plugins' contents, without quarantined ones. */
   *computingDesired(all: Contents): Steps<DesiredPart> {
     const contents = this.quarantine.filter(all);
-    const merged = yield* mergingObject(this.#object, contents);
+    const merged = yield* mergingObject(this.#object, contents, this.#options.lost());
     yield;
     return { contents, merged, desired: desiredOf(merged, this.part) };
   }
@@ -139,10 +139,10 @@ export class PartWriter {
     contributors: readonly string[],
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { log, notify } = this.#options;
+    const { log, notify, lost } = this.#options;
     const object = this.#object;
     const found = await this.quarantine.isolate(all, contributors, async (contents) => {
-      const { fields } = desiredOf(mergeObject(object, contents), this.part);
+      const { fields } = desiredOf(mergeObject(object, contents, lost()), this.part);
       await remote.tryOut({ part: this.part, fields, ownsTaints: this.#ownsTaints }, signal);
     });
     for (const plugin of found) {

@@ -3,10 +3,8 @@ import { type Contents, noContent, type PluginContent } from "./content.ts";
 import { type KindPolicy, kindKey } from "./kinds.ts";
 import { mergeObject } from "./merge.ts";
 import type { PublisherOptions } from "./publish-options.ts";
+import { PREDECESSOR } from "./rank.ts";
 import { pathsOf, publishedBefore, publishedOf, unclaimed } from "./unclaimed.ts";
-
-/** Name of the earlier agent process in the merge. It is not a valid plugin name, and sorts before all of them. */
-const PREDECESSOR = "(earlier agent)";
 
 /**
  * The fields of one object that earlier agent processes published, as recorded in the object's managedFields.

@@ -32,6 +32,8 @@ export interface PublisherOptions {
   nodeName: string;
   policies: ReadonlyMap<string, KindPolicy>;
   contents: () => ReadonlyMap<string, PluginContent>;
+  /** Names of the plugins that are lost, which rank below live ones. */
+  lost: () => ReadonlySet<string>;
   /** Startup grace period for running plugins to register again, milliseconds. */
   returnMs: number;
   /** Called before each write, to persist the content it publishes. Never rejects. */

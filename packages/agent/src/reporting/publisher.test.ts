@@ -107,6 +107,7 @@ async function setUp(setup: Setup = {}) {
     nodeName: "n1",
     policies: kindPolicies([absent]),
     contents: () => new Map(contents),
+    lost: () => new Set(),
 
     returnMs: 0,
     beforeWrite: async () => {},
