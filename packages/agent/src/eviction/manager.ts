@@ -2,6 +2,7 @@ import type { EventRecorder } from "@nodekeeper/core/kube";
 import {
   type BootTime,
   type Clock,
+  elapsedSince,
   type HealthCheck,
   type HealthResult,
   type Logger,
@@ -25,7 +26,6 @@ import type { DecideInput, RoundInput } from "./decide/round.ts";
 import {
   type Acceptance,
   type EvictionState,
-  elapsedSince,
   emptyEvictionState,
   resumeState,
   stateAt,

@@ -1,5 +1,6 @@
+import { elapsedSince } from "@nodekeeper/core/lib";
 import type { NewMark } from "../state/index.ts";
-import { type EvictionState, elapsedSince } from "./decide/state.ts";
+import type { EvictionState } from "./decide/state.ts";
 import { age } from "./wording/text.ts";
 
 // A round that waits for plugins, or one that failed, leaves shorter ones.

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { elapsedSince } from "@nodekeeper/core/lib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { elapsedSince } from "./decide/state.ts";
 import { sourceOf, TestAgent } from "./testing/manager-setup.ts";
 import { FakePods } from "./testing/round-parts.ts";
 import { evictPod, namesOf, testThreshold } from "./testing/rounds.ts";

@@ -8,10 +8,14 @@ import {
   type Logger,
   messageOf,
   NodekeeperError,
+  readBootTime,
 } from "@nodekeeper/core/lib";
 import { DirectoryLock } from "./directory-lock.ts";
+import { GapMarker } from "./gap-marker.ts";
 import { NewerSchemaError } from "./migrations.ts";
 import { type OpenedDatabase, openFile, openInMemory, setAside } from "./open-file.ts";
+import { RecordAge } from "./record-age.ts";
+import { RecordCoverage } from "./record-coverage.ts";
 import { isCorruption, isDiskTrouble } from "./sqlite-errors.ts";
 
 const FILE_NAME = "nodekeeper.db";
@@ -23,12 +27,15 @@ export interface StateDatabaseOptions {
   log: Logger;
   /** Changes with each boot of the machine. Default: the kernel's. */
   bootId?: string;
+  /** A copy that nothing but its reader writes: the agent before may still be running. Default: false. */
+  isCopy?: boolean;
 }
 
 /** How a database is stored. */
 interface Disk {
   /** Undefined where the directory can't be written at all. */
   lock: DirectoryLock | undefined;
+  marker: GapMarker | undefined;
   /** Where an unusable predecessor was set aside, if there was one. */
   setAside: string | undefined;
   /** Why it is kept in memory. */
@@ -50,36 +57,61 @@ export class StateDatabase implements Disposable {
   readonly setAside: string | undefined;
   /** Commits of an earlier agent may be missing: the machine went down while the file was open, or it could not be written. */
   readonly mayHaveLostCommits: boolean;
+  /** By which records are trimmed. */
+  readonly age: RecordAge;
+  /** Since when and where the records are complete. */
+  readonly coverage: RecordCoverage;
   readonly #path: string;
   readonly #log: Logger;
   readonly #disk: Disk;
   readonly #inode: bigint | undefined;
   #wasRemoved = false;
 
-  private constructor(opened: OpenedDatabase, path: string, log: Logger, disk: Disk) {
-    this.connection = opened.connection;
-    this.mayHaveLostCommits = opened.mayHaveLostCommits;
+  private constructor(
+    opened: OpenedDatabase,
+    path: string,
+    { log, clock, isCopy = false }: StateDatabaseOptions,
+    disk: Disk,
+  ) {
+    const { connection, mayHaveLostCommits, wasOpen } = opened;
+    const { lock, marker, trouble } = disk;
+    this.connection = connection;
+    this.mayHaveLostCommits = mayHaveLostCommits;
+    this.age = new RecordAge(connection, clock, readBootTime());
+    // In memory nothing is ever written to the disk: the marker stays set.
+    this.coverage = new RecordCoverage(connection, trouble === undefined ? marker : undefined, clock);
+    this.coverage.start({
+      unwrittenSince: marker?.before,
+      savedAt: this.age.savedAt(),
+      mayHaveLostCommits,
+      aliveAt: wasOpen && !isCopy ? lock?.aliveBefore : undefined,
+    });
+    if (trouble !== undefined) marker?.set(marker.before ?? clock.now());
     this.setAside = disk.setAside;
     this.#path = path;
     this.#log = log;
     this.#disk = disk;
-    this.#inode = disk.trouble === undefined ? inodeOf(path) : undefined;
+    this.#inode = trouble === undefined ? inodeOf(path) : undefined;
   }
 
   /**
    * Opens the database, or makes it. Throws `conflict` that names the agent which has locked the directory, `invalid` where
    * the path can't be a directory.
    */
-  static open({ directory, clock, log, bootId = kernelBootId() }: StateDatabaseOptions): StateDatabase {
+  static open(options: StateDatabaseOptions): StateDatabase {
+    const { directory, clock, log, bootId = kernelBootId() } = options;
     const path = join(directory, FILE_NAME);
     let lock: DirectoryLock | undefined;
+    let marker: GapMarker | undefined;
     try {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
       lock = DirectoryLock.take(directory, clock.now());
+      marker = new GapMarker(directory);
       const { opened, aside } = openUsable(path, bootId, clock.now(), log);
-      return new StateDatabase(opened, path, log, { lock, setAside: aside, trouble: undefined });
+      return new StateDatabase(opened, path, options, { lock, marker, setAside: aside, trouble: undefined });
     } catch (error) {
       if (!isDiskTrouble(error)) {
+        marker?.[Symbol.dispose]();
         lock?.[Symbol.dispose]();
         throw openError(directory, error);
       }
@@ -88,9 +120,10 @@ export class StateDatabase implements Disposable {
         { errorId: "NK1105", err: error, path },
         "state database can't be written: the agent runs on what it keeps in memory",
       );
-      return new StateDatabase(openInMemory(path), path, log, {
+      return new StateDatabase(openInMemory(path), path, options, {
         // A full disk is no reason to have two agents evict from one node.
         lock,
+        marker,
         setAside: undefined,
         trouble,
       });
@@ -128,6 +161,7 @@ export class StateDatabase implements Disposable {
 
   close(): void {
     if (this.connection.isOpen) this.connection.close();
+    this.#disk.marker?.[Symbol.dispose]();
     this.#disk.lock?.[Symbol.dispose]();
   }
 

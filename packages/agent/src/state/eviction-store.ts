@@ -1,5 +1,8 @@
 import type { StatementSync } from "node:sqlite";
+import { type Consequence, consequences } from "./consequence.ts";
 import type { StateDatabase } from "./database.ts";
+import type { RecordCoverage } from "./record-coverage.ts";
+import { type RoundGroup, RoundUsage } from "./round-usage.ts";
 
 /** A pod of a round: one that is evicted, or that a plugin requested to evict. */
 export interface RecordedPod {
@@ -17,6 +20,9 @@ export interface NewRound {
   base: number | Uint8Array;
   body: Uint8Array;
   pods: readonly RecordedPod[];
+  consequence: Consequence;
+  /** The plugins that caused the record: it counts for the one of them with the fewest bytes so far. */
+  plugins: readonly string[];
 }
 
 export interface StoredRound {
@@ -46,10 +52,10 @@ export interface RoundSpan {
   stepMs: number;
 }
 
-/** Records beyond either bound are deleted, the oldest first. */
+/** Records beyond either bound are deleted: see `RoundUsage` for the order. */
 export interface RecordBounds {
-  /** Wall milliseconds: older records are deleted. */
-  notBefore: number;
+  /** Milliseconds by `RecordAge`: older records are deleted. */
+  maxAgeMs: number;
   maxBytes: number;
 }
 
@@ -69,7 +75,7 @@ export class EvictionStore {
   readonly #addStep: StatementSync;
   readonly #trimSteps: StatementSync;
   /** Bytes of all records, about; undefined before they were counted. */
-  #bytes: number | undefined;
+  #usage: RoundUsage | undefined;
 
   constructor(database: StateDatabase) {
     this.#database = database;
@@ -80,16 +86,24 @@ export class EvictionStore {
     );
     this.#addBase = connection.prepare("INSERT INTO eviction_base (body) VALUES (?)");
     this.#addRound = connection.prepare(
-      "INSERT INTO eviction_round (id, at, base, body) VALUES (?, ?, ?, ?)",
+      `INSERT INTO eviction_round (id, at, base, body, age, consequence, plugin, bytes)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#addPod = connection.prepare(
       "INSERT OR IGNORE INTO eviction_pod (round, uid, namespace, name) VALUES (?, ?, ?, ?)",
     );
-    this.#addStep = connection.prepare("INSERT INTO eviction_step (uid, at, message) VALUES (?, ?, ?)");
+    this.#addStep = connection.prepare(
+      "INSERT INTO eviction_step (uid, at, message, age) VALUES (?, ?, ?, ?)",
+    );
     this.#trimSteps = connection.prepare(
       `DELETE FROM eviction_step WHERE uid = ?1 AND id <=
          (SELECT id FROM eviction_step WHERE uid = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${MOST_STEPS_PER_POD})`,
     );
+  }
+
+  /** Since when and where rounds are complete. */
+  get coverage(): RecordCoverage {
+    return this.#database.coverage;
   }
 
   /** The state as it was last saved; undefined before the first. */
@@ -114,13 +128,14 @@ export class EvictionStore {
     { state, round, steps }: { state: string; round?: NewRound | undefined; steps: readonly StoredStep[] },
     bounds: RecordBounds,
   ): number | undefined {
-    const before = this.recordBytes();
+    const { age } = this.#database;
     try {
       return this.#database.transaction(() => {
         this.#saveState.run(state);
+        age.save();
         const base = round && this.#add(round);
         for (const { uid, at, message } of steps) {
-          this.#addStep.run(uid, at, message);
+          this.#addStep.run(uid, at, message, age.now());
           this.#grow(message.length);
           this.#trimSteps.run(uid);
         }
@@ -128,7 +143,7 @@ export class EvictionStore {
         return base;
       });
     } catch (error) {
-      this.#bytes = before;
+      this.#usage = undefined;
       throw error;
     }
   }
@@ -225,41 +240,66 @@ export class EvictionStore {
 
   /** What the records take, bytes, about. */
   recordBytes(): number {
-    this.#bytes ??= this.#count();
-    return this.#bytes;
+    return this.#counted().total;
   }
 
-  #add({ id, at, base, body, pods }: NewRound): number {
+  #counted(): RoundUsage {
+    this.#usage ??= RoundUsage.count(this.#database.connection, ROW_BYTES);
+    return this.#usage;
+  }
+
+  #add({ id, at, base, body, pods, consequence, plugins }: NewRound): number {
     let baseId = base;
     if (typeof baseId !== "number") {
       this.#grow(baseId.length);
       baseId = Number(this.#addBase.run(baseId).lastInsertRowid);
     }
-    this.#addRound.run(id, at, baseId, body);
-    this.#grow(body.length);
-    for (const { uid, namespace, name } of pods) {
-      this.#addPod.run(id, uid, namespace, name);
-      this.#grow(0);
-    }
+    const bytes = body.length + ROW_BYTES * (1 + pods.length);
+    const plugin = this.#counted().add(consequence, plugins, bytes);
+    const age = this.#database.age.now();
+    this.#addRound.run(id, at, baseId, body, age, consequences.indexOf(consequence), plugin, bytes);
+    for (const { uid, namespace, name } of pods) this.#addPod.run(id, uid, namespace, name);
     return baseId;
   }
 
   // The round that is being written stays, so that the record of what is acted on is always there.
-  #trim({ notBefore, maxBytes }: RecordBounds, current: number | undefined): void {
-    const { connection } = this.#database;
-    const aged = connection.prepare("DELETE FROM eviction_round WHERE at < ? AND id IS NOT ?");
-    const agedSteps = connection.prepare("DELETE FROM eviction_step WHERE at < ?");
-    const old = Number(aged.run(notBefore, current ?? null).changes);
-    const oldSteps = Number(agedSteps.run(notBefore).changes);
-    if (old + oldSteps > 0) this.#dropOrphans();
+  #trim({ maxAgeMs, maxBytes }: RecordBounds, current: number | undefined): void {
+    const { connection, age } = this.#database;
+    const oldest = age.now() - maxAgeMs;
+    const old = connection
+      .prepare("DELETE FROM eviction_round WHERE age < ? AND id IS NOT ? RETURNING at, consequence")
+      .all(oldest, current ?? null);
+    const { changes: steps } = connection.prepare("DELETE FROM eviction_step WHERE age < ?").run(oldest);
+    this.#uncover(old);
+    if (old.length + Number(steps) > 0) this.#dropOrphans();
+    const spent = new Set<RoundGroup>();
     while (this.recordBytes() > maxBytes) {
-      const { changes } = connection
-        .prepare(
-          "DELETE FROM eviction_round WHERE id IN (SELECT id FROM eviction_round WHERE id IS NOT ? ORDER BY id LIMIT ?)",
-        )
-        .run(current ?? null, TRIM_BATCH);
-      this.#dropOrphans();
-      if (Number(changes) === 0) return;
+      const group = this.#counted().mostOverShare(maxBytes, spent);
+      if (group === undefined) return;
+      const deleted = this.#deleteOldest(group, current);
+      this.#uncover(deleted);
+      if (deleted.length === 0) spent.add(group);
+      else this.#dropOrphans();
+    }
+  }
+
+  #deleteOldest({ consequence, plugin }: RoundGroup, current: number | undefined): Row[] {
+    return this.#database.connection
+      .prepare(
+        `DELETE FROM eviction_round WHERE id IN (
+           SELECT id FROM eviction_round WHERE consequence = ? AND plugin = ? AND id IS NOT ? ORDER BY id LIMIT ?)
+         RETURNING at, consequence`,
+      )
+      .all(consequences.indexOf(consequence), plugin, current ?? null, TRIM_BATCH);
+  }
+
+  // What was deleted must not be missed later.
+  #uncover(deleted: readonly Row[]): void {
+    for (const { at, consequence } of deleted) {
+      this.coverage.trimmed(
+        consequences[consequence as number] === "effect" ? "since" : "requests",
+        at as number,
+      );
     }
   }
 
@@ -269,23 +309,11 @@ export class EvictionStore {
       `DELETE FROM eviction_base WHERE id NOT IN (SELECT base FROM eviction_round);
        DELETE FROM eviction_step WHERE uid NOT IN (SELECT uid FROM eviction_pod)`,
     );
-    this.#bytes = this.#count();
+    this.#usage = undefined;
   }
 
   #grow(bytes: number): void {
-    this.#bytes = this.recordBytes() + bytes + ROW_BYTES;
-  }
-
-  #count(): number {
-    const row = this.#database.connection
-      .prepare(
-        `SELECT (SELECT coalesce(sum(length(body) + ${ROW_BYTES}), 0) FROM eviction_base)
-              + (SELECT coalesce(sum(length(body) + ${ROW_BYTES}), 0) FROM eviction_round)
-              + (SELECT coalesce(sum(length(message) + ${ROW_BYTES}), 0) FROM eviction_step)
-              + (SELECT count(*) * ${ROW_BYTES} FROM eviction_pod) AS bytes`,
-      )
-      .get();
-    return row?.bytes as number;
+    this.#counted().total += bytes + ROW_BYTES;
   }
 }
 

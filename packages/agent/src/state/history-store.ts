@@ -20,6 +20,8 @@ export interface StoredNodeEvent {
   /** Wall milliseconds. */
   at: number;
   message: string;
+  /** Of an event of the node: the plugin that caused it, which displaces only its own. Absent for none. */
+  plugin?: string;
 }
 
 /** What is written in one transaction. */
@@ -34,15 +36,17 @@ export interface HistoryChange {
 
 /** History beyond these bounds is deleted, the oldest first. Pods that are still there are always kept. */
 export interface HistoryBounds {
-  /** Wall milliseconds: what left the node, or happened, before is deleted. */
-  notBefore: number;
-  /** How many pods that left the node are kept. */
+  /** Milliseconds by `RecordAge` since it left the node, or happened. */
+  maxAgeMs: number;
+  /** How many pods that left the node are kept: those without a round that had an effect are deleted first. */
   mostLeft: number;
 }
 
 // A container that crashes every few minutes for a week must not fill the database.
 const MOST_EVENTS_PER_POD = 40;
 const MOST_NODE_EVENTS = 500;
+// The number of pods that could not be written yet: after those of all others.
+const UNSAVED = Number.MAX_SAFE_INTEGER;
 
 /** The pods that were on the node, how they ended, and what happened to them and to the node. */
 export class HistoryStore {
@@ -51,15 +55,20 @@ export class HistoryStore {
   readonly #addEvent: StatementSync;
   readonly #trimEvents: StatementSync;
   readonly #saveWatch: StatementSync;
+  /** What could not be written: it is read all the same. */
+  #unsaved: Pick<HistoryChange, "pods" | "events"> = { pods: [], events: [] };
 
   constructor(database: StateDatabase) {
     this.#database = database;
     const { connection } = database;
     this.#savePod = connection.prepare(
-      `INSERT INTO node_pod (uid, namespace, name, seen_at, left_at, record) VALUES (?, ?, ?, ?, ?, ?)
-       ON CONFLICT (uid) DO UPDATE SET left_at = excluded.left_at, record = excluded.record`,
+      `INSERT INTO node_pod (uid, namespace, name, seen_at, left_at, record, left_age) VALUES (?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (uid) DO UPDATE SET left_at = excluded.left_at, record = excluded.record,
+         left_age = CASE WHEN excluded.left_at IS NULL THEN NULL ELSE coalesce(left_age, excluded.left_age) END`,
     );
-    this.#addEvent = connection.prepare("INSERT INTO node_event (uid, at, message) VALUES (?, ?, ?)");
+    this.#addEvent = connection.prepare(
+      "INSERT INTO node_event (uid, at, message, age, plugin) VALUES (?, ?, ?, ?, ?)",
+    );
     this.#trimEvents = connection.prepare(
       `DELETE FROM node_event WHERE uid = ?1 AND id <=
          (SELECT id FROM node_event WHERE uid = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)`,
@@ -70,15 +79,29 @@ export class HistoryStore {
     );
   }
 
-  /** Throws when the disk is full; nothing is changed then. */
-  save({ pods, events, watchedAt, cursor }: HistoryChange, bounds: HistoryBounds): void {
+  /**
+   * Throws when the disk is full; nothing is changed on it then. The caller then saves the same and more again: until it
+   * succeeds, what was to be saved last is read from memory.
+   */
+  save(change: HistoryChange, bounds: HistoryBounds): void {
+    this.#unsaved = change;
+    this.#write(change, bounds);
+    this.#unsaved = { pods: [], events: [] };
+  }
+
+  #write({ pods, events, watchedAt, cursor }: HistoryChange, bounds: HistoryBounds): void {
+    const { age } = this.#database;
     this.#database.transaction(() => {
+      age.save();
+      const now = age.now();
       for (const { uid, namespace, name, seenAt, leftAt, record } of pods) {
-        this.#savePod.run(uid, namespace, name, seenAt, leftAt, record);
+        this.#savePod.run(uid, namespace, name, seenAt, leftAt, record, leftAt === null ? null : now);
       }
-      for (const { uid, at, message } of events) this.#addEvent.run(uid, at, message);
+      for (const { uid, at, message, plugin = "" } of events)
+        this.#addEvent.run(uid, at, message, now, plugin);
       for (const uid of new Set(events.map((event) => event.uid))) {
-        this.#trimEvents.run(uid, uid === "" ? MOST_NODE_EVENTS : MOST_EVENTS_PER_POD);
+        if (uid === "") this.#trimNodeEvents();
+        else this.#trimEvents.run(uid, MOST_EVENTS_PER_POD);
       }
       this.#saveWatch.run(watchedAt, cursor);
       this.#trim(bounds);
@@ -98,12 +121,23 @@ export class HistoryStore {
 
   /** A pod by its UID; undefined where the history has none. */
   pod(uid: string): StoredNodePod | undefined {
-    return this.#pods("WHERE uid = ?", uid)[0];
+    return this.#unsaved.pods.find((pod) => pod.uid === uid) ?? this.#pods("WHERE uid = ?", uid)[0];
   }
 
   /** The pods that had this name, the newest first. */
   podsNamed(namespace: string, name: string): StoredNodePod[] {
-    return this.#pods("WHERE namespace = ? AND name = ? ORDER BY seen_at DESC, rowid DESC", namespace, name);
+    const stored = this.#pods(
+      "WHERE namespace = ? AND name = ? ORDER BY seen_at DESC, rowid DESC",
+      namespace,
+      name,
+    );
+    const unsaved = this.#unsaved.pods.filter((pod) => pod.namespace === namespace && pod.name === name);
+    const uids = new Set(unsaved.map(({ uid }) => uid));
+    const known = new Set(stored.map(({ uid }) => uid));
+    return [
+      ...unsaved.filter(({ uid }) => !known.has(uid)).reverse(),
+      ...stored.map((pod) => (uids.has(pod.uid) ? unsaved.find(({ uid }) => uid === pod.uid)! : pod)),
+    ];
   }
 
   /**
@@ -118,7 +152,12 @@ export class HistoryStore {
          ORDER BY left_at IS NOT NULL, left_at DESC, seen_at DESC, rowid DESC LIMIT ?2`,
       )
       .all(text, limit);
-    return rows.map(identityOf);
+    const found = new Map(rows.map(identityOf).map((pod) => [pod.uid, pod]));
+    for (const { record: _record, ...pod } of this.#unsaved.pods) {
+      const isMeant = pod.uid === text || `${pod.namespace}/${pod.name}`.includes(text);
+      if (found.has(pod.uid) || (isMeant && found.size < limit)) found.set(pod.uid, pod);
+    }
+    return [...found.values()];
   }
 
   /** When the oldest thing happened that is still recorded, wall milliseconds; undefined where there is none. */
@@ -142,7 +181,14 @@ export class HistoryStore {
          WHERE rowid > ? AND (left_at IS NULL OR left_at >= ?) ORDER BY rowid LIMIT ?`,
       )
       .all(after, since, limit);
-    return rows.map((row) => ({ ...podOf(row), number: row.number as number }));
+    const unsaved = new Map(this.#unsaved.pods.map((pod) => [pod.uid, pod]));
+    const stored = rows.map((row) => {
+      const pod = podOf(row);
+      return { ...pod, ...unsaved.get(pod.uid), number: row.number as number };
+    });
+    if (rows.length === limit || after >= UNSAVED) return stored;
+    const isNew = ({ uid }: StoredNodePod) => this.#pods("WHERE uid = ?", uid).length === 0;
+    return [...stored, ...this.#unsaved.pods.filter(isNew).map((pod) => ({ ...pod, number: UNSAVED }))];
   }
 
   /** What happened to a pod, or to the node where `uid` is empty; oldest first. */
@@ -150,11 +196,15 @@ export class HistoryStore {
     const rows = this.#database.connection
       .prepare("SELECT uid, at, message FROM node_event WHERE uid = ? ORDER BY at, id")
       .all(uid);
-    return rows.map((row) => ({
-      uid: row.uid as string,
-      at: row.at as number,
-      message: row.message as string,
-    }));
+    const unsaved = this.#unsaved.events.filter((event) => event.uid === uid);
+    return [
+      ...rows.map((row) => ({
+        uid: row.uid as string,
+        at: row.at as number,
+        message: row.message as string,
+      })),
+      ...unsaved.map(({ at, message }) => ({ uid, at, message })),
+    ];
   }
 
   #pods(rest: string, ...values: string[]): StoredNodePod[] {
@@ -162,18 +212,51 @@ export class HistoryStore {
     return rows.map(podOf);
   }
 
-  #trim({ notBefore, mostLeft }: HistoryBounds): void {
+  // Of the plugin with the most events the oldest ones.
+  #trimNodeEvents(): void {
     const { connection } = this.#database;
-    const old = connection.prepare("DELETE FROM node_pod WHERE left_at < ?").run(notBefore);
-    const surplus = connection
+    const groups = connection
       .prepare(
-        `DELETE FROM node_pod WHERE left_at IS NOT NULL AND left_at <
-           (SELECT left_at FROM node_pod WHERE left_at IS NOT NULL ORDER BY left_at DESC LIMIT 1 OFFSET ?)`,
+        "SELECT plugin, count(*) AS count FROM node_event WHERE uid = '' GROUP BY plugin ORDER BY count DESC",
       )
-      .run(Math.max(mostLeft - 1, 0));
-    connection.prepare("DELETE FROM node_event WHERE at < ?").run(notBefore);
-    if (Number(old.changes) + Number(surplus.changes) === 0) return;
+      .all() as { plugin: string; count: number }[];
+    const surplus = groups.reduce((total, { count }) => total + count, 0) - MOST_NODE_EVENTS;
+    if (surplus <= 0) return;
+    connection
+      .prepare(
+        `DELETE FROM node_event WHERE id IN (
+           SELECT id FROM node_event WHERE uid = '' AND plugin = ? ORDER BY id LIMIT ?)`,
+      )
+      .run(groups[0]!.plugin, surplus);
+  }
+
+  #trim({ maxAgeMs, mostLeft }: HistoryBounds): void {
+    const { connection, age } = this.#database;
+    const oldest = age.now() - maxAgeMs;
+    const old = Number(connection.prepare("DELETE FROM node_pod WHERE left_age < ?").run(oldest).changes);
+    const surplus = this.#trimLeft(mostLeft);
+    connection.prepare("DELETE FROM node_event WHERE age < ?").run(oldest);
+    if (old + surplus === 0) return;
     connection.exec("DELETE FROM node_event WHERE uid <> '' AND uid NOT IN (SELECT uid FROM node_pod)");
+  }
+
+  // Pods that eviction did nothing about first, the oldest first.
+  #trimLeft(mostLeft: number): number {
+    const { connection } = this.#database;
+    const left = connection
+      .prepare("SELECT count(*) AS count FROM node_pod WHERE left_age IS NOT NULL")
+      .get();
+    const surplus = (left?.count as number) - mostLeft;
+    if (surplus <= 0) return 0;
+    const { changes } = connection
+      .prepare(
+        `DELETE FROM node_pod WHERE uid IN (
+           SELECT uid FROM node_pod WHERE left_age IS NOT NULL
+           ORDER BY uid IN (SELECT uid FROM eviction_pod JOIN eviction_round ON id = round WHERE consequence = 2),
+             left_age, rowid LIMIT ?)`,
+      )
+      .run(surplus);
+    return Number(changes);
   }
 }
 

@@ -1,4 +1,5 @@
 export { ClaimStore, type StoredClaim } from "./claim-store.ts";
+export type { Consequence } from "./consequence.ts";
 export { StateDatabase, type StateDatabaseOptions } from "./database.ts";
 export {
   EvictionStore,
@@ -18,6 +19,7 @@ export {
 export { LifecycleStore, type StoredEvent, type StoredRecord } from "./lifecycle-store.ts";
 export { type Mark, type MarkKind, Marks, markKinds, type NewMark } from "./marks.ts";
 export { createStateMetrics } from "./metrics.ts";
+export type { StoredCoverage } from "./record-coverage.ts";
 export { type LastGoodPart, ReporterStore, type StoredContent } from "./reporter-store.ts";
 export { SignOfLife } from "./sign-of-life.ts";
 export { StateCopy } from "./state-copy.ts";

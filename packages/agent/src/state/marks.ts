@@ -54,7 +54,8 @@ export interface MarkSelection {
   limit: number;
 }
 
-// Of each kind, so that a plugin that registers again and again does not displace evictions. About 3 MB in all.
+// Of each kind, so that a plugin that registers again and again does not displace evictions; among them the plugin with the
+// most loses its oldest. About 3 MB in all.
 const MOST_PER_KIND = 1_000;
 // Bounds memory while the disk is full.
 const MOST_WAITING = 200;
@@ -62,16 +63,16 @@ const LONGEST_TITLE = 500;
 
 /**
  * What happened on the node at points of time, in order: starts of the agent, registrations of plugins, decisions of
- * eviction. The newest 1,000 marks of each kind are kept, across restarts of the agent; a mark is stored when `add`
- * returns. While the database can't be written, the newest 200 wait in memory.
+ * eviction. Of each kind 1,000 marks are kept, across restarts of the agent: of more, the oldest of the plugin that has
+ * most is deleted. A mark is stored when `add` returns. While the database can't be written, 200 wait in memory, and are
+ * read there.
  */
 export class Marks {
   readonly #database: StateDatabase;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #insert: StatementSync;
-  readonly #trim: StatementSync;
-  #waiting: (NewMark & { at: number })[] = [];
+  #waiting: Mark[] = [];
   // Of the agent before this one: what is written from now on is of this one.
   readonly #lastSignOfLife: number | undefined;
   #lastId: number;
@@ -83,12 +84,8 @@ export class Marks {
     this.#log = log;
     const { connection } = database;
     this.#insert = connection.prepare(
-      `INSERT INTO mark (at, kind, title, plugin, uid, namespace, name, round, unobserved_since)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
-    this.#trim = connection.prepare(
-      `DELETE FROM mark WHERE kind = ?1 AND id <=
-         (SELECT id FROM mark WHERE kind = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${MOST_PER_KIND})`,
+      `INSERT INTO mark (id, at, kind, title, plugin, uid, namespace, name, round, unobserved_since)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#lastId = lastIdOf(database);
     this.#lastSignOfLife = newest(database.aliveBefore, lastRecorded(database));
@@ -103,15 +100,16 @@ export class Marks {
   add(marks: readonly NewMark[]): void {
     if (marks.length === 0) return;
     const now = this.#clock.now();
-    this.#waiting.push(
-      ...marks.map((mark) => ({ ...mark, at: mark.at ?? now, title: mark.title.slice(0, LONGEST_TITLE) })),
-    );
+    for (const mark of marks) {
+      const title = mark.title.slice(0, LONGEST_TITLE);
+      this.#waiting.push({ ...mark, id: ++this.#lastId, at: mark.at ?? now, title });
+    }
     try {
-      this.#lastId = this.#database.transaction(() => this.#write());
+      this.#database.transaction(() => this.#write());
       this.#waiting = [];
       this.#isFailing = false;
     } catch (error) {
-      this.#waiting = this.#waiting.slice(-MOST_WAITING);
+      while (this.#waiting.length > MOST_WAITING) this.#dropWaiting();
       if (!this.#isFailing)
         this.#log.warn({ errorId: "NK1105", err: error }, "marks of the timeline can't be recorded");
       this.#isFailing = true;
@@ -148,22 +146,57 @@ export class Marks {
          ORDER BY id LIMIT ?`,
       )
       .all(after, since, until, limit + 1);
-    const items = rows.slice(0, limit).map(markOf);
-    return rows.length > limit ? { items, next: items.at(-1)!.id } : { items };
+    const waiting = this.#waiting.filter(
+      (mark) => mark.id > after && mark.at >= since && (mark.unobservedSince ?? mark.at) <= until,
+    );
+    const found = [...rows.map(markOf), ...waiting];
+    const items = found.slice(0, limit);
+    return found.length > limit ? { items, next: items.at(-1)!.id } : { items };
   }
 
-  #write(): number {
-    let id = this.#lastId;
-    for (const { at, kind, title, plugin, pod, round, unobservedSince } of this.#waiting) {
+  #write(): void {
+    for (const { id, at, kind, title, plugin, pod, round, unobservedSince } of this.#waiting) {
       const { uid = null, namespace = null, name = null } = pod ?? {};
-      const { lastInsertRowid } = this.#insert.run(
-        ...[at, kind, title, plugin ?? null],
+      this.#insert.run(
+        ...[id, at, kind, title, plugin ?? null],
         ...[uid, namespace, name, round ?? null, unobservedSince ?? null],
       );
-      id = Number(lastInsertRowid);
     }
-    for (const kind of new Set(this.#waiting.map((mark) => mark.kind))) this.#trim.run(kind);
-    return id;
+    for (const kind of new Set(this.#waiting.map((mark) => mark.kind))) this.#trim(kind);
+  }
+
+  #trim(kind: MarkKind): void {
+    const { connection } = this.#database;
+    for (;;) {
+      const groups = connection
+        .prepare(
+          `SELECT plugin, count(*) AS count FROM mark WHERE kind = ? GROUP BY plugin ORDER BY count DESC, min(id)`,
+        )
+        .all(kind) as { plugin: string | null; count: number }[];
+      const surplus = groups.reduce((all, { count }) => all + count, 0) - MOST_PER_KIND;
+      const [most, next = { count: 0 }] = groups;
+      if (surplus <= 0 || most === undefined) return;
+      const deleted = connection
+        .prepare(
+          `DELETE FROM mark WHERE id IN (
+             SELECT id FROM mark WHERE kind = ? AND plugin IS ? ORDER BY id LIMIT ?) RETURNING at`,
+        )
+        .all(kind, most.plugin, Math.min(surplus, Math.max(most.count - next.count, 1)));
+      for (const { at } of deleted) this.#database.coverage.trimmed("marks", at as number);
+    }
+  }
+
+  // The oldest one of the kind and plugin that has most.
+  #dropWaiting(): void {
+    const counts = new Map<string, number>();
+    const keyOf = ({ kind, plugin = "" }: Mark) => `${kind} ${plugin}`;
+    for (const mark of this.#waiting) counts.set(keyOf(mark), (counts.get(keyOf(mark)) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    const [dropped] = this.#waiting.splice(
+      this.#waiting.findIndex((mark) => counts.get(keyOf(mark)) === most),
+      1,
+    );
+    this.#database.coverage.trimmed("marks", dropped!.at);
   }
 
   // True before the first start.

@@ -133,6 +133,46 @@ const migrations: readonly string[] = [
    CREATE INDEX mark_kind ON mark (kind, id);`,
   // Milliseconds since the epoch: what happened between this and the mark was not observed. NULL for a point of time.
   `ALTER TABLE mark ADD COLUMN unobserved_since INTEGER;`,
+  // What a record is trimmed by: its age by `RecordAge`, whether it had a consequence, and the plugin it counts for. Rows
+  // from before count as new and as of consequence: nothing is lost that an earlier version would have kept.
+  `ALTER TABLE eviction_round ADD COLUMN age INTEGER NOT NULL DEFAULT 0;
+   ALTER TABLE eviction_round ADD COLUMN consequence INTEGER NOT NULL DEFAULT 2;  -- 0 none, 1 a refusal, 2 an effect
+   ALTER TABLE eviction_round ADD COLUMN plugin TEXT NOT NULL DEFAULT '';
+   ALTER TABLE eviction_round ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;        -- about, with its rows of eviction_pod
+   UPDATE eviction_round SET bytes = length(body) + 100 *
+     (1 + (SELECT count(*) FROM eviction_pod WHERE eviction_pod.round = eviction_round.id));
+   CREATE INDEX eviction_round_age ON eviction_round (age);
+   CREATE INDEX eviction_round_group ON eviction_round (consequence, plugin, bytes);
+   ALTER TABLE eviction_step ADD COLUMN age INTEGER NOT NULL DEFAULT 0;
+   DROP INDEX eviction_step_at;
+   CREATE INDEX eviction_step_age ON eviction_step (age);
+   ALTER TABLE node_pod ADD COLUMN left_age INTEGER;  -- NULL while the pod is there
+   UPDATE node_pod SET left_age = 0 WHERE left_at IS NOT NULL;
+   CREATE INDEX node_pod_left_age ON node_pod (left_age);
+   ALTER TABLE node_event ADD COLUMN age INTEGER NOT NULL DEFAULT 0;
+   ALTER TABLE node_event ADD COLUMN plugin TEXT NOT NULL DEFAULT '';
+   CREATE INDEX node_event_age ON node_event (age);
+   DROP INDEX mark_kind;
+   CREATE INDEX mark_kind ON mark (kind, plugin, id);
+   CREATE TABLE record_age (
+     one    INTEGER PRIMARY KEY CHECK (one = 1),
+     age    INTEGER NOT NULL,  -- milliseconds for which the records have been kept, as far as it is verified
+     at     INTEGER NOT NULL,  -- when it was that, milliseconds since the epoch
+     boot   TEXT,              -- of the machine, then; NULL where it was not known
+     uptime INTEGER            -- milliseconds
+   ) STRICT;
+   CREATE TABLE record_coverage (
+     one      INTEGER PRIMARY KEY CHECK (one = 1),
+     since    INTEGER NOT NULL,  -- records with an effect are complete since then; milliseconds since the epoch
+     requests INTEGER NOT NULL,  -- the others
+     marks    INTEGER NOT NULL
+   ) STRICT;
+   CREATE TABLE record_gap (
+     id      INTEGER PRIMARY KEY,
+     from_at INTEGER NOT NULL,   -- milliseconds since the epoch
+     to_at   INTEGER NOT NULL,
+     why     TEXT NOT NULL
+   ) STRICT;`,
 ];
 
 /** The file has a schema that this version does not support. */

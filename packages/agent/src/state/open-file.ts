@@ -6,6 +6,8 @@ import { migrate } from "./migrations.ts";
 /** An open database of the current schema. */
 export interface OpenedDatabase {
   connection: DatabaseSync;
+  /** The agent before did not close it. */
+  wasOpen: boolean;
   /** Commits may be missing. */
   mayHaveLostCommits: boolean;
 }
@@ -23,7 +25,7 @@ export function openFile(path: string, bootId: string): OpenedDatabase {
     checkIntegrity(connection, path);
     migrate(connection, path);
     const bootedSince = noteBoot(connection, bootId);
-    return { connection, mayHaveLostCommits: wasOpen && bootedSince };
+    return { connection, wasOpen, mayHaveLostCommits: wasOpen && bootedSince };
   } catch (error) {
     connection.close();
     throw error;
@@ -40,7 +42,7 @@ export function openInMemory(path: string): OpenedDatabase {
       checkIntegrity(connection, path);
       migrate(connection, path);
       // The file is not updated while this one is: its contents must not be taken for the newest later.
-      return { connection, mayHaveLostCommits: true };
+      return { connection, wasOpen: true, mayHaveLostCommits: true };
     } catch (error) {
       connection.close();
       if (!contents) throw error;

@@ -16,7 +16,7 @@ afterEach(() => {
 });
 
 const open = () => StateDatabase.open({ directory, clock: systemClock, log: silentLogger });
-const bounds = { notBefore: 0, mostLeft: 10 };
+const bounds = { maxAgeMs: 1e12, mostLeft: 10 };
 const addEvent = (store: HistoryStore, message: string) =>
   store.save({ pods: [], events: [{ uid: "", at: 1, message }], watchedAt: 1, cursor: null }, bounds);
 const contents = () =>

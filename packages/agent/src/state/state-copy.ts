@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { type Clock, messageOf, NodekeeperError, silentLogger } from "@nodekeeper/core/lib";
 import { StateDatabase } from "./database.ts";
+import { MARKER_FILE } from "./gap-marker.ts";
 
 const FILE_NAME = "nodekeeper.db";
 // An agent writes for some milliseconds every few seconds.
@@ -20,7 +21,7 @@ export class StateCopy implements Disposable {
   private constructor(folder: string, clock: Clock) {
     this.#folder = folder;
     try {
-      this.database = StateDatabase.open({ directory: folder, clock, log: silentLogger });
+      this.database = StateDatabase.open({ directory: folder, clock, log: silentLogger, isCopy: true });
     } catch (error) {
       rmSync(folder, { recursive: true, force: true });
       throw error;
@@ -43,6 +44,8 @@ export class StateCopy implements Disposable {
     const folder = newFolder();
     try {
       await copyStable(file, join(folder, FILE_NAME), clock);
+      const marker = join(dirname(file), MARKER_FILE);
+      if (existsSync(marker)) copyFileSync(marker, join(folder, MARKER_FILE));
     } catch (error) {
       rmSync(folder, { recursive: true, force: true });
       throw error;

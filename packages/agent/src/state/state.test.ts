@@ -65,6 +65,7 @@ describe("StateDatabase", () => {
       "nodekeeper.db": "600",
       "nodekeeper.db-shm": "600",
       "nodekeeper.db-wal": "600",
+      "nodekeeper.gap": "600",
       "nodekeeper.lock": "600",
       "nodekeeper.pid": "600",
     });

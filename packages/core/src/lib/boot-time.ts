@@ -8,6 +8,21 @@ export interface BootTime {
   uptimeMs: number;
 }
 
+/**
+ * The verified time since a moment, milliseconds: the smaller of the differences of wall clock and uptime. 0 if one of them
+ * is missing or the machine was rebooted in between.
+ * @param at wall milliseconds of the moment, as `now`; null if it is not known
+ * @param then boot ID and uptime at that moment
+ */
+export function elapsedSince(
+  { at, boot: then }: { at: number | null; boot: BootTime | null },
+  now: number,
+  boot: BootTime | undefined,
+): number {
+  if (at === null || !then || !boot || then.id !== boot.id) return 0;
+  return Math.max(0, Math.min(now - at, boot.uptimeMs - then.uptimeMs));
+}
+
 /** Reads it from /proc; undefined where there is none, as on systems other than Linux. */
 export function readBootTime(): BootTime | undefined {
   try {

@@ -8,7 +8,7 @@ export {
   withDeadline,
 } from "./abort.ts";
 export { Backoff, type BackoffOptions, delayAfter } from "./backoff.ts";
-export { type BootTime, readBootTime } from "./boot-time.ts";
+export { type BootTime, elapsedSince, readBootTime } from "./boot-time.ts";
 export { parseByteSize, roundedBytes } from "./byte-size.ts";
 export { type Clock, sleepOn, systemClock, type Timer } from "./clock.ts";
 export { processCpuMs, threadCpuMs } from "./cpu-time.ts";

@@ -185,19 +185,6 @@ export function resumeState(stored: EvictionState, now: number, elapsedMs: numbe
   };
 }
 
-/**
- * The time since a stored state was computed, milliseconds: the smaller of the differences of wall clock and uptime. 0
- * where one of them is missing or the machine was rebooted in between.
- */
-export function elapsedSince(
-  { at, boot: then }: Pick<EvictionState, "at" | "boot">,
-  now: number,
-  boot: BootTime | undefined,
-): number {
-  if (at === null || !then || !boot || then.id !== boot.id) return 0;
-  return Math.max(0, Math.min(now - at, boot.uptimeMs - then.uptimeMs));
-}
-
 /** An eviction that was accepted after the round that decided it. */
 export interface Acceptance {
   uid: string;

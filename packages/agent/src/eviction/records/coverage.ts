@@ -8,11 +8,13 @@ export interface RecordGap {
 
 /**
  * From when and where records are complete. Plain JSON. Records of consequence: a pod was selected, an eviction ended or
- * was withdrawn, a taint was set or cleared, a hard request was refused.
+ * was withdrawn, a condition was set or cleared.
  */
 export interface RecordCoverage {
   /** Wall milliseconds: since then records of consequence are complete, besides the gaps. Null where that is not known. */
   oldest: number | null;
+  /** The same of rounds without consequence, and of refusals. Absent where that is not known. */
+  requests?: number;
   /** Oldest first. */
   gaps: RecordGap[];
 }

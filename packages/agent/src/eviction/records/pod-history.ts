@@ -307,7 +307,7 @@ export class PodHistory implements PodObserver, Runnable {
       cursor: this.#cursor,
     };
     try {
-      store.save(change, { notBefore: clock.now() - settings().maxAgeMs, mostLeft: MOST_LEFT });
+      store.save(change, { maxAgeMs: settings().maxAgeMs, mostLeft: MOST_LEFT });
       this.#unsavedPods.clear();
       this.#unsavedEvents = [];
       this.#isFailing = false;

@@ -30,7 +30,7 @@ export interface ImportTarget {
   history: HistoryStore;
 }
 
-const EVERYTHING = { notBefore: 0, maxBytes: Number.MAX_SAFE_INTEGER };
+const EVERYTHING = { maxAgeMs: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER };
 
 /** Imports one line of an exported file into the stores. Throws `invalid` for a line that is not a record. */
 export function importLine(line: RoundRecord | HistoryLine, target: ImportTarget): void {
@@ -46,13 +46,13 @@ export function importLine(line: RoundRecord | HistoryLine, target: ImportTarget
 
 function importPod({ pod, events, steps }: PodLine, { records, history }: ImportTarget): void {
   const change = { pods: [storedOf(pod)], events, watchedAt: pod.leftAt ?? pod.seenAt, cursor: null };
-  history.save(change, { notBefore: 0, mostLeft: Number.MAX_SAFE_INTEGER });
+  history.save(change, { ...EVERYTHING, mostLeft: Number.MAX_SAFE_INTEGER });
   records.saveState(records.loadState() ?? emptyEvictionState(), steps);
 }
 
 function importNode({ state, events }: NodeLine, { evictions, history }: ImportTarget): void {
   const change = { pods: [], events, watchedAt: state.at ?? 0, cursor: null };
-  history.save(change, { notBefore: 0, mostLeft: Number.MAX_SAFE_INTEGER });
+  history.save(change, { ...EVERYTHING, mostLeft: Number.MAX_SAFE_INTEGER });
   const whole = { ...emptyEvictionState(), at: state.at, conditions: state.conditions };
   evictions.save({ state: JSON.stringify(whole), steps: [] }, EVERYTHING);
 }

@@ -145,7 +145,7 @@ export class RecordQueries {
 
   #emptyExplanation(pod: PodReference): PodExplanation {
     const recordsSince = this.#recordsSince();
-    const coverage = { oldest: this.#records.oldestAt() ?? recordsSince, gaps: [] };
+    const coverage = this.#records.coverage();
     const explanation = { ...emptyExplanation(pod), recordsSince, coverage };
     const stored = this.#history.pod(pod.uid);
     explanation.history = (stored && readNodePod(stored)) ?? null;

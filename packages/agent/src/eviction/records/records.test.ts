@@ -34,8 +34,8 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-function open(): void {
-  clock = new FakeClock();
+function open(started = new FakeClock()): void {
+  clock = started;
   const log = { ...silentLogger, error: (fields: unknown) => void errors.push(fields) } as Logger;
   database = StateDatabase.open({ directory, clock, log });
   store = new EvictionStore(database);
@@ -170,14 +170,14 @@ describe("records", () => {
     expect([...records.rounds()]).toHaveLength(1);
   });
 
-  it("are forgotten with age, with all that belongs to them; their ids are not used again", () => {
+  it("are forgotten with age, with all that belongs to them; their ids are not used again", async () => {
     const rounds = new TestRounds(manyPods(5));
     play(rounds, forcing("pod-1"));
     records.save(quiet(rounds), [{ uid: "pod-1", at: clock.now(), message: "POST eviction: 201" }]);
     expect(records.steps("pod-1")).toHaveLength(1);
-    clock.jump(bounds.maxAgeMs + 1_000);
+    await clock.step(bounds.maxAgeMs + 1_000);
     play(rounds, forcing("pod-2"));
-    clock.jump(bounds.maxAgeMs + 1_000);
+    await clock.step(bounds.maxAgeMs + 1_000);
     play(rounds, forcing("pod-3"));
     expect([...records.rounds()].map(({ id }) => id)).toEqual([3]);
     expect(records.steps("pod-1")).toEqual([]);
@@ -187,6 +187,54 @@ describe("records", () => {
     database.close();
     open();
     expect(records.nextId).toBe(4);
+  });
+
+  it("age by the monotonic clock: a wall clock that is years ahead for a while trims nothing, also across a restart", async () => {
+    const rounds = new TestRounds(manyPods(5));
+    play(rounds, forcing("pod-1"));
+    const years = 10 * 365 * 24 * 3_600_000;
+    clock.jump(years);
+    play(rounds, forcing("pod-2"));
+    const at = clock.now();
+    database.close();
+    open(new FakeClock(at));
+    play(rounds, forcing("pod-3"));
+    clock.jump(-years);
+    play(rounds, forcing("pod-4"));
+    expect([...records.rounds()].map(({ id }) => id)).toEqual([1, 2, 3, 4]);
+    await clock.step(bounds.maxAgeMs + 1);
+    play(rounds, forcing("pod-1"));
+    expect([...records.rounds()].map(({ id }) => id)).toEqual([5]);
+    expect(records.coverage().oldest).toBeGreaterThan(clock.now() - 1_000);
+  });
+
+  it("with an effect stay when rounds without one fill the size, and those of one plugin when another has many", () => {
+    bounds.maxBytes = 200_000;
+    const pods = manyPods(50);
+    const kept = (id: number) => [...records.rounds()].some((one) => one.id === id);
+    const unknown = (plugin: string) => ({
+      [plugin]: {
+        pods: Array.from({ length: 200 }, () => evictPod(randomBytes(8).toString("hex"), { force: true })),
+      },
+    });
+    // A victim, a refused hard request, and a request for no pod of the node, each of its plugin.
+    play(new TestRounds(pods), forcing("pod-1"));
+    play(new TestRounds([testPod("dns", { priority: 2_000_001_000 })]), {
+      strict: { pods: [evictPod("dns", { force: true })] },
+    });
+    play(new TestRounds(pods), unknown("rare"));
+    const before = records.coverage();
+    for (let count = 0; count < 100; count++) play(new TestRounds(pods), unknown("flood"));
+    expect([kept(1), kept(2), kept(3), kept(4)]).toEqual([true, true, true, false]);
+    expect(records.coverage().oldest).toBe(before.oldest);
+    expect(records.coverage().requests).toBe(clock.now());
+    // Another plugin's victims take more than half: its own go.
+    for (let count = 0; count < 200; count++) {
+      const rounds = new TestRounds(manyPods(50));
+      play(rounds, { busy: { pods: [evictPod(`pod-${count % 50}`, { force: true })] } });
+    }
+    expect([kept(1), kept(104)]).toEqual([true, false]);
+    expect(store.recordBytes()).toBeLessThanOrEqual(bounds.maxBytes);
   });
 
   it.each([
@@ -206,7 +254,7 @@ describe("records", () => {
   it.each(["{", '{"pending":7}', '{"recent":[7]}', "[]", "null"])(
     "begin from nothing where the state is %s",
     (text) => {
-      store.save({ state: text, steps: [] }, { notBefore: 0, maxBytes: 1e9 });
+      store.save({ state: text, steps: [] }, { maxAgeMs: 1e12, maxBytes: 1e9 });
       expect(records.loadState() ?? { pending: [] }).toMatchObject({ pending: [] });
     },
   );
@@ -326,7 +374,7 @@ describe("queries", () => {
     for await (const { id } of new RecordQueries(records, new HistoryStore(database)).records(0, 0, signal)) {
       read.push(id);
       if (id !== 4) continue;
-      clock.jump(2 * bounds.maxAgeMs);
+      await clock.step(2 * bounds.maxAgeMs);
       play(rounds, forcing("pod-20"));
     }
     expect(read).toEqual([1, 2, 3, 4, 11]);

@@ -6,6 +6,8 @@ import type { EvictionState } from "../decide/state.ts";
 import type { EvictionStep } from "../parts.ts";
 import { idleRound, isWorthKeeping, type RoundRecord } from "../replay/round-record.ts";
 import type { EvictionSettings } from "../round-settings.ts";
+import { consequenceOf } from "./consequence.ts";
+import type { RecordCoverage } from "./coverage.ts";
 import {
   type PodBase,
   packBase,
@@ -26,8 +28,8 @@ export interface EvictionRecordsOptions {
 }
 
 /**
- * Eviction's part of the state database: its state, and the rounds in which something happened. Rounds that can't be
- * written, as while the disk is full, are kept in memory and written before the next round.
+ * Eviction's part of the state database: its state, and the rounds in which something happened. Rounds and steps that can't
+ * be written, as while the disk is full, are kept in memory, read from there, and written before the next round.
  */
 export class EvictionRecords {
   readonly #options: EvictionRecordsOptions;
@@ -37,6 +39,10 @@ export class EvictionRecords {
   /** Comparison key of the last round if nothing was decided in it: see `idleRound`. */
   #idle: string | undefined;
   readonly #waiting = new WaitingRounds();
+  /** Steps that could not be written: the caller keeps them too. */
+  #waitingSteps: readonly EvictionStep[] = [];
+  /** Wall milliseconds of the first waiting round that was dropped; undefined if none was. */
+  #droppedSince: number | undefined;
 
   constructor(options: EvictionRecordsOptions) {
     this.#options = options;
@@ -85,23 +91,51 @@ export class EvictionRecords {
       if (keep) this.#saveRound(record, steps, bounds);
       else store.save({ state: JSON.stringify(decision.state), steps }, bounds);
     } catch (error) {
-      if (keep) this.#waiting.add(record);
+      this.#waitingSteps = steps;
+      if (keep) this.#wait(record);
+      store.coverage.interrupted(input.now);
       throw error;
     }
+    this.#waitingSteps = [];
     this.#savedState = comparable;
+    store.coverage.complete();
+  }
+
+  // What is dropped from memory is never written.
+  #wait(record: RoundRecord): void {
+    const dropped = this.#waiting.add(record);
+    if (dropped === undefined) return;
+    const { coverage } = this.#options.store;
+    const at = dropped.input.now;
+    if (consequenceOf(dropped).consequence === "effect") {
+      this.#droppedSince ??= at;
+      coverage.addGap({ from: this.#droppedSince, to: at, why: DROPPED });
+    } else coverage.trimmed("requests", at);
   }
 
   /** Writes waiting rounds, a state that changed after its round, and steps. Throws when the database can't be written. */
   saveState(state: EvictionState, steps: readonly EvictionStep[]): void {
-    this.#saveWaiting();
-    const { store } = this.#options;
-    store.save({ state: JSON.stringify(state), steps }, this.#bounds());
+    const { store, clock } = this.#options;
+    try {
+      this.#saveWaiting();
+      store.save({ state: JSON.stringify(state), steps }, this.#bounds());
+    } catch (error) {
+      store.coverage.interrupted(clock.now());
+      throw error;
+    }
+    // Steps that wait are saved with the next round.
+    if (this.#waitingSteps.length === 0) store.coverage.complete();
+  }
+
+  /** Since when and where the rounds are complete, besides those that wait to be written: they are read from memory. */
+  coverage(): RecordCoverage {
+    const { since, requests, gaps } = this.#options.store.coverage.get();
+    return { oldest: since, requests, gaps };
   }
 
   #bounds(): RecordBounds {
-    const { settings, clock } = this.#options;
-    const { maxAgeMs, maxBytes } = settings();
-    return { notBefore: clock.now() - maxAgeMs, maxBytes };
+    const { maxAgeMs, maxBytes } = this.#options.settings();
+    return { maxAgeMs, maxBytes };
   }
 
   #saveWaiting(): void {
@@ -119,6 +153,7 @@ export class EvictionRecords {
       base: shared?.id ?? packBase(pods),
       body: packRound(record, basePods),
       pods: podsOf(record),
+      ...consequenceOf(record),
     };
     // If the write fails, it is not known whether the base was stored.
     this.#base = undefined;
@@ -139,6 +174,11 @@ export class EvictionRecords {
       const record = read(stored);
       if (record) yield record;
     }
+    yield* this.#waitingAfter(selection).slice(0, selection.limit);
+  }
+
+  #waitingAfter({ since = 0, after = 0 }: { since?: number; after?: number }): RoundRecord[] {
+    return this.#waiting.list().filter(({ id, input }) => id > after && input.now >= since);
   }
 
   /** Like `rounds`, but each round is a query of its own, so that rounds written or trimmed during the iteration are seen. */
@@ -146,9 +186,11 @@ export class EvictionRecords {
     const read = this.#reader();
     for (let last = after; ; ) {
       const [stored] = this.#options.store.rounds({ since, after: last, limit: 1 });
-      if (!stored) return;
-      last = stored.id;
-      const record = read(stored);
+      const [waiting] = stored ? [] : this.#waitingAfter({ since, after: last });
+      const id = stored?.id ?? waiting?.id;
+      if (id === undefined) return;
+      last = id;
+      const record = stored ? read(stored) : waiting;
       if (record) yield record;
     }
   }
@@ -156,13 +198,14 @@ export class EvictionRecords {
   /** The rounds that concern a pod, oldest first, read one at a time because together they may be large. */
   *roundsOfPod(uid: string): IterableIterator<RoundRecord> {
     yield* this.#roundsWithIds(this.#options.store.roundIdsOfPod(uid));
+    yield* this.#waiting.list().filter((record) => podsOf(record).some((pod) => pod.uid === uid));
   }
 
   *#roundsWithIds(ids: readonly number[]): IterableIterator<RoundRecord> {
     const read = this.#reader();
     for (const id of ids) {
       const stored = this.#options.store.round(id);
-      const record = stored && read(stored);
+      const record = stored ? read(stored) : this.#waiting.list().find((one) => one.id === id);
       if (record) yield record;
     }
   }
@@ -177,7 +220,7 @@ export class EvictionRecords {
 
   /** Wall milliseconds of the oldest recorded round; undefined where there is none. */
   oldestAt(): number | undefined {
-    return this.#options.store.oldestRoundAt();
+    return this.#options.store.oldestRoundAt() ?? this.#waiting.list()[0]?.input.now;
   }
 
   /** The last rounds, newest first. */
@@ -187,15 +230,19 @@ export class EvictionRecords {
   }
 
   steps(uid: string): EvictionStep[] {
-    return this.#options.store.steps(uid);
+    return [...this.#options.store.steps(uid), ...this.#waitingSteps.filter((step) => step.uid === uid)];
   }
 
   /** The recorded pods with this UID or "namespace/name", newest first. */
   findPods(uidOrName: string): PodReference[] {
     const [namespace = "", name] = uidOrName.split("/");
-    if (name !== undefined) return this.#options.store.podsNamed(namespace, name);
-    const pod = this.#options.store.podOfUid(uidOrName);
-    return pod ? [pod] : [];
+    const isIt = (pod: PodReference) =>
+      name === undefined ? pod.uid === uidOrName : pod.namespace === namespace && pod.name === name;
+    const waiting = this.#waiting.list().flatMap(podsOf).filter(isIt).reverse();
+    const { store } = this.#options;
+    const stored = name === undefined ? [store.podOfUid(uidOrName)] : store.podsNamed(namespace, name);
+    const pods = [...waiting, ...stored].filter((pod) => pod !== undefined);
+    return [...new Map(pods.map(({ uid, ...rest }) => [uid, { uid, ...rest }])).values()];
   }
 
   // Rounds with the same base follow each other, so that only the last base is kept.
@@ -227,6 +274,8 @@ export class EvictionRecords {
     return unpackBase(bytes);
   }
 }
+
+const DROPPED = "the state directory could not be written, and more rounds than fit in memory waited";
 
 // The pods under which a round is found: victims, requested pods, and those whose eviction ended.
 function podsOf({ input, decision }: RoundRecord): PodReference[] {

@@ -1,13 +1,20 @@
 import { describe, expect, it } from "vitest";
+import { emptyEvictionState } from "../decide/state.ts";
 import type { RoundRecord } from "../replay/round-record.ts";
 import { WaitingRounds } from "./waiting-rounds.ts";
 
-const round = (id: number, victims: number) =>
+const round = (id: number, victims: number, plugin = "pressure") =>
   ({
     id,
-    input: { outcomes: [] },
-    decision: { victims: Array(victims).fill({}), dryRunVictims: [], withdrawals: [] },
+    input: { outcomes: [], plugins: [], state: emptyEvictionState() },
+    decision: {
+      victims: Array(victims).fill({ plugin }),
+      ...{ dryRunVictims: [], withdrawals: [], refusals: [], thresholds: [], failures: [] },
+      state: emptyEvictionState(),
+    },
   }) as unknown as RoundRecord;
+
+const upTo = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, at) => first + at);
 
 function drained(waiting: WaitingRounds): number[] {
   const ids: number[] = [];
@@ -39,5 +46,14 @@ describe("rounds that wait for room on the disk", () => {
     expect(ids.at(-1)).toBe(1_000);
     for (let id = 1; id <= 100; id++) waiting.add(round(id, 1));
     expect(drained(waiting)).toEqual(Array.from({ length: 64 }, (_, at) => 37 + at));
+  });
+
+  it("of one plugin do not displace those of another", () => {
+    const waiting = new WaitingRounds();
+    waiting.add(round(1, 1, "rare"));
+    const dropped: (number | undefined)[] = [];
+    for (let id = 2; id <= 100; id++) dropped.push(waiting.add(round(id, 1, "often"))?.id);
+    expect(drained(waiting)).toContain(1);
+    expect(dropped.filter((id) => id !== undefined)).toEqual(upTo(2, 37));
   });
 });

@@ -91,9 +91,10 @@ const recordCoverage = named(
       oldest: nullable(
         time("Since then records are complete, besides the gaps; null where that is not known."),
       ),
+      requests: optional(time("The same of rounds without consequence, and of refusals.")),
       gaps: list(object({ from: time(), to: time(), why: text() }), "Oldest first."),
     },
-    "From when and where records of victims, taints, refused hard requests and ended evictions are complete.",
+    "From when and where records of victims, withdrawals, ended evictions and taints are complete: only there the absence of a record proves anything.",
   ),
 );
 

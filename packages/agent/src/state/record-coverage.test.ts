@@ -1,0 +1,131 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { FakeClock, silentLogger } from "@nodekeeper/core/lib";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { EvictionStore, StateCopy, StateDatabase } from "./index.ts";
+
+let root: string;
+let directory: string;
+let clock: FakeClock;
+let database: StateDatabase;
+
+const open = (bootId = "boot") => StateDatabase.open({ directory, clock, log: silentLogger, bootId });
+const save = () =>
+  new EvictionStore(database).save({ state: "{}", steps: [] }, { maxAgeMs: 1e12, maxBytes: 1e9 });
+/** Opens a copy of what the agent has on its disk now: what one that is killed leaves behind. */
+function kill(bootId = "boot"): void {
+  const left = mkdtempSync(join(root, "left-"));
+  cpSync(directory, left, { recursive: true, preserveTimestamps: true });
+  database.close();
+  directory = left;
+  database = open(bootId);
+}
+const marker = () => readFileSync(join(directory, "nodekeeper.gap"), "utf8");
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "nk-coverage-"));
+  directory = join(root, "state");
+  clock = new FakeClock();
+  database = open();
+});
+afterEach(() => {
+  database.close();
+  rmSync(root, { recursive: true });
+});
+
+describe("the coverage of records", () => {
+  it("begins with the database, and continues over a restart and a kill", async () => {
+    const since = clock.now();
+    await clock.step(5_000);
+    save();
+    database.close();
+    await clock.step(3_600_000);
+    database = open();
+    expect(database.coverage.get()).toMatchObject({ since, gaps: [] });
+    database.showAlive(clock.now());
+    save();
+    await clock.step(30_000);
+    kill();
+    expect(database.coverage.get()).toMatchObject({ since, gaps: [] });
+  });
+
+  it("has a gap where records could not be written until the agent was killed", async () => {
+    await clock.step(5_000);
+    const from = clock.now();
+    database.coverage.interrupted(from);
+    await clock.step(5_000);
+    database.coverage.interrupted(clock.now());
+    kill();
+    const why = "the state directory could not be written, and the agent ended before it could";
+    const gaps = [{ from, to: clock.now(), why }];
+    expect(database.coverage.get()).toMatchObject({ gaps });
+    // It is stored: not found again at the next start.
+    await clock.step(1_000);
+    database.showAlive(clock.now());
+    kill();
+    expect(database.coverage.get()).toMatchObject({ gaps });
+  });
+
+  it("has none where everything was written in the end", async () => {
+    database.coverage.interrupted(clock.now());
+    const length = marker().length;
+    database.coverage.complete();
+    expect(marker()).toHaveLength(length);
+    kill();
+    expect(database.coverage.get().gaps).toEqual([]);
+  });
+
+  it("has a gap where a killed agent had left no sign of life for long: its disk may have been read-only", async () => {
+    const from = clock.now();
+    database.showAlive(from);
+    save();
+    await clock.step(100_000);
+    kill();
+    expect(database.coverage.get().gaps).toMatchObject([
+      { from, to: clock.now(), why: expect.stringContaining("no sign of life") },
+    ]);
+  });
+
+  it("has a gap after the last write where the machine went down", async () => {
+    save();
+    const from = clock.now();
+    await clock.step(20_000);
+    kill("next boot");
+    expect(database.coverage.get().gaps).toMatchObject([{ from, to: clock.now() }]);
+  });
+
+  it("of a copy has the gap of an agent that still can't write, and leaves its directory alone", async () => {
+    const from = clock.now();
+    database.coverage.interrupted(from);
+    await clock.step(500_000);
+    const before = marker();
+    const copy = await StateCopy.of(directory, clock);
+    expect(copy.database.coverage.get().gaps).toMatchObject([{ from, to: clock.now() }]);
+    copy.close();
+    expect(marker()).toBe(before);
+  });
+
+  it("forgets no gap: beyond the newest 50 nothing counts as complete", () => {
+    const { since } = database.coverage.get();
+    for (let at = 0; at < 60; at++)
+      database.coverage.addGap({ from: since + at * 10, to: since + at * 10 + 5, why: "w" });
+    const { gaps, since: later } = database.coverage.get();
+    expect(gaps).toHaveLength(50);
+    expect(later).toBe(since + 95);
+  });
+});
+
+describe("the age of records", () => {
+  it("continues by the monotonic clock, and over a restart by no more than what is verified", async () => {
+    await clock.step(7_000);
+    clock.jump(1e12);
+    expect(database.age.now()).toBe(7_000);
+    save();
+    database.close();
+    database = open();
+    // The machine's uptime has hardly moved.
+    expect(database.age.now()).toBeGreaterThanOrEqual(7_000);
+    expect(database.age.now()).toBeLessThan(600_000);
+  });
+});
