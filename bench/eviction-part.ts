@@ -43,10 +43,12 @@ export class EvictionPart {
         withdraw: () => {},
         resume: () => {},
         onAccepted: () => () => {},
+        forbidden: undefined,
         takeOutcomes: () => [],
         takeSteps: () => [],
       },
       tainter: { setDesired: () => {} },
+      blocked: { note: () => {} },
       records: new EvictionRecords({
         store: new EvictionStore(this.#database),
         settings: () => defaultEvictionSettings.records,

@@ -34,6 +34,11 @@ const events: Readonly<Record<string, EventMeaning>> = {
     meaning:
       "The eviction was accepted. The message has the plugin and its reason; `nodekeeper explain pod` has the rest.",
   },
+  EvictionBlocked: {
+    ...{ type: "Warning", about: "Node", errorId: "NK1617" },
+    meaning:
+      "For a minute no pod could be selected for a hard threshold, or the right to evict is missing: the Node's condition of this name is True. The message has the plugin, the threshold and why.",
+  },
   EvictionFailed: {
     ...{ type: "Warning", about: "Pod", errorId: "NK1602" },
     meaning:

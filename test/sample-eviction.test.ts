@@ -69,14 +69,16 @@ function pod(
   });
 }
 
+const startRound = () => agent.startRound({ callTimeoutMs: 30_000, syncPeriodMs: 5_000 });
+
 async function threshold(offer: PodOffer) {
-  const [answers] = await agent.ask(offer, signal);
+  const [answers] = await startRound().ask(offer, signal);
   return (answers!.threshold as { answer: object }).answer;
 }
 
 async function top(offer: PodOffer, topN: number): Promise<string[]> {
   const question = { plugin: "sample", scope: "sample-memory", topN, candidateUids: null };
-  const [answers] = await agent.askTop(offer, [question], signal);
+  const [answers] = await startRound().askTop(offer, [question], signal);
   return (answers!.top as { answer: { pods: { uid: string }[] } }).answer.pods.map(({ uid }) => uid);
 }
 

@@ -19,9 +19,15 @@ export interface TestEvictionPlugin {
   /** What it answers to ThresholdMet. */
   threshold: DeepPartial<ThresholdMetResponse>;
   /** What it answers to GetTopEvictionPods; `offered` are the pods' names. */
-  top: (offered: string[], pods: Uint8Array[]) => DeepPartial<GetTopEvictionPodsResponse>;
+  top: (
+    offered: string[],
+    pods: Uint8Array[],
+  ) => DeepPartial<GetTopEvictionPodsResponse> | Promise<DeepPartial<GetTopEvictionPodsResponse>>;
   /** What it answers to GetEvictPods. */
-  evictPods: (offered: string[], pods: Uint8Array[]) => DeepPartial<GetEvictPodsResponse>;
+  evictPods: (
+    offered: string[],
+    pods: Uint8Array[],
+  ) => DeepPartial<GetEvictPodsResponse> | Promise<DeepPartial<GetEvictPodsResponse>>;
   /** What GetTopEvictionPods was asked, oldest first. */
   topRequests: { offered: string[]; topN: number; records: EvictionRecord[] }[];
   token: string;

@@ -8,6 +8,7 @@ export function evictionPolicyOf({ eviction }: Pick<AgentConfiguration, "evictio
     burst: eviction.burst,
     ranking: eviction.ranking as RankKeyName[],
     dryRunPlugins: eviction.dryRunPlugins,
+    fallbackPlugins: eviction.fallbackPlugins,
     conditionTransitionPeriodMs: eviction.conditionTransitionPeriod,
     taintPrefix: eviction.taintPrefix,
     taintEffects: eviction.taintEffects,

@@ -1,5 +1,6 @@
 import { readBootTime } from "@nodekeeper/core/lib";
 import {
+  BlockedEvictions,
   ConditionReporter,
   ContainerKiller,
   createEvictionRoundMetrics,
@@ -16,6 +17,7 @@ import {
   HostPathNotifier,
   type Killer,
   markOf,
+  NodeCondition,
   NodeTainter,
   NowQueries,
   namingNode,
@@ -145,9 +147,12 @@ export function evictionPart(
     queueMetrics,
     ...common,
   });
+  const nodeCondition = new NodeCondition({ client, nodeName, events, queueMetrics, ...common });
+  const blocked = new BlockedEvictions(nodeCondition);
   const nodeTainter = new NodeTainter({
     client,
     nodeName,
+    onNode: (node) => nodeCondition.seen(node),
     prefix: policy().taintPrefix,
     events,
     transitionMs: () => policy().conditionTransitionPeriodMs,
@@ -177,6 +182,7 @@ export function evictionPart(
     plugins,
     evictor,
     tainter,
+    blocked,
     hostPathNotifier,
     records,
     events,
@@ -184,7 +190,7 @@ export function evictionPart(
     onMarks: (made) => marks.add(made),
     settings,
     policy,
-    refreshReadings: inTree.refreshReadings,
+    onRoundStart: inTree.onRoundStart,
     bootTime: readBootTime,
     metrics: roundMetrics,
     ...common,
@@ -208,12 +214,15 @@ export function evictionPart(
       pods,
       policyFiles,
       nodeTainter,
+      nodeCondition,
       ...(hostPathNotifier ? [hostPathNotifier] : []),
       evictor,
       manager,
       sampler,
     ],
-    checks: [pods, policyFiles, plugins, manager, evictor, nodeTainter].map((part) => part.healthCheck()),
+    checks: [pods, policyFiles, plugins, manager, blocked, evictor, nodeTainter].map((part) =>
+      part.healthCheck(),
+    ),
     plugins,
     reporter: conditions,
     queries,

@@ -22,7 +22,7 @@ import { imagePath } from "./image-path.ts";
 
 /** What in-tree eviction plugins are built from. */
 export interface InTreeEvictionAssembly {
-  /** The current one: their settings change live. */
+  /** The current one: their settings change live, from the next round on. */
   configuration: () => AgentConfiguration;
   client: KubeApiClient;
   pods: NodePods;
@@ -39,8 +39,8 @@ export interface InTreeEviction {
   sources: EvictionSource[];
   /** Sampled between rounds. */
   host: Host;
-  /** Discards readings of the machine, for a round that starts. */
-  refreshReadings: () => void;
+  /** Discards readings of the machine, and takes the settings of the configuration, for a round that starts. */
+  onRoundStart: () => void;
   /** Makes a plugin of each policy; they share readings with the others. */
   ofPolicies: (policies: readonly Policy[]) => EvictionSource[];
   /** The memory that a pod used when a plugin last asked, bytes; undefined where that is not known. */
@@ -49,8 +49,10 @@ export interface InTreeEviction {
 
 /** The in-tree eviction plugins. Throws `invalid` for a name that no plugin has. */
 export function inTreeEviction(assembly: InTreeEvictionAssembly): InTreeEviction {
-  const { configuration, client, pods, runtime, clock, log, registry } = assembly;
-  const { hostRoot, nodeName, eviction } = configuration();
+  const { client, pods, runtime, clock, log, registry } = assembly;
+  let ofRound = assembly.configuration();
+  const configuration = () => ofRound;
+  const { hostRoot, nodeName, eviction } = ofRound;
   const host = new Host({ root: hostRoot, clock });
   const readings = new HostReadings({
     host,
@@ -98,7 +100,10 @@ export function inTreeEviction(assembly: InTreeEvictionAssembly): InTreeEviction
   const settings = onceFor(configuration, inTreeEvictionSettingsOf);
   return {
     host,
-    refreshReadings: () => readings.refresh(),
+    onRoundStart() {
+      ofRound = assembly.configuration();
+      readings.refresh();
+    },
     sources: inTreeEvictionSources(eviction.inTreePlugins, parts, settings),
     ofPolicies: (policies) => policySources(policies, policyParts),
     lastMemoryUsageOf: (uid) => memories.lastOf(uid)?.usageBytes,

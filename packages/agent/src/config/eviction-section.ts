@@ -39,7 +39,8 @@ export const evictionSection = section("Eviction of pods when the node is under 
     applied: "live",
   }),
   callTimeout: duration("10s", "100ms", "1m", {
-    about: "Timeout of one call to an eviction plugin; at most syncPeriod.",
+    about:
+      "Deadline of one call to an eviction plugin; at most syncPeriod. A call that exceeds it is late: it selects no pod. A method that was late three times in a row is given 1 s, and the whole deadline once a minute, until it answers in time.",
     applied: "live",
   }),
   outOfTurnRounds: boolean(true, {

@@ -47,6 +47,7 @@ describe("sources", () => {
         outOfTurnRounds: true,
         strict: false,
         dryRunPlugins: [],
+        fallbackPlugins: ["*"],
         burst: 3,
         cooldown: 30_000,
         ranking: ["qosLevel", "priority", "scope"],

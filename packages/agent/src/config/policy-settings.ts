@@ -36,6 +36,21 @@ export const evictionPolicySettings = {
       applied: "live",
     },
   ),
+  fallbackPlugins: textList(
+    ["*"],
+    {
+      pattern: /^(\*|-?[A-Za-z0-9][A-Za-z0-9._-]{0,252})$/,
+      expected: 'names of plugins, "*" for all, or "-name" for an exception',
+      placeholder: "<name,...>",
+      minItems: 0,
+      maxItems: 128,
+    },
+    {
+      about:
+        'Plugins for which Nodekeeper selects a pod by its own ranking when, for a hard threshold, they name only pods that can\'t be evicted, in three rounds in a row. The first "name" or "-name" of a plugin takes precedence over "*". A failed or late call never leads to it.',
+      applied: "live",
+    },
+  ),
   burst: integer(3, -1, 1000, {
     about: "Maximum number of evictions that one round starts. -1: no limit.",
     applied: "live",

@@ -82,6 +82,7 @@ describe("the list of settings", () => {
       "eviction.callTimeout",
       "eviction.outOfTurnRounds",
       "eviction.dryRunPlugins",
+      "eviction.fallbackPlugins",
       "eviction.burst",
       "eviction.ranking",
       "eviction.cooldown",

@@ -21,6 +21,7 @@ export { PodEvictor, type PodEvictorOptions } from "./act/evictor.ts";
 export { createEvictorMetrics, type EvictorMetrics } from "./act/evictor-metrics.ts";
 export { createHostPathNotifierMetrics, HostPathNotifier } from "./act/host-path-notifier.ts";
 export type { Killer, KillerName, KillerTable } from "./act/killer.ts";
+export { NodeCondition, type NodeConditionOptions } from "./act/node-condition.ts";
 export { NodeTainter, type NodeTainterOptions } from "./act/node-tainter.ts";
 export { OomEvents } from "./act/oom-events.ts";
 export { namingNode } from "./act/pod-events.ts";
@@ -31,6 +32,7 @@ export type { EvictionPluginStatus } from "./ask/served-plugin.ts";
 export type { EvictionSource } from "./ask/source.ts";
 export { ThresholdSampler, type ThresholdSamplerOptions } from "./ask/threshold-sampler.ts";
 export { reviewedTokens, type TokenCheck } from "./ask/token-check.ts";
+export { BlockedEvictions } from "./blocked-evictions.ts";
 export type { EvictionBudgets } from "./budgets.ts";
 export type { CandidateCounts } from "./candidate-counts.ts";
 export type {
@@ -47,17 +49,18 @@ export type {
 export type { Exclusion, ExclusionReason, Selection } from "./decide/candidates.ts";
 export type { MergedCondition } from "./decide/conditions.ts";
 export { decide } from "./decide/decide.ts";
-export type {
-  Ask,
-  CallFailure,
-  Decision,
-  MetThreshold,
-  Notification,
-  RankedCandidate,
-  Refusal,
-  TopQuestion,
-  Victim,
-  Withdrawal,
+export {
+  type Ask,
+  type CallFailure,
+  type Decision,
+  type MetThreshold,
+  type Notification,
+  type RankedCandidate,
+  type Refusal,
+  type TopQuestion,
+  unservedReasons,
+  type Victim,
+  type Withdrawal,
 } from "./decide/decision.ts";
 export type { EvictionOutcome } from "./decide/outcome.ts";
 export type { EvictionPod, PodOwner, PodReference, QosClass, QosLevel } from "./decide/pods.ts";

@@ -15,6 +15,7 @@ import { Notifier } from "./act/notifier.ts";
 import { TaintGate } from "./act/taint-gate.ts";
 import type { EvictionPlugins } from "./ask/plugins.ts";
 import { PodOffer } from "./ask/pod-offer.ts";
+import type { BlockedEvictions } from "./blocked-evictions.ts";
 import { selectCandidates } from "./decide/candidates.ts";
 import { conditionChanges, conditionChangeText } from "./decide/condition-changes.ts";
 import { decide } from "./decide/decide.ts";
@@ -47,6 +48,8 @@ export interface EvictionManagerOptions {
   plugins: EvictionPlugins;
   evictor: Evictor;
   tainter: Tainter;
+  /** States which evictions are not possible. */
+  blocked: Pick<BlockedEvictions, "note">;
   records: EvictionRecords;
   events: Pick<EventRecorder, "record">;
   /** Notifies pods of soft evictions by files, besides Events; undefined where no path is configured. */
@@ -57,8 +60,8 @@ export interface EvictionManagerOptions {
   onMarks: (marks: readonly NewMark[]) => void;
   settings: () => EvictionSettings;
   policy: () => EvictionPolicy;
-  /** Called when a round starts, so that in-tree plugins use new host readings. */
-  refreshReadings?: () => void;
+  /** Called when a round starts, so that in-tree plugins use new host readings, and the settings of this time. */
+  onRoundStart?: () => void;
   /** Boot ID and uptime of the machine, to determine how long the agent was not running. */
   bootTime: () => BootTime | undefined;
   clock: Clock;
@@ -254,46 +257,60 @@ export class EvictionManager implements Runnable {
     }
   }
 
-  /** Returns the reason where the round is skipped. */
+  /**
+   * Returns the reason where the round is skipped. Pods, plugins, policy and settings of the whole round are those of its
+   * start. Only what protects pods is read again when an eviction is sent: see `EvictionSender`.
+   */
   async #round(signal: AbortSignal): Promise<string | undefined> {
-    const { pods: nodePods, plugins, policy: currentPolicy, nodeName, metrics } = this.#options;
-    this.#options.refreshReadings?.();
+    const { pods: nodePods, plugins, policy: currentPolicy, settings: currentSettings } = this.#options;
+    const { nodeName, metrics } = this.#options;
+    this.#options.onRoundStart?.();
     if (!nodePods.isSynced) return "the API server has not listed the pods of this node yet";
 
     const observed = nodePods.list();
     const pods = observed.map(({ pod }) => pod);
     const policy = structuredClone(currentPolicy());
+    const settings = currentSettings();
+    using round = plugins.startRound(settings);
     const selection = selectCandidates(pods, nodeName, policy.skip);
     const { candidates } = selection;
     metrics.candidates.set(candidates.length);
     const byUid = new Map(observed.map((one) => [one.pod.uid, one]));
     const offer = new PodOffer(candidates.map(({ uid }) => byUid.get(uid)!));
 
-    const answers = await this.#timed("ask", () => plugins.ask(offer, signal));
-    const input = this.#input({ nodeName, pods, plugins: answers, policy });
+    const asked = await this.#timed("ask", () => round.ask(offer, signal));
+    const answers = round.current(asked);
+    const input = this.#input({ nodeName, pods, plugins: answers, policy }, settings);
     this.readings.add(input.now, answers);
     const prepared = this.#timedNow("prepare", () => prepareRound(input, selection));
     const { questions } = prepared;
-    const tops = await this.#timed("ask_top", () => plugins.askTop(offer, questions, signal));
+    const tops = await this.#timed("ask_top", () => round.askTop(offer, questions, signal));
     signal.throwIfAborted();
-    this.#finish({ ...input, tops }, prepared);
+    if (!round.hasLost) this.#finish({ ...input, tops }, prepared);
+    else {
+      const left = { ...input, plugins: round.current(answers) };
+      this.#finish({ ...left, tops: round.currentTops(tops) }, prepareRound(left, selection));
+    }
     return undefined;
   }
 
-  #input(observed: Pick<RoundInput, "nodeName" | "pods" | "plugins" | "policy">): RoundInput {
+  #input(
+    observed: Pick<RoundInput, "nodeName" | "pods" | "plugins" | "policy">,
+    { syncPeriodMs }: EvictionSettings,
+  ): RoundInput {
     const { evictor, clock, bootTime } = this.#options;
     const [now, monotonic, boot] = [clock.now(), clock.monotonic(), bootTime()];
     this.#outcomes.push(...evictor.takeOutcomes());
-    this.#markGap(now, boot);
+    this.#markGap(now, boot, syncPeriodMs);
     this.#state = { ...stateAt(this.#state, now, monotonic - this.#stateAt), boot: boot ?? null };
     this.#stateAt = monotonic;
     this.#acceptances = [];
     return { ...observed, now, outcomes: [...this.#outcomes], state: this.#state };
   }
 
-  #markGap(now: number, boot: BootTime | undefined): void {
-    const { settings, onMarks } = this.#options;
-    const input = { at: now, boot: boot ?? null, periodMs: settings().syncPeriodMs };
+  #markGap(now: number, boot: BootTime | undefined, periodMs: number): void {
+    const { onMarks } = this.#options;
+    const input = { at: now, boot: boot ?? null, periodMs };
     const gap = this.#lastInput && gapMark(this.#lastInput, input, this.#trouble);
     this.#lastInput = input;
     if (gap) onMarks([{ ...gap, at: now }]);
@@ -343,12 +360,16 @@ export class EvictionManager implements Runnable {
   }
 
   #act(input: DecideInput, decision: Decision, roundId: number): void {
-    const { evictor, tainter } = this.#options;
+    const { evictor, tainter, blocked } = this.#options;
     const started = decision.withdrawals.filter(({ stage }) => stage === "started");
     if (started.length > 0) evictor.withdraw(started);
     if (decision.resumed.length > 0) evictor.resume(decision.resumed);
     if (decision.victims.length > 0) evictor.start(decision.victims, roundId);
-    tainter.setDesired(decision.taints, this.#gate.isOpen(input));
+    const isComplete = this.#gate.isOpen(input);
+    tainter.setDesired(decision.taints, isComplete);
+    const { thresholds } = decision;
+    const { forbidden } = evictor;
+    blocked.note({ thresholds, policy: input.policy, forbidden, isComplete, now: input.now });
     this.#notifier.notify(decision.notifications);
     this.#options.hostPathNotifier?.notify(decision.notifications);
   }
@@ -357,7 +378,10 @@ export class EvictionManager implements Runnable {
     const { metrics } = this.#options;
     for (const { plugin, kind } of victims) metrics.victims.inc({ plugin, kind });
     for (const { plugin, kind } of dryRunVictims) metrics.dryRunVictims.inc({ plugin, kind });
-    for (const { held } of thresholds) if (held) metrics.heldRounds.inc({ reason: held.reason });
+    for (const { held, unserved } of thresholds) {
+      if (held) metrics.heldRounds.inc({ reason: held.reason });
+      if (unserved) metrics.unservedRounds.inc({ reason: unserved.reason });
+    }
     for (const [reason, count] of Object.entries(refusalCounts)) metrics.refusals.inc({ reason }, count);
     for (const { reason } of conditionProblems) metrics.conditionRefusals.inc({ reason });
   }
@@ -367,8 +391,8 @@ export class EvictionManager implements Runnable {
     if (!this.#isRunning) return { ok: false, message: "eviction is not running", errorId: "NK1613" };
     const { syncPeriodMs } = settings();
     const silence = clock.monotonic() - this.#lastDone;
-    // Two steps of plugin calls, each at most one period, and the wait between rounds.
-    if (silence > 4 * syncPeriodMs) {
+    // Three calls to a plugin, each at most one period, and the wait between rounds.
+    if (silence > 5 * syncPeriodMs) {
       const message = `no round completed for ${Math.round(silence / 1000)} s`;
       return { ok: false, message, errorId: "NK1613" };
     }

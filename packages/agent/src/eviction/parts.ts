@@ -35,6 +35,8 @@ export interface Evictor {
   resume(pending: readonly PendingEviction[]): void;
   /** Calls `listener` when an eviction is accepted; times are monotonic. Returns the unsubscribe function. */
   onAccepted(listener: (acceptance: Acceptance) => void): () => void;
+  /** Why the agent can't evict any pod, as a missing right; undefined if none is known. */
+  readonly forbidden: string | undefined;
   /** Returns and clears the outcomes since the last call. */
   takeOutcomes(): EvictionOutcome[];
   /** Returns and clears the steps since the last call. */

@@ -1,4 +1,5 @@
 import { Counter, errorCodes, Gauge, Histogram, type Registry } from "@nodekeeper/core/lib";
+import { unservedReasons } from "./decide/decision.ts";
 import { evictionKinds } from "./decide/state.ts";
 
 /** The steps of a round; values of the label `step`. */
@@ -11,7 +12,7 @@ export type PluginMethod = (typeof pluginMethods)[number];
 /** Metrics of the pod watch, of calls to plugins and of rounds. */
 export function createEvictionRoundMetrics(registry: Registry) {
   const registers = [registry];
-  return {
+  const metrics = {
     nodePods: new Gauge({
       name: "nodekeeper_eviction_node_pods",
       help: "Pods of this node at the API server.",
@@ -86,6 +87,12 @@ export function createEvictionRoundMetrics(registry: Registry) {
       labelNames: ["reason"],
       registers,
     }),
+    unservedRounds: new Counter({
+      name: "nodekeeper_eviction_unserved_rounds_total",
+      help: "Rounds in which no pod may be selected for a confirmed hard threshold, by reason: failed, late, namedNone, namedIneligible, fallbackOff, scopeUnknown, noEligiblePod, nodeLimit.",
+      labelNames: ["reason"],
+      registers,
+    }),
     callDuration: new Histogram({
       name: "nodekeeper_eviction_plugin_call_duration_seconds",
       help: "Duration of calls to eviction plugins, including failed calls.",
@@ -110,6 +117,9 @@ export function createEvictionRoundMetrics(registry: Registry) {
       registers,
     }),
   };
+  // From 0 on: a rise from no series to the first round is none for Prometheus' increase().
+  for (const reason of unservedReasons) metrics.unservedRounds.inc({ reason }, 0);
+  return metrics;
 }
 
 export type EvictionRoundMetrics = ReturnType<typeof createEvictionRoundMetrics>;

@@ -72,6 +72,7 @@ export function createKubeClient(options: KubeClientOptions): KubeApiClient {
         path: objectPath(resource, pathOf(object, callOptions.subresource)),
         query: {
           ...writeQuery(callOptions),
+          ...(callOptions.fieldManager ? { fieldManager: callOptions.fieldManager } : {}),
           force: callOptions.force ?? false,
         },
         body: { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind },

@@ -84,6 +84,8 @@ export interface WriteOptions extends CallOptions {
 export interface ApplyOptions extends WriteOptions {
   /** Take fields from other managers (force). */
   force?: boolean;
+  /** The field manager. Default: the client's. */
+  fieldManager?: string;
 }
 
 export interface DeleteOptions extends CallOptions {

@@ -82,7 +82,7 @@ export const evictionErrors: CatalogueEntries = {
   NK1613: {
     title: "Eviction rounds do not complete",
     cause:
-      "The API server has not listed the pods of this node yet, a round failed, or a round takes longer than four times `eviction.syncPeriod`.",
+      "The API server has not listed the pods of this node yet, a round failed, or a round takes longer than five times `eviction.syncPeriod`.",
     remedy:
       "The message has the reason. See the check of the pods' watch in `/readyz?verbose`, and `nodekeeper plugins list` for plugins that are slow.",
   },
@@ -105,5 +105,12 @@ export const evictionErrors: CatalogueEntries = {
       "The plugin implements neither `ThresholdMet` nor `GetEvictPods` (`UNIMPLEMENTED`): it can request no eviction. The agent calls it again once it has registered or connected again.",
     remedy:
       "Implement one of the two calls; `docs/plugin-authors.md` has what they return. If the plugin does something else, remove its registration.",
+  },
+  NK1617: {
+    title: "A hard threshold is met and no pod may be selected for it",
+    cause:
+      "The plugin's call for pods fails or is late, it names no pod or only pods that can't be evicted, no candidate can be evicted, or the node's limit of evictions is reached. The message has the reason.",
+    remedy:
+      "`nodekeeper rounds` and `nodekeeper plugins list` have the plugin's errors. If it names pods that can't be evicted, see `nodekeeper explain pod` of these; for a scope that is not known, let the plugin report the candidates with its threshold. After a minute the Node has the condition `EvictionBlocked`.",
   },
 };

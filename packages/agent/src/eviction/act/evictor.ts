@@ -138,6 +138,10 @@ export class PodEvictor implements Evictor, Runnable {
     return steps.sort((a, b) => a.at - b.at);
   }
 
+  get forbidden(): string | undefined {
+    return this.#options.sender.forbidden;
+  }
+
   /** The number of evicted pods that were deleted since the agent's start. */
   get evicted(): number {
     return this.#evicted;

@@ -36,6 +36,8 @@ export interface NodeTainterOptions {
   transitionMs: () => number;
   /** Called with a message for each taint that was added or removed. */
   onChange: (message: string, kind: "taintAdded" | "taintRemoved") => void;
+  /** Called with the Node as the watch reports it; undefined if it does not exist. */
+  onNode?: (node: KubeObject | undefined) => void;
   clock: Clock;
   log: Logger;
   metrics: TaintMetrics;
@@ -89,9 +91,9 @@ export class NodeTainter implements Runnable {
       resource: nodes,
       fieldSelector: `metadata.name=${nodeName}`,
       handler: {
-        onReplace: ([node]) => this.#seen(node),
-        onUpsert: (node) => this.#seen(node),
-        onDelete: () => this.#seen(undefined),
+        onReplace: ([node]) => this.#watched(node),
+        onUpsert: (node) => this.#watched(node),
+        onDelete: () => this.#watched(undefined),
       },
       clock,
       log,
@@ -126,6 +128,11 @@ export class NodeTainter implements Runnable {
    */
   healthCheck(): HealthCheck {
     return { name: "EvictionTaintsPublished", kind: "ready", check: () => this.#check() };
+  }
+
+  #watched(node: KubeObject | undefined): void {
+    this.#options.onNode?.(node);
+    this.#seen(node);
   }
 
   #seen(node: KubeObject | undefined): void {

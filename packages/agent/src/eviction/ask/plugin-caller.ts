@@ -10,16 +10,10 @@ import {
 import type { Exchange } from "../../plugins/index.ts";
 import type { Answered } from "../decide/answers.ts";
 import type { EvictionRoundMetrics, PluginMethod } from "../round-metrics.ts";
-import type { EvictionSettings } from "../round-settings.ts";
+import { CallDeadline } from "./call-deadline.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 
-// The timeout of a plugin that exceeded a deadline, milliseconds, until it answers in time or the period below is over:
-// a plugin that hangs must not delay every round.
-const SUSPECT_MS = 500;
-const SUSPICION_LASTS_MS = 60_000;
-
 export interface PluginCallerOptions {
-  settings: () => Pick<EvictionSettings, "callTimeoutMs" | "syncPeriodMs">;
   clock: Clock;
   log: Logger;
   metrics: EvictionRoundMetrics;
@@ -45,24 +39,25 @@ export class PluginCaller {
     this.#options = options;
   }
 
-  /** The deadline of a call, milliseconds: at most one period, so that a slow plugin does not delay the next round. */
-  get timeoutMs(): number {
-    const { callTimeoutMs, syncPeriodMs } = this.#options.settings();
-    return Math.min(callTimeoutMs, syncPeriodMs);
-  }
-
   /**
    * Calls a plugin: its answer, or why it failed. Each call of a round is optional: UNIMPLEMENTED is `nothing`, and the call
-   * is not made again over that connection. Throws only the signal's reason.
+   * is not made again over that connection. A plugin whose registration has ended is not called. Throws only the signal's
+   * reason.
+   * @param timeoutMs the configured deadline; see `CallDeadline`
    */
   async call<T extends object>(
     plugin: ServedPlugin,
     { method, request, nothing, work }: PluginCall<T>,
+    timeoutMs: number,
     signal: AbortSignal,
   ): Promise<Answered<T>> {
+    signal.throwIfAborted();
+    if (plugin.scope.signal.aborted) return { failure: departureOf(plugin) };
     if (plugin.calls.lacks?.(method)) return { answer: nothing };
     const { clock, metrics } = this.#options;
     const startedAt = clock.monotonic();
+    const deadline = deadlineOf(plugin, method);
+    const deadlineMs = deadline.next(timeoutMs, startedAt);
     const note = (result: Result) => {
       const ms = clock.monotonic() - startedAt;
       plugin.exchanges.note({ call: method, at: clock.now(), ms, request: request(), ...result });
@@ -73,23 +68,35 @@ export class PluginCaller {
     plugin.scope.signal.addEventListener("abort", onDisconnect, { once: true });
     try {
       // The method is named where the failure is shown.
-      const answer = await withDeadline(clock, this.#timeoutOf(plugin), {}, scope.signal, work);
-      this.#answered(plugin, method, startedAt);
+      const answer = await withDeadline(clock, deadlineMs, {}, scope.signal, work);
+      deadline.kept();
+      this.#answered(plugin, method);
       plugin.unimplemented.delete(method);
       note({ answer });
       return { answer };
     } catch (error) {
       signal.throwIfAborted();
+      if (plugin.scope.signal.aborted) {
+        const failure = departureOf(plugin);
+        note({ error: failure });
+        return { failure };
+      }
+      // A plugin may return a status of this kind before its deadline: that is a failure.
+      const isLate = codeOf(error) === "deadline" && clock.monotonic() - startedAt >= deadlineMs;
+      if (isLate) deadline.missed();
+      else deadline.kept();
       if (codeOf(error) === "unsupported") {
-        this.#answered(plugin, method, startedAt);
+        this.#answered(plugin, method);
         this.#notImplemented(plugin, method);
         note({ isUnimplemented: true });
         return { answer: nothing };
       }
-      this.#failed(plugin, method, error);
-      const failure = messageOf(error).slice(0, 1_000);
+      const failure = isLate
+        ? `deadline of ${deadlineMs / 1000} s exceeded`
+        : messageOf(error).slice(0, 1_000);
+      this.#failed(plugin, method, error, failure);
       note({ error: failure });
-      return { failure };
+      return isLate ? { failure, late: true } : { failure };
     } finally {
       plugin.scope.signal.removeEventListener("abort", onDisconnect);
       if (!plugin.scope.signal.aborted) {
@@ -99,13 +106,12 @@ export class PluginCaller {
     }
   }
 
-  #answered(plugin: ServedPlugin, method: PluginMethod, startedAt: number): void {
+  #answered(plugin: ServedPlugin, method: PluginMethod): void {
     const { clock, log } = this.#options;
     if (plugin.errors.delete(method)) {
       log.info({ plugin: plugin.name, method }, "eviction plugin no longer fails");
     }
     plugin.answeredAt = clock.now();
-    if (clock.monotonic() - startedAt < SUSPECT_MS) plugin.suspects.delete(method);
   }
 
   #notImplemented(plugin: ServedPlugin, method: PluginMethod): void {
@@ -117,16 +123,10 @@ export class PluginCaller {
     );
   }
 
-  #failed(plugin: ServedPlugin, method: PluginMethod, error: unknown): void {
+  #failed(plugin: ServedPlugin, method: PluginMethod, error: unknown, failure: string): void {
     const { clock, log, metrics } = this.#options;
     const code = codeOf(error);
-    const message = `${method}: ${messageOf(error)}`.slice(0, 500);
-    if (code === "deadline") {
-      const since = plugin.suspects.get(method);
-      if (since === undefined || clock.monotonic() - since >= SUSPICION_LASTS_MS) {
-        plugin.suspects.set(method, clock.monotonic());
-      }
-    }
+    const message = `${method}: ${failure}`.slice(0, 500);
     metrics.callFailures.inc({ plugin: plugin.name, method, code });
     const since = plugin.errors.get(method)?.since;
     const errorId = errorIdOf(error) ?? "NK1603";
@@ -136,10 +136,17 @@ export class PluginCaller {
       "eviction plugin failed",
     );
   }
+}
 
-  #timeoutOf(plugin: ServedPlugin): number {
-    const now = this.#options.clock.monotonic();
-    const isSuspect = [...plugin.suspects.values()].some((since) => now - since < SUSPICION_LASTS_MS);
-    return isSuspect ? Math.min(SUSPECT_MS, this.timeoutMs) : this.timeoutMs;
-  }
+/** Why an instance whose registration ended while a round runs counts as failed in it. */
+export function departureOf({ replaced }: Pick<ServedPlugin, "replaced">): string {
+  return replaced ? "replaced during the round" : "disconnected during the round";
+}
+
+function deadlineOf({ deadlines }: ServedPlugin, method: PluginMethod): CallDeadline {
+  const known = deadlines.get(method);
+  if (known) return known;
+  const added = new CallDeadline();
+  deadlines.set(method, added);
+  return added;
 }

@@ -7,21 +7,13 @@ import {
 } from "@nodekeeper/core/lib";
 import type { HostSample } from "../../host/index.ts";
 import type { PluginExchanges, PluginHandler, PluginRegistration } from "../../plugins/index.ts";
-import type {
-  Answered,
-  EvictPodsAnswer,
-  PluginAnswers,
-  ThresholdAnswer,
-  TopAnswer,
-} from "../decide/answers.ts";
-import type { TopQuestion } from "../decide/decision.ts";
 import type { ConditionProblem } from "../decide/taints.ts";
 import { forgetPlugin } from "../round-metrics.ts";
 import type { RoundRequest } from "../round-pacing.ts";
-import { noPods, noTopPods, notMet } from "./empty-answers.ts";
+import type { EvictionSettings } from "../round-settings.ts";
 import { followRoundRequests } from "./follow-round-requests.ts";
-import { type PluginCall, PluginCaller, type PluginCallerOptions } from "./plugin-caller.ts";
-import type { PodOffer } from "./pod-offer.ts";
+import { PluginCaller, type PluginCallerOptions } from "./plugin-caller.ts";
+import { PluginRound } from "./plugin-round.ts";
 import { type EvictionPluginStatus, newServedPlugin, type ServedPlugin, statusOf } from "./served-plugin.ts";
 import { socketCalls } from "./socket-calls.ts";
 import { type EvictionSource, inTreeCalls } from "./source.ts";
@@ -31,6 +23,8 @@ const VERSIONS = ["v1alpha1"];
 
 export interface EvictionPluginsOptions extends PluginCallerOptions {
   inTree: readonly EvictionSource[];
+  /** For registrations; rounds have their own. */
+  settings: () => Pick<EvictionSettings, "callTimeoutMs" | "syncPeriodMs">;
   /** Authenticates a plugin before it is registered; undefined where none is required. */
   tokenCheck: () => TokenCheck | undefined;
   /** Called when a plugin behind a socket requests a round, at most once per second and plugin. Default: ignored. */
@@ -46,6 +40,9 @@ export class EvictionPlugins implements PluginHandler {
   readonly #unsampled = new WeakSet<ServedPlugin>();
   /** Plugins removed since the last round ended; the current round may still add to their metric series. */
   readonly #leavers = new Set<string>();
+  /** In-tree plugins that were replaced while a round calls them. */
+  #replaced: ServedPlugin[] = [];
+  #inRound = false;
   #isClosed = false;
 
   constructor(options: EvictionPluginsOptions) {
@@ -58,8 +55,9 @@ export class EvictionPlugins implements PluginHandler {
   }
 
   /**
-   * Replaces in-tree plugins, as when policy files change; effective from the next round on. Throws `conflict` for a name
-   * that another plugin has, and then changes nothing.
+   * Replaces in-tree plugins, as when policy files change; effective from the next round on: a round under way calls those
+   * that it started with, which are closed at its end. Throws `conflict` for a name that another plugin has, and then
+   * changes nothing.
    * @param names the plugins to remove
    */
   replaceInTree(names: readonly string[], sources: readonly EvictionSource[]): void {
@@ -69,7 +67,8 @@ export class EvictionPlugins implements PluginHandler {
         id: "NK1605",
       });
     for (const name of names) {
-      this.#served.get(name)?.calls.close();
+      const plugin = this.#served.get(name);
+      if (plugin) this.#replaced.push(plugin);
       this.#served.delete(name);
     }
     for (const source of sources) {
@@ -77,6 +76,7 @@ export class EvictionPlugins implements PluginHandler {
     }
     for (const name of names) if (!this.#served.has(name)) this.#left(name);
     this.#options.metrics.plugins.set(this.#served.size);
+    if (!this.#inRound) this.#closeReplaced();
   }
 
   /** Names of the plugins that rounds call, sorted. */
@@ -100,14 +100,14 @@ export class EvictionPlugins implements PluginHandler {
   }
 
   async register(registration: PluginRegistration, signal: AbortSignal): Promise<void> {
-    const { clock, tokenCheck, log } = this.#options;
+    const { clock, tokenCheck, log, settings } = this.#options;
     const { name, endpoint } = registration;
     const calls = socketCalls(endpoint);
     try {
       const check = tokenCheck();
       if (check) {
         const what = `GetToken of ${name}`;
-        const token = await withDeadline(clock, this.#caller.timeoutMs, what, signal, (scoped) =>
+        const token = await withDeadline(clock, callTimeoutOf(settings()), what, signal, (scoped) =>
           calls.getToken(scoped),
         );
         await check(name, token, signal);
@@ -118,6 +118,8 @@ export class EvictionPlugins implements PluginHandler {
       calls.close();
       throw error;
     }
+    const older = this.#served.get(name);
+    if (older) older.replaced = true;
     this.#stop(name, "replaced by a newer registration");
     const plugin = newServedPlugin(name, registration, calls);
     this.#served.set(name, plugin);
@@ -141,58 +143,17 @@ export class EvictionPlugins implements PluginHandler {
   }
 
   /**
-   * Calls GetEvictPods and ThresholdMet of all plugins concurrently. A call that fails or exceeds its deadline yields its
-   * failure; one that the plugin does not implement yields an empty answer. Throws only the signal's reason.
+   * Starts a round: the plugins that it calls are those registered now. One round at a time; dispose of it at its end.
+   * @param settings those of the whole round
    */
-  async ask(offer: PodOffer, signal: AbortSignal): Promise<PluginAnswers[]> {
-    return await Promise.all(
-      [...this.#served.values()].map(async (plugin) => {
-        const request = () => ({ pods: offer.pods.length, bytes: sentBytes(plugin, offer) });
-        const evicting: PluginCall<EvictPodsAnswer> = {
-          method: "GetEvictPods",
-          request,
-          nothing: noPods,
-          work: (scoped) => plugin.calls.getEvictPods(offer, scoped),
-        };
-        const met: PluginCall<ThresholdAnswer> = {
-          method: "ThresholdMet",
-          request,
-          nothing: notMet,
-          work: (scoped) => plugin.calls.thresholdMet(offer, scoped),
-        };
-        const [evictPods, threshold] = await Promise.all([
-          this.#caller.call(plugin, evicting, signal),
-          this.#caller.call(plugin, met, signal),
-        ]);
-        return { plugin: plugin.name, evictPods, threshold };
-      }),
-    );
-  }
-
-  /** Calls GetTopEvictionPods, concurrently. A plugin that is not called no longer reports an earlier failure of it. */
-  async askTop(
-    offer: PodOffer,
-    questions: readonly TopQuestion[],
-    signal: AbortSignal,
-  ): Promise<{ plugin: string; top: Answered<TopAnswer> }[]> {
-    const asked = new Set(questions.map(({ plugin }) => plugin));
-    for (const { name, errors } of this.#served.values()) {
-      if (!asked.has(name)) errors.delete("GetTopEvictionPods");
-    }
-    return await Promise.all(
-      questions.map(async (question) => {
-        const plugin = this.#served.get(question.plugin);
-        if (!plugin) return { plugin: question.plugin, top: { failure: "the plugin disconnected" } };
-        const { scope, topN, candidateUids } = question;
-        const call: PluginCall<TopAnswer> = {
-          method: "GetTopEvictionPods",
-          request: () => ({ scope, topN, pods: candidateUids?.length ?? offer.pods.length }),
-          nothing: noTopPods,
-          work: (scoped) => plugin.calls.getTopEvictionPods(offer, question, scoped),
-        };
-        return { plugin: plugin.name, top: await this.#caller.call(plugin, call, signal) };
-      }),
-    );
+  startRound(settings: Pick<EvictionSettings, "callTimeoutMs" | "syncPeriodMs">): PluginRound {
+    this.#inRound = true;
+    return new PluginRound({
+      plugins: this.#served.values(),
+      caller: this.#caller,
+      timeoutMs: callTimeoutOf(settings),
+      onEnd: () => this.#roundOver(),
+    });
   }
 
   /**
@@ -280,6 +241,15 @@ export class EvictionPlugins implements PluginHandler {
     return { ok, message: texts.join("; ").slice(0, 2_000), errorId: first.id };
   }
 
+  #roundOver(): void {
+    this.#inRound = false;
+    this.#closeReplaced();
+  }
+
+  #closeReplaced(): void {
+    for (const plugin of this.#replaced.splice(0)) plugin.calls.close();
+  }
+
   #left(name: string): void {
     forgetPlugin(this.#options.metrics, name);
     this.#leavers.add(name);
@@ -296,6 +266,10 @@ export class EvictionPlugins implements PluginHandler {
   }
 }
 
-function sentBytes({ registration }: ServedPlugin, offer: PodOffer): number | undefined {
-  return registration && offer.encodedBytes;
+/** The deadline of a call, milliseconds: at most one period, so that a slow plugin does not delay the next round. */
+function callTimeoutOf({
+  callTimeoutMs,
+  syncPeriodMs,
+}: Pick<EvictionSettings, "callTimeoutMs" | "syncPeriodMs">) {
+  return Math.min(callTimeoutMs, syncPeriodMs);
 }

@@ -1,6 +1,7 @@
 import { childScope, type ScopedSignal } from "@nodekeeper/core/lib";
 import { type CallError, ExchangeLog, joinedErrors, type PluginRegistration } from "../../plugins/index.ts";
 import type { PluginMethod } from "../round-metrics.ts";
+import type { CallDeadline } from "./call-deadline.ts";
 import type { EvictionPluginCalls } from "./source.ts";
 
 /** A plugin that rounds call, for the time of one registration. */
@@ -17,8 +18,9 @@ export interface ServedPlugin {
   problems: readonly string[];
   /** Methods that returned UNIMPLEMENTED last. */
   readonly unimplemented: Set<PluginMethod>;
-  /** Methods that exceeded a deadline, with the monotonic time of the first time. */
-  readonly suspects: Map<PluginMethod, number>;
+  readonly deadlines: Map<PluginMethod, CallDeadline>;
+  /** Whether the registration ended because of a newer one of the same name. */
+  replaced: boolean;
   /** Wall milliseconds of the last answer. */
   answeredAt: number | undefined;
   readonly exchanges: ExchangeLog;
@@ -52,7 +54,8 @@ export function newServedPlugin(
     errors: new Map(),
     problems: [],
     unimplemented: new Set(),
-    suspects: new Map(),
+    deadlines: new Map(),
+    replaced: false,
     answeredAt: undefined,
     exchanges: new ExchangeLog(),
     crossed: [],

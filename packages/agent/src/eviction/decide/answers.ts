@@ -50,8 +50,8 @@ export interface TopAnswer {
   gracePeriodSeconds: number | null;
 }
 
-/** The result of one call: the answer, or the error message. */
-export type Answered<T> = { answer: T } | { failure: string };
+/** The result of one call: the answer, or the error message; `late`: the deadline was exceeded. */
+export type Answered<T> = { answer: T } | { failure: string; late?: true };
 
 /** The answers of one registered plugin in a round, before GetTopEvictionPods. */
 export interface PluginAnswers {

@@ -6,7 +6,8 @@ import {
   type TopAnswers,
 } from "./answers.ts";
 import type { Selection } from "./candidates.ts";
-import type { Ask, MetThreshold } from "./decision.ts";
+import type { Ask, MetThreshold, UnservedThreshold } from "./decision.ts";
+import { fallbackFor, roundsInARow } from "./fallback.ts";
 import { checkGrace } from "./grace.ts";
 import type { EvictionPod, PodReference } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
@@ -16,6 +17,7 @@ import type { RefusalLog } from "./refusal-log.ts";
 import { refusalReasons } from "./refusals.ts";
 import type { UnusableAnswers } from "./state.ts";
 import { thresholdText } from "./threshold-text.ts";
+import { type NamedPods, offeredPods, topResultOf } from "./top-result.ts";
 
 /** A candidate with the requests for it; never empty. The first request is the one that counts. */
 export interface AskedPod {
@@ -32,16 +34,15 @@ export interface AskSources {
   unusable: readonly UnusableAnswers[];
 }
 
-/** The requests of all plugins, and the plugins whose answers named no pod that can be evicted. */
+/** The requests of all plugins, and the plugins for whose threshold no pod may be selected. */
 export interface CollectedAsks {
   /** By UID. */
   asked: Map<string, AskedPod>;
-  /** Sorted by plugin. */
+  /** Plugins that named only pods that can't be evicted, sorted. */
   unusable: UnusableAnswers[];
+  /** Why no pod may be selected for a confirmed hard threshold, by plugin. */
+  unserved: Map<string, Omit<UnservedThreshold, "since">>;
 }
-
-/** From this number of unusable GetTopEvictionPods answers in a row on, the ranking selects the pod of a hard threshold. */
-const UNUSABLE_ROUNDS = 3;
 
 /**
  * Collects and checks the requests of all plugins. Pure but for `refusals`.
@@ -49,12 +50,11 @@ const UNUSABLE_ROUNDS = 3;
  * 1. A request for a pod that is not a candidate is refused with the reason of its exclusion. Requests of plugins in dry
  *    run are collected like others.
  * 2. GetTopEvictionPods answers count only for a threshold that is confirmed in this round.
- * 3. A plugin with a hard threshold whose call fails, or that names only pods that can't be evicted while other offered
- *    pods could be, does not block the eviction: in the third such round in a row the lowest-ranked offered pod is
- *    selected. An answer without pods is a decision of the plugin, and no pod is selected.
+ * 3. A call that failed or was late selects no pod, and neither does an answer without pods. Both end the count of rounds
+ *    in a row in which the plugin named only pods that can't be evicted: see `fallbackFor`.
  */
 export function collectAsks(sources: AskSources, refusals: RefusalLog): CollectedAsks {
-  const { selection, met } = sources.prepared;
+  const { selection, met, questions, eligibility } = sources.prepared;
   const check = new AnswerCheck(selection, refusals);
   const asked = new Map<string, AskedPod>();
   const add = (pod: EvictionPod, ask: Ask) => {
@@ -69,6 +69,7 @@ export function collectAsks(sources: AskSources, refusals: RefusalLog): Collecte
     }
   }
   const unusable: UnusableAnswers[] = [];
+  const unserved: CollectedAsks["unserved"] = new Map();
   const confirmed = new Map(
     met.flatMap((threshold) => (threshold.confirmed ? [[threshold.plugin, threshold]] : [])),
   );
@@ -76,29 +77,29 @@ export function collectAsks(sources: AskSources, refusals: RefusalLog): Collecte
     const threshold = confirmed.get(plugin);
     if (threshold === undefined) continue;
     const answer = answerOf(top);
-    const offered = offeredPods(plugin, sources.prepared);
+    const question = questions.find((one) => one.plugin === plugin);
+    const offered = question ? offeredPods(question, eligibility) : [];
+    const uids = new Set(offered.map(({ uid }) => uid));
     const compare = forScope(sources.policy.ranking, threshold.scope);
-    const { pods, isUsable } = topPods(plugin, answer, threshold, offered, compare, check, refusals);
+    const { pods, named } = topPods(plugin, answer, threshold, uids, compare, check, refusals);
     for (const pod of pods) add(pod, askByThreshold(answer, threshold, sources.policy));
-    if (isUsable) continue;
-    const rounds = 1 + (sources.unusable.find((one) => one.plugin === plugin)?.rounds ?? 0);
-    unusable.push({ plugin, rounds });
-    const [lowest] = offered.sort(compare);
-    if (rounds >= UNUSABLE_ROUNDS && lowest) {
-      add(lowest, { ...askByThreshold(null, threshold, sources.policy), selectedBy: "ranking" });
-    }
+    if (threshold.metType !== "hard" || !question) continue;
+    const result = topResultOf(top, named, uids, eligibility);
+    if (result.kind === "named") continue;
+    unserved.set(plugin, { reason: result.kind, message: result.message });
+    if (result.kind !== "namedIneligible" || answer === null) continue;
+    const rounds = roundsInARow(threshold, sources.unusable);
+    unusable.push({ plugin, scope: threshold.scope, rounds });
+    const ask = askByThreshold(null, threshold, sources.policy);
+    offered.sort(compare);
+    const fallback = fallbackFor({ ...sources, threshold, top: answer, offered }, rounds, ask.reason);
+    if ("pod" in fallback) {
+      unserved.delete(plugin);
+      add(fallback.pod, { ...ask, ...fallback.marks });
+    } else unserved.set(plugin, { reason: fallback.reason, message: `${result.message}; ${fallback.why}` });
   }
   for (const { asks } of asked.values()) asks.sort(compareAsks);
-  return { asked, unusable };
-}
-
-// The pods offered to a plugin in GetTopEvictionPods; none where it was not called.
-function offeredPods(plugin: string, { questions, eligibility }: PreparedRound): EvictionPod[] {
-  const question = questions.find((one) => one.plugin === plugin);
-  if (!question) return [];
-  if (question.candidateUids === null) return [...eligibility.eligible];
-  const uids = new Set(question.candidateUids);
-  return eligibility.eligible.filter(({ uid }) => uids.has(uid));
+  return { asked, unusable, unserved };
 }
 
 // A hard threshold selects one pod (topN 1): of several named pods the lowest-ranked one that can be evicted.
@@ -106,21 +107,21 @@ function topPods(
   plugin: string,
   answer: TopAnswer | null,
   { metType }: MetThreshold,
-  offered: readonly EvictionPod[],
+  offered: ReadonlySet<string>,
   compare: (a: EvictionPod, b: EvictionPod) => number,
   check: AnswerCheck,
   refusals: RefusalLog,
-): { pods: EvictionPod[]; isUsable: boolean } {
-  const named = [...(answer?.pods ?? [])].sort(comparePods).map((pod) => check.candidate(plugin, pod));
-  const pods = [...new Set(named.filter((pod) => pod !== null))];
-  if (metType !== "hard") return { pods, isUsable: true };
-  const uids = new Set(offered.map(({ uid }) => uid));
-  const eligibleFirst = (pod: EvictionPod) => (uids.has(pod.uid) ? 0 : 1);
+): { pods: EvictionPod[]; named: NamedPods } {
+  const names = [...(answer?.pods ?? [])].sort(comparePods);
+  const found = names.map((pod) => check.candidate(plugin, pod));
+  const pods = [...new Set(found.filter((pod) => pod !== null))];
+  const unknown = names.filter(({ uid }) => !check.knows(uid)).length;
+  const named = { count: names.length, unknown, candidates: [...pods] };
+  if (metType !== "hard") return { pods, named };
+  const eligibleFirst = (pod: EvictionPod) => (offered.has(pod.uid) ? 0 : 1);
   pods.sort((a, b) => eligibleFirst(a) - eligibleFirst(b) || compare(a, b));
   for (const pod of pods.slice(1)) refusals.add(plugin, pod, "overTopN");
-  const namesNone = answer !== null && answer.pods.length === 0;
-  const isUsable = uids.size === 0 || namesNone || pods.some((pod) => uids.has(pod.uid));
-  return { pods: pods.slice(0, 1), isUsable };
+  return { pods: pods.slice(0, 1), named };
 }
 
 // The rank of pods that are all requested for one scope.
@@ -171,6 +172,11 @@ class AnswerCheck {
     this.#candidates = new Map(selection.candidates.map((pod) => [pod.uid, pod]));
     this.#exclusions = new Map(selection.exclusions.map((exclusion) => [exclusion.uid, exclusion]));
     this.#refusals = refusals;
+  }
+
+  /** Whether a pod of this node has this UID, candidate or not. */
+  knows(uid: string): boolean {
+    return this.#candidates.has(uid) || this.#exclusions.has(uid);
   }
 
   candidate(plugin: string, named: PodReference): EvictionPod | null {

@@ -59,8 +59,9 @@ export function chooseVictims(input: ChoiceInput, refusals: RefusalLog): Choice 
   const byUid = new Map(accepted.map((asked) => [asked.pod.uid, asked]));
   const victims = popped.map(({ uid }, index) => victimOf(byUid.get(uid)!, index + 1));
   for (const victim of victims) {
-    const why = `evicted at the request of ${victim.plugin}: ${victim.reason}`;
-    log.verdicts.set(victim.uid, { outcome: "victim", ask: victim.asks[0]!, why });
+    const ask = victim.asks[0]!;
+    const request = ask.selectedBy === "ranking" ? "" : ` at the request of ${victim.plugin}`;
+    log.verdicts.set(victim.uid, { outcome: "victim", ask, why: `evicted${request}: ${victim.reason}` });
   }
   for (const { uid } of left) log.refuse(byUid.get(uid)!, "overBurst", { outcome: "waiting" });
   return { victims, queue: left, verdicts: log.verdicts };

@@ -12,6 +12,7 @@ import { startEvictions } from "./release.ts";
 import type { DecideInput } from "./round.ts";
 import { STATE_VERSION } from "./state.ts";
 import { taintsOf } from "./taints.ts";
+import { withUnserved } from "./unserved.ts";
 import { findWithdrawals } from "./withdraw.ts";
 
 /**
@@ -30,7 +31,11 @@ export function decide(input: DecideInput, prepared: PreparedRound = prepareRoun
   const { taints, problems } = taintsOf(progress, policy);
 
   const refusals = new RefusalLog();
-  const { asked: requested, unusable } = collectAsks(
+  const {
+    asked: requested,
+    unusable,
+    unserved,
+  } = collectAsks(
     { plugins: input.plugins, tops, policy, prepared, unusable: input.state.unusable },
     refusals,
   );
@@ -38,6 +43,7 @@ export function decide(input: DecideInput, prepared: PreparedRound = prepareRoun
   const choiceInput = { underWay, last: eligibility.last, queue: input.state.queue, policy, now };
   const choice = chooseVictims({ ...choiceInput, asked: asked.values() }, refusals);
 
+  const thresholds = withUnserved(prepared.met, unserved, input);
   const podOf = (uid: string) => requested.get(uid)!.pod;
   return {
     victims: choice.victims,
@@ -55,7 +61,7 @@ export function decide(input: DecideInput, prepared: PreparedRound = prepareRoun
     }),
     notifications: notificationsOf(asked.values()),
     resumed: underWay.resumed,
-    thresholds: prepared.met,
+    thresholds,
     conditions: merged,
     taints,
     conditionProblems: problems,
@@ -70,6 +76,9 @@ export function decide(input: DecideInput, prepared: PreparedRound = prepareRoun
       interrupted: [],
       unusable,
       unrecorded: [],
+      unserved: thresholds.flatMap(({ plugin, unserved }) =>
+        unserved ? [{ plugin, since: unserved.since }] : [],
+      ),
       ...startEvictions(underWay, choice.victims, podOf, now),
     },
   };
@@ -120,11 +129,11 @@ function notificationsOf(asked: Iterable<AskedPod>): Notification[] {
 function failuresOf({ plugins, tops }: DecideInput): CallFailure[] {
   const failures: CallFailure[] = [];
   for (const { plugin, evictPods, threshold } of plugins) {
-    if ("failure" in evictPods) failures.push({ plugin, call: "getEvictPods", failure: evictPods.failure });
-    if ("failure" in threshold) failures.push({ plugin, call: "thresholdMet", failure: threshold.failure });
+    if ("failure" in evictPods) failures.push({ plugin, call: "getEvictPods", ...evictPods });
+    if ("failure" in threshold) failures.push({ plugin, call: "thresholdMet", ...threshold });
   }
   for (const { plugin, top } of tops) {
-    if ("failure" in top) failures.push({ plugin, call: "getTopEvictionPods", failure: top.failure });
+    if ("failure" in top) failures.push({ plugin, call: "getTopEvictionPods", ...top });
   }
   return failures.sort((a, b) => compareText(a.plugin, b.plugin) || compareText(a.call, b.call));
 }

@@ -24,6 +24,16 @@ export interface Ask {
    * selected the pod.
    */
   selectedBy?: "ranking";
+  /** Why the ranking selected it, which `reason` has in words. Absent in records of earlier versions. */
+  fallback?: Fallback;
+}
+
+/** Why the ranking selected a pod. */
+export interface Fallback {
+  /** The number of rounds in a row in which the plugin named only pods that can't be evicted. */
+  rounds: number;
+  /** Another UID by which the plugin named a pod of the same namespace and name; absent for none. */
+  namesakeUid?: string;
 }
 
 /** A pod whose eviction starts now. */
@@ -98,6 +108,39 @@ export interface MetThreshold extends Omit<ThresholdAnswer, "condition" | "candi
   confirmed: boolean;
   /** Why GetTopEvictionPods was not called although the threshold is confirmed; null where it was called. */
   held: HeldThreshold | null;
+  /** Why no pod may be selected for it although it is hard and confirmed. Absent where one may, or it waits for the last. */
+  unserved?: UnservedThreshold;
+}
+
+/**
+ * Why no pod may be selected for a confirmed hard threshold. The spellings are stored in records.
+ *
+ * - `failed`, `late`: GetTopEvictionPods failed, or exceeded its deadline.
+ * - `namedNone`: the plugin named no pod.
+ * - `namedIneligible`: it named only pods that can't be evicted, in less than three rounds in a row so far.
+ * - `fallbackOff`, `scopeUnknown`: as `namedIneligible`, and the ranking must not select another pod: it is turned off
+ *   for the plugin, or which pods belong to the scope is not known.
+ * - `noEligiblePod`, `nodeLimit`: no candidate can be evicted now, or the node's limit is reached.
+ */
+export type UnservedReason = (typeof unservedReasons)[number];
+export const unservedReasons = [
+  "failed",
+  "late",
+  "namedNone",
+  "namedIneligible",
+  "fallbackOff",
+  "scopeUnknown",
+  "noEligiblePod",
+  "nodeLimit",
+] as const;
+
+/** A confirmed hard threshold for which no pod may be selected. */
+export interface UnservedThreshold {
+  reason: UnservedReason;
+  /** "named 2 pods, none can be evicted now (1 with an unknown UID)" */
+  message: string;
+  /** Since when no pod may be selected for the plugin's threshold, whatever the reasons since. */
+  since: number;
 }
 
 /** Why a confirmed threshold selects no pod now. */
@@ -115,6 +158,8 @@ export interface CallFailure {
   plugin: string;
   call: "getEvictPods" | "thresholdMet" | "getTopEvictionPods";
   failure: string;
+  /** Whether the call exceeded its deadline; absent for no. */
+  late?: true;
 }
 
 /** The decision of a round: plain JSON. */
@@ -137,11 +182,7 @@ export interface Decision {
   taints: DesiredTaints;
   conditionProblems: ConditionProblem[];
   /** Failed calls, sorted by plugin. */
-  failures: {
-    plugin: string;
-    call: "getEvictPods" | "thresholdMet" | "getTopEvictionPods";
-    failure: string;
-  }[];
+  failures: CallFailure[];
   state: EvictionState;
 }
 

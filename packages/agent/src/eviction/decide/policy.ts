@@ -8,6 +8,11 @@ export interface EvictionPolicy {
   ranking: RankKeyName[];
   /** The plugins whose requests are only recorded: "name", "*" for all, "-name" for an exception. See `matchesName`. */
   dryRunPlugins: string[];
+  /**
+   * The plugins for which the ranking may select a pod while they name only pods that can't be evicted: "name", "*" for
+   * all, "-name" for an exception. See `matchesName`.
+   */
+  fallbackPlugins: string[];
   /** How long a condition stays after it was last reported as met. */
   conditionTransitionPeriodMs: number;
   /** The prefix of taint keys: "nodekeeper.dev". */

@@ -100,10 +100,18 @@ export interface PausedPod {
   budget: BudgetStatus | null;
 }
 
-/** The number of rounds in a row in which a plugin with a hard threshold named no pod that can be evicted. */
+/** The number of rounds in a row in which a plugin with a hard threshold named only pods that can't be evicted. */
 export interface UnusableAnswers {
   plugin: string;
+  /** The scope of the threshold in these rounds; absent in states of earlier versions. */
+  scope?: string;
   rounds: number;
+}
+
+/** A plugin with a confirmed hard threshold for which no pod may be selected; see `UnservedThreshold`. */
+export interface UnservedPlugin {
+  plugin: string;
+  since: number;
 }
 
 /** The version of the stored state that this code writes. */
@@ -127,6 +135,7 @@ export interface EvictionState {
   unusable: UnusableAnswers[];
   /** Outcomes that were known when the agent stopped, and that no round has recorded yet. */
   unrecorded: EvictionOutcome[];
+  unserved: UnservedPlugin[];
 }
 
 /** The state before the first round. */
@@ -144,6 +153,7 @@ export function emptyEvictionState(): EvictionState {
     paused: [],
     unusable: [],
     unrecorded: [],
+    unserved: [],
   };
 }
 
@@ -160,7 +170,7 @@ export function stateAt(state: EvictionState, now: number, elapsedMs: number): E
 /**
  * Prepares a stored state for a restarted agent. Pure.
  *
- * 1. Grace timers and transition periods do not run while the agent is not running.
+ * 1. Grace timers, transition periods and the time since when no pod may be selected do not run while the agent is not running.
  * 2. Pauses, limits, cooldowns and deadlines run on for `elapsedMs`.
  * 3. Evictions that are not known to have been sent are moved to `interrupted`: the first round decides them again.
  * @param elapsedMs the verified time since the state was computed: see `elapsedSince`
@@ -180,6 +190,7 @@ export function resumeState(stored: EvictionState, now: number, elapsedMs: numbe
       reportedAt: timer.reportedAt + elapsedMs,
       lastSeen: now,
     })),
+    unserved: state.unserved.map((one) => ({ ...one, since: one.since + elapsedMs })),
     pending: pending.filter(({ acceptedAt }) => acceptedAt !== null),
     interrupted: interrupted.sort((a, b) => compareText(a.uid, b.uid)),
   };
@@ -228,6 +239,7 @@ function moved(state: EvictionState, by: number, at: number): EvictionState {
       releasedAt: movedTime(eviction.releasedAt, by),
     })),
     paused: state.paused.map((pod) => ({ ...pod, until: pod.until + by })),
+    unserved: state.unserved.map((one) => ({ ...one, since: one.since + by })),
   };
 }
 

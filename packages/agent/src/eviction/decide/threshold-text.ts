@@ -12,6 +12,14 @@ export function thresholdText(scope: string, values: ThresholdValues): string {
   return `${scope || "value"} ${valueText(observedValue, unit)} ${side} threshold ${valueText(thresholdValue, unit)}`;
 }
 
+/** The threshold without the observed value: "memory > 0.8". */
+export function thresholdRuleText(
+  scope: string,
+  { thresholdValue, operator, unit = "" }: Omit<ThresholdValues, "observedValue">,
+): string {
+  return `${scope || "value"} ${operator === "lessThan" ? "<" : ">"} ${valueText(thresholdValue, unit)}`;
+}
+
 /** "512Mi" for bytes, "94.1%", "3 inodes"; "unknown" for null. */
 export function valueText(value: number | null, unit: string): string {
   if (value === null) return "unknown";

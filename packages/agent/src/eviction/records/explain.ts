@@ -146,12 +146,13 @@ function neighbour({ kind: _kind, ...place }: RankedCandidate): Neighbour {
 function comparisonKey({ victim, dryRunVictim, outcome, withdrawals, ...round }: ExplainedRound): string {
   const { place, exclusion, refusals, id } = round;
   if (victim || outcome || withdrawals.length > 0) return `round ${id}`;
-  const met = round.thresholds.map(({ plugin, scope, metType, confirmed, held }) => [
+  const met = round.thresholds.map(({ plugin, scope, metType, confirmed, held, unserved }) => [
     plugin,
     scope,
     metType,
     confirmed,
     held?.reason,
+    unserved?.reason,
   ]);
   const refused = refusals.map(({ plugin, reason }) => [plugin, reason]);
   return JSON.stringify([place?.outcome, exclusion?.reason, refused, met, dryRunVictim?.plugin]);

@@ -1,8 +1,12 @@
 import type { Logger } from "@nodekeeper/core/lib";
 import type { MetThreshold } from "../decide/decision.ts";
 import { heldText } from "../wording/held.ts";
+import { unservedText } from "../wording/unserved.ts";
 
-/** Logs why confirmed thresholds are on hold: once when a hold starts and when its reason changes. */
+/**
+ * Logs why confirmed thresholds are on hold, and why no pod may be selected for hard ones: once when that starts and when
+ * the reason changes.
+ */
 export class HeldLog {
   readonly #log: Logger;
   #held = new Map<string, string>();
@@ -14,7 +18,16 @@ export class HeldLog {
   /** @param now wall milliseconds */
   note(thresholds: readonly MetThreshold[], now: number): void {
     const held = new Map<string, string>();
-    for (const { plugin, scope, held: hold } of thresholds) {
+    for (const { plugin, scope, held: hold, unserved } of thresholds) {
+      if (hold === null && unserved) {
+        held.set(plugin, unserved.reason);
+        if (this.#held.get(plugin) === unserved.reason) continue;
+        const why = unservedText(unserved);
+        this.#log.warn(
+          { errorId: "NK1617", plugin, scope, reason: unserved.reason, why },
+          "no pod may be selected for a met threshold",
+        );
+      }
       if (hold === null) continue;
       held.set(plugin, hold.reason);
       if (this.#held.get(plugin) === hold.reason) continue;

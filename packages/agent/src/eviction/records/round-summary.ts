@@ -5,7 +5,8 @@ import type { RefusalReason } from "../decide/refusals.ts";
 import { thresholdText } from "../decide/threshold-text.ts";
 import type { RoundRecord } from "../replay/round-record.ts";
 import { heldText } from "../wording/held.ts";
-import { methodOf } from "../wording/text.ts";
+import { failureText } from "../wording/text.ts";
+import { unservedText } from "../wording/unserved.ts";
 
 /** A requested pod whose last eviction failed. */
 export interface PausedSummary {
@@ -60,9 +61,7 @@ export function summaryOf({ id, input, decision }: RoundRecord): RoundSummary {
       result,
       message,
     })),
-    failures: decision.failures.map(
-      ({ plugin, call, failure }) => `${methodOf(call)} of ${plugin}: ${failure}`,
-    ),
+    failures: decision.failures.map(failureText),
   };
 }
 
@@ -74,9 +73,10 @@ function pausedOf({ refusals, state }: RoundRecord["decision"]): PausedSummary[]
 }
 
 function metText(threshold: MetThreshold, now: number): string {
-  const { plugin, scope, metType, confirmed, held } = threshold;
+  const { plugin, scope, metType, confirmed, held, unserved } = threshold;
   const text = `${plugin} (${metType}): ${thresholdText(scope, threshold)}`;
   if (held) return `${text}, on hold: ${heldText(held, now)}`;
+  if (unserved) return `${text}; ${unservedText(unserved)}`;
   return confirmed ? text : `${text}, within its grace period`;
 }
 

@@ -19,7 +19,7 @@ function wholeState() {
     pods: ["a", "b"].map((name) => evictPod(name, { force: true })),
     podsCondition: nodeCondition("Squeeze"),
     threshold: { metType: "hard" },
-    top: "away",
+    top: ["stranger"],
   };
   const outcome = { uid: "d", result: "failed", message: "a budget allows no disruption" } as const;
   rounds.outcomes = [outcome];
@@ -47,11 +47,12 @@ describe("a stored state", () => {
     "paused",
     "unusable",
     "unrecorded",
+    "unserved",
   ] as const)("loses of its %s only the items that lack a field, and that is logged", (list) => {
     const state = wholeState();
     const [good] = state[list];
     for (const field of Object.keys(good!)) {
-      if (field === "cause" || field === "others") continue;
+      if (["cause", "others", "scope"].includes(field) && list !== "thresholds") continue;
       const { [field]: _left, ...lacking } = { ...good } as Record<string, unknown>;
       const [found, lines] = read({
         ...state,

@@ -83,7 +83,6 @@ const required: { readonly [Name in keyof Lists]: Fields<ItemOf<Name>> } = {
     releasedAt: orNull(time),
   },
   paused: { uid: text, until: time, reason: text, budget: orNull(object) },
-  unusable: { plugin: text, rounds: time },
   unrecorded: {
     uid: text,
     namespace: orAbsent(text),
@@ -93,6 +92,8 @@ const required: { readonly [Name in keyof Lists]: Fields<ItemOf<Name>> } = {
     message: text,
     budget: orAbsent(orNull(object)),
   },
+  unusable: { plugin: text, scope: orAbsent(text), rounds: time },
+  unserved: { plugin: text, since: time },
 };
 
 /**

@@ -31,7 +31,9 @@ export function idleRound(input: DecideInput, decision: Decision): string | unde
     (list) => list.length === 0,
   );
   if (!isQuiet || thresholds.length === 0 || thresholds.some(({ confirmed }) => !confirmed)) return undefined;
-  const met = thresholds.map(({ plugin, scope, metType, held }) => [plugin, scope, metType, held?.reason]);
+  const met = thresholds.map(({ plugin, scope, metType, held, unserved }) => {
+    return [plugin, scope, metType, held?.reason, unserved?.reason];
+  });
   const failed = failures.map(({ plugin, call, failure }) => [plugin, call, failure]);
   return JSON.stringify([met, failed, conditionNames(decision.state.conditions)]);
 }
@@ -48,6 +50,7 @@ const absentPolicy: Readonly<EvictionPolicy> = {
   // The only order there was.
   ranking: ["qosLevel", "qosClass", "priority", "scope"],
   dryRunPlugins: [],
+  fallbackPlugins: ["*"],
   conditionTransitionPeriodMs: 5 * 60_000,
   taintPrefix: "nodekeeper.dev",
   taintEffects: ["NoSchedule", "PreferNoSchedule"],

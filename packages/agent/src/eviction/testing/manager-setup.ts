@@ -4,11 +4,12 @@ import { defaultEvictionSettings } from "../../assembly/testing/defaults.ts";
 import { EvictionStore, type NewMark, StateDatabase } from "../../state/index.ts";
 import { EvictionPlugins } from "../ask/plugins.ts";
 import type { EvictionSource } from "../ask/source.ts";
+import { BlockedEvictions } from "../blocked-evictions.ts";
 import { EvictionManager } from "../manager.ts";
 import type { NodePods } from "../parts.ts";
 import { EvictionRecords } from "../records/records.ts";
 import { createEvictionRoundMetrics } from "../round-metrics.ts";
-import { FakeEvictor, FakeTainter } from "./round-parts.ts";
+import { FakeCondition, FakeEvictor, FakeTainter } from "./round-parts.ts";
 import { evictPod, testNode, testPolicy, testThreshold } from "./rounds.ts";
 
 /** An in-tree plugin with scripted answers. */
@@ -32,6 +33,7 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
   readonly plugins: EvictionPlugins;
   readonly evictor = new FakeEvictor();
   readonly tainter = new FakeTainter();
+  readonly condition = new FakeCondition();
   readonly events: EventInput[] = [];
   readonly nodeEvents: string[] = [];
   readonly marks: NewMark[] = [];
@@ -72,6 +74,7 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
       plugins: this.plugins,
       evictor: this.evictor,
       tainter: this.tainter,
+      blocked: new BlockedEvictions(this.condition),
       records: this.records,
       events: { record: (event) => void this.events.push(event) },
       onNodeEvent: (message) => void this.nodeEvents.push(message),
@@ -79,7 +82,7 @@ export class TestAgent<C extends Clock = FakeClock> implements Disposable {
       settings: () => this.settings,
       policy: () => this.policy,
       bootTime: () => this.bootTime,
-      refreshReadings: () => void this.refreshes++,
+      onRoundStart: () => void this.refreshes++,
       metrics: this.metrics,
       ...common,
     });

@@ -1,3 +1,5 @@
+import type { DesiredNodeCondition } from "../act/node-condition.ts";
+import type { BlockedCondition } from "../blocked-evictions.ts";
 import type { Victim, Withdrawal } from "../decide/decision.ts";
 import type { EvictionOutcome } from "../decide/outcome.ts";
 import type { Acceptance, PendingEviction } from "../decide/state.ts";
@@ -45,6 +47,7 @@ export class FakeEvictor implements Evictor {
   readonly withdrawn: Withdrawal[] = [];
   outcomes: EvictionOutcome[] = [];
   steps: EvictionStep[] = [];
+  forbidden: string | undefined;
   /** Reports that an eviction was accepted. */
   accept: (acceptance: Acceptance) => void = () => {};
   /** Called when evictions start. */
@@ -82,5 +85,15 @@ export class FakeTainter implements Tainter {
 
   setDesired(taints: DesiredTaints, isComplete: boolean): void {
     this.desired.push({ ...taints, isComplete });
+  }
+}
+
+/** Records the desired conditions, once for each change. */
+export class FakeCondition implements BlockedCondition {
+  readonly desired: (DesiredNodeCondition | undefined)[] = [];
+  lastError: string | undefined;
+
+  setDesired(desired: DesiredNodeCondition | undefined): void {
+    if (JSON.stringify(desired) !== JSON.stringify(this.desired.at(-1))) this.desired.push(desired);
   }
 }

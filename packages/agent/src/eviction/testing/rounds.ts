@@ -62,7 +62,7 @@ export interface TestPlugin {
   pods?: EvictPodAnswer[] | string;
   podsCondition?: ConditionAnswer;
   threshold?: Partial<ThresholdAnswer> | string;
-  top?: string[] | Partial<TopAnswer> | string;
+  top?: string[] | Partial<TopAnswer> | string | Extract<TopAnswers["top"], { failure: string }>;
 }
 
 export function testThreshold(changes: Partial<ThresholdAnswer> = {}): ThresholdAnswer {
@@ -93,6 +93,7 @@ export function topsOf(plugins: Record<string, TestPlugin>): TopAnswers[] {
   return Object.entries(plugins).flatMap(([plugin, { top }]): TopAnswers[] => {
     if (top === undefined) return [];
     if (typeof top === "string") return [{ plugin, top: { failure: top } }];
+    if ("failure" in top) return [{ plugin, top }];
     const answer = Array.isArray(top) ? { pods: top.map(named) } : top;
     return [{ plugin, top: { answer: { pods: [], gracePeriodSeconds: null, ...answer } } }];
   });

@@ -23,4 +23,5 @@ export {
   refusalWord,
   timeOf,
 } from "./text.ts";
+export { unservedText } from "./unserved.ts";
 export { type Verdict, verdictOf } from "./verdict.ts";

@@ -2,7 +2,8 @@ import type { Victim } from "../decide/decision.ts";
 import { thresholdText } from "../decide/threshold-text.ts";
 import type { ExplainedRound, ExplainedThreshold, Neighbour, PodExplanation } from "../records/explain.ts";
 import { heldText } from "./held.ts";
-import { age, counted, graceText, methodOf, outcomeText, reasonText, timeOf } from "./text.ts";
+import { age, counted, failureText, graceText, outcomeText, reasonText, timeOf } from "./text.ts";
+import { unservedText } from "./unserved.ts";
 
 type Round = PodExplanation["rounds"][number];
 
@@ -24,10 +25,7 @@ export function roundLines(round: ExplainedRound): RoundLine[] {
   return [
     ...(outcome ? [{ label: "ended", text: outcomeText(outcome) }] : []),
     ...round.thresholds.map((threshold) => ({ label: "met", text: metText(threshold, at) })),
-    ...failures.map(({ plugin, call, failure }) => ({
-      label: "failed",
-      text: `${methodOf(call)} of ${plugin}: ${failure}`,
-    })),
+    ...failures.map((failure) => ({ label: "failed", text: failureText(failure) })),
     ...choiceLines(round),
     ...refusalLines(round),
     ...(exclusion
@@ -60,10 +58,11 @@ function metText(threshold: ExplainedThreshold, now: number): string {
   const { plugin, scope, metType, since, gracePeriodSeconds } = threshold;
   const grace = gracePeriodSeconds > 0 ? `, grace period ${gracePeriodSeconds} s` : "";
   const lasting = `for ${age(now - since)}${grace}${threshold.confirmed ? "" : " not over yet"}`;
-  const named = threshold.named === null ? "" : `; named ${counted(threshold.named, "pod")}`;
+  const unserved = threshold.unserved && !threshold.held ? `; ${unservedText(threshold.unserved)}` : "";
+  const named = threshold.named === null || unserved ? "" : `; named ${counted(threshold.named, "pod")}`;
   const values = thresholdText(scope, threshold);
   const held = threshold.held ? `; on hold: ${heldText(threshold.held, now)}` : "";
-  return `${plugin} (${metType}): ${values}, ${lasting}${named}${held}${threshold.dryRun ? "; dry run" : ""}`;
+  return `${plugin} (${metType}): ${values}, ${lasting}${named}${unserved}${held}${threshold.dryRun ? "; dry run" : ""}`;
 }
 
 function choiceLines(round: ExplainedRound): RoundLine[] {
@@ -73,10 +72,7 @@ function choiceLines(round: ExplainedRound): RoundLine[] {
   const grace = `Grace period: ${graceText(chosen.gracePeriodSeconds, pod?.gracePeriodSeconds)}`;
   const order = ordinalOf(chosen.order);
   return [
-    ...chosen.asks.map(({ plugin, kind, reason, graceProblem }) => ({
-      label: "requested",
-      text: `by ${plugin} (${kind}): ${reason}${graceProblem ? `; ${graceProblem}` : ""}`,
-    })),
+    ...chosen.asks.map(askLine),
     victim
       ? { label: "selected", text: `${order} in this round. ${grace}` }
       : { label: "dry run", text: `would have been selected ${order} in this round. ${grace}` },
@@ -84,10 +80,17 @@ function choiceLines(round: ExplainedRound): RoundLine[] {
   ];
 }
 
+function askLine({ plugin, kind, reason, graceProblem, selectedBy }: Victim["asks"][number]): RoundLine {
+  const grace = graceProblem ? `; ${graceProblem}` : "";
+  if (selectedBy === "ranking")
+    return { label: "fallback", text: `for ${plugin} (${kind}): ${reason}${grace}` };
+  return { label: "requested", text: `by ${plugin} (${kind}): ${reason}${grace}` };
+}
+
 // The rule by which the pod was selected; the ranking has the reasons of the others.
 function whyThisOne({ kind, plugin, asks }: Victim, { place, others, candidates }: ExplainedRound): string {
   if (asks[0]?.selectedBy === "ranking") {
-    return `Hard threshold: ${plugin} named no pod that can be evicted in 3 rounds in a row, so that the lowest-ranked pod it was offered was selected.`;
+    return `Hard threshold: ${plugin} named no pod that can be evicted in ${asks[0].fallback?.rounds ?? 3} rounds in a row, so that the lowest-ranked pod it was offered was selected.`;
   }
   // Lower-ranked pods that were not requested: the plugin preferred this one to them.
   const passed = place ? place.rank - 1 - others.filter(({ rank }) => rank < place.rank).length : 0;

@@ -40,6 +40,11 @@ export function methodOf(call: CallFailure["call"]): string {
   return `${call.charAt(0).toUpperCase()}${call.slice(1)}`;
 }
 
+/** A failed call: "ThresholdMet of py-soft: connection refused", "late: ThresholdMet of py-soft: deadline of 5 s exceeded". */
+export function failureText({ plugin, call, failure, late }: CallFailure): string {
+  return `${late ? "late: " : ""}${methodOf(call)} of ${plugin}: ${failure}`;
+}
+
 /** A reason with its detail: "pods with a critical priority are not evicted (priority 2000000000)". */
 export function reasonText(reason: string, detail: string): string {
   const rule = (refusalReasons as Readonly<Record<string, string>>)[reason] ?? reason;

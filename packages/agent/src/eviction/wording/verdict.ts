@@ -46,7 +46,16 @@ function capitalized(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
-function askText({ plugin, kind, reason }: Pick<Victim, "plugin" | "kind" | "reason">): string {
+function askText({
+  plugin,
+  kind,
+  reason,
+  asks,
+}: Pick<Victim, "plugin" | "kind" | "reason" | "asks">): string {
+  const [first] = asks;
+  // Records of earlier versions have the threshold alone as the reason.
+  if (first?.selectedBy === "ranking")
+    return first.fallback ? reason : `selected by Nodekeeper's ranking, for ${plugin}: ${reason}`;
   return `${kind === "forced" ? `requested by ${plugin}` : `soft eviction requested by ${plugin}`}: ${reason}`;
 }
 

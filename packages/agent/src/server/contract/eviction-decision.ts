@@ -1,7 +1,8 @@
-import { type RefusalReason, refusalReasons } from "../../eviction/index.ts";
+import { type RefusalReason, refusalReasons, unservedReasons } from "../../eviction/index.ts";
 import { qosClass, qosLevel, reference } from "./eviction-pod.ts";
 import { askSource, graceSeconds, kind, pending, state } from "./eviction-state.ts";
 import {
+  constant,
   flag,
   integer,
   list,
@@ -56,6 +57,12 @@ const ask = object({
   gracePeriodSeconds: graceSeconds,
   graceProblem: nullable(text()),
   selectedBy: optional(oneOf(["ranking"])),
+  fallback: optional(
+    object(
+      { rounds: integer(), namesakeUid: optional(text()) },
+      "Why the ranking selected it: the plugin named only pods that can't be evicted, in so many rounds in a row.",
+    ),
+  ),
 });
 
 export const victim = named(
@@ -114,12 +121,22 @@ export const metThresholdFields = {
       "Why a confirmed threshold selects no pod.",
     ),
   ),
+  unserved: optional(
+    object(
+      { reason: oneOf([...unservedReasons]), message: text(), since: time() },
+      "Why no pod may be selected for a confirmed hard threshold.",
+    ),
+  ),
 };
+
+/** Of a failure: the call exceeded its deadline. */
+export const late = optional(constant(true));
 
 export const callFailure = object({
   plugin: text(),
   call: oneOf(["getEvictPods", "thresholdMet", "getTopEvictionPods"]),
   failure: text(),
+  late,
 });
 
 const nodeTaint = { key: text(), effect: text(), since: time(), why: text() };

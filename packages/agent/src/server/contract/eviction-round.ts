@@ -1,4 +1,4 @@
-import { decision, metType, ranking, thresholdValues } from "./eviction-decision.ts";
+import { decision, late, metType, ranking, thresholdValues } from "./eviction-decision.ts";
 import { evictionPod, podReference } from "./eviction-pod.ts";
 import { outcome, state } from "./eviction-state.ts";
 import { either, flag, integer, list, named, nullable, number, object, oneOf, text, time } from "./schema.ts";
@@ -12,7 +12,7 @@ const condition = object({
   met: flag(),
 });
 
-const failure = object({ failure: text() });
+const failure = object({ failure: text(), late });
 
 const pluginAnswers = object({
   plugin: text(),
@@ -63,6 +63,10 @@ const policy = named(
     dryRunPlugins: list(
       text(),
       'Plugins whose requests are only recorded; "*" for all, "-name" for an exception.',
+    ),
+    fallbackPlugins: list(
+      text(),
+      "Plugins for which the ranking may select a pod while they name only pods that can't be evicted; as dryRunPlugins.",
     ),
     conditionTransitionPeriodMs: number(),
     taintPrefix: text(),

@@ -126,6 +126,7 @@ export const state = object({
     }),
   ),
   paused: list(object({ uid: text(), until: time(), reason: text(), budget })),
-  unusable: list(object({ plugin: text(), rounds: integer() })),
   unrecorded: list(outcome, "Known when the agent stopped, and not recorded by a round yet."),
+  unusable: list(object({ plugin: text(), scope: optional(text()), rounds: integer() })),
+  unserved: list(object({ plugin: text(), since: time() })),
 });

@@ -91,7 +91,7 @@ export const foreign = <T>(make: () => JsonSchema): Schema<T> => ({
   },
 });
 
-export const constant = <const W extends string>(word: W): Schema<W> => ({ json: { const: word } });
+export const constant = <const W extends string | true>(value: W): Schema<W> => ({ json: { const: value } });
 
 export const nullable = <T>({ json }: Schema<T>): Schema<T | null> => {
   const { description, ...rest } = json;

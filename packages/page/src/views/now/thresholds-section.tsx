@@ -1,5 +1,5 @@
 import { isDryRun } from "../../../../agent/src/eviction/replay/index.ts";
-import { heldText, thresholdText } from "../../../../agent/src/eviction/wording/index.ts";
+import { heldText, thresholdText, unservedText } from "../../../../agent/src/eviction/wording/index.ts";
 import { addressOf } from "../../address.ts";
 import type { ApiAnswers } from "../../api.ts";
 import { Badge } from "../../parts/badge.tsx";
@@ -63,7 +63,7 @@ function cellsOf(threshold: Threshold, isDry: boolean) {
 }
 
 function Consequence({
-  threshold: { confirmed, held, since, gracePeriodSeconds },
+  threshold: { confirmed, held, since, gracePeriodSeconds, unserved },
 }: {
   threshold: Threshold;
 }) {
@@ -74,6 +74,7 @@ function Consequence({
       </>
     );
   if (held) return <Held held={held} />;
+  if (unserved) return <>{unservedText(unserved)}</>;
   return <>pods are selected</>;
 }
 

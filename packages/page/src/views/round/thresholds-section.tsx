@@ -30,8 +30,9 @@ export function ThresholdsSection({ record }: { record: RoundRecord }) {
         <>
           <h3>Failed calls</h3>
           <ul>
-            {record.decision.failures.map(({ plugin, call, failure }, index) => (
+            {record.decision.failures.map(({ plugin, call, failure, late }, index) => (
               <li key={index} class="failed">
+                {late ? "late: " : ""}
                 {methodOf(call)} of <a href={addressOf("plugins", [plugin])}>{shown(plugin)}</a>:{" "}
                 {shown(failure, 500)}
               </li>

@@ -4,6 +4,7 @@ import {
   graceText,
   heldText,
   outcomeText,
+  unservedText,
 } from "../../../../agent/src/eviction/wording/index.ts";
 import type { ApiAnswers } from "../../api.ts";
 
@@ -28,6 +29,8 @@ export function sentenceOf({ input, decision }: RoundRecord): string {
   if (thresholds.some(({ held }) => held)) return `${none}: a met threshold is on hold.`;
   if (thresholds.some(({ confirmed }) => !confirmed))
     return `${none}: a threshold is met, but its grace period is not over.`;
+  if (thresholds.some(({ unserved }) => unserved))
+    return `${none}: a threshold is met, and no pod may be selected for it.`;
   if (thresholds.length > 0) return `${none}: a threshold is met, and no plugin named a pod.`;
   if (input.outcomes.length > 0) return `${none}; ${counted(input.outcomes.length, "eviction")} ended.`;
   return `${none}; conditions of the node changed.`;
@@ -40,6 +43,7 @@ export function consequenceOf(met: Met | undefined, now: number): string {
   const lasting = `met for ${age(now - since)}`;
   if (!confirmed) return `${lasting}; counts after its grace period of ${gracePeriodSeconds} s`;
   if (held) return `${lasting}; on hold: ${heldText(held, now)}`;
+  if (met.unserved) return `${lasting}; ${unservedText(met.unserved)}`;
   return `${lasting}; the plugin was asked for pods`;
 }
 

@@ -18,6 +18,7 @@ const others: Readonly<Record<string, string>> = {
   "limits.window": "1h30m",
   dryRunPlugins: "*",
   ranking: "qosLevel,qosClass,priority,scope",
+  fallbackPlugins: "*,-noisy",
   "skip.labels": "example.com/keep,app",
   "skip.annotations": "example.com/keep",
   "skip.daemonSets": "false",

@@ -44,6 +44,12 @@ export const fieldGroups: readonly FieldGroup[] = [
     fields: [
       field("dryRunPlugins", "Plugins in dry run", `${NAMES}; * for all`, (policy) => policy.dryRunPlugins),
       field("ranking", "Keys of the ranking, the most significant first", NAMES, (policy) => policy.ranking),
+      field(
+        "fallbackPlugins",
+        "Plugins whose pod the ranking may select",
+        `${NAMES}; * for all`,
+        (policy) => policy.fallbackPlugins,
+      ),
       field("skip.labels", "Never evict pods with these labels", NAMES, ({ skip }) => skip.labelKeys),
       field(
         "skip.annotations",

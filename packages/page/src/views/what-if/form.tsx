@@ -76,6 +76,6 @@ function Group({
 }
 
 function choicesOf(name: string, plugins: readonly string[]): readonly string[] {
-  if (name === "dryRunPlugins") return ["*", ...plugins];
+  if (name === "dryRunPlugins" || name === "fallbackPlugins") return ["*", ...plugins];
   return name === "taintEffects" ? ["NoSchedule", "PreferNoSchedule", "NoExecute"] : [];
 }

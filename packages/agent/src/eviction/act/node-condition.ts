@@ -1,0 +1,183 @@
+import { type EventRecorder, type KubeApiClient, type KubeObject, nodes } from "@nodekeeper/core/kube";
+import {
+  type Clock,
+  type Logger,
+  messageOf,
+  RepairPace,
+  type Runnable,
+  retryPolicies,
+  WorkQueue,
+  type WorkQueueMetrics,
+} from "@nodekeeper/core/lib";
+
+/** The condition's type in `status.conditions` of the Node. */
+export const EVICTION_BLOCKED = "EvictionBlocked";
+/** The field manager of the condition, another than that of reports, so that neither removes the other's fields. */
+export const CONDITION_MANAGER = "nodekeeper-eviction";
+
+/** The desired content of the condition. */
+export interface DesiredNodeCondition {
+  status: "True" | "False";
+  /** In CamelCase: "PluginLate". */
+  reason: string;
+  message: string;
+}
+
+export interface NodeConditionOptions {
+  client: Pick<KubeApiClient, "apply">;
+  nodeName: string;
+  events: Pick<EventRecorder, "record">;
+  clock: Clock;
+  log: Logger;
+  queueMetrics: WorkQueueMetrics;
+}
+
+interface LiveCondition {
+  type: string;
+  status?: string;
+  reason?: string;
+  message?: string;
+  lastTransitionTime?: string;
+}
+
+// The queue's only key.
+const NODE = "node";
+// Bounds the writes while the text alone changes, milliseconds.
+const TEXT_EVERY_MS = 60_000;
+
+/**
+ * Reconciles the Node's condition `EvictionBlocked` with what the last round requires, by server-side apply of the Node's
+ * status. It reads the Node from the watch of another part: call `seen` for each change.
+ *
+ * 1. The condition is first written when it becomes True: a Node without it counts as False.
+ * 2. A change of the status is written at once, a change of its text alone at most once a minute. A failed write is retried
+ *    with backoff. A condition that another client removes or changes is restored, with an increasing delay.
+ * 3. Only this condition is written. An Event about the Node is recorded when it becomes True.
+ * 4. While nothing is desired, nothing is written.
+ */
+export class NodeCondition implements Runnable {
+  readonly name = "eviction-condition";
+  readonly #options: NodeConditionOptions;
+  readonly #queue: WorkQueue;
+  readonly #repairs: RepairPace;
+  #desired: DesiredNodeCondition | undefined;
+  #node: KubeObject | undefined;
+  /** Signature of the desired condition that the Node had last; a later difference was made by another client. */
+  #reconciledWith: string | undefined;
+  #isRepairDue = false;
+  /** Monotonic time of the last write. */
+  #writtenAt = Number.NEGATIVE_INFINITY;
+  #error: unknown;
+
+  constructor(options: NodeConditionOptions) {
+    this.#options = options;
+    const { clock, log, queueMetrics: metrics } = options;
+    this.#repairs = new RepairPace(clock, retryPolicies.taintRepair);
+    this.#queue = new WorkQueue({ name: this.name, clock, log, backoff: retryPolicies.nodeTaints, metrics });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await this.#queue.run(signal, 1, (_key, queueSignal) => this.#write(queueSignal));
+  }
+
+  /** @param desired undefined: the Node is left as it is, as in dry run */
+  setDesired(desired: DesiredNodeCondition | undefined): void {
+    const before = this.#desired;
+    this.#desired = desired;
+    const isStart = desired?.status === "True" && before?.status !== "True";
+    if (isStart && conditionOf(this.#node)?.status !== "True") this.#report(desired);
+    this.#compare();
+  }
+
+  /** Takes the Node as it is at the API server; undefined if it does not exist. */
+  seen(node: KubeObject | undefined): void {
+    this.#node = node;
+    this.#compare();
+  }
+
+  /** Why the last write failed; undefined if it succeeded. */
+  get lastError(): string | undefined {
+    return this.#error === undefined ? undefined : messageOf(this.#error);
+  }
+
+  #compare(): void {
+    const [desired, node] = [this.#desired, this.#node];
+    if (desired === undefined || node === undefined) return;
+    const live = conditionOf(node);
+    if (isAsDesired(live, desired)) {
+      this.#reconciledWith = signatureOf(desired);
+      this.#error = undefined;
+      return;
+    }
+    // A failed write is retried when its backoff, or the time in Retry-After, is over.
+    if (this.#queue.requeues(NODE) > 0) return;
+    if (signatureOf(desired) === this.#reconciledWith) {
+      if (this.#isRepairDue) return;
+      this.#isRepairDue = true;
+      this.#queue.addAfter(NODE, this.#repairs.next());
+    } else if (live?.status !== desired.status) this.#queue.add(NODE);
+    else this.#queue.addAfter(NODE, this.#writtenAt + TEXT_EVERY_MS - this.#options.clock.monotonic());
+  }
+
+  async #write(signal: AbortSignal): Promise<void> {
+    const { client, nodeName, clock } = this.#options;
+    const [desired, node] = [this.#desired, this.#node];
+    this.#isRepairDue = false;
+    const live = conditionOf(node);
+    if (desired === undefined || node === undefined || isAsDesired(live, desired)) return;
+    const now = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
+    const since = live?.status === desired.status ? live.lastTransitionTime : undefined;
+    const condition = {
+      type: EVICTION_BLOCKED,
+      ...desired,
+      lastHeartbeatTime: now,
+      lastTransitionTime: since ?? now,
+    };
+    // An apply would create a Node that was deleted in the meantime. With its UID the apply fails instead.
+    const { uid } = node.metadata;
+    const body = {
+      metadata: { name: nodeName, ...(uid ? { uid } : {}) },
+      status: { conditions: [condition] },
+    };
+    const options = { subresource: "status", force: true, fieldManager: CONDITION_MANAGER, signal };
+    try {
+      const written = await client.apply(nodes, body, options);
+      this.#writtenAt = clock.monotonic();
+      this.#error = undefined;
+      this.#queue.forget(NODE);
+      // A later state of the Node may have been seen during the call.
+      if (this.#node === node) this.#node = written;
+      this.#compare();
+    } catch (error) {
+      if (!signal.aborted) this.#error = error;
+      throw error;
+    }
+  }
+
+  #report({ reason, message }: DesiredNodeCondition): void {
+    const { events, nodeName } = this.#options;
+    // As the kubelet does, the Node's name is used as the uid: pkg/kubelet/kubelet.go, nodeRef.
+    const regarding = { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
+    events.record({
+      type: "Warning",
+      reason: "EvictionBlocked",
+      message: `${reason}: ${message}`,
+      regarding,
+    });
+  }
+}
+
+function conditionOf(node: KubeObject | undefined): LiveCondition | undefined {
+  const conditions = (node?.status as { conditions?: unknown } | undefined)?.conditions;
+  if (!Array.isArray(conditions)) return undefined;
+  return conditions.find((one) => one?.type === EVICTION_BLOCKED);
+}
+
+function isAsDesired(live: LiveCondition | undefined, desired: DesiredNodeCondition): boolean {
+  if (live === undefined) return desired.status === "False";
+  return live.status === desired.status && live.reason === desired.reason && live.message === desired.message;
+}
+
+function signatureOf({ status, reason, message }: DesiredNodeCondition): string {
+  return JSON.stringify([status, reason, message]);
+}

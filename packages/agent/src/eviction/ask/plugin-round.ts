@@ -1,0 +1,133 @@
+import type { Answered, PluginAnswers, TopAnswer, TopAnswers } from "../decide/answers.ts";
+import type { TopQuestion } from "../decide/decision.ts";
+import { noPods, noTopPods, notMet } from "./empty-answers.ts";
+import { departureOf, type PluginCaller } from "./plugin-caller.ts";
+import type { PodOffer } from "./pod-offer.ts";
+import type { ServedPlugin } from "./served-plugin.ts";
+
+export interface PluginRoundOptions {
+  /** The plugins registered when the round starts. */
+  plugins: Iterable<ServedPlugin>;
+  caller: PluginCaller;
+  /** The deadline of a call, milliseconds. */
+  timeoutMs: number;
+  onEnd: () => void;
+}
+
+/**
+ * The plugins of one round: those that were registered when it started. Dispose of it when the round is over.
+ *
+ * 1. All calls of the round go to these instances, whatever registers meanwhile. An in-tree plugin that is replaced, as when
+ *    a policy file changes, is called until the round is over.
+ * 2. An instance behind a socket whose registration ends counts as failed in this round, also what it answered before.
+ * 3. The calls of one plugin are made one after the other, as in katalyst-core `pkg/agent/evictionmanager/manager.go`:
+ *    GetEvictPods, ThresholdMet, GetTopEvictionPods. Plugins are called concurrently.
+ */
+export class PluginRound implements Disposable {
+  readonly #options: PluginRoundOptions;
+  readonly #plugins: ReadonlyMap<string, ServedPlugin>;
+
+  constructor(options: PluginRoundOptions) {
+    this.#options = options;
+    this.#plugins = new Map([...options.plugins].map((plugin) => [plugin.name, plugin]));
+  }
+
+  /**
+   * Calls GetEvictPods and ThresholdMet of all plugins. A call that fails or exceeds its deadline yields its failure; one
+   * that the plugin does not implement yields an empty answer. Throws only the signal's reason.
+   */
+  async ask(offer: PodOffer, signal: AbortSignal): Promise<PluginAnswers[]> {
+    const { caller, timeoutMs } = this.#options;
+    return await Promise.all(
+      [...this.#plugins.values()].map(async (plugin) => {
+        const bytes = () => (plugin.registration ? offer.encodedBytes : undefined);
+        const request = () => ({ pods: offer.pods.length, bytes: bytes() });
+        const { calls } = plugin;
+        const evictPods = await caller.call(
+          plugin,
+          {
+            method: "GetEvictPods",
+            request,
+            nothing: noPods,
+            work: (scoped) => calls.getEvictPods(offer, scoped),
+          },
+          timeoutMs,
+          signal,
+        );
+        const threshold = await caller.call(
+          plugin,
+          {
+            method: "ThresholdMet",
+            request,
+            nothing: notMet,
+            work: (scoped) => calls.thresholdMet(offer, scoped),
+          },
+          timeoutMs,
+          signal,
+        );
+        return { plugin: plugin.name, evictPods, threshold };
+      }),
+    );
+  }
+
+  /** Calls GetTopEvictionPods. A plugin that is not called no longer reports an earlier failure of it. */
+  async askTop(
+    offer: PodOffer,
+    questions: readonly TopQuestion[],
+    signal: AbortSignal,
+  ): Promise<TopAnswers[]> {
+    const asked = new Set(questions.map(({ plugin }) => plugin));
+    for (const { name, errors } of this.#plugins.values()) {
+      if (!asked.has(name)) errors.delete("GetTopEvictionPods");
+    }
+    const { caller, timeoutMs } = this.#options;
+    return await Promise.all(
+      questions.map(async (question): Promise<TopAnswers> => {
+        const plugin = this.#plugins.get(question.plugin);
+        if (!plugin) return { plugin: question.plugin, top: { failure: "not registered" } };
+        const { scope, topN, candidateUids } = question;
+        const top = await caller.call<TopAnswer>(
+          plugin,
+          {
+            method: "GetTopEvictionPods",
+            request: () => ({ scope, topN, pods: candidateUids?.length ?? offer.pods.length }),
+            nothing: noTopPods,
+            work: (scoped) => plugin.calls.getTopEvictionPods(offer, question, scoped),
+          },
+          timeoutMs,
+          signal,
+        );
+        return { plugin: plugin.name, top };
+      }),
+    );
+  }
+
+  /** Whether the registration of an instance has ended since the round started. */
+  get hasLost(): boolean {
+    return [...this.#plugins.values()].some(({ scope }) => scope.signal.aborted);
+  }
+
+  /** The answers with those of instances whose registration has ended since the round started as failures. */
+  current(answers: readonly PluginAnswers[]): PluginAnswers[] {
+    return answers.map(({ plugin, evictPods, threshold }) => ({
+      plugin,
+      evictPods: this.#counted(plugin, evictPods),
+      threshold: this.#counted(plugin, threshold),
+    }));
+  }
+
+  /** As `current`, for answers to GetTopEvictionPods. */
+  currentTops(answers: readonly TopAnswers[]): TopAnswers[] {
+    return answers.map(({ plugin, top }) => ({ plugin, top: this.#counted(plugin, top) }));
+  }
+
+  [Symbol.dispose](): void {
+    this.#options.onEnd();
+  }
+
+  #counted<T>(name: string, answered: Answered<T>): Answered<T> {
+    const plugin = this.#plugins.get(name);
+    if (!plugin?.scope.signal.aborted || "failure" in answered) return answered;
+    return { failure: departureOf(plugin) };
+  }
+}

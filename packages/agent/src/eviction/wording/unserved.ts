@@ -1,0 +1,12 @@
+import type { UnservedReason, UnservedThreshold } from "../decide/decision.ts";
+
+// What the message of these reasons lacks.
+const prefixes: Partial<Record<UnservedReason, string>> = {
+  failed: "the call for pods failed: ",
+  late: "late: ",
+};
+
+/** Why no pod may be selected for a threshold: "named 2 pods, none can be evicted now", "late: deadline of 5 s exceeded". */
+export function unservedText({ reason, message }: Pick<UnservedThreshold, "reason" | "message">): string {
+  return `${prefixes[reason] ?? ""}${message}`;
+}
