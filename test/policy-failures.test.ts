@@ -89,3 +89,39 @@ it("a policy that fails at run time is failing in the list of plugins, with its 
   expect(await pluginsTable()).toMatch(/^policy-share +EvictionPlugin +in-tree +- /m);
   await until("ready", async () => (await agent.ready()).status === 200, { explain: () => agent.ready() });
 });
+
+it("a policy whose filter fails for every pod is failing with the place, and evicts none", async () => {
+  const policies = join(cluster.folder, "policies.yaml");
+  writeFileSync(
+    policies,
+    `policies:
+  - name: by-label
+    type: hard
+    when: node.pids.max > 0.0
+    pods: pod.labels.app == "web"
+    rank: [pod.priority]
+`,
+  );
+  const config = join(cluster.folder, "config.yaml");
+  writeFileSync(
+    config,
+    `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction: { policies: { files: [${policies}] } }\n`,
+  );
+  cluster.addPod("a");
+  cluster.addPod("b");
+  const inTree = "-rss-overuse-eviction-plugin";
+  agent = await startAgent(cluster, { hostRoot, evictionInTreePlugins: inTree }, config);
+  const failures = async () => {
+    const found = /policy_problems_total\{policy="by-label",problem="pods"\} (\d+)/.exec(
+      await agent.metrics(),
+    );
+    return Number(found?.[1] ?? 0);
+  };
+  // More rounds than the ranking would wait for if the failures counted as answers.
+  await until("five rounds", async () => (await failures()) >= 5, { explain: () => agent.plugins() });
+  expect(await agent.plugin("policy-by-label")).toMatchObject({
+    errorId: "NK1611",
+    error: expect.stringMatching(/2 of 2 can't be judged.*policies\.yaml:5:22: No such key: app/),
+  });
+  expect(cluster.evictions()).toEqual([]);
+});

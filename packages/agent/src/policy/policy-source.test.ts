@@ -214,12 +214,21 @@ describe("who goes", () => {
     expect(await rankedSoft("['pod.priority > 0 ? 1 : 0']")).toEqual(["b", "c"]);
     expect(await rankedSoft("['pod.priority > 0 ? 1 : 0', -pod.priority]")).toEqual(["b"]);
     expect(await rankedSoft("[1]")).toEqual(["a", "b", "c"]);
-    expect(await rankedSoft("[pod.usage.rss]")).toEqual([]);
+    await expect(rankedSoft("[pod.usage.rss]")).rejects.toMatchObject({
+      id: "NK1611",
+      message: "no pod can be selected: 3 of 3 can't be judged; default/a: pod.usage.rss is not known",
+    });
   });
 
   it("no pod that the filter does not take", async () => {
     expect((await ask("pods: pod.priority > 1", 5)).pods.map(({ name }) => name)).toEqual(["c"]);
     expect((await ask("pods: pod.priority > 2", 5)).pods).toEqual([]);
+  });
+
+  it("fails with the place where the filter can't be evaluated for any pod", async () => {
+    await expect(ask('pods: pod.labels.app == "web"', 1)).rejects.toThrow(
+      /3 of 3 can't be judged; default\/a: the filter: test\.yaml:\d+:\d+: No such key: app/,
+    );
   });
 
   it("with the grace period that the policy gives them, in whole seconds", async () => {
@@ -265,6 +274,7 @@ describe("what pods use", () => {
     const source = node.source(policyOf(`name: a\ntype: hard\n${over}\nrank: ${rank}`));
     await source.thresholdMet([], never);
     expect(node.usageFields.splice(0)).toEqual(eachRound);
+    node.usages = { p: { cpu: 1, pids: 1, disk: 1 } };
     await source.getTopEvictionPods([testPod("p")], topQuestion("", ""), never);
     expect(node.usageFields).toEqual(whenRanked);
   });

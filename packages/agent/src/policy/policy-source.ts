@@ -98,6 +98,7 @@ export class PolicySource implements EvictionSource {
     return answerOf(policy, verdict);
   }
 
+  /** Throws `invalid` where no pod can be selected because pods can't be judged. */
   async getTopEvictionPods(
     pods: readonly ObservedPod[],
     { topN }: TopQuestion,
@@ -113,13 +114,13 @@ export class PolicySource implements EvictionSource {
       cpuMs,
       signal,
     });
-    this.#logLeftOut(
-      excluded.filter(({ kind }) => kind === "unknown"),
-      "missing" in usages ? usages.missing : undefined,
-    );
+    const unknown = excluded.filter(({ kind }) => kind === "unknown");
+    this.#logLeftOut(unknown, "missing" in usages ? usages.missing : undefined);
+    const [first] = unknown;
+    if (ranked.length === 0 && first !== undefined) throw noneJudged(first, unknown.length, pods.length);
     const { terminationGracePeriodMs } = policy;
     return {
-      pods: first(ranked, topN).map(({ pod: { pod } }) => {
+      pods: leading(ranked, topN).map(({ pod: { pod } }) => {
         return { uid: pod.uid, namespace: pod.namespace, name: pod.name };
       }),
       gracePeriodSeconds:
@@ -151,9 +152,14 @@ export class PolicySource implements EvictionSource {
 
 // Of all that a soft plugin names, eviction takes the least important by its own order: so that the policy's ranking
 // counts, none is named but those it puts first.
-function first(ranked: readonly RankedPod[], topN: number): readonly RankedPod[] {
+function leading(ranked: readonly RankedPod[], topN: number): readonly RankedPod[] {
   if (topN > 0) return ranked.slice(0, topN);
   return ranked.filter(({ values }) => values.every((value, index) => value === ranked[0]!.values[index]));
+}
+
+function noneJudged({ pod: { pod }, why }: ExcludedPod, unknown: number, all: number): NodekeeperError {
+  const message = `no pod can be selected: ${unknown} of ${all} can't be judged; ${pod.namespace}/${pod.name}: ${why}`;
+  return new NodekeeperError("invalid", message, { id: "NK1611" });
 }
 
 /** The name of a policy's plugin. Throws `invalid` for one that is no plugin's name. */
