@@ -109,7 +109,7 @@ it("soft evicts: one pod a round, the lowest-ranked, and a pod that asked for no
   expect(cluster.evictions()).toEqual(["low", "high"]);
 });
 
-it("the rank follows the priority whatever the QoS class, as in katalyst, until the file says otherwise", async () => {
+it("the rank follows the priority whatever the QoS class, as in katalyst, until the file sets another order", async () => {
   const file = join(cluster.folder, "config.yaml");
   const ranking = (...keys: string[]) =>
     writeFileSync(
