@@ -1,4 +1,4 @@
-import { cpSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type EvictionPlugin, serveEvictionPlugin } from "@nodekeeper/sdk";
@@ -42,6 +42,25 @@ async function addPlugin(name: string): Promise<TestEvictionPlugin> {
   plugin = added;
   await until("registration", () => added.registered === true, { explain: () => agent.logLines });
   return added;
+}
+
+/** A plugin that holds a round in ThresholdMet, until it is opened. */
+async function addGate(): Promise<{ asked: Promise<void>; open: () => void }> {
+  const asked = Promise.withResolvers<void>();
+  const opened = Promise.withResolvers<void>();
+  const gate = serveEvictionPlugin({
+    name: "gate",
+    socketDir: agent.pluginDir,
+    async thresholdMet() {
+      asked.resolve();
+      await opened.promise;
+      return { metType: "none" as const };
+    },
+    getTopEvictionPods: () => [],
+  });
+  other = gate;
+  await until("registration", () => gate.registration.state === "registered");
+  return { asked: asked.promise, open: opened.resolve };
 }
 
 async function explain(pod: string): Promise<string> {
@@ -172,32 +191,20 @@ describe("a round is one snapshot", () => {
     agent = await startAgent(cluster, flags, undefined, clock);
     const rounds = () => metric('nodekeeper_eviction_rounds_total{result="done"}');
     await until("the first round", async () => (await rounds()) > 0, { explain: () => agent.logLines });
-    const asked = Promise.withResolvers<void>();
-    const gate = Promise.withResolvers<void>();
-    other = serveEvictionPlugin({
-      name: "gate",
-      socketDir: agent.pluginDir,
-      async thresholdMet() {
-        asked.resolve();
-        await gate.promise;
-        return { metType: "none" as const };
-      },
-      getTopEvictionPods: () => [],
-    });
-    await until("registration", () => other?.registration.state === "registered");
+    const gate = await addGate();
     const before = await rounds();
-    other.requestRound("a round that is held between two calls");
-    await asked.promise;
+    other?.requestRound("a round that is held between two calls");
+    await gate.asked;
     // Is never met, and could select each pod.
     policyOf("1e30", "true");
     const loads = () => agent.logLines.filter(({ msg }) => msg === "eviction policies loaded").length;
     clock.advance(10_000);
     await until("the changed policy", () => loads() > 1, { explain: () => agent.logLines });
-    gate.resolve();
+    gate.open();
     await until("the end of the round", async () => (await rounds()) > before);
     expect(cluster.evictions()).toEqual([]);
     // The next round asks the changed one.
-    other.requestRound("another round");
+    other?.requestRound("another round");
     await until("the next round", async () => (await rounds()) > before + 1);
     const { rounds: readings } = await agent.api("eviction/readings");
     expect(readings.at(-1).readings).toContainEqual(
@@ -205,34 +212,59 @@ describe("a round is one snapshot", () => {
     );
   });
 
+  it("of settings: an in-tree plugin selects a pod with those of the round's start, though the file changes meanwhile", async () => {
+    const annotations = { "katalyst.kubewharf.io/qos_level": "reclaimed_cores" };
+    const uid = cluster.addPod("large", { metadata: { annotations } });
+    const hostRoot = join(cluster.folder, "host");
+    cpSync(join(import.meta.dirname, "fixtures/host/one-socket-v2"), hostRoot, { recursive: true });
+    const slice = `sys/fs/cgroup/kubepods.slice/kubepods-pod${uid.replaceAll("-", "_")}.slice`;
+    mkdirSync(join(hostRoot, slice), { recursive: true });
+    writeFileSync(join(hostRoot, slice, "memory.current"), `${2 ** 31}\n`);
+    writeFileSync(join(hostRoot, slice, "memory.stat"), `anon ${2 ** 31}\ninactive_file 0\n`);
+    const file = join(cluster.folder, "config.yaml");
+    const configure = (grace: string) => {
+      const settings = `{ freeMinimum: 1Gi, gracePeriod: ${grace}, reclaimedGracePeriod: ${grace} }`;
+      const kind = "apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\n";
+      writeFileSync(`${file}.new`, `${kind}eviction: { systemMemory: ${settings} }\n`);
+      renameSync(`${file}.new`, file);
+    };
+    configure("40s");
+    const inTree = { evictionInTreePlugins: "system-memory-pressure-eviction-plugin" };
+    const flags = { evictionSyncPeriod: "5m", evictionCallTimeout: "1m", hostRoot, ...inTree };
+    agent = await startAgent(cluster, flags, file);
+    const rounds = () => metric('nodekeeper_eviction_rounds_total{result="done"}');
+    await until("the first round", async () => (await rounds()) > 0, { explain: () => agent.logLines });
+    const gate = await addGate();
+    const meminfo = join(hostRoot, "proc/meminfo");
+    const short = readFileSync(meminfo, "utf8").replace(/^MemFree: +\d+ kB$/m, "MemFree: 500000 kB");
+    writeFileSync(`${meminfo}.new`, short);
+    renameSync(`${meminfo}.new`, meminfo);
+    await gate.asked;
+    configure("90s");
+    const current = async () => (await agent.api("configuration")).eviction.systemMemory.gracePeriod;
+    await until("the changed settings", async () => (await current()) === 90_000);
+    gate.open();
+    const evicted = () => cluster.requests.find(({ path, body }) => path.endsWith("/large/eviction") && body);
+    await until("an eviction", () => evicted() !== undefined, { explain: () => agent.logLines });
+    expect(evicted()?.body).toMatchObject({ deleteOptions: { gracePeriodSeconds: 40 } });
+  });
+
   it("of instances: what an instance answered that is replaced before the round ends does not count", async () => {
     cluster.addPod("web");
     agent = await startAgent(cluster, { evictionSyncPeriod: "20s" });
-    const asked = Promise.withResolvers<void>();
-    const gate = Promise.withResolvers<void>();
     const pressure = await addPlugin("pressure");
     pressure.evictPods = (_offered, pods) => ({
       evictPods: pods.map((pod) => ({ pod, reason: "of the first instance", forceEvict: true })),
     });
-    other = serveEvictionPlugin({
-      name: "gate",
-      socketDir: agent.pluginDir,
-      async thresholdMet() {
-        asked.resolve();
-        await gate.promise;
-        return { metType: "none" as const };
-      },
-      getTopEvictionPods: () => [],
-    });
-    await until("registration", () => other?.registration.state === "registered");
-    other.requestRound("a round that is held");
-    await asked.promise;
+    const gate = await addGate();
+    other?.requestRound("a round that is held");
+    await gate.asked;
     await until("the other plugin's answers", () => pressure.rounds > 0);
     await pressure.stop();
     await until("its end", () => agent.logLines.some(({ errorId }) => errorId === "NK1609"), {
       explain: () => agent.logLines,
     });
-    gate.resolve();
+    gate.open();
     await until(
       "the round",
       async () => (await metric('nodekeeper_eviction_rounds_total{result="done"}')) > 1,
