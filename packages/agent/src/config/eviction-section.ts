@@ -40,7 +40,7 @@ export const evictionSection = section("Eviction of pods when the node is under 
   }),
   callTimeout: duration("10s", "100ms", "1m", {
     about:
-      "Deadline of one call to an eviction plugin; at most syncPeriod. A call that exceeds it is late: it selects no pod. A method that was late three times in a row is given 1 s, and the whole deadline once a minute, until it answers in time.",
+      "Deadline of one call to an eviction plugin; at most syncPeriod. A call that exceeds it is late: it selects no pod. A method that was late three times in a row gets a shorter one until it answers in time: twice the longest of its last eight answers, at least 1s.",
     applied: "live",
   }),
   outOfTurnRounds: boolean(true, {

@@ -7,7 +7,7 @@ it("stays the configured one until three deadlines in a row were exceeded", () =
   const deadline = new CallDeadline();
   for (let at = 0; at < 10; at++) {
     expect(deadline.next(CONFIGURED, at)).toBe(CONFIGURED);
-    if (at % 3 === 2) deadline.kept();
+    if (at % 3 === 2) deadline.kept(10);
     else deadline.missed();
   }
 });
@@ -28,7 +28,7 @@ it("is 1 s after three, the whole one once a minute, and the whole one after an 
     expect(deadline.next(CONFIGURED, now)).toBe(expected);
     deadline.missed();
   }
-  deadline.kept();
+  deadline.kept(10);
   expect(deadline.next(CONFIGURED, 131_000)).toBe(CONFIGURED);
 });
 
@@ -38,4 +38,15 @@ it("is never longer than the configured one", () => {
     expect(deadline.next(300, at)).toBe(300);
     deadline.missed();
   }
+});
+
+it("is twice the longest of the last eight answers in time, so that a plugin that is usually that slow is not cut off", () => {
+  const deadline = new CallDeadline();
+  for (const ms of [4_000, ...Array(7).fill(10), 2_000]) deadline.kept(ms);
+  for (let at = 0; at < 3; at++) {
+    expect(deadline.next(10_000, at)).toBe(10_000);
+    deadline.missed();
+  }
+  expect(deadline.next(10_000, 3)).toBe(4_000);
+  expect(deadline.next(3_000, 4)).toBe(3_000);
 });

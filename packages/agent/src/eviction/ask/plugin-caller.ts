@@ -69,7 +69,7 @@ export class PluginCaller {
     try {
       // The method is named where the failure is shown.
       const answer = await withDeadline(clock, deadlineMs, {}, scope.signal, work);
-      deadline.kept();
+      deadline.kept(clock.monotonic() - startedAt);
       this.#answered(plugin, method);
       plugin.unimplemented.delete(method);
       note({ answer });
@@ -82,9 +82,10 @@ export class PluginCaller {
         return { failure };
       }
       // A plugin may return a status of this kind before its deadline: that is a failure.
-      const isLate = codeOf(error) === "deadline" && clock.monotonic() - startedAt >= deadlineMs;
+      const ms = clock.monotonic() - startedAt;
+      const isLate = codeOf(error) === "deadline" && ms >= deadlineMs;
       if (isLate) deadline.missed();
-      else deadline.kept();
+      else deadline.kept(ms);
       if (codeOf(error) === "unsupported") {
         this.#answered(plugin, method);
         this.#notImplemented(plugin, method);
