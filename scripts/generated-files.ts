@@ -10,6 +10,7 @@ import { CONFIGURATION_PAGE, configurationPage } from "./configuration-page.ts";
 import { DASHBOARD, dashboardText } from "./dashboard.ts";
 import { ERRORS_PAGE, errorsPage } from "./errors-page.ts";
 import { EVENTS_PAGE, eventsPage } from "./events-page.ts";
+import { MIGRATION_PAGE, migrationPage } from "./katalyst-differences.ts";
 import { METRICS_PAGE, metricsPage } from "./metrics-page.ts";
 import { root } from "./run-command.ts";
 
@@ -25,6 +26,7 @@ async function generatedFiles(): Promise<Map<string, string>> {
     [ERRORS_PAGE, errorsPage()],
     [EVENTS_PAGE, await eventsPage()],
     [METRICS_PAGE, await metricsPage()],
+    [MIGRATION_PAGE, await migrationPage()],
     ...(await chartTemplates()),
   ]);
 }

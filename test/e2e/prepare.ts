@@ -28,6 +28,7 @@ const tools = join(import.meta.dirname, "tools");
 const oldTools = join(import.meta.dirname, "tools-1.30");
 const plugins = join(import.meta.dirname, "goplugins");
 const driver = join(plugins, "dra-driver");
+const katalystRounds = join(plugins, "katalyst-rounds");
 const helm = join(import.meta.dirname, "helm");
 const podResources = join(plugins, "podresources");
 const examples = join(import.meta.dirname, "../../examples");
@@ -61,6 +62,12 @@ const parts: Parts = {
     module: podResources,
     package: ".",
     version: requiredVersion(podResources, "k8s.io/kubelet"),
+  }),
+  katalystRounds: await buildGo({
+    name: "katalyst-rounds",
+    module: katalystRounds,
+    package: ".",
+    version: requiredVersion(katalystRounds, "github.com/kubewharf/katalyst-core"),
   }),
   goSampleDriver: await buildGo({
     name: "sample-driver",

@@ -120,7 +120,7 @@ async function build(
 function digestOf({ module, stamps, packages }: OneBuild, goVersion: string): string {
   const hash = createHash("sha256").update(JSON.stringify([goVersion, stamps, packages]));
   const sources = readdirSync(module, { recursive: true, encoding: "utf8" })
-    .filter((name) => /(\.go|go\.mod|go\.sum)$/.test(name))
+    .filter((name) => /(\.go|\.s|go\.mod|go\.sum)$/.test(name))
     .sort();
   for (const name of sources) {
     const path = join(module, name);

@@ -20,6 +20,7 @@ export const partNames = [
   "goEviction",
   "goDriver",
   "goPodResources",
+  "katalystRounds",
   "goSampleDriver",
   "pythonSampleDriver",
   "oldContainerd",
