@@ -19,6 +19,7 @@ import {
   registrationOf,
   servePlugin,
 } from "../testing/socket-plugin.ts";
+import type { PluginRound } from "./plugin-round.ts";
 import { EvictionPlugins } from "./plugins.ts";
 import { PodOffer } from "./pod-offer.ts";
 import type { TokenCheck } from "./token-check.ts";
@@ -386,4 +387,74 @@ it("replaces in-tree plugins, and takes no other's name", async () => {
   expect(() => plugins.validate(registrationOf("policy-c", "/x"))).toThrow(/in-tree/);
   const answers = await ask();
   expect(answers.map(({ plugin }) => plugin).sort()).toEqual(["inner", "outer", "policy-b", "policy-c"]);
+});
+
+describe("a round", () => {
+  const question = { plugin: "outer", scope: "memory", topN: 1, candidateUids: null };
+
+  it.each([
+    ["disconnects", "disconnected during the round"],
+    ["registers again", "replaced during the round"],
+  ])(
+    "counts all answers of an instance that %s as failed, and does not call its successor",
+    async (how, failure) => {
+      let topCalls = 0;
+      const service: PluginService = {
+        getTopEvictionPods: async () => {
+          topCalls++;
+          return {};
+        },
+      };
+      await serve("outer", service);
+      using round = plugins.startRound(settings());
+      const answers = await round.ask(offer, signal);
+      const tops = await round.askTop(offer, [question], signal);
+      expect(round.hasLost).toBe(false);
+      expect(round.current(answers)).toEqual(answers);
+      if (how === "disconnects") {
+        plugins.deregister(registrationOf("outer", socketOf("outer")), "its socket was removed");
+      } else {
+        const again = await servePlugin(socketOf("again"), service);
+        servers.push({ stop: () => again.forceShutdown() });
+        await plugins.register(registrationOf("outer", socketOf("again"), 2), signal);
+      }
+      expect(round.hasLost).toBe(true);
+      expect(round.current(answers).find(({ plugin }) => plugin === "outer")).toEqual({
+        plugin: "outer",
+        evictPods: { failure },
+        threshold: { failure },
+      });
+      expect(round.current(answers).find(({ plugin }) => plugin === "inner")).toEqual(
+        answers.find(({ plugin }) => plugin === "inner"),
+      );
+      expect(round.currentTops(tops)).toEqual([{ plugin: "outer", top: { failure } }]);
+      expect(await round.askTop(offer, [question], signal)).toEqual([{ plugin: "outer", top: { failure } }]);
+      expect(topCalls).toBe(1);
+    },
+  );
+
+  it("calls an in-tree plugin that is replaced until it is over, and closes it then", async () => {
+    const calls: string[] = [];
+    const sourceNamed = (version: string) =>
+      sourceOf("policy", {
+        getTopEvictionPods: async () => {
+          calls.push(version);
+          return { pods: [], gracePeriodSeconds: null };
+        },
+        close: () => void calls.push(`${version} closed`),
+      });
+    const askTopOfPolicy = (round: PluginRound) =>
+      round.askTop(offer, [{ ...question, plugin: "policy" }], signal);
+    plugins.replaceInTree([], [sourceNamed("first")]);
+    {
+      using round = plugins.startRound(settings());
+      plugins.replaceInTree(["policy"], [sourceNamed("second")]);
+      await askTopOfPolicy(round);
+      expect(calls).toEqual(["first"]);
+    }
+    expect(calls).toEqual(["first", "first closed"]);
+    using next = plugins.startRound(settings());
+    await askTopOfPolicy(next);
+    expect(calls.at(-1)).toBe("second");
+  });
 });
