@@ -38,6 +38,11 @@ const cases: [string, ReportContent, RegExp][] = [
     node(status("capacity", { "bad.dev/negative": "-1", "bad.dev/part": "1m" })),
     /"bad\.dev\/negative" is negative: "-1".*\n.*"bad\.dev\/part" must be a whole number, is "1m"/,
   ],
+  [
+    "quantities of a Node that are too large for the API server",
+    node(status("capacity", { "bad.dev/bytes": "9Pi", "bad.dev/count": "9223372036854776" })),
+    /"bad\.dev\/bytes" is refused by the API server, .*: "9Pi".*\n.*"bad\.dev\/count" is refused by/,
+  ],
   ["a number that no double reaches", rawField("far", "1e999"), /status\."far".*number 1e999 is too large/],
   [
     "bytes that are not UTF-8",

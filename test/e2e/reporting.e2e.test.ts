@@ -120,7 +120,12 @@ describe.skipIf(missing)("the reporting pipeline on a real API server", () => {
       node(
         metadata("labels", { "example.com/gpu-model": "g1", "kubernetes.io/hostname": "elsewhere" }),
         metadata("annotations", { "example.com/note": "with spaces, and ünicode" }),
-        status("capacity", { [gpus]: "8", cpu: "1000" }),
+        // The server refuses the Node with any of the last three, and accepts the large one before them.
+        status("capacity", {
+          ...{ [gpus]: "8", cpu: "1000" },
+          "example.com/large": "8Pi",
+          ...{ "example.com/a": "9Pi", "example.com/b": "1Ei", "example.com/c": "9223372036854776" },
+        }),
         status("allocatable", { [gpus]: "7" }),
       ),
     );
@@ -128,7 +133,7 @@ describe.skipIf(missing)("the reporting pipeline on a real API server", () => {
       const { metadata, status } = await liveNode();
       expect(metadata.labels).toEqual({ ...kubeletLabels, "example.com/gpu-model": "g1" });
       expect(metadata.annotations["example.com/note"]).toBe("with spaces, and ünicode");
-      expect(status.capacity).toEqual({ ...kubeletCapacity, [gpus]: "8" });
+      expect(status.capacity).toEqual({ ...kubeletCapacity, [gpus]: "8", "example.com/large": "8Pi" });
       expect(status.allocatable).toEqual({ ...kubeletCapacity, [gpus]: "7" });
     });
   });
@@ -140,7 +145,7 @@ describe.skipIf(missing)("the reporting pipeline on a real API server", () => {
     await eventually(async () => {
       const { metadata, status } = await liveNode();
       expect(metadata.labels).toEqual({ ...kubeletLabels, "example.com/gpu-model": "g1" });
-      expect(status.capacity).toEqual({ ...kubeletCapacity, [gpus]: "8" });
+      expect(status.capacity).toEqual({ ...kubeletCapacity, [gpus]: "8", "example.com/large": "8Pi" });
     });
   });
 

@@ -141,6 +141,17 @@ describe("parseContent", () => {
     ["1001m", /must be a whole number/],
     [-2, /is negative: "-2"/],
     [0.5, /must be a whole number/],
+    ["9Pi", /is refused by the API server, whose check of it overflows \(above 9223372036854775\): "9Pi"/],
+    ["9.5Pi", /overflows/],
+    ["1000Pi", /overflows/],
+    ["1Ei", /overflows/],
+    ["7Ei", /overflows/],
+    ["9300Ti", /overflows/],
+    ["9223372036854776", /overflows/],
+    ["10000000000000000", /overflows/],
+    ["8763352888671775k", /overflows/],
+    ["490290721061E6", /overflows/],
+    ["12345678901234567890", /overflows/],
     ["4x", /is not a quantity/],
     [true, /is not a quantity: "true"/],
   ])("leaves a Node's quantity %j out, and keeps those beside it", (quantity, problem) => {
@@ -153,6 +164,17 @@ describe("parseContent", () => {
     });
     expect(content.problems.map(({ message }) => message).join()).toMatch(problem);
   });
+
+  // As kube-apiserver 1.36 has them.
+  it.each(["9223372036854775", "8Pi", "9P", "2Ei", "8Ei", "9223372036854775807"])(
+    "keeps %s, a large quantity of a Node that the API server accepts",
+    (quantity) => {
+      const capacity = { "a.io/large": quantity };
+      const content = contentOf(message([field("status", "capacity", capacity)], node));
+      expect(values(content)["status.capacity"]).toEqual(capacity);
+      expect(content.problems).toEqual([]);
+    },
+  );
 
   it.each([
     '{"int64":9223372036854775807,"small":1,"text":"12345678901234567890"}',

@@ -312,7 +312,17 @@ function quantityProblem(key: string, value: Json, policy: KindPolicy): string |
   if (nano < 0n) return `is negative: ${quote(text)}`;
   // Extended resources are integers: kubernetes pkg/apis/core/validation, ValidateResourceQuantityValue.
   if (nano % WHOLE_UNIT !== 0n) return `must be a whole number, is ${quote(text)}`;
+  if (overflows(nano / WHOLE_UNIT))
+    return `is refused by the API server, whose check of it overflows (above 9223372036854775): ${quote(text)}`;
   return undefined;
+}
+
+// kube-apiserver counts the thousandths of an extended resource in an int64 to find out whether it is an integer. Above
+// 9223372036854775 units the count wraps around, and most quantities look like fractions; 2^63-1 does not. (Some notations of
+// such a quantity are accepted nevertheless, "10P" but not "10000000000000000": that is undefined according to apimachinery,
+// pkg/api/resource, Quantity.MilliValue.)
+function overflows(units: bigint): boolean {
+  return BigInt.asIntN(64, units * 1_000n) % 1_000n !== 0n;
 }
 
 /**
