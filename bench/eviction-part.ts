@@ -42,7 +42,7 @@ export class EvictionPart {
         start: () => {},
         withdraw: () => {},
         resume: () => {},
-        onAccepted: () => () => {},
+        onProgress: () => () => {},
         forbidden: undefined,
         takeOutcomes: () => [],
         takeSteps: () => [],

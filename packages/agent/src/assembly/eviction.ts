@@ -127,7 +127,6 @@ export function evictionPart(
       killerTable: () => killerTableOf(configuration()),
       skip: () => policy().skip,
       qosLevelOf,
-      events,
       clock,
       metrics,
     }),

@@ -33,7 +33,7 @@ export function countCandidates(
     paused,
     failedBefore: [],
     resumed: [],
-    dropped: [],
+    holding: [],
     deleted: new Set<string>(),
   };
   const { eligible, ineligible } = eligibilityOf(candidates, underWay, policy, now);

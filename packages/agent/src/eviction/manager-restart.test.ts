@@ -13,6 +13,13 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
+/** The outcomes in the records: "web terminated: pod deleted". */
+function recordedOutcomes({ records }: TestAgent): string[] {
+  return [...records.rounds()].flatMap(({ input }) =>
+    input.outcomes.map(({ uid, result, message }) => `${uid} ${result}: ${message}`),
+  );
+}
+
 describe("an agent that is stopped", () => {
   it("writes down the last steps of evictions", async () => {
     const pods = new FakePods("a");
@@ -22,6 +29,26 @@ describe("an agent that is stopped", () => {
     await agent.stop();
     using next = new TestAgent(directory, pods);
     expect(next.records.steps("a")).toMatchObject([{ message: "POST eviction: 201" }]);
+  });
+});
+
+describe("an outcome that is known when the agent stops", () => {
+  it("is recorded by the first round of the next agent, once, and the eviction is not followed", async () => {
+    const pods = new FakePods("a", "b");
+    const failed = { uid: "a", result: "failed", message: "429: budget" } as const;
+    const terminated = { uid: "b", result: "terminated", message: "pod deleted" } as const;
+    const agent = new TestAgent(directory, pods, [forcing("a", "b")]);
+    await agent.round();
+    agent.evictor.accept({ uid: "b", at: agent.clock.monotonic(), deadline: agent.clock.monotonic() + 9 });
+    agent.evictor.outcomes.push(failed, terminated);
+    await agent.stop();
+    pods.pods.delete("b");
+    using next = new TestAgent(directory, pods, [forcing()]);
+    await next.round();
+    await next.round();
+    expect(next.evictor.resumed).toEqual([]);
+    expect(recordedOutcomes(next)).toEqual(["a failed: 429: budget", "b terminated: pod deleted"]);
+    expect(next.manager.state).toMatchObject({ pending: [], interrupted: [], paused: [{ uid: "a" }] });
   });
 });
 
@@ -50,9 +77,7 @@ describe("an agent that is killed", () => {
     await next.round();
     expect(next.evictor.started).toEqual([]);
     expect(next.manager.state).toMatchObject({ pending: [], interrupted: [], recent: [] });
-    expect([...next.records.rounds()].at(-1)?.decision.withdrawals).toMatchObject([
-      { name: "b", reason: expect.stringContaining("not sent before the agent restarted") },
-    ]);
+    expect(recordedOutcomes(next)).toEqual(["b withdrawn: it was not sent before the agent restarted"]);
   });
 
   it("after the API server accepted it, before that was written down, only follows the terminating pod", async () => {
@@ -69,7 +94,9 @@ describe("an agent that is killed", () => {
     await next.round();
     expect(next.evictor.started).toEqual([]);
     expect(namesOf(next.evictor.resumed)).toEqual(["b"]);
-    expect(next.manager.state.pending).toMatchObject([{ name: "b", acceptedAt: next.clock.now() }]);
+    expect(next.manager.state.pending).toMatchObject([
+      { name: "b", sendingAt: null, acceptedAt: null, deadline: next.clock.now() + 60_000 },
+    ]);
     expect(next.manager.state.recent).toMatchObject([{ uid: "b", releasedAt: null }]);
   });
 
@@ -106,7 +133,81 @@ describe("an agent that is killed", () => {
     await next.round();
     expect(next.evictor.started).toEqual([]);
     expect(next.evictor.resumed).toMatchObject([{ name: "b", deadline: next.clock.now() - days + 60_000 }]);
+    // It leaves the state by its outcome only, and puts nothing on hold.
+    expect(next.manager.state).toMatchObject({ pending: [{ name: "b" }], recent: [] });
+    next.evictor.outcomes.push({ uid: "b", result: "terminated", message: "pod deleted" });
+    await next.round();
     expect(next.manager.state.pending).toEqual([]);
+  });
+
+  it.each([
+    [
+      "before a request was sent",
+      false,
+      "b superseded: pod was deleted while the agent was not running, before its eviction was sent",
+    ],
+    [
+      "after a request was sent",
+      true,
+      "b unknown: pod was deleted while the agent was not running; a request was sent before the agent restarted, and its response is not recorded",
+    ],
+  ])(
+    "%s, and its pod is deleted meanwhile: the first round records what is known",
+    async (_name, isSent, outcome) => {
+      const pods = new FakePods("a", "b");
+      {
+        using agent = new TestAgent(directory, pods, [forcing("b")]);
+        await agent.round();
+        const at = agent.clock.monotonic();
+        if (isSent) agent.evictor.advance({ uid: "b", stage: "sending", at, deadline: null });
+      }
+      pods.pods.delete("b");
+      using next = new TestAgent(directory, pods, [forcing()]);
+      await next.round();
+      await next.round();
+      expect(recordedOutcomes(next)).toEqual([outcome]);
+      expect(next.manager.state).toMatchObject({ pending: [], interrupted: [] });
+    },
+  );
+
+  it("after a request was sent, and its pod is not terminating: it is decided again, with an outcome of the first", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      await agent.round();
+      agent.evictor.advance({ uid: "b", stage: "sending", at: agent.clock.monotonic(), deadline: null });
+    }
+    using next = new TestAgent(directory, pods, [forcing("b")]);
+    await next.round();
+    expect(recordedOutcomes(next)).toEqual(["b withdrawn: it was not accepted before the agent restarted"]);
+    expect(namesOf(next.evictor.started)).toEqual(["b"]);
+    expect(next.manager.state.pending).toMatchObject([{ name: "b", sendingAt: null }]);
+  });
+
+  // As while the API server is unavailable: the evictor can't read the pod before the agent is killed again.
+  it("twice, before the end of what it had sent is known, records that end at last", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      await agent.round();
+      const at = agent.clock.monotonic();
+      agent.evictor.accept({ uid: "b", at, deadline: at + 60_000 });
+    }
+    pods.pods.delete("b");
+    {
+      using second = new TestAgent(directory, pods, [forcing("a")]);
+      await second.round();
+      expect(namesOf(second.evictor.started)).toEqual(["a"]);
+    }
+    using third = new TestAgent(directory, pods, [forcing()]);
+    await third.round();
+    expect(namesOf(third.evictor.resumed)).toEqual(["b"]);
+    third.evictor.outcomes.push({ uid: "b", result: "terminated", message: "pod deleted" });
+    await third.round();
+    expect(recordedOutcomes(third).filter((text) => text.startsWith("b"))).toEqual([
+      "b terminated: pod deleted",
+    ]);
+    expect(third.manager.state.pending).toEqual([]);
   });
 
   it("before a decision has done nothing", async () => {

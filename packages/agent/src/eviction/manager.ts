@@ -20,17 +20,19 @@ import { selectCandidates } from "./decide/candidates.ts";
 import { conditionChanges, conditionChangeText } from "./decide/condition-changes.ts";
 import { decide } from "./decide/decide.ts";
 import type { Decision } from "./decide/decision.ts";
+import { interruptedOutcomes } from "./decide/interrupted.ts";
 import type { EvictionOutcome } from "./decide/outcome.ts";
+import { isFinal } from "./decide/outcome.ts";
 import type { EvictionPolicy } from "./decide/policy.ts";
 import { type PreparedRound, prepareRound } from "./decide/prepare.ts";
 import type { DecideInput, RoundInput } from "./decide/round.ts";
 import {
-  type Acceptance,
+  type EvictionProgress,
   type EvictionState,
   emptyEvictionState,
   resumeState,
   stateAt,
-  withAcceptances,
+  withProgress,
 } from "./decide/state.ts";
 import type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
 import { RecentReadings } from "./readings.ts";
@@ -73,9 +75,11 @@ export interface EvictionManagerOptions {
  * Runs eviction rounds, one at a time: observe pods, call plugins, decide, record, act. The counterpart of katalyst-core
  * `pkg/agent/evictionmanager/manager.go` and of `synchronize` in kubelet `pkg/kubelet/eviction/eviction_manager.go`.
  *
- * 1. Decisions are in the state database before they are acted on, and acceptances as soon as they are known. After
- *    SIGKILL at any point no pod is evicted twice, and an eviction that was not sent is decided again.
- * 2. Durations are measured by the monotonic clock: when the wall clock is stepped, the times of the state are moved by
+ * 1. Decisions are in the state database before they are acted on, that a request is about to be sent before it is sent,
+ *    and acceptances as soon as they are known. After SIGKILL at any point no pod is evicted twice, and an eviction that
+ *    was not accepted is decided again.
+ * 2. An eviction leaves the state in the transaction that records its final outcome.
+ * 3. Durations are measured by the monotonic clock: when the wall clock is stepped, the times of the state are moved by
  *    the same amount.
  */
 export class EvictionManager implements Runnable {
@@ -90,8 +94,8 @@ export class EvictionManager implements Runnable {
   #stateAt = 0;
   // Taken from the evictor and not recorded yet.
   #outcomes: EvictionOutcome[] = [];
-  /** Evictions accepted since the round was prepared; monotonic times. */
-  #acceptances: Acceptance[] = [];
+  /** What is known of evictions since the round was prepared; monotonic times. */
+  #progress: EvictionProgress[] = [];
   #steps: EvictionStep[] = [];
   /** Monotonic time of the end of the last round, or of the start. */
   #lastDone = 0;
@@ -118,7 +122,7 @@ export class EvictionManager implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, plugins, settings, evictor } = this.#options;
-    const stopListening = evictor.onAccepted((acceptance) => this.#accepted(acceptance));
+    const stopListening = evictor.onProgress((progress) => this.#advanced(progress));
     this.#restore();
     this.#lastDone = clock.monotonic();
     this.#isRunning = true;
@@ -151,12 +155,12 @@ export class EvictionManager implements Runnable {
     log.debug({ plugin, reason }, "round starts out of turn");
   }
 
-  // Outcomes are not saved: after the restart their evictions are resumed and end at once.
   #saveLastSteps(): void {
-    const { evictor, records, log } = this.#options;
+    const { evictor, log } = this.#options;
+    this.#outcomes.push(...evictor.takeOutcomes());
     const steps = [...this.#steps, ...evictor.takeSteps()];
     try {
-      records.saveState(this.#state, steps);
+      this.#saveState(steps);
     } catch (error) {
       log.warn(
         { errorId: "NK1105", err: error, steps: steps.length },
@@ -197,43 +201,49 @@ export class EvictionManager implements Runnable {
       );
     }
     const [now, state] = [clock.now(), stored ?? emptyEvictionState()];
-    this.#state = resumeState(state, now, elapsedSince(state, now, bootTime()));
+    this.#state = { ...resumeState(state, now, elapsedSince(state, now, bootTime())), unrecorded: [] };
     this.#stateAt = clock.monotonic();
     this.#gate.start(stored);
-    const { pending, interrupted } = this.#state;
+    this.#outcomes = state.unrecorded;
+    const ended = new Set(this.#outcomes.filter(isFinal).map(({ uid }) => uid));
+    const interrupted = this.#state.interrupted.filter(({ uid }) => !ended.has(uid));
+    const pending = this.#state.pending.filter(({ uid }) => !ended.has(uid));
     if (pending.length + interrupted.length === 0) return;
     log.info(
-      { sent: pending.length, notSent: interrupted.length },
-      "evictions in progress before the restart: sent ones are followed, the others are decided again",
+      { accepted: pending.length, notAccepted: interrupted.length },
+      "evictions in progress before the restart: accepted ones are followed, the others are reviewed by the first round",
     );
     evictor.resume(pending);
   }
 
-  // Saved at once, so that the eviction is not sent again after SIGKILL.
-  #accepted(acceptance: Acceptance): void {
-    const { records, log, metrics } = this.#options;
-    this.#acceptances.push(acceptance);
-    this.#state = this.#withAcceptances(this.#state, this.#stateAt);
+  // Saved at once: before a request is sent, and so that an accepted eviction is not sent again after SIGKILL. If it can't be
+  // saved, the eviction continues: a full disk may be its cause.
+  #advanced(progress: EvictionProgress): void {
+    const { log, metrics } = this.#options;
+    this.#progress.push(progress);
+    this.#state = this.#withProgress(this.#state, this.#stateAt);
     try {
-      records.saveState(this.#state, []);
+      this.#saveState([]);
     } catch (error) {
       metrics.recordFailures.inc();
-      log.warn(
-        { errorId: "NK1105", err: error, uid: acceptance.uid },
-        "acceptance of an eviction can't be recorded",
-      );
+      const { uid, stage } = progress;
+      log.warn({ errorId: "NK1105", err: error, uid, stage }, "progress of an eviction can't be recorded");
     }
   }
 
+  #saveState(steps: readonly EvictionStep[]): void {
+    this.#options.records.saveState({ ...this.#state, unrecorded: this.#outcomes }, steps);
+  }
+
   /** @param monotonic the monotonic time that corresponds to the state's time `at` */
-  #withAcceptances(state: EvictionState, monotonic: number): EvictionState {
+  #withProgress(state: EvictionState, monotonic: number): EvictionState {
     const by = (state.at ?? 0) - monotonic;
-    const acceptances = this.#acceptances.map(({ uid, at, deadline }) => ({
-      uid,
-      at: at + by,
-      deadline: deadline + by,
+    const progress = this.#progress.map((step) => ({
+      ...step,
+      at: step.at + by,
+      deadline: step.deadline === null ? null : step.deadline + by,
     }));
-    return withAcceptances(state, acceptances);
+    return withProgress(state, progress);
   }
 
   async #contained(signal: AbortSignal): Promise<void> {
@@ -304,7 +314,9 @@ export class EvictionManager implements Runnable {
     this.#markGap(now, boot, syncPeriodMs);
     this.#state = { ...stateAt(this.#state, now, monotonic - this.#stateAt), boot: boot ?? null };
     this.#stateAt = monotonic;
-    this.#acceptances = [];
+    this.#progress = [];
+    const interrupted = interruptedOutcomes(this.#state.interrupted, observed.pods, this.#outcomes);
+    this.#outcomes.push(...interrupted);
     return { ...observed, now, outcomes: [...this.#outcomes], state: this.#state };
   }
 
@@ -321,7 +333,7 @@ export class EvictionManager implements Runnable {
     const { evictor, clock, onNodeEvent } = this.#options;
     this.#steps.push(...evictor.takeSteps());
     const decision = this.#timedNow("decide", () => decide(input, prepared));
-    decision.state = this.#withAcceptances(decision.state, this.#stateAt);
+    decision.state = this.#withProgress(decision.state, this.#stateAt);
     const id = this.#timedNow("record", () => this.#record(input, decision));
     const marks = this.#decisionLog.write(id, decision);
     const changes = conditionChanges(input.state.conditions, decision.state.conditions);

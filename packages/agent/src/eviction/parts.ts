@@ -1,6 +1,6 @@
 import type { Victim, Withdrawal } from "./decide/decision.ts";
 import type { EvictionOutcome } from "./decide/outcome.ts";
-import type { Acceptance, PendingEviction } from "./decide/state.ts";
+import type { EvictionProgress, PendingEviction } from "./decide/state.ts";
 import type { DesiredTaints } from "./decide/taints.ts";
 import type { EncodablePod } from "./observe/observed-pod.ts";
 
@@ -31,10 +31,16 @@ export interface Evictor {
   start(victims: readonly Victim[], roundId: number): void;
   /** Cancels evictions that have not been accepted; accepted ones continue. */
   withdraw(withdrawals: readonly Withdrawal[]): void;
-  /** Follows evictions that were sent before a restart of the agent, without sending them again. */
+  /**
+   * Follows evictions that were accepted, or whose pods are terminating, before a restart of the agent. None is sent again,
+   * and each has a final outcome at its end.
+   */
   resume(pending: readonly PendingEviction[]): void;
-  /** Calls `listener` when an eviction is accepted; times are monotonic. Returns the unsubscribe function. */
-  onAccepted(listener: (acceptance: Acceptance) => void): () => void;
+  /**
+   * Calls `listener` right before the first request of an eviction is sent, and when one is accepted or its pod is found
+   * terminating; times are monotonic. Returns the unsubscribe function.
+   */
+  onProgress(listener: (progress: EvictionProgress) => void): () => void;
   /** Why the agent can't evict any pod, as a missing right; undefined if none is known. */
   readonly forbidden: string | undefined;
   /** Returns and clears the outcomes since the last call. */

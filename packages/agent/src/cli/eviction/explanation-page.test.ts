@@ -106,7 +106,7 @@ Round 1 at 2026-03-01T12:00:00.000Z
   and 1 more candidate
 
 Round 2 at 2026-03-01T12:00:05.000Z
-  met        pressure (hard): memory 94.1 > threshold 90, for 5s; on hold: an earlier victim of the same threshold is still terminating
+  met        pressure (hard): memory 94.1 > threshold 90, for 5s; on hold: the eviction of an earlier victim of the same threshold has not ended
   rank       2 of 3 candidates, 1 is evicted first; can't be evicted now: its eviction is already in progress
 
 Round 3 at 2026-03-01T12:00:10.000Z

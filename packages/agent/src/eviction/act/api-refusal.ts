@@ -2,7 +2,7 @@ import { ApiStatusError } from "@nodekeeper/core/kube";
 import { codeOf, messageOf, NodekeeperError } from "@nodekeeper/core/lib";
 import type { BudgetStatus } from "../decide/outcome.ts";
 import type { PodReference } from "../decide/pods.ts";
-import type { KillEnd } from "./killer.ts";
+import type { KillEnd, KillResult } from "./killer.ts";
 
 /** The RBAC right that a call needs, named in the error message when it is missing. */
 export interface CallRights {
@@ -26,9 +26,13 @@ export function isPodNotFound(error: unknown, name: string): boolean {
  * as deleted.
  * @param rights the right that the call needs
  */
-export function resultOfError(error: unknown, pod: PodReference, rights: CallRights): KillEnd {
+export function resultOfError(
+  error: unknown,
+  pod: PodReference,
+  rights: CallRights,
+): Exclude<KillResult, { kind: "accepted" }> {
   const message = messageOf(error);
-  if (isPodNotFound(error, pod.name)) return { kind: "terminated", message: "404: pod is already deleted" };
+  if (isPodNotFound(error, pod.name)) return { kind: "gone", seen: "pod deleted" };
   const retryAfterMs = error instanceof NodekeeperError ? error.retryAfterMs : undefined;
   const again = (maybeSent: boolean): KillEnd => ({ kind: "retry", message, retryAfterMs, maybeSent });
   switch (codeOf(error)) {

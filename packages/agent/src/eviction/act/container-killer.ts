@@ -41,7 +41,7 @@ export class ContainerKiller implements Killer {
       signal.throwIfAborted();
       return again(`containers can't be read from the runtime: ${messageOf(error)}`, false);
     }
-    if (containers.length === 0) return { kind: "terminated", message: "no container of the pod is running" };
+    if (containers.length === 0) return { kind: "gone", seen: "no container of the pod was running" };
     const message = `StopContainer ${namesOf(containers)}, grace period ${graceOf(request)} s`;
     const ids = new Set(containers.map(({ id }) => id));
     const chosen = { ...request, containers: ids };
@@ -70,7 +70,7 @@ export class ContainerKiller implements Killer {
   async #confirm(request: KillRequest, stopped: ContainerStatus[], signal: AbortSignal): Promise<KillEnd> {
     try {
       const running = await this.#toStop(request, signal);
-      if (running.length === 0) return { kind: "terminated", message: `stopped ${namesOf(stopped)}` };
+      if (running.length === 0) return { kind: "stopped", message: `stopped ${namesOf(stopped)}` };
       return again(`StopContainer succeeded, but still running: ${namesOf(running)}`, true);
     } catch (error) {
       signal.throwIfAborted();

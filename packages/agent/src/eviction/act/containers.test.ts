@@ -75,7 +75,7 @@ describe("stopping containers", () => {
       message: "StopContainer app, helper, grace period 30 s",
     });
     expect(await (result as { ended: Promise<unknown> }).ended).toEqual({
-      kind: "terminated",
+      kind: "stopped",
       message: "stopped app, helper",
     });
     expect(runtime.stopCalls).toEqual([
@@ -88,8 +88,8 @@ describe("stopping containers", () => {
     const runtime = new TestRuntime(container("app"));
     const request = runtime.request({ containers: new Set(["id-before"]) });
     expect(await runtime.killer().kill(request, signal)).toEqual({
-      kind: "terminated",
-      message: "no container of the pod is running",
+      kind: "gone",
+      seen: "no container of the pod was running",
     });
     expect(runtime.stopCalls).toEqual([]);
   });

@@ -1,9 +1,10 @@
-import type { EventRecorder, KubeClient } from "@nodekeeper/core/kube";
+import type { KubeClient } from "@nodekeeper/core/kube";
 import type { Clock } from "@nodekeeper/core/lib";
-import type { BudgetStatus, EvictionOutcome } from "../decide/outcome.ts";
 import type { EvictionPod } from "../decide/pods.ts";
 import type { SkipRules } from "../decide/policy.ts";
 import type { QosLevelReader } from "../observe/qos-level.ts";
+import type { PodEnding } from "../records/pod-ending.ts";
+import type { EvictionEnd } from "./eviction-journal.ts";
 import type { EvictionTask } from "./eviction-task.ts";
 import type { EvictorMetrics } from "./evictor-metrics.ts";
 import { type FreshPod, readFreshPod } from "./fresh-pod.ts";
@@ -15,7 +16,8 @@ import {
   type KillResult,
   killerFor,
 } from "./killer.ts";
-import { aboutPod } from "./pod-resource.ts";
+import { KillerHealth } from "./killer-health.ts";
+import { podEndOf } from "./pod-end.ts";
 
 export interface EvictionSenderOptions {
   client: Pick<KubeClient, "get">;
@@ -26,18 +28,13 @@ export interface EvictionSenderOptions {
   skip: () => SkipRules;
   /** As of `observeJson`. */
   qosLevelOf?: QosLevelReader;
-  events: Pick<EventRecorder, "record">;
   clock: Clock;
   metrics: EvictorMetrics;
 }
 
-// How long a missing right is reported after the last failed attempt, milliseconds. Without evictions the agent does not
-// learn that the right was granted.
-const FORBIDDEN_LASTS_MS = 10 * 60_000;
-
 /** The next step of an eviction. */
 export type NextStep =
-  | { kind: "end"; result: EvictionOutcome["result"]; message: string; budget?: BudgetStatus | undefined }
+  | ({ kind: "end" } & EvictionEnd)
   /** `isRefused`: the server answered, and the reason may be about this pod. */
   | {
       kind: "again";
@@ -45,63 +42,68 @@ export type NextStep =
       retryAfterMs: number | undefined;
       graceSeconds: number | undefined;
       isRefused: boolean;
+      isForbidden?: boolean;
     }
-  /** The eviction was accepted. It ends when `ended` resolves; without `ended`, when the pod is deleted. */
+  /**
+   * The eviction was accepted, or the pod is terminating already. It ends when the pod is deleted; with `ended`, when that
+   * resolves.
+   */
   | { kind: "await"; message: string; graceSeconds: number; ended: Promise<KillEnd> | undefined };
 
-/** Makes eviction attempts: reads the pod again from the API server, and evicts it if it may still be evicted. */
+const EVICTION_API = "EvictionByEvictionAPI";
+// The API server's times are whole seconds.
+const SECOND_MS = 1_000;
+
+/**
+ * Makes eviction attempts: reads the pod again from the API server, and evicts it if it may still be evicted. Keeps what is
+ * known of the requests in the task.
+ */
 export class EvictionSender {
   readonly #options: EvictionSenderOptions;
   readonly #killers: ReadonlyMap<KillerName, Killer>;
-  #forbidden: { message: string; at: number } | undefined;
+  readonly health: KillerHealth;
 
   constructor(options: EvictionSenderOptions) {
     this.#options = options;
     this.#killers = new Map(options.killers.map((killer) => [killer.name, killer]));
+    this.health = new KillerHealth(options.clock);
   }
 
-  /** Why the agent can't evict any pod, as of its last attempt; undefined ten minutes after that attempt. */
-  get forbidden(): string | undefined {
-    if (this.#forbidden === undefined) return undefined;
-    const { message, at } = this.#forbidden;
-    return this.#options.clock.monotonic() - at < FORBIDDEN_LASTS_MS ? message : undefined;
-  }
-
-  /** Makes one attempt. Throws only the signal's reason. */
-  async send(task: EvictionTask, signal: AbortSignal): Promise<NextStep> {
+  /**
+   * Makes one attempt. Throws only the signal's reason.
+   * @param onSending called right before a request is sent
+   */
+  async send(task: EvictionTask, onSending: () => void, signal: AbortSignal): Promise<NextStep> {
     const fresh = await this.read(task, signal);
     switch (fresh.kind) {
-      case "terminated":
-        return end("terminated", fresh.message);
+      case "gone":
+      case "replaced":
+      case "finished":
+        return { kind: "end", ...podEndOf(task, fresh.seen) };
       case "protected":
         return end("failed", fresh.message);
-      case "terminating": {
-        const graceSeconds = graceOf(task, fresh.pod);
-        task.isForeign = !task.maybeSent;
-        if (task.maybeSent) this.#recordEvicted(task);
-        const message = task.isForeign
-          ? "another client deleted the pod before its eviction was sent"
-          : "the pod is terminating: an earlier attempt was accepted";
-        return { kind: "await", message, graceSeconds, ended: undefined };
-      }
+      case "terminating":
+        task.disruption = disruptionText(task, fresh.ending, this.#options.clock);
+        return {
+          kind: "await",
+          message: terminatingText(task),
+          graceSeconds: graceOf(task, fresh.pod),
+          ended: undefined,
+        };
       case "unknown":
-        if (fresh.isForbidden) this.#forbid(fresh.message);
+        if (fresh.isForbidden) this.health.forbidden(fresh.message);
         return {
           kind: "again",
           message: fresh.message,
           retryAfterMs: fresh.retryAfterMs,
           graceSeconds: undefined,
           isRefused: false,
+          isForbidden: fresh.isForbidden,
         };
       case "present":
         if (task.withdrawn !== undefined) return end("withdrawn", task.withdrawn);
-        return await this.#kill(task, fresh.pod, signal);
+        return await this.#kill(task, fresh.pod, onSending, signal);
     }
-  }
-
-  /** Whether such a pod is evicted by stopping its containers, so that the Pod object stays. */
-  stopsContainers(pod: EvictionPod): boolean {
-    return killerFor(pod, this.#options.killerTable()) === "containerStop";
   }
 
   /** Reads the pod from the API server, without evicting it. */
@@ -111,27 +113,48 @@ export class EvictionSender {
   }
 
   /** The next step after a killer's result. */
-  ended(task: EvictionTask, result: KillEnd, graceSeconds: number | undefined): NextStep {
-    if (result.kind === "terminated") return end("terminated", result.message);
-    if (result.kind === "failed") {
-      if (result.isForbidden) this.#forbid(result.message);
-      return { ...end("failed", result.message), budget: result.budget };
+  ended(
+    task: EvictionTask,
+    result: Exclude<KillResult, { kind: "accepted" }>,
+    graceSeconds: number,
+  ): NextStep {
+    switch (result.kind) {
+      case "gone":
+        return { kind: "end", ...podEndOf(task, result.seen) };
+      case "stopped":
+        task.requests = "accepted";
+        return end("terminated", result.message);
+      case "failed": {
+        const { message, budget, isForbidden } = result;
+        if (isForbidden) this.health.forbidden(message);
+        return { ...end("failed", message), budget, isForbidden };
+      }
+      case "retry": {
+        const { message, retryAfterMs, maybeSent, isThrottled } = result;
+        if (maybeSent) task.requests = "unanswered";
+        return { kind: "again", message, retryAfterMs, graceSeconds, isRefused: !isThrottled };
+      }
     }
-    const { message, retryAfterMs, maybeSent, isThrottled } = result;
-    task.maybeSent ||= maybeSent;
-    return { kind: "again", message, retryAfterMs, graceSeconds, isRefused: !isThrottled };
   }
 
-  async #kill(task: EvictionTask, pod: EvictionPod, signal: AbortSignal): Promise<NextStep> {
+  async #kill(
+    task: EvictionTask,
+    pod: EvictionPod,
+    onSending: () => void,
+    signal: AbortSignal,
+  ): Promise<NextStep> {
     const { killerTable, metrics } = this.#options;
     const name = killerFor(pod, killerTable());
     const killer = this.#killers.get(name);
     if (killer === undefined) {
       const message = `the killer ${name} needs a container runtime, and none is configured`;
-      this.#forbid(message);
-      return end("failed", message);
+      this.health.forbidden(message);
+      return { ...end("failed", message), isForbidden: true };
     }
-    task.isSending = true;
+    const before = task.requests;
+    task.requests = "underWay";
+    task.stopsContainers = name === "containerStop";
+    onSending();
     const result = await killer.kill(
       {
         pod: task.pod,
@@ -141,27 +164,21 @@ export class EvictionSender {
       },
       signal,
     );
-    task.isSending = false;
     metrics.kills.inc({ killer: name, result: labelOf(result) });
-    this.#forbidden = undefined;
+    this.health.permitted();
     const graceSeconds = graceOf(task, pod);
-    if (result.kind !== "accepted") return this.ended(task, result, graceSeconds);
+    if (result.kind !== "accepted") {
+      task.requests = before;
+      return this.ended(task, result, graceSeconds);
+    }
     task.containers ??= result.containers;
-    this.#recordEvicted(task);
+    // Containers count as stopped when the killer has confirmed it.
+    if (!result.ended) task.requests = "accepted";
     return { kind: "await", message: result.message, graceSeconds, ended: result.ended };
-  }
-
-  #recordEvicted({ pod, plugin, reason }: EvictionTask): void {
-    const message = `Evicted by ${plugin}: ${reason}`;
-    this.#options.events.record({ type: "Warning", reason: "Evicted", message, regarding: aboutPod(pod) });
-  }
-
-  #forbid(message: string): void {
-    this.#forbidden = { message, at: this.#options.clock.monotonic() };
   }
 }
 
-function end(result: EvictionOutcome["result"], message: string): Extract<NextStep, { kind: "end" }> {
+function end(result: EvictionEnd["result"], message: string): Extract<NextStep, { kind: "end" }> {
   return { kind: "end", result, message };
 }
 
@@ -169,7 +186,22 @@ function graceOf({ gracePeriodSeconds }: EvictionTask, pod: EvictionPod): number
   return gracePeriodSeconds ?? pod.gracePeriodSeconds;
 }
 
+function terminatingText({ requests, sendingAt, disruption }: EvictionTask): string {
+  if (requests === "none")
+    return `the pod was terminating before its eviction was ${sendingAt === undefined ? "sent" : "accepted"}`;
+  return `the pod is terminating; whether a request of its eviction was accepted is not known${disruption && `; ${disruption}`}`;
+}
+
+/** What the condition that the Eviction API sets says of a pod whose request was not answered; empty where nothing. */
+function disruptionText({ sendingAt }: EvictionTask, { disruption }: PodEnding, clock: Clock): string {
+  if (sendingAt === undefined || disruption?.at == null || disruption.reason !== EVICTION_API) return "";
+  const sentAt = clock.now() - clock.monotonic() + sendingAt;
+  if (disruption.at + SECOND_MS <= sentAt) return "";
+  return `its condition DisruptionTarget has been ${EVICTION_API} since ${new Date(disruption.at).toISOString()}`;
+}
+
 function labelOf(result: KillResult): string {
+  if (result.kind === "gone") return "terminated";
   if (result.kind !== "failed") return result.kind;
   if (result.isBudget) return "budget";
   return result.isForbidden ? "forbidden" : "failed";

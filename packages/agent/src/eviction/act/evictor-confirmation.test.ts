@@ -39,7 +39,7 @@ describe("confirmation", () => {
   it("has its deadline from the moment it is accepted", async () => {
     const test = setup(["web"]);
     const accepted: unknown[] = [];
-    test.evictor.onAccepted((acceptance) => void accepted.push(acceptance));
+    test.evictor.onProgress((progress) => void accepted.push(progress));
     test.onKill = async () =>
       test.clock.monotonic() < 10_000
         ? again({ retryAfterMs: 10_000 })
@@ -48,16 +48,28 @@ describe("confirmation", () => {
     test.terminate("web");
     test.put("web");
     await test.clock.step(10_000);
-    expect(accepted).toEqual([{ uid: "web", at: 10_000, deadline: 60_000 }]);
+    expect(accepted).toEqual([
+      { uid: "web", stage: "sending", at: 0, deadline: null },
+      { uid: "web", stage: "accepted", at: 10_000, deadline: 60_000 },
+    ]);
   });
 
-  it("is bounded whatever the grace period", async () => {
-    const test = setup(["web"]);
-    await test.evict(victim("web", { gracePeriodSeconds: 1_000_000 }));
-    test.terminate("web");
-    await test.clock.step(test.policy.longestReleaseMs);
-    expect(test.outcomes()).toEqual(["web overdue"]);
-  });
+  it.each([
+    ["requested", { gracePeriodSeconds: 3_600 }, {}],
+    ["with which it terminates", {}, { deletionGracePeriodSeconds: 3_600 }],
+  ])(
+    "calls no pod overdue before the grace period that was %s has passed",
+    async (_name, changes, metadata) => {
+      const test = setup(["web"]);
+      await test.evict(victim("web", changes));
+      test.terminate("web", metadata);
+      await test.clock.step(3_629_999);
+      expect(test.outcomes()).toEqual([]);
+      expect(test.events.map(({ reason }) => reason)).toEqual(["Evicted"]);
+      await test.clock.step(1);
+      expect(test.outcomes()).toEqual(["web overdue"]);
+    },
+  );
 
   it("finds a pod that was deleted without a watch event", async () => {
     const test = setup(["web"]);
@@ -66,7 +78,7 @@ describe("confirmation", () => {
     await test.clock.step(60_000);
     expect(test.outcome()).toMatchObject({
       result: "terminated",
-      message: "GET: 404, pod is already deleted",
+      message: "pod deleted",
     });
   });
 
@@ -111,7 +123,7 @@ describe("confirmation", () => {
     await test.evict(victim("web"));
     await test.clock.step(300_000);
     expect(test.outcomes()).toEqual([]);
-    end({ kind: "terminated", message: "stopped app" });
+    end({ kind: "stopped", message: "stopped app" });
     await test.clock.step(0);
     expect(test.outcome()).toMatchObject({ uid: "web", result: "terminated", message: "stopped app" });
   });
@@ -150,7 +162,7 @@ describe("withdrawal", () => {
   it.each([
     ["is terminating", (test: TestEvictor) => test.terminate("web"), []],
     ["is untouched", () => {}, ["web withdrawn"]],
-    ["is deleted", (test: TestEvictor) => void test.pods.delete("web"), ["web terminated"]],
+    ["is deleted", (test: TestEvictor) => void test.pods.delete("web"), ["web unknown"]],
   ])("after a try without an answer looks first: the pod %s", async (_name, change, outcomes) => {
     const test = setup(["web"]);
     test.onKill = async () => again({ maybeSent: true });

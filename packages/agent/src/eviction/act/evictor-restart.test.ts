@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pending, type TestEvictor, testEvictors } from "../testing/evictor-setup.ts";
+import { pending, type TestEvictor, testEvictors, unavailable } from "../testing/evictor-setup.ts";
 
 const setup = testEvictors();
 
@@ -18,15 +18,23 @@ describe("a new agent", () => {
   });
 
   it.each([
-    ["exited", [], { result: "terminated", message: "its containers have exited" }],
+    [
+      "exited",
+      [],
+      {
+        result: "unknown",
+        message:
+          "its containers have exited; the result of StopContainer was not recorded before the agent restarted",
+      },
+    ],
     ["run", ["app"], { result: "failed", message: "containers were not stopped, or were restarted: app" }],
   ])(
     "determines by its containers, at the deadline, whether a pod was stopped: they %s",
     async (_name, running, outcome) => {
       const test = setup(["web"], ["app"]);
-      test.table.default = "containerStop";
       const now = test.clock.now();
-      test.evictor.resume([pending("web", { since: now, acceptedAt: now, deadline: now + 20_000 })]);
+      const times = { since: now, acceptedAt: now, deadline: now + 20_000 };
+      test.evictor.resume([pending("web", { ...times, stopsContainers: true })]);
       test.start();
       await test.clock.step(19_999);
       expect(test.outcomes()).toEqual([]);
@@ -65,5 +73,59 @@ describe("a new agent", () => {
     test.start();
     await test.clock.step(0);
     expect(test.outcomes()).toEqual([`web ${result}`]);
+  });
+
+  it("reports one that is overdue once, whatever how often it restarts", async () => {
+    const test = setup();
+    test.terminate("web");
+    test.evictor.resume([pending("web", { deadline: test.clock.now() - 1, isOverdue: true })]);
+    test.start();
+    await test.clock.step(600_000);
+    expect(test.outcomes()).toEqual([]);
+    test.remove("web");
+    expect(test.outcomes()).toEqual(["web terminated"]);
+  });
+
+  it.each([
+    [
+      "sent",
+      { sendingAt: null },
+      "superseded",
+      "pod deleted; it was terminating before its eviction was sent",
+    ],
+    [
+      "accepted",
+      {},
+      "unknown",
+      "pod deleted; the response to its request was not recorded before the agent restarted",
+    ],
+  ])(
+    "follows a terminating pod whose eviction is not known to be %s",
+    async (_name, changes, result, message) => {
+      const test = setup();
+      test.terminate("web");
+      const progress: unknown[] = [];
+      test.evictor.onProgress((step) => void progress.push(step));
+      test.evictor.resume([pending("web", { acceptedAt: null, deadline: test.clock.now() + 9, ...changes })]);
+      test.start();
+      await test.clock.step(600_000);
+      expect(test.outcomes()).toEqual([]);
+      test.remove("web");
+      expect(test.evictor.takeOutcomes()).toMatchObject([{ result, message }]);
+      expect(progress).toMatchObject([{ stage: "followed" }]);
+      expect(test.events).toEqual([]);
+    },
+  );
+
+  it("records the end of one whose pod can't be read at first, as while the API server is unavailable", async () => {
+    const test = setup();
+    test.onRead = () => Promise.reject(unavailable);
+    test.evictor.resume([pending("web")]);
+    test.start();
+    await test.clock.step(600_000);
+    expect(test.outcomes()).toEqual([]);
+    test.onRead = () => undefined;
+    await test.clock.step(10_000);
+    expect(test.outcomes()).toEqual(["web terminated"]);
   });
 });

@@ -65,7 +65,9 @@ class World {
         ? { ...retry, maybeSent: true }
         : { kind: "accepted", message: "accepted" };
     };
-    agent.evictor.onAccepted(({ uid }) => void this.accepted.add(uid));
+    agent.evictor.onProgress(({ uid, stage }) => {
+      if (stage === "accepted") this.accepted.add(uid);
+    });
     agent.start();
     return agent;
   }

@@ -10,6 +10,7 @@ import {
   unavailable,
   victim,
 } from "../testing/evictor-setup.ts";
+import type { KillEnd, KillResult } from "./killer.ts";
 
 const setup = testEvictors();
 
@@ -48,18 +49,29 @@ describe("an eviction", () => {
   });
 
   it.each<[string, (test: TestEvictor) => void, string, string]>([
-    ["is no more", (test) => test.pods.delete("web"), "terminated", "GET: 404, pod is already deleted"],
+    [
+      "is no more",
+      (test) => test.pods.delete("web"),
+      "superseded",
+      "pod deleted before its eviction was sent",
+    ],
     [
       "was recreated under its name",
       (test) => test.put("web", { metadata: { uid: "other" } }),
-      "terminated",
-      "pod is already deleted: another pod has its name",
+      "superseded",
+      "pod deleted, and another pod created under its name before its eviction was sent",
     ],
     [
       "has finished",
-      (test) => test.put("web", { status: { phase: "Failed" } }),
-      "terminated",
-      "pod has finished: Failed",
+      (test) => test.put("web", { status: { phase: "Succeeded" } }),
+      "superseded",
+      "pod finished (Succeeded) before its eviction was sent",
+    ],
+    [
+      "the kubelet evicted",
+      (test) => test.put("web", { status: { phase: "Failed", reason: "Evicted" } }),
+      "superseded",
+      "pod finished (Failed, Evicted) before its eviction was sent",
     ],
     [
       "has become critical",
@@ -87,42 +99,137 @@ describe("an eviction", () => {
     expect(test.outcome()).toMatchObject({ uid: "web", result, message, sent: false });
   });
 
-  it("of a terminating pod is only awaited", async () => {
+  it("of a pod that another client deletes is only followed: it was not evicted", async () => {
     const test = setup();
     test.terminate("web");
+    const progress: unknown[] = [];
+    test.evictor.onProgress((step) => void progress.push(step));
     await test.evict(victim("web"));
     expect(test.kills).toEqual([]);
+    await test.clock.step(600_000);
     test.remove("web");
-    // Another client deleted it.
-    expect(test.outcome()).toMatchObject({ result: "terminated", sent: false });
+    const message = "pod deleted; it was terminating before its eviction was sent";
+    expect(test.evictor.takeOutcomes()).toMatchObject([{ result: "superseded", sent: false, message }]);
+    expect(progress).toMatchObject([{ stage: "followed" }]);
     expect(test.events).toEqual([]);
+    expect(test.ended).toEqual([`not evicted by Nodekeeper: ${message}`]);
+    expect(test.evictor.evicted).toBe(0);
   });
 
-  it("whose answer was lost is known from the terminating pod, and has its Event", async () => {
+  it("of a pod that another client deletes between two attempts is not an eviction by the agent", async () => {
     const test = setup(["web"]);
-    test.onKill = async () => {
-      test.terminate("web");
-      return again({ maybeSent: true });
-    };
+    test.onKill = async () => again({ retryAfterMs: 5_000 });
     await test.evict(victim("web"));
-    await test.clock.step(500);
-    expect(test.kills).toHaveLength(1);
-    expect(test.events).toMatchObject([
-      { reason: "Evicted", message: "Evicted by pressure: memory 0.9 > threshold 0.8" },
-    ]);
     test.remove("web");
-    expect(test.outcome()).toMatchObject({ result: "terminated", sent: true });
+    expect(test.outcome()).toMatchObject({
+      result: "superseded",
+      sent: false,
+      message: "pod deleted before its eviction was accepted",
+    });
   });
 
-  it("whose pod is deleted before the answer comes was sent", async () => {
-    const test = setup(["web"]);
-    test.onKill = async () => {
+  it.each<[string, object | undefined, string]>([
+    ["says nothing", undefined, "pod deleted; the response to its request was lost"],
+    [
+      "names the Eviction API",
+      { reason: "EvictionByEvictionAPI", lastTransitionTime: "2023-11-14T22:13:20Z" },
+      "pod deleted; the response to its request was lost; its condition DisruptionTarget has been EvictionByEvictionAPI since 2023-11-14T22:13:20.000Z",
+    ],
+    [
+      "names the Eviction API before it was sent",
+      { reason: "EvictionByEvictionAPI", lastTransitionTime: "2023-11-14T22:13:18Z" },
+      "pod deleted; the response to its request was lost",
+    ],
+  ])(
+    "whose response was lost is unknown, whatever a condition of the pod %s",
+    async (_name, disruption, message) => {
+      const test = setup(["web"]);
+      test.onKill = async () => {
+        const conditions = disruption ? [{ type: "DisruptionTarget", status: "True", ...disruption }] : [];
+        const metadata = { deletionTimestamp: "2023-11-14T22:13:20Z" };
+        test.put("web", { metadata, status: { conditions } });
+        return again({ maybeSent: true });
+      };
+      await test.evict(victim("web"));
+      await test.clock.step(500);
+      expect(test.kills).toHaveLength(1);
+      expect(test.events).toEqual([]);
       test.remove("web");
-      return { kind: "accepted", message: "POST eviction: accepted" };
+      expect(test.outcome()).toMatchObject({ result: "unknown", sent: true, message });
+      expect(test.ended).toEqual([`not known whether evicted by Nodekeeper: ${message}`]);
+      expect(test.evictor.evicted).toBe(0);
+    },
+  );
+
+  it.each<[string, KillResult, string, string, string[]]>([
+    ["accepted", { kind: "accepted", message: "accepted" }, "terminated", "pod deleted", ["Evicted"]],
+    [
+      "404",
+      { kind: "gone", seen: "pod deleted" },
+      "superseded",
+      "pod deleted before its eviction was accepted",
+      [],
+    ],
+    ["409", again({ message: "409" }), "superseded", "pod deleted before its eviction was accepted", []],
+    [
+      "429",
+      { kind: "failed", message: "429", isBudget: true },
+      "superseded",
+      "pod deleted before its eviction was accepted",
+      [],
+    ],
+    ["lost", again({ maybeSent: true }), "unknown", "pod deleted; the response to its request was lost", []],
+  ])(
+    "whose pod is deleted during the call ends by the response: %s",
+    async (_name, response, result, message, events) => {
+      const test = setup(["web"]);
+      const responses = Promise.withResolvers<KillResult>();
+      test.onKill = () => responses.promise;
+      await test.evict(victim("web"));
+      test.remove("web");
+      await test.clock.step(0);
+      expect(test.outcomes()).toEqual([]);
+      responses.resolve(response);
+      await test.clock.step(0);
+      expect(test.evictor.takeOutcomes()).toMatchObject([{ result, message }]);
+      expect(test.events.map(({ reason }) => reason)).toEqual(events);
+      await test.clock.step(60_000);
+      expect(test.kills).toHaveLength(1);
+      expect(test.outcomes()).toEqual([]);
+    },
+  );
+
+  it.each<[string, KillEnd, string]>([
+    ["were stopped", { kind: "stopped", message: "stopped app" }, "terminated"],
+    ["may have been stopped", again({ maybeSent: true }), "unknown"],
+  ])(
+    "by stopping containers is one if they %s, also if the pod is deleted meanwhile",
+    async (_name, end, result) => {
+      const test = setup(["web"]);
+      const ends = Promise.withResolvers<KillEnd>();
+      test.onKill = async () => ({ kind: "accepted", message: "StopContainer app", ended: ends.promise });
+      await test.evict(victim("web"));
+      expect(test.events).toEqual([]);
+      test.remove("web");
+      expect(test.outcomes()).toEqual([]);
+      ends.resolve(end);
+      await test.clock.step(0);
+      expect(test.outcomes()).toEqual([`web ${result}`]);
+      expect(test.events.map(({ reason }) => reason)).toEqual(result === "terminated" ? ["Evicted"] : []);
+    },
+  );
+
+  it("is reported as being sent before each first request, and once", async () => {
+    const test = setup(["web"]);
+    const order: string[] = [];
+    test.evictor.onProgress(({ stage }) => void order.push(stage));
+    test.onKill = async () => {
+      order.push("request");
+      return order.length < 3 ? again() : { kind: "accepted", message: "accepted" };
     };
     await test.evict(victim("web"));
-    expect(test.outcome()).toMatchObject({ result: "terminated", sent: true });
-    expect(test.events).toMatchObject([{ reason: "Evicted" }]);
+    await test.clock.step(1_000);
+    expect(order).toEqual(["sending", "request", "request", "accepted"]);
   });
 
   it("that no killer can send fails, and the readiness check as well", async () => {
@@ -137,6 +244,49 @@ describe("an eviction", () => {
     // Without further evictions the agent would not notice that it was fixed.
     await test.clock.step(10 * 60_000);
     expect(test.evictor.healthCheck().check()).toMatchObject({ ok: true });
+  });
+});
+
+describe("the readiness check", () => {
+  const refuse =
+    (message: string, isForbidden = false) =>
+    async (): Promise<KillResult> => ({
+      kind: "failed",
+      message,
+      isForbidden,
+    });
+
+  it("fails after three evictions in a row of which none was accepted, however fast they failed", async () => {
+    const names = ["a", "b", "c", "d", "e"];
+    const test = setup(names);
+    const check = () => test.evictor.healthCheck().check();
+    for (const [at, name] of ["a", "b", "c"].entries()) {
+      expect(check()).toMatchObject({ ok: true });
+      test.onKill = refuse(`reason ${at}`);
+      await test.evict(victim(name));
+    }
+    expect(check()).toEqual({
+      ok: false,
+      message: "the last 3 evictions failed, none was accepted; the last one: reason 2",
+      errorId: "NK1602",
+    });
+    await test.clock.step(10 * 60_000);
+    expect(check()).toMatchObject({ ok: true });
+    await test.evict(victim("d"));
+    expect(check()).toMatchObject({ ok: false });
+    test.onKill = async () => ({ kind: "accepted", message: "accepted" });
+    await test.evict(victim("e"));
+    expect(check()).toMatchObject({ ok: true });
+  });
+
+  it("names a missing right, for which there is no Event for each pod", async () => {
+    const test = setup(["a", "b"]);
+    test.onKill = refuse("403: grant the agent the right to create pods/eviction", true);
+    await test.evict(victim("a"), victim("b"));
+    expect(test.outcomes()).toEqual(["a failed", "b failed"]);
+    expect(test.events).toEqual([]);
+    expect(test.evictor.forbidden).toBe("403: grant the agent the right to create pods/eviction");
+    expect(test.evictor.healthCheck().check()).toMatchObject({ ok: false, errorId: "NK1602" });
   });
 });
 

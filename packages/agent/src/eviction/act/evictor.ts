@@ -1,4 +1,3 @@
-import type { EventRecorder } from "@nodekeeper/core/kube";
 import {
   type Clock,
   delayAfter,
@@ -12,27 +11,25 @@ import {
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
 import type { Victim, Withdrawal } from "../decide/decision.ts";
-import type { BudgetStatus, EvictionOutcome } from "../decide/outcome.ts";
-import type { PodReference } from "../decide/pods.ts";
+import type { EvictionOutcome } from "../decide/outcome.ts";
 import type { EvictionPolicy } from "../decide/policy.ts";
 import { releaseTimeMs } from "../decide/release.ts";
-import type { Acceptance, PendingEviction } from "../decide/state.ts";
+import type { EvictionProgress, PendingEviction } from "../decide/state.ts";
 import type { EvictionStep, Evictor, NodePods } from "../parts.ts";
 import type { EvictedContainers } from "./evicted-containers.ts";
+import { type EvictionEnd, EvictionJournal, type EvictionJournalOptions } from "./eviction-journal.ts";
 import type { EvictionSender, NextStep } from "./eviction-sender.ts";
-import { type EvictionTask, taskOf } from "./eviction-task.ts";
+import { type EvictionTask, followedTask, taskOf } from "./eviction-task.ts";
 import type { EvictorMetrics } from "./evictor-metrics.ts";
-import { aboutPod } from "./pod-resource.ts";
+import type { FreshPod } from "./fresh-pod.ts";
+import { podEndOf } from "./pod-end.ts";
 
-export interface PodEvictorOptions {
+export interface PodEvictorOptions extends EvictionJournalOptions {
   sender: EvictionSender;
   pods: NodePods;
   /** Undefined where no container runtime is configured. */
   containers: Pick<EvictedContainers, keyof EvictedContainers> | undefined;
   policy: () => Pick<EvictionPolicy, "releaseMarginMs" | "longestReleaseMs">;
-  events: Pick<EventRecorder, "record">;
-  /** Called when an eviction has ended, or is overdue. */
-  onEnded: (pod: PodReference, plugin: string, text: string) => void;
   clock: Clock;
   log: Logger;
   metrics: EvictorMetrics;
@@ -53,31 +50,32 @@ const REREAD_MS = 10_000;
 const SLOW_MS = 60_000;
 
 /**
- * Sends evictions and follows each to its end.
+ * Sends evictions and follows each to its end. Each has one final outcome.
  *
- * 1. The pod is read again before an eviction is sent. A deleted pod ends its eviction, a terminating pod is only
+ * 1. The pod is read again before an eviction is sent. A pod that has ended ends its eviction, a terminating pod is only
  *    followed, and a protected pod is not evicted.
  * 2. A pod counts as deleted when the watch reports it or the API server returns 404 for it. No other error counts.
- * 3. The deadline of an eviction starts with its acceptance. A pod that is still terminating at the deadline is reported
- *    as overdue, and is still followed.
- * 4. An eviction that was sent before a restart of the agent is followed and never sent again.
+ * 3. A pod counts as evicted only if a request was accepted: see `podEndOf`. While a response is awaited, the end of the
+ *    pod ends nothing.
+ * 4. The deadline of an eviction starts with its acceptance. A pod that is still terminating after the grace period with
+ *    which it terminates, and the release margin, is reported as overdue, and is still followed.
+ * 5. An eviction that was decided before a restart of the agent is followed and never sent again.
  */
 export class PodEvictor implements Evictor, Runnable {
   readonly name = "evictor";
   readonly #options: PodEvictorOptions;
   readonly #queue: WorkQueue;
+  readonly #journal: EvictionJournal;
   readonly #tasks = new Map<string, EvictionTask>();
   readonly #timers = new Map<string, Timer>();
   readonly #stops = new Set<Promise<void>>();
-  #outcomes: EvictionOutcome[] = [];
-  #evicted = 0;
-  #steps: EvictionStep[] = [];
-  readonly #listeners = new Set<(acceptance: Acceptance) => void>();
+  readonly #listeners = new Set<(progress: EvictionProgress) => void>();
 
   constructor(options: PodEvictorOptions) {
     this.#options = options;
     const { clock, log, queueMetrics: metrics } = options;
     this.#queue = new WorkQueue({ name: "evictor", clock, log, maxKeys: 2 * MOST_UNDER_WAY, metrics });
+    this.#journal = new EvictionJournal(options);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -97,21 +95,20 @@ export class PodEvictor implements Evictor, Runnable {
 
   start(victims: readonly Victim[]): void {
     const now = this.#options.clock.monotonic();
-    for (const victim of victims) this.#add(taskOf(victim, now, false), "eviction started");
+    for (const victim of victims) this.#add(taskOf(victim, now), "eviction started");
   }
 
   resume(pending: readonly PendingEviction[]): void {
     const { clock } = this.#options;
-    const [now, monotonic] = [clock.now(), clock.monotonic()];
-    for (const pod of pending) {
-      const task = taskOf(pod, monotonic - Math.max(now - pod.since, 0), true);
-      task.maybeSent = true;
-      task.deadline = monotonic + (pod.deadline ?? now) - now;
-      this.#add(task, "followed after a restart of the agent");
-    }
+    const by = clock.monotonic() - clock.now();
+    for (const pod of pending)
+      this.#add(
+        followedTask(pod, (wall) => wall + by),
+        "followed after a restart of the agent",
+      );
   }
 
-  onAccepted(listener: (acceptance: Acceptance) => void): () => void {
+  onProgress(listener: (progress: EvictionProgress) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -121,33 +118,34 @@ export class PodEvictor implements Evictor, Runnable {
       const task = this.#tasks.get(uid);
       if (task === undefined || task.phase === "sent" || task.withdrawn !== undefined) continue;
       task.withdrawn = reason;
-      this.#step(task, `withdrawn: ${reason}`);
+      this.#journal.step(task, `withdrawn: ${reason}`);
       this.#queue.add(uid);
     }
   }
 
   takeOutcomes(): EvictionOutcome[] {
-    const outcomes = this.#outcomes;
-    this.#outcomes = [];
-    return outcomes;
+    return this.#journal.takeOutcomes();
   }
 
   takeSteps(): EvictionStep[] {
-    const steps = [...this.#steps, ...(this.#options.containers?.takeSteps() ?? [])];
-    this.#steps = [];
+    const steps = [...this.#journal.takeSteps(), ...(this.#options.containers?.takeSteps() ?? [])];
     return steps.sort((a, b) => a.at - b.at);
   }
 
-  get forbidden(): string | undefined {
-    return this.#options.sender.forbidden;
-  }
-
-  /** The number of evicted pods that were deleted since the agent's start. */
+  /** The number of pods that were evicted since the agent's start: accepted, and then deleted. */
   get evicted(): number {
-    return this.#evicted;
+    return this.#journal.evicted;
   }
 
-  /** Fails while the agent lacks the right to evict, or an eviction has not been accepted for more than a minute. */
+  /** The right that the agent lacks to evict, as of its last attempt in the last ten minutes; undefined for none. */
+  get forbidden(): string | undefined {
+    return this.#options.sender.health.missingRight;
+  }
+
+  /**
+   * Fails while the agent lacks the right to evict, the last three evictions failed without an acceptance, or an eviction
+   * has not been accepted for more than a minute.
+   */
   healthCheck(): HealthCheck {
     return { name: "EvictionKillerReady", kind: "ready", check: () => this.#check() };
   }
@@ -157,12 +155,12 @@ export class PodEvictor implements Evictor, Runnable {
     if (this.#tasks.has(uid)) return;
     this.#tasks.set(uid, task);
     if (this.#tasks.size > MOST_UNDER_WAY) {
-      this.#end(task, "failed", `${MOST_UNDER_WAY} evictions are already in progress`);
+      this.#end(task, { result: "failed", message: `${MOST_UNDER_WAY} evictions are already in progress` });
       return;
     }
     this.#options.containers?.follow(uid);
     this.#gauge();
-    this.#step(task, message);
+    this.#journal.step(task, message);
     this.#queue.add(uid);
   }
 
@@ -172,22 +170,30 @@ export class PodEvictor implements Evictor, Runnable {
     if (task === undefined) return;
     if (task.phase === "sent" || task.isFollowed) {
       await this.#checkSent(task, signal);
-    } else if (task.withdrawn !== undefined && !task.maybeSent) {
-      this.#end(task, "withdrawn", task.withdrawn);
+    } else if (task.withdrawn !== undefined && task.requests === "none") {
+      this.#end(task, { result: "withdrawn", message: task.withdrawn });
     } else {
-      this.#advance(task, await sender.send(task, signal));
+      this.#advance(task, await sender.send(task, () => this.#sending(task), signal));
     }
   }
 
+  #sending(task: EvictionTask): void {
+    if (task.sendingAt !== undefined) return;
+    task.sendingAt = this.#options.clock.monotonic();
+    this.#progress({ uid: task.pod.uid, stage: "sending", at: task.sendingAt, deadline: null });
+  }
+
   #advance(task: EvictionTask, next: NextStep): void {
-    // The pod may have been deleted during the call, which ends its task.
+    // The pod may have been deleted during a reading, which ends its task.
     if (!this.#isUnderWay(task)) return;
     switch (next.kind) {
       case "end":
-        this.#end(task, next.result, next.message, next.budget);
+        if (next.result === "failed" && task.seenEnd !== undefined) this.#endWithPod(task, task.seenEnd);
+        else this.#end(task, next);
         break;
       case "again":
-        this.#again(task, next);
+        if (task.seenEnd === undefined) this.#again(task, next);
+        else this.#endWithPod(task, task.seenEnd);
         break;
       case "await":
         this.#await(task, next);
@@ -197,20 +203,23 @@ export class PodEvictor implements Evictor, Runnable {
 
   // The wait occupies no worker. An eviction whose retry would come after its deadline fails now.
   #again(task: EvictionTask, next: Extract<NextStep, { kind: "again" }>): void {
-    const { clock, log } = this.#options;
-    const { message, retryAfterMs, graceSeconds } = next;
+    const { clock, log, policy } = this.#options;
+    const { message, retryAfterMs, graceSeconds, isForbidden } = next;
     task.phase = "waiting";
     if (next.isRefused) task.refusals++;
     const delay = Math.max(retryAfterMs ?? 0, delayAfter(task.tries++, retryPolicies.eviction));
     // The grace period is not known before the pod was read.
-    task.deadline ??= this.#deadline(graceSeconds ?? 0);
+    const { longestReleaseMs } = policy();
+    task.deadline ??=
+      clock.monotonic() + Math.min(releaseTimeMs(graceSeconds ?? 0, policy()), longestReleaseMs);
     const mostRefusals = retryAfterMs === undefined ? MOST_REFUSALS : MOST_REFUSALS_WITH_WAIT;
     const isOver = task.tries >= MOST_TRIES || task.refusals >= mostRefusals;
     if (isOver || clock.monotonic() + delay >= task.deadline) {
-      this.#end(task, "failed", `gave up after ${attempts(task.tries)}: ${message}`);
+      const end = { message: `gave up after ${attempts(task.tries)}: ${message}`, isForbidden };
+      this.#end(task, { result: "failed", ...end });
       return;
     }
-    this.#step(task, `${message}; retry in ${delay / 1000} s`);
+    this.#journal.step(task, `${message}; retry in ${delay / 1000} s`);
     const { pod, tries } = task;
     log[tries === 1 ? "warn" : "debug"](
       { errorId: "NK1601", pod, tries, message, retryInMs: delay },
@@ -220,23 +229,38 @@ export class PodEvictor implements Evictor, Runnable {
   }
 
   #await(task: EvictionTask, next: Extract<NextStep, { kind: "await" }>): void {
-    task.deadline = this.#deadline(next.graceSeconds);
-    this.#step(task, next.message);
-    this.#accepted(task, task.deadline);
+    const { clock, sender } = this.#options;
+    const now = clock.monotonic();
+    task.releasingSince = now;
+    task.deadline = this.#deadline(now, next.graceSeconds);
+    this.#journal.step(task, next.message);
+    if (task.requests === "accepted") {
+      sender.health.accepted();
+      this.#journal.accepted(task);
+    }
+    const isAccepted = task.requests === "accepted" || next.ended !== undefined;
+    this.#awaited(task, isAccepted ? "accepted" : "followed");
     if (next.ended) this.#awaitStop(task, next.ended, next.graceSeconds);
-    else this.#awaitDeletion(task, task.deadline);
+    else if (task.seenEnd !== undefined) this.#endWithPod(task, task.seenEnd);
+    else this.#awaitDeletion(task);
   }
 
-  #accepted(task: EvictionTask, deadline: number): void {
+  #awaited(task: EvictionTask, stage: "accepted" | "followed"): void {
+    const { uid } = task.pod;
+    const { deadline = null, stopsContainers } = task;
     task.phase = "sent";
     this.#gauge();
-    const acceptance = { uid: task.pod.uid, at: this.#options.clock.monotonic(), deadline };
-    for (const listener of [...this.#listeners]) listener(acceptance);
+    const at = this.#options.clock.monotonic();
+    this.#progress({ uid, stage, at, deadline, ...(stopsContainers ? { stopsContainers } : {}) });
   }
 
-  #awaitDeletion({ pod: { uid } }: EvictionTask, deadline: number): void {
+  #progress(progress: EvictionProgress): void {
+    for (const listener of [...this.#listeners]) listener(progress);
+  }
+
+  #awaitDeletion({ pod: { uid }, deadline = 0 }: EvictionTask): void {
     const { clock, pods } = this.#options;
-    const timer = clock.after(deadline - clock.monotonic(), () => this.#queue.add(uid));
+    const timer = clock.after(Math.max(deadline - clock.monotonic(), 0), () => this.#queue.add(uid));
     this.#timers.get(uid)?.cancel();
     this.#timers.set(uid, timer);
     // The watch may have reported the deletion before the eviction was accepted.
@@ -249,8 +273,16 @@ export class PodEvictor implements Evictor, Runnable {
     ended: Extract<NextStep, { kind: "await" }>["ended"] & object,
     graceSeconds: number,
   ): void {
+    const { sender } = this.#options;
     const following = ended
-      .then((end) => this.#advance(task, this.#options.sender.ended(task, end, graceSeconds)))
+      .then((end) => {
+        const next = sender.ended(task, end, graceSeconds);
+        if (task.requests === "accepted") {
+          sender.health.accepted();
+          this.#journal.accepted(task);
+        }
+        this.#advance(task, next);
+      })
       // A killer throws only the signal's reason.
       .catch(() => {})
       .finally(() => this.#stops.delete(following));
@@ -262,103 +294,102 @@ export class PodEvictor implements Evictor, Runnable {
     const { clock, sender } = this.#options;
     const fresh = await sender.read(task, signal);
     if (!this.#isUnderWay(task)) return;
-    const deadline = task.deadline ?? 0;
-    if (task.isFollowed && fresh.kind === "present" && sender.stopsContainers(fresh.pod)) {
-      this.#checkStopped(task, deadline);
-      return;
-    }
     switch (fresh.kind) {
-      case "terminated":
-        this.#end(task, "terminated", fresh.message);
+      case "gone":
+      case "replaced":
+      case "finished":
+        this.#endWithPod(task, fresh.seen);
         break;
       case "unknown":
-        this.#step(task, `the pod can't be read: ${fresh.message}`);
+        this.#journal.step(task, `the pod can't be read: ${fresh.message}`);
         this.#queue.addAfter(task.pod.uid, REREAD_MS);
         break;
       case "terminating":
-        if (clock.monotonic() >= deadline) this.#overdue(task);
-        else if (task.phase === "waiting") {
-          this.#accepted(task, deadline);
-          this.#awaitDeletion(task, deadline);
-        }
+        this.#terminates(task, fresh);
         break;
       case "present":
       case "protected":
-        if (task.isFollowed || clock.monotonic() >= deadline) {
-          this.#end(task, "failed", "the eviction was accepted, but the pod is not terminating");
-        }
+        if (task.stopsContainers) this.#checkStopped(task);
+        else if (task.isFollowed || clock.monotonic() >= (task.deadline ?? 0)) this.#notTerminating(task);
     }
   }
 
-  // After a restart of the agent, whether containers were stopped is known from those that run at the deadline.
-  #checkStopped(task: EvictionTask, deadline: number): void {
+  // The deadline follows the grace period with which the pod terminates.
+  #terminates(task: EvictionTask, { pod, ending }: Extract<FreshPod, { kind: "terminating" }>): void {
+    const { clock } = this.#options;
+    const now = clock.monotonic();
+    task.releasingSince ??= now;
+    const ownSeconds = task.gracePeriodSeconds ?? pod.gracePeriodSeconds;
+    const deadline = Math.max(
+      task.deadline ?? this.#deadline(task.releasingSince, ownSeconds),
+      this.#deadline(task.releasingSince, ending.deletion?.gracePeriodSeconds ?? 0),
+    );
+    const isNew = task.phase === "waiting" || deadline !== task.deadline;
+    task.deadline = deadline;
+    if (isNew) this.#awaited(task, "followed");
+    if (now < deadline) this.#awaitDeletion(task);
+    else if (task.requests === "accepted") this.#overdue(task);
+  }
+
+  #notTerminating(task: EvictionTask): void {
+    const message =
+      task.requests === "accepted"
+        ? "the eviction was accepted, but the pod is not terminating"
+        : "the pod is not terminating";
+    this.#end(task, { result: "failed", message });
+  }
+
+  // After a restart of the agent, whether containers were stopped is determined from those that run at the deadline.
+  #checkStopped(task: EvictionTask): void {
     const { clock, containers } = this.#options;
+    const { deadline = 0 } = task;
     const running = containers?.running(task.pod.uid) ?? [];
     if (clock.monotonic() < deadline) {
-      this.#accepted(task, deadline);
-      this.#awaitDeletion(task, deadline);
+      if (task.phase === "waiting") this.#awaited(task, "followed");
+      this.#awaitDeletion(task);
     } else if (containers && running.length === 0) {
-      this.#end(task, "terminated", "its containers have exited");
+      this.#endWithPod(task, "its containers have exited");
     } else {
       const message = `containers were not stopped, or were restarted: ${running.join(", ") || "unknown"}`;
-      this.#end(task, "failed", message);
+      this.#end(task, { result: "failed", message });
     }
   }
 
   // Reported once; the pod is still followed until it is deleted.
   #overdue(task: EvictionTask): void {
     if (task.isOverdue) return;
-    const { log, metrics, events, containers } = this.#options;
-    const { pod, plugin } = task;
     task.isOverdue = true;
-    task.phase = "sent";
-    const running = containers?.running(pod.uid) ?? [];
+    const running = this.#options.containers?.running(task.pod.uid) ?? [];
     const left = running.length > 0 ? `; still running: ${running.join(", ")}` : "";
-    const message = `the pod is still terminating after its grace period and the release margin${left}`;
-    this.#outcomes.push({ ...referenceTo(pod), result: "overdue", sent: !task.isForeign, message });
-    metrics.ended.inc({ outcome: "overdue" });
-    this.#gauge();
-    this.#step(task, message);
-    this.#options.onEnded(pod, plugin, `is overdue: ${message}`);
-    log.warn({ errorId: "NK1610", pod, plugin, message }, "evicted pod is still terminating");
-    if (task.isForeign) return;
-    const text = `Evicted by ${plugin}, but ${message}`;
-    events.record({ type: "Warning", reason: "EvictionOverdue", message: text, regarding: aboutPod(pod) });
+    this.#journal.overdue(
+      task,
+      `the pod is still terminating after its grace period and the release margin${left}`,
+    );
   }
 
   #podDeleted(uid: string): void {
     const task = this.#tasks.get(uid);
-    if (task) this.#end(task, "terminated", "pod deleted");
+    if (task === undefined) return;
+    if (task.requests === "underWay") task.seenEnd = "pod deleted";
+    else this.#endWithPod(task, "pod deleted");
   }
 
-  #end(task: EvictionTask, result: EvictionOutcome["result"], message: string, budget?: BudgetStatus): void {
-    const { clock, log, metrics, containers, events } = this.#options;
-    const { pod, plugin } = task;
+  #endWithPod(task: EvictionTask, seen: string): void {
+    this.#end(task, podEndOf(task, seen));
+  }
+
+  #end(task: EvictionTask, end: EvictionEnd): void {
+    const { containers, sender } = this.#options;
+    const { pod } = task;
     this.#tasks.delete(pod.uid);
     this.#timers.get(pod.uid)?.cancel();
     this.#timers.delete(pod.uid);
-    const sent = !task.isForeign && (task.phase === "sent" || task.maybeSent || task.isSending);
-    this.#outcomes.push({ ...referenceTo(pod), result, sent, message, budget: budget ?? null });
-    metrics.ended.inc({ outcome: result });
+    const wasTried = task.sendingAt !== undefined || task.tries > 0;
+    if (end.result === "failed" && wasTried && task.requests !== "accepted")
+      sender.health.failed(end.message);
+    this.#journal.ended(task, end);
     this.#gauge();
-    const seconds = (clock.monotonic() - task.since) / 1000;
-    if (result === "withdrawn") {
-      log.info({ pod, plugin, message }, "eviction withdrawn");
-    } else if (result === "terminated") {
-      this.#evicted++;
-      this.#step(task, message);
-      metrics.duration.observe(seconds);
-      this.#options.onEnded(pod, plugin, `evicted: ${message}`);
-      log.info({ pod, plugin, seconds, message }, "evicted pod was deleted");
-    } else {
-      this.#step(task, `failed: ${message}`);
-      const errorId = budget === undefined ? "NK1602" : "NK1601";
-      log.warn({ errorId, pod, plugin, seconds, message }, "eviction failed");
-      this.#options.onEnded(pod, plugin, `was not evicted: ${message}`);
-      const text = `Eviction requested by ${plugin} failed: ${message}`;
-      events.record({ type: "Warning", reason: "EvictionFailed", message: text, regarding: aboutPod(pod) });
-    }
-    if (result === "terminated") containers?.podDeleted(pod);
+    if (end.result === "terminated") containers?.podDeleted(pod);
     else containers?.forget(pod.uid);
   }
 
@@ -366,16 +397,8 @@ export class PodEvictor implements Evictor, Runnable {
     return this.#tasks.get(task.pod.uid) === task;
   }
 
-  #deadline(graceSeconds: number): number {
-    const { policy, clock } = this.#options;
-    return clock.monotonic() + releaseTimeMs(graceSeconds, policy());
-  }
-
-  // A step that repeats, as every ten seconds while the API server is unreachable, is recorded once.
-  #step(task: EvictionTask, message: string): void {
-    if (task.lastStep === message) return;
-    task.lastStep = message;
-    this.#steps.push({ uid: task.pod.uid, at: this.#options.clock.now(), message });
+  #deadline(since: number, graceSeconds: number): number {
+    return since + releaseTimeMs(graceSeconds, this.#options.policy());
   }
 
   #gauge(): void {
@@ -388,7 +411,8 @@ export class PodEvictor implements Evictor, Runnable {
 
   #check(): HealthResult {
     const { sender, clock } = this.#options;
-    if (sender.forbidden !== undefined) return { ok: false, message: sender.forbidden, errorId: "NK1602" };
+    const problem = sender.health.problem();
+    if (problem) return problem;
     const now = clock.monotonic();
     const slow = [...this.#tasks.values()].find(
       ({ phase, isFollowed, since }) => phase === "waiting" && !isFollowed && now - since > SLOW_MS,
@@ -405,8 +429,4 @@ export class PodEvictor implements Evictor, Runnable {
 
 function attempts(count: number): string {
   return count === 1 ? "1 attempt" : `${count} attempts`;
-}
-
-function referenceTo({ uid, namespace, name }: PodReference): PodReference {
-  return { uid, namespace, name };
 }

@@ -5,15 +5,16 @@ import type { EvictionPod, PodReference } from "../decide/pods.ts";
 import type { SkipRules } from "../decide/policy.ts";
 import { observeJson } from "../observe/observed-pod.ts";
 import type { QosLevelReader } from "../observe/qos-level.ts";
+import { endingOf, type PodEnding } from "../records/pod-ending.ts";
 import { isPodNotFound } from "./api-refusal.ts";
 import { podResource } from "./pod-resource.ts";
 
 /** The current state of a pod that is to be evicted. */
 export type FreshPod =
-  /** It is deleted, has finished, or another pod has its name. */
-  | { kind: "terminated"; message: string }
+  /** It has ended; `seen` says how: it is deleted, another pod has its name, or it has finished. */
+  | { kind: "gone" | "replaced" | "finished"; seen: string }
   /** It is terminating already. */
-  | { kind: "terminating"; pod: EvictionPod }
+  | { kind: "terminating"; pod: EvictionPod; ending: PodEnding }
   /** It may be evicted. */
   | { kind: "present"; pod: EvictionPod }
   /** It must not be evicted: it is protected since the decision. */
@@ -40,15 +41,18 @@ export async function readFreshPod(
   signal: AbortSignal,
 ): Promise<FreshPod> {
   let pod: EvictionPod;
+  let ending: PodEnding;
   try {
     const object = await client.get(podResource, name, { namespace, signal });
     if (object.metadata.uid !== uid)
       return { kind: "terminated", message: "pod is already deleted: another pod has its name" };
     pod = observeJson(object, qosLevelOf).pod;
+    return { kind: "replaced", seen: "pod deleted, and another pod created under its name" };
+    pod = observeJson(object).pod;
+    ending = endingOf(object);
   } catch (error) {
     signal.throwIfAborted();
-    if (isPodNotFound(error, name))
-      return { kind: "terminated", message: "GET: 404, pod is already deleted" };
+    if (isPodNotFound(error, name)) return { kind: "gone", seen: "pod deleted" };
     return {
       kind: "unknown",
       message: `GET: ${messageOf(error)}`,
@@ -58,8 +62,12 @@ export async function readFreshPod(
   }
   const [exclusion] = selectCandidates([pod], nodeName, skip).exclusions;
   if (exclusion === undefined) return { kind: "present", pod };
-  if (exclusion.reason === "terminating") return { kind: "terminating", pod };
-  if (exclusion.reason === "finished")
-    return { kind: "terminated", message: `pod has finished: ${pod.phase}` };
+  if (pod.deletionTimestamp !== null) return { kind: "terminating", pod, ending };
+  if (exclusion.reason === "finished") return { kind: "finished", seen: finishedText(ending) };
   return { kind: "protected", message: `pod is protected since the decision: ${exclusion.detail}` };
+}
+
+// "pod finished (Failed, Evicted)"
+function finishedText({ phase, reason }: PodEnding): string {
+  return `pod finished (${[phase, reason].filter((part) => part !== "").join(", ")})`;
 }

@@ -29,12 +29,18 @@ export interface KillRequest {
 
 /** The result of an attempt, with a message for operators: "POST eviction: accepted". */
 export type KillResult =
-  /** The eviction was accepted. It ends when `ended` resolves; without `ended`, when the pod is deleted. */
-  { kind: "accepted"; message: string; ended?: Promise<KillEnd>; containers?: ReadonlySet<string> } | KillEnd;
+  /**
+   * The eviction was accepted. It ends when the pod is deleted; with `ended`, its containers are being stopped, and it ends
+   * when that resolves.
+   */
+  | { kind: "accepted"; message: string; ended?: Promise<KillEnd>; containers?: ReadonlySet<string> }
+  /** The pod, or its containers, had ended before this attempt. */
+  | { kind: "gone"; seen: string }
+  | KillEnd;
 
 export type KillEnd =
-  /** The pod is deleted, or its containers have exited. */
-  | { kind: "terminated"; message: string }
+  /** The killer has stopped the containers, and confirmed that they do not run. */
+  | { kind: "stopped"; message: string }
   /** Not retryable now. `isForbidden`: every pod would be refused. */
   | { kind: "failed"; message: string; isForbidden?: boolean; isBudget?: boolean; budget?: BudgetStatus }
   /** Retryable. `maybeSent`: the eviction may have been accepted. `isThrottled`: the server limits all requests. */

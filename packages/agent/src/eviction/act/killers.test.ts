@@ -118,15 +118,15 @@ describe("the eviction API", () => {
     expect(await kill(old)).toMatchObject({ kind: "retry", maybeSent: false });
     expect(isTerminating("web")).toBe(false);
     expect(await readFreshPod(freshReading(), requestFor(old).pod, signal)).toEqual({
-      kind: "terminated",
-      message: "pod is already deleted: another pod has its name",
+      kind: "replaced",
+      seen: "pod deleted, and another pod created under its name",
     });
   });
 
   it("of a deleted pod is done", async () => {
     const pod = putPod("web");
     server.store.delete("pods", "web", "default");
-    expect(await kill(pod)).toMatchObject({ kind: "terminated" });
+    expect(await kill(pod)).toMatchObject({ kind: "gone", seen: "pod deleted" });
   });
 
   it.each([

@@ -1,3 +1,5 @@
+import { compareText } from "./rank.ts";
+
 /** The outcomes of evictions, in the order in which they count if a pod has several: the last one is how it ended. */
 export const outcomeResults = [
   "withdrawn",
@@ -34,6 +36,17 @@ export interface EvictionOutcome {
   message: string;
   /** The PodDisruptionBudget that refused it, where one did. */
   budget?: BudgetStatus | null;
+}
+
+/** Whether an eviction has ended with this outcome. */
+export function isFinal({ result }: Pick<EvictionOutcome, "result">): boolean {
+  return result !== "overdue";
+}
+
+/** Orders outcomes by UID. Of several outcomes of one pod the last is how its eviction ended, or is known to go on. */
+export function compareOutcomes(a: EvictionOutcome, b: EvictionOutcome): number {
+  const weight = ({ result }: EvictionOutcome) => outcomeResults.indexOf(result);
+  return compareText(a.uid, b.uid) || weight(a) - weight(b) || compareText(a.message, b.message);
 }
 
 /** A PodDisruptionBudget that allows no disruption, from the API server's refusal. */

@@ -18,7 +18,7 @@ const COOLDOWN = 30_000;
 function gateAfter(victim: Request, { releasedAt }: { releasedAt: number | null }): PressureGate {
   const eviction = { ...victim, uid: "u", namespace: "n", name: "a" };
   const underWay = {
-    pending: releasedAt === null ? [{ ...eviction, deadline: NOW + 5_000 }] : [],
+    holding: releasedAt === null ? [{ eviction, until: NOW + 5_000 }] : [],
     recent: [{ ...eviction, ownerUid: null, at: NOW - 40_000, releasedAt }],
   } as unknown as EvictionsUnderWay;
   return new PressureGate(underWay, COOLDOWN, NOW);

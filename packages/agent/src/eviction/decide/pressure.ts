@@ -13,7 +13,7 @@ export interface PressureHold {
  * Decides whether a request has to wait for the effect of an earlier eviction, as the kubelet waits for its evicted pod
  * before it evicts the next: kubelet `pkg/kubelet/eviction/eviction_manager.go`, waitForPodsCleanup.
  *
- * 1. While a victim is terminating, all scopes of the plugin's threshold are on hold, because a plugin may report the same
+ * 1. While the eviction of a victim has not ended, all scopes of the plugin's threshold are on hold, because a plugin may report the same
  *    shortage under changing scopes.
  * 2. The cooldown after a victim is per scope.
  * 3. Soft requests by name of one plugin wait for each other as those for one scope do, and neither for its threshold nor
@@ -22,17 +22,22 @@ export interface PressureHold {
  *    value the next one is not needed any more. Limits and the burst bound them.
  */
 export class PressureGate {
-  /** Deadlines of victims by pressure. */
+  /** When holds for victims end at the latest, by pressure. */
   readonly #pending = new Map<string, number | null>();
   readonly #lastVictim = new Map<string, number>();
   readonly #cooldownMs: number;
   readonly #now: number;
 
-  constructor({ pending, recent }: EvictionsUnderWay, cooldownMs: number, now: number) {
+  constructor(
+    { holding, recent }: Pick<EvictionsUnderWay, "holding" | "recent">,
+    cooldownMs: number,
+    now: number,
+  ) {
     this.#cooldownMs = cooldownMs;
     this.#now = now;
-    for (const { deadline, others = [], ...pod } of pending) {
-      for (const pressure of [pod, ...others]) this.#pending.set(pressureOf(pressure), deadline);
+    for (const { eviction, until } of holding) {
+      for (const pressure of [eviction, ...(eviction.others ?? [])])
+        this.#pending.set(pressureOf(pressure), until);
     }
     for (const eviction of recent) {
       const at = eviction.releasedAt ?? eviction.at;

@@ -17,7 +17,7 @@ export const refusalReasons = {
   pending: "its eviction is already in progress",
   paused: "its last eviction attempt failed",
   notifyOnly: "the pod is annotated to be notified of soft evictions, not evicted",
-  pendingRelease: "an earlier victim of the same threshold is still terminating",
+  pendingRelease: "the eviction of an earlier victim of the same threshold has not ended",
   cooldown: "cooldown after the last eviction for the same threshold",
   nodeLimit: "limit of evictions on this node reached",
   namespaceLimit: "limit of evictions per namespace reached",

@@ -1,5 +1,5 @@
 import type { Victim } from "./decision.ts";
-import { type EvictionOutcome, outcomeResults } from "./outcome.ts";
+import { compareOutcomes, type EvictionOutcome, isFinal, type OutcomeResult } from "./outcome.ts";
 import type { EvictionPod } from "./pods.ts";
 import type { EvictionPolicy } from "./policy.ts";
 import { compareText } from "./rank.ts";
@@ -8,33 +8,36 @@ import type { EvictionState, PausedPod, PendingEviction, Pressure, RecentEvictio
 
 /** The evictions of earlier rounds, reconciled with their outcomes. */
 export interface EvictionsUnderWay extends Pick<EvictionState, "pending" | "recent" | "paused"> {
+  /** Those of `pending` that put their pressures on hold, and until when at the latest: null where that is not known. */
+  holding: { eviction: PendingEviction; until: number | null }[];
   /** Pods whose eviction failed recently and whose pause is over. */
   failedBefore: PausedPod[];
-  /** Evictions that were sent before a restart of the agent: to be followed, never sent again. */
+  /** Evictions that a restart of the agent interrupted and whose pods are terminating: to be followed, never sent again. */
   resumed: PendingEviction[];
-  /** Evictions that were decided before a restart of the agent and never sent: decided again. */
-  dropped: PendingEviction[];
-  /** Pods that were deleted after the round's pods were observed: while plugins were asked. */
+  /** Pods that ended after the round's pods were observed: while plugins were asked. */
   deleted: ReadonlySet<string>;
 }
 
 // How long after its pause a pod whose eviction failed is tried after all others: in pauses, and at least milliseconds.
 const REMEMBERED_PAUSES = 10;
 const SHORTEST_MEMORY_MS = 10 * 60_000;
+// Outcomes with which the pod itself has ended.
+const endings: ReadonlySet<OutcomeResult> = new Set(["terminated", "superseded", "unknown"]);
 // Bounds the state where the burst is unlimited.
 const MAX_RECENT = 10_000;
 
 /**
  * Reconciles the evictions of earlier rounds with their outcomes and the existing pods. Pure.
  *
- * 1. An eviction is pending until it has ended, its pod is deleted, or the deadline after its acceptance passes.
+ * 1. An eviction is pending until it has a final outcome. It puts its pressures on hold until then, until its pod is
+ *    deleted, or until its deadline or the longest release has passed.
  * 2. An eviction that was sent, or may have been, counts for limits and cooldown until its window has passed, whatever
  *    its outcome. An eviction that was not sent does not count.
  * 3. A pod whose eviction failed is not retried during its pause, and for ten times as long after it only if no other pod
  *    can be evicted, so that other pods are tried however many evictions fail.
  * 4. A pod whose eviction has ended with its deletion is not evicted again, though it was observed before.
- * 5. An eviction that was interrupted by a restart of the agent is followed if its pod is terminating; otherwise it was
- *    not sent and is decided again.
+ * 5. An eviction that was interrupted by a restart of the agent and has no outcome (see `interruptedOutcomes`) is
+ *    followed.
  */
 export function reconcileEvictions(
   input: Pick<RoundInput, "now" | "pods" | "outcomes" | "policy" | "state">,
@@ -47,29 +50,36 @@ export function reconcileEvictions(
   const accepted = new Set(
     state.pending.filter(({ acceptedAt }) => acceptedAt !== null).map(({ uid }) => uid),
   );
-  const { resumed, dropped } = reviewInterrupted(state.interrupted, present, policy, now);
+  const hasEnded = ({ uid }: { uid: string }) => {
+    const outcome = outcomes.get(uid);
+    return outcome !== undefined && isFinal(outcome);
+  };
+  const interrupted = state.interrupted.filter((eviction) => !hasEnded(eviction));
+  const { resumed, dropped } = reviewInterrupted(interrupted, present, policy, now);
 
-  const isPending = ({ uid, deadline }: PendingEviction) =>
-    !outcomes.has(uid) && present.has(uid) && (deadline === null || now < deadline);
-  const pending = [...state.pending, ...resumed].filter(isPending).sort(compareUids);
-  const pendingUids = new Set(pending.map(({ uid }) => uid));
-  const droppedUids = new Set(dropped.map(({ uid }) => uid));
+  const pending = [...state.pending.filter((eviction) => !hasEnded(eviction)), ...resumed]
+    .map((eviction) => (outcomes.has(eviction.uid) ? { ...eviction, isOverdue: true } : eviction))
+    .sort(compareUids);
+  const holding = pending
+    .map((eviction) => ({ eviction, until: holdEnd(eviction, policy) }))
+    .filter(({ eviction: { uid }, until }) => present.has(uid) && (until === null || now < until));
+  const holdingUids = new Set(holding.map(({ eviction }) => eviction.uid));
   const wasNotSent = ({ uid, releasedAt }: RecentEviction) => {
     if (releasedAt !== null || !present.has(uid)) return false;
     const outcome = outcomes.get(uid);
-    return droppedUids.has(uid) || (hasFailed(outcome) && !outcome.sent && !accepted.has(uid));
+    return dropped.has(uid) || (hasFailed(outcome) && !outcome.sent && !accepted.has(uid));
   };
   const failed = failedPods(state.paused, [...outcomes.values()], present, policy, now);
-  const deleted = [...outcomes.values()].filter(({ result }) => result === "terminated");
+  const deleted = [...outcomes.values()].filter(({ result }) => endings.has(result));
   return {
     pending,
+    holding,
     resumed,
-    dropped,
     deleted: new Set(deleted.map(({ uid }) => uid)),
     recent: state.recent
       .filter((eviction) => !wasNotSent(eviction))
       .map((eviction) =>
-        eviction.releasedAt !== null || pendingUids.has(eviction.uid)
+        eviction.releasedAt !== null || holdingUids.has(eviction.uid)
           ? eviction
           : { ...eviction, releasedAt: now },
       )
@@ -79,32 +89,38 @@ export function reconcileEvictions(
   };
 }
 
+// Records of earlier versions have no outcome of an eviction that is decided again: its UID is in `dropped`.
 function reviewInterrupted(
   interrupted: readonly PendingEviction[],
   present: ReadonlyMap<string, EvictionPod>,
   policy: EvictionPolicy,
   now: number,
-): Pick<EvictionsUnderWay, "resumed" | "dropped"> {
+): { resumed: PendingEviction[]; dropped: ReadonlySet<string> } {
   const resumed: PendingEviction[] = [];
-  const dropped: PendingEviction[] = [];
+  const dropped = new Set<string>();
   for (const eviction of interrupted) {
     const pod = present.get(eviction.uid);
     if (pod?.deletionTimestamp === null) {
-      dropped.push(eviction);
+      dropped.add(eviction.uid);
       continue;
     }
     const graceSeconds = eviction.gracePeriodSeconds ?? pod?.gracePeriodSeconds ?? 0;
-    resumed.push({ ...eviction, acceptedAt: now, deadline: now + releaseTimeMs(graceSeconds, policy) });
+    const deadline = eviction.deadline ?? now + releaseTimeMs(graceSeconds, policy);
+    resumed.push({ ...eviction, deadline });
   }
   return { resumed, dropped };
 }
 
-/** The time from the acceptance of an eviction to its deadline, milliseconds. */
+function holdEnd({ deadline, acceptedAt, since }: PendingEviction, policy: EvictionPolicy): number | null {
+  return deadline && Math.min(deadline, (acceptedAt ?? since) + policy.longestReleaseMs);
+}
+
+/** The time from the acceptance of an eviction to its deadline, milliseconds: the pod's grace period and the margin. */
 export function releaseTimeMs(
   graceSeconds: number,
-  { releaseMarginMs, longestReleaseMs }: Pick<EvictionPolicy, "releaseMarginMs" | "longestReleaseMs">,
+  { releaseMarginMs }: Pick<EvictionPolicy, "releaseMarginMs">,
 ): number {
-  return Math.min(graceSeconds * 1000 + releaseMarginMs, longestReleaseMs);
+  return graceSeconds * 1000 + releaseMarginMs;
 }
 
 /** The state of evictions with a round's victims added. Pure. */
@@ -181,10 +197,4 @@ function failedPods(
 
 function compareUids(a: { uid: string }, b: { uid: string }): number {
   return compareText(a.uid, b.uid);
-}
-
-// Of several outcomes of one pod the last in this order counts.
-function compareOutcomes(a: EvictionOutcome, b: EvictionOutcome): number {
-  const weight = ({ result }: EvictionOutcome) => outcomeResults.indexOf(result);
-  return compareText(a.uid, b.uid) || weight(a) - weight(b) || compareText(a.message, b.message);
 }

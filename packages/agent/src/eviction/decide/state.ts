@@ -128,7 +128,7 @@ export interface EvictionState {
   conditions: PluginCondition[];
   queue: QueuedEviction[];
   pending: PendingEviction[];
-  /** Evictions decided before a restart of the agent that are not known to have been sent. */
+  /** Evictions decided before a restart of the agent that are not known to have been accepted. */
   interrupted: PendingEviction[];
   recent: RecentEviction[];
   paused: PausedPod[];
@@ -172,7 +172,7 @@ export function stateAt(state: EvictionState, now: number, elapsedMs: number): E
  *
  * 1. Grace timers, transition periods and the time since when no pod may be selected do not run while the agent is not running.
  * 2. Pauses, limits, cooldowns and deadlines run on for `elapsedMs`.
- * 3. Evictions that are not known to have been sent are moved to `interrupted`: the first round decides them again.
+ * 3. Evictions that are not known to have been accepted are moved to `interrupted`: see `interruptedOutcomes`.
  * @param elapsedMs the verified time since the state was computed: see `elapsedSince`
  */
 export function resumeState(stored: EvictionState, now: number, elapsedMs: number): EvictionState {
@@ -196,23 +196,42 @@ export function resumeState(stored: EvictionState, now: number, elapsedMs: numbe
   };
 }
 
-/** An eviction that was accepted after the round that decided it. */
-export interface Acceptance {
+/** A step of an eviction between the round that decided it and its outcome, stored at once. */
+export interface EvictionProgress {
   uid: string;
+  /**
+   * - `sending`: its first request is about to be sent.
+   * - `accepted`: a request was accepted.
+   * - `followed`: the pod is terminating; whether by a request of the agent is not known, or was reported before.
+   */
+  stage: "sending" | "accepted" | "followed";
   at: number;
-  /** When the pod must be deleted. */
-  deadline: number;
+  /** When the pod must be deleted; null for `sending`. */
+  deadline: number | null;
+  /** Whether it was accepted by the container runtime: the pod itself stays. Absent for no. */
+  stopsContainers?: boolean;
 }
 
-/** The state with acceptances set on its pending evictions. Times refer to the state's clock. Pure. */
-export function withAcceptances(state: EvictionState, acceptances: readonly Acceptance[]): EvictionState {
-  if (acceptances.length === 0) return state;
-  const byUid = new Map(acceptances.map((acceptance) => [acceptance.uid, acceptance]));
-  const pending = state.pending.map((pod) => {
-    const accepted = byUid.get(pod.uid);
-    return accepted ? { ...pod, acceptedAt: accepted.at, deadline: accepted.deadline } : pod;
-  });
-  return { ...state, pending };
+/** The state with what is known of its pending evictions since. Times refer to the state's clock. Pure. */
+export function withProgress(state: EvictionState, progress: readonly EvictionProgress[]): EvictionState {
+  if (progress.length === 0) return state;
+  const pending = new Map(state.pending.map((pod) => [pod.uid, pod]));
+  for (const step of progress) {
+    const pod = pending.get(step.uid);
+    if (pod) pending.set(step.uid, advanced(pod, step));
+  }
+  return { ...state, pending: [...pending.values()] };
+}
+
+function advanced(pod: PendingEviction, { stage, at, deadline, stopsContainers }: EvictionProgress) {
+  switch (stage) {
+    case "sending":
+      return { ...pod, sendingAt: pod.sendingAt ?? at };
+    case "accepted":
+      return { ...pod, acceptedAt: at, deadline, ...(stopsContainers ? { stopsContainers } : {}) };
+    case "followed":
+      return { ...pod, deadline };
+  }
 }
 
 function moved(state: EvictionState, by: number, at: number): EvictionState {

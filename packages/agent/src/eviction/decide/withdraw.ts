@@ -16,7 +16,7 @@ export interface WithdrawalInput {
   selection: Selection;
   /** The requests of plugins that are not in dry run, by UID. */
   asked: ReadonlyMap<string, AskedPod>;
-  underWay: Pick<EvictionsUnderWay, "pending" | "dropped">;
+  underWay: Pick<EvictionsUnderWay, "pending">;
   /** UIDs of this round's victims and queued pods. */
   accepted: ReadonlySet<string>;
 }
@@ -46,10 +46,6 @@ export function findWithdrawals(input: WithdrawalInput): Withdrawal[] {
     );
   }
   const answers = new Map(input.round.plugins.map((plugin) => [plugin.plugin, plugin]));
-  for (const pod of input.underWay.dropped) {
-    if (input.accepted.has(pod.uid)) continue;
-    add(pod, "started", "it was not sent before the agent restarted, and no plugin has requested it since");
-  }
   for (const pod of input.underWay.pending) {
     // An accepted eviction can't be withdrawn.
     if (pod.acceptedAt !== null) continue;

@@ -106,7 +106,6 @@ export class TestEvictor implements NodePods {
       killers: [killer],
       killerTable: () => this.table,
       skip: () => this.policy.skip,
-      events,
       clock,
       metrics,
     });
@@ -136,8 +135,8 @@ export class TestEvictor implements NodePods {
   }
 
   /** The API server marks the pod as terminating, as when it accepts an eviction. */
-  terminate(name: string): void {
-    this.put(name, { metadata: { deletionTimestamp: "2023-11-14T22:13:20Z" } });
+  terminate(name: string, metadata: object = {}): void {
+    this.put(name, { metadata: { deletionTimestamp: "2023-11-14T22:13:20Z", ...metadata } });
   }
 
   /** The pod is deleted, and the watch reports it. */

@@ -2,7 +2,7 @@ import type { DesiredNodeCondition } from "../act/node-condition.ts";
 import type { BlockedCondition } from "../blocked-evictions.ts";
 import type { Victim, Withdrawal } from "../decide/decision.ts";
 import type { EvictionOutcome } from "../decide/outcome.ts";
-import type { Acceptance, PendingEviction } from "../decide/state.ts";
+import type { EvictionProgress, PendingEviction } from "../decide/state.ts";
 import type { DesiredTaints } from "../decide/taints.ts";
 import { type EncodablePod, observeJson } from "../observe/observed-pod.ts";
 import type { EvictionStep, Evictor, NodePods, Tainter } from "../parts.ts";
@@ -48,8 +48,8 @@ export class FakeEvictor implements Evictor {
   outcomes: EvictionOutcome[] = [];
   steps: EvictionStep[] = [];
   forbidden: string | undefined;
-  /** Reports that an eviction was accepted. */
-  accept: (acceptance: Acceptance) => void = () => {};
+  /** Reports progress of an eviction. */
+  advance: (progress: EvictionProgress) => void = () => {};
   /** Called when evictions start. */
   onStart: (victims: readonly Victim[], roundId: number) => void = () => {};
 
@@ -58,9 +58,15 @@ export class FakeEvictor implements Evictor {
     this.started.push(...victims);
   }
 
-  onAccepted(listener: (acceptance: Acceptance) => void): () => void {
-    this.accept = listener;
+  onProgress(listener: (progress: EvictionProgress) => void): () => void {
+    this.advance = listener;
     return () => {};
+  }
+
+  /** Reports that an eviction was sent and accepted; monotonic times. */
+  accept({ uid, at, deadline }: Omit<EvictionProgress, "stage">): void {
+    this.advance({ uid, stage: "sending", at, deadline: null });
+    this.advance({ uid, stage: "accepted", at, deadline });
   }
 
   withdraw(withdrawals: readonly Withdrawal[]): void {

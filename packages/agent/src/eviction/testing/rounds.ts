@@ -14,7 +14,7 @@ import type { EvictionPolicy } from "../decide/policy.ts";
 import { prepareRound } from "../decide/prepare.ts";
 import { releaseTimeMs } from "../decide/release.ts";
 import type { DecideInput } from "../decide/round.ts";
-import { emptyEvictionState, stateAt, withAcceptances } from "../decide/state.ts";
+import { type EvictionProgress, emptyEvictionState, stateAt, withProgress } from "../decide/state.ts";
 
 /** The node of all pods here. */
 export const testNode = "node-1";
@@ -147,13 +147,18 @@ export class TestRounds {
     this.now += seconds * 1000;
   }
 
-  /** Notes that evictions were accepted now, each with its own grace period. */
+  /** Notes that evictions were sent and accepted now, each with its own grace period. */
   accept(...names: string[]): void {
-    const acceptances = names.map((uid) => {
+    const at = this.now;
+    const progress = names.flatMap((uid): EvictionProgress[] => {
       const pod = this.pods.find((one) => one.uid === uid)!;
-      return { uid, at: this.now, deadline: this.now + releaseTimeMs(pod.gracePeriodSeconds, this.policy) };
+      const deadline = at + releaseTimeMs(pod.gracePeriodSeconds, this.policy);
+      return [
+        { uid, stage: "sending", at, deadline: null },
+        { uid, stage: "accepted", at, deadline },
+      ];
     });
-    this.state = withAcceptances(this.state, acceptances);
+    this.state = withProgress(this.state, progress);
   }
 
   /** Steps the wall clock, seconds: no time passes. */

@@ -1,7 +1,7 @@
 import type { HeldReason, HeldThreshold } from "../decide/decision.ts";
 
 const texts: Readonly<Record<HeldReason, string>> = {
-  pendingRelease: "an earlier victim of the same threshold is still terminating",
+  pendingRelease: "the eviction of an earlier victim of the same threshold has not ended",
   cooldown: "cooldown after the last eviction for the same threshold",
   nodeLimit: "limit of evictions on this node reached",
   noEligiblePod: "no candidate can be evicted now",

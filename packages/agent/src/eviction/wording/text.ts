@@ -90,7 +90,7 @@ const refusalWords: Readonly<Record<RefusalReason, string>> = {
   pending: "eviction in progress",
   paused: "retry pending after a failed attempt",
   notifyOnly: "notified only",
-  pendingRelease: "earlier victim still terminating",
+  pendingRelease: "earlier eviction not ended",
   cooldown: "cooldown",
   nodeLimit: "node limit",
   namespaceLimit: "namespace limit",

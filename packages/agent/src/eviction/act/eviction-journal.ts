@@ -1,0 +1,132 @@
+import type { EventRecorder } from "@nodekeeper/core/kube";
+import type { Clock, Logger } from "@nodekeeper/core/lib";
+import type { BudgetStatus, EvictionOutcome } from "../decide/outcome.ts";
+import { type PodReference, referenceTo } from "../decide/pods.ts";
+import type { EvictionStep } from "../parts.ts";
+import { outcomeText } from "../wording/text.ts";
+import type { EvictionTask } from "./eviction-task.ts";
+import type { EvictorMetrics } from "./evictor-metrics.ts";
+import { aboutPod } from "./pod-resource.ts";
+
+export interface EvictionJournalOptions {
+  events: Pick<EventRecorder, "record">;
+  /** Called when an eviction has ended, or is overdue. */
+  onEnded: (pod: PodReference, plugin: string, text: string) => void;
+  clock: Clock;
+  log: Logger;
+  metrics: EvictorMetrics;
+}
+
+/** How an eviction ended, as its evictor reports it. */
+export interface EvictionEnd extends Pick<EvictionOutcome, "result" | "message"> {
+  budget?: BudgetStatus | undefined;
+  /** The agent lacks a right, so that every pod would be refused: there is no Event for each. */
+  isForbidden?: boolean | undefined;
+}
+
+/**
+ * Steps and outcomes of evictions: kept until a round records them, counted, logged, and reported as Events and marks. What
+ * each says about a pod follows from what is known of its requests.
+ */
+export class EvictionJournal {
+  readonly #options: EvictionJournalOptions;
+  #outcomes: EvictionOutcome[] = [];
+  #steps: EvictionStep[] = [];
+  #evicted = 0;
+
+  constructor(options: EvictionJournalOptions) {
+    this.#options = options;
+  }
+
+  /** The number of pods that were evicted since the agent's start: outcomes `terminated`. */
+  get evicted(): number {
+    return this.#evicted;
+  }
+
+  /** Records a step. One that repeats, as while the API server is unreachable, is recorded once. */
+  step(task: EvictionTask, message: string): void {
+    if (task.lastStep === message) return;
+    task.lastStep = message;
+    this.#steps.push({ uid: task.pod.uid, at: this.#options.clock.now(), message });
+  }
+
+  /** The eviction was accepted by the API server, or the containers were stopped. */
+  accepted({ pod, plugin, reason }: EvictionTask): void {
+    const message = `Evicted by ${plugin}: ${reason}`;
+    this.#event({ reason: "Evicted", message, pod });
+  }
+
+  /** The pod is still terminating after the deadline of its accepted eviction. */
+  overdue(task: EvictionTask, message: string): void {
+    const { log } = this.#options;
+    const { pod, plugin } = task;
+    this.#add(task, { result: "overdue", message });
+    this.step(task, message);
+    log.warn({ errorId: "NK1610", pod, plugin, message }, "evicted pod is still terminating");
+    this.#event({ reason: "EvictionOverdue", message: `Evicted by ${plugin}, but ${message}`, pod });
+  }
+
+  /** The eviction has ended. */
+  ended(task: EvictionTask, end: EvictionEnd): void {
+    const { log, clock, metrics } = this.#options;
+    const { pod, plugin } = task;
+    const { result, message, budget } = end;
+    this.#add(task, end);
+    const seconds = (clock.monotonic() - task.since) / 1000;
+    const line = { pod, plugin, seconds, message };
+    switch (result) {
+      case "withdrawn":
+        log.info({ pod, plugin, message }, "eviction withdrawn");
+        break;
+      case "terminated":
+        this.#evicted++;
+        metrics.duration.observe(seconds);
+        this.step(task, message);
+        log.info(line, "evicted pod was deleted");
+        break;
+      case "superseded":
+        this.step(task, message);
+        log.info(line, "pod ended before its eviction was accepted");
+        break;
+      case "unknown":
+        this.step(task, message);
+        log.info(line, "pod ended, and whether its eviction was accepted is not known");
+        break;
+      default:
+        this.step(task, `failed: ${message}`);
+        log.warn({ errorId: budget === undefined ? "NK1602" : "NK1601", ...line }, "eviction failed");
+        if (end.isForbidden) break;
+        this.#event({
+          reason: "EvictionFailed",
+          message: `Eviction requested by ${plugin} failed: ${message}`,
+          pod,
+        });
+    }
+  }
+
+  /** Returns and clears the outcomes since the last call. */
+  takeOutcomes(): EvictionOutcome[] {
+    const outcomes = this.#outcomes;
+    this.#outcomes = [];
+    return outcomes;
+  }
+
+  /** Returns and clears the steps since the last call. */
+  takeSteps(): EvictionStep[] {
+    const steps = this.#steps;
+    this.#steps = [];
+    return steps;
+  }
+
+  #add({ pod, plugin, requests }: EvictionTask, { result, message, budget = undefined }: EvictionEnd): void {
+    const { metrics, onEnded } = this.#options;
+    const sent = requests !== "none";
+    this.#outcomes.push({ ...referenceTo(pod), result, sent, message, budget: budget ?? null });
+    metrics.ended.inc({ outcome: result });
+    if (result !== "withdrawn") onEnded(pod, plugin, outcomeText({ result, message }));
+  }
+
+  #event({ reason, message, pod }: { reason: string; message: string; pod: PodReference }): void {
+    this.#options.events.record({ type: "Warning", reason, message, regarding: aboutPod(pod) });
+  }
+}
