@@ -46,7 +46,8 @@ const events: Readonly<Record<string, EventMeaning>> = {
   },
   EvictionOverdue: {
     ...{ type: "Warning", about: "Pod", errorId: "NK1610" },
-    meaning: "The evicted pod is still terminating after its grace period and `eviction.releaseMargin`.",
+    meaning:
+      "The eviction was accepted, and the pod is still terminating after its own grace period and `eviction.releaseMargin`.",
   },
   FieldContested: {
     ...{ type: "Warning", about: "Node", errorId: "NK1807" },

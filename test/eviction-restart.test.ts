@@ -76,7 +76,10 @@ it("an eviction that was sent is followed, never sent again, and its end is reco
   const uid = cluster.addPod("web");
   await start();
   plugin.threshold = { ...hardPressure };
-  await until("the eviction", () => cluster.evictions().length > 0, { explain: () => agent.logLines });
+  await until("the recorded acceptance", async () => {
+    const { pending } = await agent.api("eviction/budgets");
+    return pending.some(({ acceptedAt }: { acceptedAt: number | null }) => acceptedAt !== null);
+  });
   await startThreeDaysLater();
   plugin.threshold = { ...hardPressure };
   await untilNextRounds(plugin);

@@ -85,7 +85,7 @@ export function budgetsOf(input: BudgetsInput): EvictionBudgets {
     limited: limitedPods(input, byUid, counter),
     pending: [
       ...state.interrupted.map((one) => shownPending(one, "interrupted")),
-      ...state.pending.map((one) => shownPending(one, one.acceptedAt === null ? "sending" : "terminating")),
+      ...state.pending.map((one) => shownPending(one, one.deadline === null ? "sending" : "terminating")),
     ],
     thresholds,
   };

@@ -12,7 +12,7 @@ export const evictionErrors: CatalogueEntries = {
   NK1602: {
     title: "An eviction failed",
     cause:
-      "The agent may not create `pods/eviction` or delete pods (403), an admission webhook refused it, or the pod did not terminate in time.",
+      "The agent may not create `pods/eviction` or delete pods (403), an admission webhook or a PodDisruptionBudget refused it, or the accepted pod is not terminating. `EvictionKillerReady` fails if no right is there, or the last three evictions failed.",
     remedy:
       "Compare the agent's role with `deploy/rbac.yaml`; the message has the API server's answer, and `nodekeeper explain pod` each step.",
   },

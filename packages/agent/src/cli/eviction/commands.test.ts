@@ -43,7 +43,8 @@ function playEviction(): void {
   ]);
   play(rounds, { pressure: hard, greedy: { pods: [evictPod("critical", { force: true })] } });
   rounds.remove("web");
-  rounds.outcomes = [{ uid: "web", result: "terminated", message: "pod deleted" }];
+  const times = { acceptedAt: rounds.now, endedAt: rounds.now + 300 };
+  rounds.outcomes = [{ uid: "web", result: "terminated", ...times, message: "pod deleted" }];
   play(rounds, {}, [
     ["web", "POST eviction: accepted"],
     ["web", "container app exited with code 143"],

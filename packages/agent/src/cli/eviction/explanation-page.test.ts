@@ -19,7 +19,7 @@ class Story {
   constructor(about: EvictionPod, ...others: EvictionPod[]) {
     this.rounds = new TestRounds([about, ...others]);
     this.rounds.now = START;
-    this.explanation = emptyExplanation(about);
+    this.explanation = { ...emptyExplanation(about), coverage: { oldest: START, gaps: [] } };
   }
 
   play(plugins: Record<string, TestPlugin>): this {
@@ -74,7 +74,8 @@ describe("the page about a pod", () => {
     });
     story.play({ pressure: pressure("web") });
     story.rounds.remove("web");
-    story.rounds.outcomes = [{ uid: "web", result: "terminated", message: "pod deleted" }];
+    const times = { acceptedAt: START + 120, endedAt: START + 9_900 };
+    story.rounds.outcomes = [{ uid: "web", result: "terminated", ...times, message: "pod deleted" }];
     story.play({});
     story
       .step(120, "POST eviction: accepted")
@@ -86,7 +87,7 @@ describe("the page about a pod", () => {
 Pod default/web  (web)
 shared_cores, Burstable, priority 100, grace period 30 s, of ReplicaSet web-6d4
 
-Evicted at 2026-03-01T12:00:00.000Z (round 1), pod deleted after 9.9 s: requested by pressure: memory 94.1 > threshold 90.
+Evicted at 2026-03-01T12:00:00.120Z (round 1), pod deleted after 9.8 s: requested by pressure: memory 94.1 > threshold 90.
 
 What happened
   2026-03-01T12:00:00.120Z  +0.1 s  POST eviction: accepted
@@ -233,10 +234,62 @@ Round 1 at 2026-03-01T12:00:00.000Z
       "another client deleted it before its eviction was sent",
       (story) => {
         story.play({ pressure: pressure("web") });
-        story.rounds.outcomes = [{ uid: "web", result: "terminated", sent: false, message: "no such pod" }];
+        story.rounds.outcomes = [
+          { uid: "web", result: "superseded", message: "pod deleted before its eviction was sent" },
+        ];
         story.play({}).left(2_000);
       },
-      "Selected at 2026-03-01T12:00:00.000Z (round 1), but deleted before its eviction was sent. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02.000Z, not by Nodekeeper.",
+      "Selected at 2026-03-01T12:00:00.000Z (round 1) but not evicted by Nodekeeper: pod deleted before its eviction was sent. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02.000Z, not by Nodekeeper.",
+    ],
+    [
+      "whether its request was accepted is not recorded",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        const message = "pod deleted; the response to its request was lost";
+        story.rounds.outcomes = [{ uid: "web", result: "unknown", sent: true, message }];
+        story.play({}).left(2_000, "EvictionByEvictionAPI");
+      },
+      "Selected at 2026-03-01T12:00:00.000Z (round 1); whether Nodekeeper evicted it is not known: pod deleted; the response to its request was lost. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02.000Z. Evicted through the Eviction API: why.",
+    ],
+    [
+      "it left, and no outcome of its eviction is recorded",
+      (story) => {
+        story
+          .play({ pressure: pressure("web") })
+          .left(2_000)
+          .step(50, "POST eviction: accepted");
+      },
+      "Selected at 2026-03-01T12:00:00.000Z (round 1); no outcome of its eviction is recorded; last: POST eviction: accepted. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02.000Z.",
+    ],
+    [
+      "it left while records are missing",
+      (story) => {
+        story.play({ pressure: pressure("web") }).left(2_000);
+        const gap = { from: START + 1_000, to: START + 3_000, why: "the disk was full" };
+        story.explanation.coverage = { oldest: START, gaps: [gap] };
+      },
+      "Selected at 2026-03-01T12:00:00.000Z (round 1); no outcome of its eviction is recorded: records are missing between 2026-03-01T12:00:01.000Z and 2026-03-01T12:00:03.000Z: the disk was full. Requested by pressure: memory 94.1 > threshold 90. Pod deleted at 2026-03-01T12:00:02.000Z.",
+    ],
+    [
+      "it left before the oldest record that is kept",
+      (story) => {
+        story.left(2_000, "EvictionByEvictionAPI");
+        story.explanation.coverage = { oldest: START + 60_000, gaps: [] };
+      },
+      "Pod deleted at 2026-03-01T12:00:02.000Z; whether by Nodekeeper is not known: the records of that time are no longer kept (oldest: 2026-03-01T12:01:00.000Z). Evicted through the Eviction API: why.",
+    ],
+    [
+      "it left, was overdue, and its end has its own outcome",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        const times = { acceptedAt: START + 100 };
+        story.rounds.outcomes = [
+          { uid: "web", result: "overdue", sent: true, ...times, endedAt: START + 500, message: "overdue" },
+          { uid: "web", result: "terminated", ...times, endedAt: START + 900, message: "pod deleted" },
+        ];
+        story.play({}).left(900);
+      },
+      "Evicted at 2026-03-01T12:00:00.100Z (round 1), pod deleted after 0.8 s: requested by pressure: memory 94.1 > threshold 90.",
     ],
     [
       "a PodDisruptionBudget refused it and another client deleted it",

@@ -73,9 +73,8 @@ async function readEvictions(agent: AgentConnection, now: number): Promise<Omit<
       after,
     });
     for (const { uid, namespace, name, dryRun, outcome } of page.items) {
-      const isEvicted = outcome?.result === "terminated" || outcome?.result === "overdue";
       if (dryRun) dryRunEvicted.set(uid, `${namespace}/${name}`);
-      else if (isEvicted) evicted.set(uid, `${namespace}/${name}`);
+      else if (outcome?.result === "terminated") evicted.set(uid, `${namespace}/${name}`);
     }
     after = page.next;
   }

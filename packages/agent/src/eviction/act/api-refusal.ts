@@ -32,7 +32,7 @@ export function resultOfError(
   rights: CallRights,
 ): Exclude<KillResult, { kind: "accepted" }> {
   const message = messageOf(error);
-  if (isPodNotFound(error, pod.name)) return { kind: "gone", seen: "pod deleted" };
+  if (isPodNotFound(error, pod.name)) return { kind: "deleted", seen: "pod deleted" };
   const retryAfterMs = error instanceof NodekeeperError ? error.retryAfterMs : undefined;
   const again = (maybeSent: boolean): KillEnd => ({ kind: "retry", message, retryAfterMs, maybeSent });
   switch (codeOf(error)) {

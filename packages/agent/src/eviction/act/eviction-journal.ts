@@ -26,7 +26,7 @@ export interface EvictionEnd extends Pick<EvictionOutcome, "result" | "message">
 
 /**
  * Steps and outcomes of evictions: kept until a round records them, counted, logged, and reported as Events and marks. What
- * each says about a pod follows from what is known of its requests.
+ * each states about a pod follows from what is known of its requests.
  */
 export class EvictionJournal {
   readonly #options: EvictionJournalOptions;
@@ -118,10 +118,20 @@ export class EvictionJournal {
     return steps;
   }
 
-  #add({ pod, plugin, requests }: EvictionTask, { result, message, budget = undefined }: EvictionEnd): void {
-    const { metrics, onEnded } = this.#options;
-    const sent = requests !== "none";
-    this.#outcomes.push({ ...referenceTo(pod), result, sent, message, budget: budget ?? null });
+  #add(task: EvictionTask, { result, message, budget }: EvictionEnd): void {
+    const { metrics, onEnded, clock } = this.#options;
+    const { pod, plugin, requests, releasingSince } = task;
+    const now = clock.now();
+    const isAccepted = requests === "accepted" && releasingSince !== undefined;
+    this.#outcomes.push({
+      ...referenceTo(pod),
+      result,
+      sent: requests !== "none",
+      ...(isAccepted ? { acceptedAt: now - clock.monotonic() + releasingSince } : {}),
+      endedAt: now,
+      message,
+      budget: budget ?? null,
+    });
     metrics.ended.inc({ outcome: result });
     if (result !== "withdrawn") onEnded(pod, plugin, outcomeText({ result, message }));
   }

@@ -76,7 +76,7 @@ export class EvictionSender {
   async send(task: EvictionTask, onSending: () => void, signal: AbortSignal): Promise<NextStep> {
     const fresh = await this.read(task, signal);
     switch (fresh.kind) {
-      case "gone":
+      case "deleted":
       case "replaced":
       case "finished":
         return { kind: "end", ...podEndOf(task, fresh.seen) };
@@ -119,7 +119,7 @@ export class EvictionSender {
     graceSeconds: number,
   ): NextStep {
     switch (result.kind) {
-      case "gone":
+      case "deleted":
         return { kind: "end", ...podEndOf(task, result.seen) };
       case "stopped":
         task.requests = "accepted";
@@ -192,7 +192,7 @@ function terminatingText({ requests, sendingAt, disruption }: EvictionTask): str
   return `the pod is terminating; whether a request of its eviction was accepted is not known${disruption && `; ${disruption}`}`;
 }
 
-/** What the condition that the Eviction API sets says of a pod whose request was not answered; empty where nothing. */
+/** The condition that the Eviction API set on a pod whose response was lost; empty where it is absent or older. */
 function disruptionText({ sendingAt }: EvictionTask, { disruption }: PodEnding, clock: Clock): string {
   if (sendingAt === undefined || disruption?.at == null || disruption.reason !== EVICTION_API) return "";
   const sentAt = clock.now() - clock.monotonic() + sendingAt;
@@ -201,7 +201,7 @@ function disruptionText({ sendingAt }: EvictionTask, { disruption }: PodEnding, 
 }
 
 function labelOf(result: KillResult): string {
-  if (result.kind === "gone") return "terminated";
+  if (result.kind === "deleted") return "terminated";
   if (result.kind !== "failed") return result.kind;
   if (result.isBudget) return "budget";
   return result.isForbidden ? "forbidden" : "failed";

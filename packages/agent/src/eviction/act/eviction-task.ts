@@ -34,7 +34,7 @@ export interface EvictionTask {
   refusals: number;
   /** How the pod ended while a request was under way: its response decides the outcome. */
   seenEnd: string | undefined;
-  /** What the terminating pod's condition says about its deletion; empty where it says nothing. */
+  /** The condition of the terminating pod that names the Eviction API; empty where it has none. */
   disruption: string;
   /** Whether containers are stopped, and the pod itself stays. */
   stopsContainers: boolean;

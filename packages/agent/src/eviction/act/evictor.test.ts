@@ -129,7 +129,7 @@ describe("an eviction", () => {
   });
 
   it.each<[string, object | undefined, string]>([
-    ["says nothing", undefined, "pod deleted; the response to its request was lost"],
+    ["is absent", undefined, "pod deleted; the response to its request was lost"],
     [
       "names the Eviction API",
       { reason: "EvictionByEvictionAPI", lastTransitionTime: "2023-11-14T22:13:20Z" },
@@ -141,7 +141,7 @@ describe("an eviction", () => {
       "pod deleted; the response to its request was lost",
     ],
   ])(
-    "whose response was lost is unknown, whatever a condition of the pod %s",
+    "whose response was lost is unknown, whether a condition of the pod %s",
     async (_name, disruption, message) => {
       const test = setup(["web"]);
       test.onKill = async () => {
@@ -165,7 +165,7 @@ describe("an eviction", () => {
     ["accepted", { kind: "accepted", message: "accepted" }, "terminated", "pod deleted", ["Evicted"]],
     [
       "404",
-      { kind: "gone", seen: "pod deleted" },
+      { kind: "deleted", seen: "pod deleted" },
       "superseded",
       "pod deleted before its eviction was accepted",
       [],

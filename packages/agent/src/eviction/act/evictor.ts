@@ -295,7 +295,7 @@ export class PodEvictor implements Evictor, Runnable {
     const fresh = await sender.read(task, signal);
     if (!this.#isUnderWay(task)) return;
     switch (fresh.kind) {
-      case "gone":
+      case "deleted":
       case "replaced":
       case "finished":
         this.#endWithPod(task, fresh.seen);

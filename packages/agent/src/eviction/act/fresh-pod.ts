@@ -11,8 +11,8 @@ import { podResource } from "./pod-resource.ts";
 
 /** The current state of a pod that is to be evicted. */
 export type FreshPod =
-  /** It has ended; `seen` says how: it is deleted, another pod has its name, or it has finished. */
-  | { kind: "gone" | "replaced" | "finished"; seen: string }
+  /** It has ended; `seen` has how: it is deleted, another pod has its name, or it has finished. */
+  | { kind: "deleted" | "replaced" | "finished"; seen: string }
   /** It is terminating already. */
   | { kind: "terminating"; pod: EvictionPod; ending: PodEnding }
   /** It may be evicted. */
@@ -45,14 +45,12 @@ export async function readFreshPod(
   try {
     const object = await client.get(podResource, name, { namespace, signal });
     if (object.metadata.uid !== uid)
-      return { kind: "terminated", message: "pod is already deleted: another pod has its name" };
+      return { kind: "replaced", seen: "pod deleted, and another pod created under its name" };
     pod = observeJson(object, qosLevelOf).pod;
-    return { kind: "replaced", seen: "pod deleted, and another pod created under its name" };
-    pod = observeJson(object).pod;
     ending = endingOf(object);
   } catch (error) {
     signal.throwIfAborted();
-    if (isPodNotFound(error, name)) return { kind: "gone", seen: "pod deleted" };
+    if (isPodNotFound(error, name)) return { kind: "deleted", seen: "pod deleted" };
     return {
       kind: "unknown",
       message: `GET: ${messageOf(error)}`,

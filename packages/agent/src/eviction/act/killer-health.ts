@@ -1,6 +1,6 @@
 import type { Clock, HealthResult } from "@nodekeeper/core/lib";
 
-// Without evictions the agent does not learn that the cause is gone.
+// Without evictions the agent does not learn that the cause has ended.
 const LASTS_MS = 10 * 60_000;
 const MOST_FAILED_IN_A_ROW = 3;
 

@@ -35,7 +35,7 @@ export type KillResult =
    */
   | { kind: "accepted"; message: string; ended?: Promise<KillEnd>; containers?: ReadonlySet<string> }
   /** The pod, or its containers, had ended before this attempt. */
-  | { kind: "gone"; seen: string }
+  | { kind: "deleted"; seen: string }
   | KillEnd;
 
 export type KillEnd =

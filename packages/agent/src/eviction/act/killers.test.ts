@@ -126,7 +126,7 @@ describe("the eviction API", () => {
   it("of a deleted pod is done", async () => {
     const pod = putPod("web");
     server.store.delete("pods", "web", "default");
-    expect(await kill(pod)).toMatchObject({ kind: "gone", seen: "pod deleted" });
+    expect(await kill(pod)).toMatchObject({ kind: "deleted", seen: "pod deleted" });
   });
 
   it.each([

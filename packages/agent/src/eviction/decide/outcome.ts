@@ -32,6 +32,10 @@ export interface EvictionOutcome {
   result: OutcomeResult;
   /** Whether the API server or the runtime accepted it, or may have; absent for no. */
   sent?: boolean;
+  /** When it was accepted, wall milliseconds; absent where it was not, and in older records. */
+  acceptedAt?: number;
+  /** When it ended, wall milliseconds; absent in older records, and where that is not known. */
+  endedAt?: number;
   /** For operators: "429: PodDisruptionBudget default/web allows no disruption now". */
   message: string;
   /** The PodDisruptionBudget that refused it, where one did. */
@@ -43,7 +47,7 @@ export function isFinal({ result }: Pick<EvictionOutcome, "result">): boolean {
   return result !== "overdue";
 }
 
-/** Orders outcomes by UID. Of several outcomes of one pod the last is how its eviction ended, or is known to go on. */
+/** Orders outcomes by UID. Of several outcomes of one pod the last is how its eviction ended, or that it continues. */
 export function compareOutcomes(a: EvictionOutcome, b: EvictionOutcome): number {
   const weight = ({ result }: EvictionOutcome) => outcomeResults.indexOf(result);
   return compareText(a.uid, b.uid) || weight(a) - weight(b) || compareText(a.message, b.message);

@@ -19,5 +19,14 @@ export interface RecordCoverage {
   gaps: RecordGap[];
 }
 
+/** The coverage of the records since a time, wall milliseconds. */
+export function coverageSince({ oldest, requests, gaps }: RecordCoverage, since: number): RecordCoverage {
+  return {
+    oldest: oldest === null ? null : Math.max(oldest, since),
+    ...(requests === undefined ? {} : { requests: Math.max(requests, since) }),
+    gaps: gaps.filter(({ to }) => to >= since),
+  };
+}
+
 /** What is not known to be covered by any record. */
 export const noCoverage: Readonly<RecordCoverage> = { oldest: null, gaps: [] };

@@ -7,7 +7,7 @@ import type {
   Victim,
   Withdrawal,
 } from "../decide/decision.ts";
-import type { EvictionOutcome } from "../decide/outcome.ts";
+import { compareOutcomes, type EvictionOutcome } from "../decide/outcome.ts";
 import type { EvictionPod, PodReference } from "../decide/pods.ts";
 import { isDryRun } from "../decide/policy.ts";
 import type { RankKeyName } from "../decide/rank.ts";
@@ -133,7 +133,7 @@ export function explainRound(uid: string, { id, input, decision }: RoundRecord):
     candidates: decision.ranking.length,
     others: asked.slice(0, MOST_OTHERS).map(neighbour),
     withdrawals: decision.withdrawals.filter(isIt),
-    outcome: input.outcomes.find(isIt) ?? null,
+    outcome: input.outcomes.filter(isIt).sort(compareOutcomes).at(-1) ?? null,
     failures: decision.failures,
   };
 }

@@ -3,6 +3,7 @@ import type { EvictionStore, HistoryStore } from "../../state/index.ts";
 import { type EvictionState, emptyEvictionState } from "../decide/state.ts";
 import type { EvictionStep } from "../parts.ts";
 import type { RoundRecord } from "../replay/round-record.ts";
+import type { RecordCoverage } from "./coverage.ts";
 import { type NodePod, storedOf } from "./pod-history.ts";
 import type { EvictionRecords } from "./records.ts";
 
@@ -19,6 +20,8 @@ export interface NodeLine {
   kind: "node";
   state: Pick<EvictionState, "at" | "conditions">;
   events: EvictionStep[];
+  /** Of the records in the file; absent in files of earlier versions, of which nothing is known to be complete. */
+  coverage?: RecordCoverage;
 }
 
 export type HistoryLine = PodLine | NodeLine;
@@ -50,9 +53,12 @@ function importPod({ pod, events, steps }: PodLine, { records, history }: Import
   records.saveState(records.loadState() ?? emptyEvictionState(), steps);
 }
 
-function importNode({ state, events }: NodeLine, { evictions, history }: ImportTarget): void {
+function importNode({ state, events, coverage }: NodeLine, { evictions, history }: ImportTarget): void {
   const change = { pods: [], events, watchedAt: state.at ?? 0, cursor: null };
   history.save(change, { ...EVERYTHING, mostLeft: Number.MAX_SAFE_INTEGER });
   const whole = { ...emptyEvictionState(), at: state.at, conditions: state.conditions };
   evictions.save({ state: JSON.stringify(whole), steps: [] }, EVERYTHING);
+  if (coverage?.oldest == null) return;
+  const { oldest: since, requests = since, gaps } = coverage;
+  evictions.coverage.replace({ since, requests, marks: since, gaps });
 }

@@ -6,6 +6,7 @@ import type { EvictionPolicy } from "../decide/policy.ts";
 import type { EvictionState } from "../decide/state.ts";
 import { type RecentReadings, type RoundReadings, readingsOf } from "../readings.ts";
 import type { RoundRecord } from "../replay/round-record.ts";
+import { coverageSince } from "./coverage.ts";
 import { addToExplanation, emptyExplanation, type PodExplanation } from "./explain.ts";
 import { explainConditions, type NodeExplanation } from "./explain-node.ts";
 import { readNodePod } from "./pod-history.ts";
@@ -173,7 +174,9 @@ export class RecordQueries {
     });
     if (after === 0) {
       const { at = null, conditions = [] } = this.#state() ?? {};
-      lines.unshift({ kind: "node", state: { at, conditions }, events: this.#history.events(NODE) });
+      const coverage = coverageSince(this.#records.coverage(), since);
+      const events = this.#history.events(NODE);
+      lines.unshift({ kind: "node", state: { at, conditions }, events, coverage });
     }
     const last = stored.at(-1);
     return last && stored.length === PODS_AT_ONCE ? { lines, next: last.number } : { lines };

@@ -1,5 +1,5 @@
 import type { Victim } from "../decide/decision.ts";
-import type { EvictionOutcome } from "../decide/outcome.ts";
+import { compareOutcomes, type EvictionOutcome, isFinal } from "../decide/outcome.ts";
 import type { PodReference } from "../decide/pods.ts";
 import type { RoundRecord } from "../replay/round-record.ts";
 
@@ -34,10 +34,11 @@ export class EvictionList {
 
   /** Adds a round. Returns whether the page is full. */
   add({ id, input, decision }: RoundRecord): boolean {
-    for (const { uid, result, message } of input.outcomes) {
+    for (const outcome of [...input.outcomes].sort(compareOutcomes)) {
+      const { uid, result, message } = outcome;
       const eviction = this.#open.get(uid);
       if (eviction) eviction.outcome = { at: input.now, result, message };
-      this.#open.delete(uid);
+      if (isFinal(outcome)) this.#open.delete(uid);
     }
     const place = { at: input.now, round: id };
     for (const victim of decision.victims) {

@@ -89,6 +89,8 @@ const required: { readonly [Name in keyof Lists]: Fields<ItemOf<Name>> } = {
     name: orAbsent(text),
     result: oneOf(...outcomeResults),
     sent: orAbsent(flag),
+    acceptedAt: orAbsent(time),
+    endedAt: orAbsent(time),
     message: text,
     budget: orAbsent(orNull(object)),
   },

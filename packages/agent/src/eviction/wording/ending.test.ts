@@ -91,6 +91,6 @@ describe("the text about a pod's end", () => {
       "Pod deleted between 2026-03-01T12:00:00.000Z and 2026-03-01T12:01:00.000Z, while the agent was not watching; not by Nodekeeper.",
     ],
   ])("one that %s", (_name, history, expected) => {
-    expect(endingText(history)).toBe(expected);
+    expect(endingText(history, { by: "other", why: "" })).toBe(expected);
   });
 });

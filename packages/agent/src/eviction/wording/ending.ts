@@ -2,6 +2,7 @@ import type { EvictionStep } from "../parts.ts";
 import type { PodExplanation } from "../records/explain.ts";
 import type { ContainerExit, PodEnding } from "../records/pod-ending.ts";
 import type { NodePod } from "../records/pod-history.ts";
+import { type Attribution, attributionOf, lastEvictionOf } from "./attribution.ts";
 import { counted, offsetOf, timeOf } from "./text.ts";
 
 const EVICTION_API = "EvictionByEvictionAPI";
@@ -11,7 +12,7 @@ const disruptors: ReadonlyMap<string, string> = new Map([
   ["PreemptionByScheduler", "Preempted by the scheduler"],
   // Kubernetes 1.25 and 1.26.
   ["PreemptionByKubeScheduler", "Preempted by the scheduler"],
-  [EVICTION_API, "Evicted through the Eviction API by another client"],
+  [EVICTION_API, "Evicted through the Eviction API"],
   ["DeletionByTaintManager", "Deleted by the taint manager"],
   ["DeletionByPodGC", "Deleted by the pod garbage collector"],
 ]);
@@ -31,26 +32,19 @@ const MOST_CONTAINERS = 5;
 const SECOND_MS = 1_000;
 
 /**
- * Whether Nodekeeper's last eviction of a pod was accepted or has not ended: the pod's end is then attributed to it.
- * False where Nodekeeper never selected the pod.
- */
-export function isOurs({ rounds }: Pick<PodExplanation, "rounds">): boolean {
-  const chosen = rounds.findLast((round) => round.victim !== null);
-  if (chosen === undefined) return false;
-  const outcome = rounds.findLast((round) => round.id > chosen.id && round.outcome !== null)?.outcome;
-  return !outcome || (outcome.result === "terminated" && outcome.sent !== false) || outcome.sent === true;
-}
-
-/**
  * What ended a pod, from its conditions and status: "Preempted by the scheduler: ..."; undefined where they have no reason.
- * @param byUs whether Nodekeeper evicted it: then the condition of the Eviction API is its own
+ * @param by who ended it: the condition of the Eviction API is Nodekeeper's own if that is Nodekeeper
  */
-export function causeOf({ disruption, reason, message, phase }: PodEnding, byUs = false): string | undefined {
+export function causeOf(
+  { disruption, reason, message, phase }: PodEnding,
+  by: Attribution["by"],
+): string | undefined {
   const kubelet = kubeletReasons.get(reason);
-  if (byUs && disruption?.reason === EVICTION_API) return undefined;
+  if (by === "nodekeeper" && disruption?.reason === EVICTION_API) return undefined;
   if (disruption !== null && disruption.reason !== "TerminationByKubelet") {
+    const whose = disruption.reason === EVICTION_API && by === "other" ? " by another client" : "";
     const who = disruptors.get(disruption.reason) ?? `Disrupted (${disruption.reason})`;
-    return withMessage(who, disruption.message);
+    return withMessage(`${who}${whose}`, disruption.message);
   }
   if (kubelet !== undefined) return withMessage(kubelet, message);
   if (disruption !== null) return withMessage("Terminated by the kubelet", disruption.message || message);
@@ -58,15 +52,12 @@ export function causeOf({ disruption, reason, message, phase }: PodEnding, byUs 
   return undefined;
 }
 
-/**
- * When and why a pod was deleted, and how its containers exited; empty for a running pod.
- * @param byUs whether Nodekeeper evicted it
- */
-export function endingText(history: NodePod, byUs = false): string {
+/** When and why a pod was deleted, and how its containers exited; empty for a running pod. */
+export function endingText(history: NodePod, attribution: Attribution): string {
   const { leftAt, ending } = history;
-  const cause = causeOf(ending, byUs);
+  const cause = causeOf(ending, attribution.by);
   return [
-    leftAt === null ? stillThere(ending) : departure(history, leftAt, byUs),
+    leftAt === null ? stillThere(ending) : departure(history, leftAt, attribution),
     cause === undefined ? "" : `${cause}.`,
     ...exitTexts(history),
   ]
@@ -106,17 +97,18 @@ export function timelineOf(explanation: PodExplanation): TimelineLine[] {
 }
 
 function stepsOf(explanation: PodExplanation): EvictionStep[] {
-  const { history, events, steps, rounds } = explanation;
+  const { history, events, steps } = explanation;
   const all = [...steps, ...events];
   // The last step of an eviction already reports the deletion.
-  const hasLastStep = rounds.some(({ outcome }) => outcome?.result === "terminated");
+  const { outcome } = lastEvictionOf(explanation);
+  const hasLastStep = steps.some(({ message }) => message === outcome?.message);
   if (history) {
     const { uid, ending, exits, leftAt, lastKnownAt } = history;
     const add = (at: number | null, message: string) => {
       if (at !== null) all.push({ uid, at, message });
     };
     const { deletion, disruption } = ending;
-    const cause = causeOf(ending, isOurs(explanation));
+    const cause = causeOf(ending, attributionOf(explanation).by);
     if (cause !== undefined) add(disruption?.at ?? null, cause);
     const grace = deletion?.gracePeriodSeconds;
     const within = grace === null || grace === undefined ? "" : `, grace period ${grace} s`;
@@ -138,11 +130,17 @@ function stillThere({ deletion, phase }: PodEnding): string {
   return "";
 }
 
-function departure({ lastKnownAt }: NodePod, leftAt: number, byUs: boolean): string {
-  const by = byUs ? "" : "not by Nodekeeper";
-  if (lastKnownAt === null) return `Pod deleted at ${timeOf(leftAt)}${by && `, ${by}`}.`;
+function departure({ lastKnownAt }: NodePod, leftAt: number, { by, why }: Attribution): string {
+  const who =
+    by === "other"
+      ? "not by Nodekeeper"
+      : by === "unknown" && why !== ""
+        ? `whether by Nodekeeper is not known: ${why}`
+        : "";
+  if (lastKnownAt === null)
+    return `Pod deleted at ${timeOf(leftAt)}${who && `${by === "other" ? "," : ";"} ${who}`}.`;
   const between = `between ${timeOf(lastKnownAt)} and ${timeOf(leftAt)}`;
-  return `Pod deleted ${between}, while the agent was not watching${by && `; ${by}`}.`;
+  return `Pod deleted ${between}, while the agent was not watching${who && `; ${who}`}.`;
 }
 
 function exitText({ name, exitCode, reason, memoryLimit }: ContainerExit): string {

@@ -1,4 +1,5 @@
 import type { Victim } from "../decide/decision.ts";
+import { isFinal } from "../decide/outcome.ts";
 import { thresholdText } from "../decide/threshold-text.ts";
 import type { ExplainedRound, ExplainedThreshold, Neighbour, PodExplanation } from "../records/explain.ts";
 import { heldText } from "./held.ts";
@@ -23,7 +24,7 @@ export function roundHeading({ id, at, times, until }: Round): string {
 export function roundLines(round: ExplainedRound): RoundLine[] {
   const { at, failures, exclusion, withdrawals, outcome } = round;
   return [
-    ...(outcome ? [{ label: "ended", text: outcomeText(outcome) }] : []),
+    ...(outcome ? [{ label: isFinal(outcome) ? "ended" : "overdue", text: outcomeText(outcome) }] : []),
     ...round.thresholds.map((threshold) => ({ label: "met", text: metText(threshold, at) })),
     ...failures.map((failure) => ({ label: "failed", text: failureText(failure) })),
     ...choiceLines(round),

@@ -1,6 +1,8 @@
 import type { Victim } from "../decide/decision.ts";
+import type { EvictionOutcome } from "../decide/outcome.ts";
 import type { ExplainedRound, PodExplanation } from "../records/explain.ts";
-import { causeOf, endingText, exitTexts, isOurs } from "./ending.ts";
+import { attributionOf, lastEvictionOf, missingRecords } from "./attribution.ts";
+import { causeOf, endingText, exitTexts } from "./ending.ts";
 import { reasonText, secondsOf, timeOf } from "./text.ts";
 
 /** The summary of what happened to a pod, in a few sentences. Names and reasons in it are as plugins and pods have them. */
@@ -12,34 +14,54 @@ export interface Verdict {
 
 /**
  * What happened to the pod, and why: its last selection by Nodekeeper; else how it was deleted or ended; else why it was
- * not evicted when it was last requested.
+ * not evicted when it was last requested. Each sentence states what is recorded, or what is missing.
  */
 export function verdictOf(explanation: PodExplanation): Verdict {
-  const { rounds, steps, history } = explanation;
-  const chosen = rounds.findLast((round) => round.victim !== null);
-  if (!chosen?.victim) return notSelected(explanation);
+  const { history } = explanation;
+  const last = lastEvictionOf(explanation);
+  const { chosen, outcome } = last;
+  if (!chosen) return notSelected(explanation);
   const why = askText(chosen.victim);
-  const at = `${timeOf(chosen.at)} (round ${chosen.id})`;
-  const outcome = rounds.findLast((round) => round.id > chosen.id && round.outcome !== null)?.outcome;
-  const last = steps.at(-1);
+  const round = `(round ${chosen.id})`;
   if (outcome?.result === "terminated" && outcome.sent !== false) {
-    const later = last && last.at > chosen.at ? `, pod deleted after ${secondsOf(last.at - chosen.at)}` : "";
+    const { acceptedAt, endedAt, message } = outcome;
+    const isTimed = acceptedAt !== undefined && endedAt !== undefined;
+    const later = isTimed ? `, ${message} after ${secondsOf(endedAt - acceptedAt)}` : "";
     const exits = history ? exitTexts(history).map((text) => ` ${text}`) : [];
+    const at = `${timeOf(acceptedAt ?? chosen.at)} ${round}`;
     return { kind: "evicted", text: `Evicted at ${at}${later}: ${why}.${exits.join("")}` };
   }
-  const but =
-    outcome?.result === "overdue"
-      ? `Evicted at ${at}, but ${outcome.message}`
-      : outcome?.result === "terminated"
-        ? `Selected at ${at}, but deleted before its eviction was sent`
-        : outcome?.result === "failed"
-          ? `Selected at ${at} but not evicted: ${outcome.message}`
-          : outcome
-            ? `Selected at ${at}, withdrawn before its eviction was accepted: ${outcome.message}`
-            : `Its eviction started at ${at} and has not ended${last ? `; last: ${last.message}` : ""}`;
-  // The pod's end is attributed to an eviction that was sent, or may have been.
-  const since = history ? endingText(history, isOurs(explanation)) : "";
-  return { kind: "other", text: `${but}. ${capitalized(why)}.${since && ` ${since}`}` };
+  const selected = `${timeOf(chosen.at)} ${round}`;
+  const what = outcome ? outcomeSentence(outcome, selected, round) : openSentence(explanation, selected);
+  const since = history ? endingText(history, attributionOf(explanation)) : "";
+  return { kind: "other", text: `${what}. ${capitalized(why)}.${since && ` ${since}`}` };
+}
+
+function outcomeSentence(outcome: EvictionOutcome, selected: string, round: string): string {
+  const { result, message, acceptedAt } = outcome;
+  switch (result) {
+    case "overdue":
+      return `Evicted at ${acceptedAt === undefined ? selected : `${timeOf(acceptedAt)} ${round}`}, but ${message}`;
+    case "terminated":
+    case "superseded":
+      return `Selected at ${selected} but not evicted by Nodekeeper: ${message}`;
+    case "unknown":
+      return `Selected at ${selected}; whether Nodekeeper evicted it is not known: ${message}`;
+    case "failed":
+      return `Selected at ${selected} but not evicted: ${message}`;
+    case "withdrawn":
+      return `Selected at ${selected}, withdrawn before its eviction was accepted: ${message}`;
+  }
+}
+
+// An eviction without a recorded outcome has not ended while its pod exists.
+function openSentence(explanation: PodExplanation, selected: string): string {
+  const { history, steps } = explanation;
+  const step = steps.at(-1);
+  const last = step ? `; last: ${step.message}` : "";
+  if (history?.leftAt == null) return `Its eviction started at ${selected} and has not ended${last}`;
+  const missing = missingRecords(explanation, history.leftAt, history.leftAt);
+  return `Selected at ${selected}; no outcome of its eviction is recorded${missing ? `: ${missing}` : ""}${last}`;
 }
 
 function capitalized(text: string): string {
@@ -59,9 +81,12 @@ function askText({
   return `${kind === "forced" ? `requested by ${plugin}` : `soft eviction requested by ${plugin}`}: ${reason}`;
 }
 
-function notSelected({ rounds, history }: PodExplanation): Verdict {
-  const ending = history ? endingText(history) : "";
-  const hasEnded = history !== null && (history.leftAt !== null || causeOf(history.ending) !== undefined);
+function notSelected(explanation: PodExplanation): Verdict {
+  const { rounds, history } = explanation;
+  const attribution = attributionOf(explanation);
+  const ending = history ? endingText(history, attribution) : "";
+  const hasEnded =
+    history !== null && (history.leftAt !== null || causeOf(history.ending, attribution.by) !== undefined);
   if (hasEnded) {
     const asked = rounds.findLast(
       ({ refusals, dryRunVictim }) => refusals.length > 0 || dryRunVictim !== null,

@@ -47,6 +47,8 @@ export const outcome = named(
       name: optional(text()),
       result: outcomeResult,
       sent: optional(flag()),
+      acceptedAt: optional(time("When it was accepted; absent where it was not.")),
+      endedAt: optional(time("Absent where that is not known.")),
       message: text(),
       budget: optional(budget),
     },

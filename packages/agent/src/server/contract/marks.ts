@@ -9,7 +9,7 @@ export const mark = named(
     at: time(),
     kind: oneOf(
       markKinds,
-      "`agentStartedAfterKill`: the agent before ended without a stop. `roundsPaused`: no round of eviction ran for long, as while the machine slept. `evictionEnded`: evicted, failed or overdue.",
+      "`agentStartedAfterKill`: the agent before ended without a stop. `roundsPaused`: no round of eviction ran for long, as while the machine slept. `evictionEnded`: an eviction ended, or is overdue; the text has the outcome.",
     ),
     title: text("One line, at most 500 characters."),
     plugin: optional(text()),

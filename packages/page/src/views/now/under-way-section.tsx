@@ -55,7 +55,7 @@ function pendingRow({
         "waits for the API server"
       ) : (
         <>
-          overdue <Countdown until={deadline} over="now: still terminating" />
+          overdue <Countdown until={deadline} over="now: not ended yet" />
         </>
       ),
       `${shown(plugin)}: ${shown(reason, 300)}`,

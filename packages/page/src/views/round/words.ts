@@ -84,7 +84,7 @@ export function decidedPods({ input, decision }: RoundRecord): DecidedPod[] {
       const before = pending.get(uid);
       return {
         pod: { uid, namespace, name },
-        what: "eviction of an earlier round ended",
+        what: `eviction of an earlier round ${outcome.result === "overdue" ? "is overdue" : "ended"}`,
         plugins: before ? [before.plugin] : [],
         why: outcomeText(outcome),
         tone: "quiet" as const,
