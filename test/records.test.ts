@@ -1,8 +1,11 @@
 import { randomUUID } from "node:crypto";
+import { cpSync } from "node:fs";
+import { join } from "node:path";
 import { SteppedClock } from "@nodekeeper/testing";
 import { until } from "@nodekeeper/testing/until";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
+import { StateDatabase } from "../packages/agent/src/state/index.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import {
@@ -107,4 +110,42 @@ it("a wall clock that is years ahead for a while loses no record that is younger
   clock.step(-YEARS_MS);
   await untilRounds(other, 3);
   expect(await explain("default/web")).toMatch(/^Evicted at .*requested by pressure: /m);
+});
+
+it("while the disk is full, what waits in memory is explained and listed; an agent that is killed meanwhile leaves a gap", async () => {
+  cluster.addPod("web");
+  const opened = vi.spyOn(StateDatabase, "open");
+  await start();
+  const database = opened.mock.results.at(-1)!.value as StateDatabase;
+  opened.mockRestore();
+  await until("it is recorded", async () => {
+    const { history } = await agent.api("eviction/explain?pod=default/web");
+    return history !== undefined;
+  });
+  // Each write fails, as on a full disk. A page limit would leave room in the pages of the records.
+  database.connection.exec("PRAGMA query_only = 1");
+  await evict("web");
+  await until("it is deleted", () => cluster.server.store.get("pods", "web", "default") === undefined);
+  expect(await explain("default/web")).toMatch(/^Evicted at .*requested by pressure: /m);
+  const { items } = await agent.api("eviction/evictions?since=0");
+  expect(items).toMatchObject([{ name: "web", outcome: { result: "terminated" } }]);
+  const [round] = await agent.api("eviction/rounds?since=0");
+  expect(round).toMatchObject({ victims: [{ name: "web" }] });
+  const marks = await agent.api("marks?since=0");
+  expect(marks.items).toContainEqual(expect.objectContaining({ kind: "evictionSelected" }));
+
+  // What an agent that is killed now leaves behind.
+  const stateDir = join(cluster.folder, "left");
+  cpSync(agent.stateDir, stateDir, { recursive: true, preserveTimestamps: true });
+  await agent.stop();
+  await start({ stateDir });
+  await until("its end is found", async () => {
+    const { history } = await agent.api("eviction/explain?pod=default/web");
+    return history?.leftAt != null;
+  });
+  const { coverage } = await agent.api("eviction/explain?pod=default/web");
+  expect(coverage.gaps).toMatchObject([{ why: expect.stringContaining("could not be written") }]);
+  expect(await explain("default/web")).toMatch(
+    /[Rr]ecords are missing between .* and .*: the state directory could not be written/,
+  );
 });

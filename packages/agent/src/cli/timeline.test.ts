@@ -35,7 +35,13 @@ async function cli(...args: string[]) {
 }
 
 it("prints what happened, over all pages, without what could change the terminal", async () => {
-  expect((await cli()).out).toMatch(/^Nothing has happened since 20.*Z\.\n$/);
+  expect((await cli()).out).toMatch(/^Nothing is recorded since 20.*Z\.\n$/);
+  expect((await cli()).stderr).toMatch(/^nodekeeper: No records before 20.*Z are kept\.\n$/);
+  const { since } = database.coverage.get();
+  database.coverage.addGap({ from: since, to: since + 5, why: "the disk was full" });
+  expect((await cli()).stderr).toMatch(
+    /\nnodekeeper: Records are missing between 20.*Z and 20.*Z: the disk was full\.\n$/,
+  );
   marks.add([{ kind: "pluginLost", title: "long ago", at: Date.now() - 5 * 86_400_000 }]);
   marks.add(Array.from({ length: 700 }, (_, at) => ({ kind: "pluginLost", title: `p${at} lost` })));
   marks.add([{ kind: "evictionSelected", title: "default/web \u001b[31m selected", round: 7 }]);

@@ -1,8 +1,9 @@
 import { type Clock, parseDuration } from "@nodekeeper/core/lib";
+import { missingLines } from "../eviction/index.ts";
 import type { ApiAnswers } from "../server/index.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { follow } from "./follow.ts";
-import { type Colour, type Output, type PageFormat, paint, printItem } from "./output.ts";
+import { type Colour, type Output, type PageFormat, paint, printItem, printMessage } from "./output.ts";
 import { plainText } from "./plain-text.ts";
 import { timeOf } from "./wording.ts";
 
@@ -37,10 +38,12 @@ export async function timelineCommand(
 ): Promise<void> {
   const from = Math.max(0, Math.round(clock.now() - parseDuration(since)));
   let last = 0;
+  let missing: string[] = [];
   /** Prints what is there; returns at the end. */
   const printNew = async () => {
     for (let hasMore = true; hasMore && !signal.aborted; ) {
-      const { items, next } = await agent.get("marks", { since: from, after: last });
+      const { items, next, ...coverage } = await agent.get("marks", { since: from, after: last });
+      missing = missingLines(coverage, from);
       for (const mark of items) {
         if (format === "text") output.write(lineOf(mark, output));
         else printItem(output, format, mark);
@@ -51,7 +54,8 @@ export async function timelineCommand(
   };
   if (isFollowed) return await follow(printNew, clock, signal);
   await printNew();
-  if (format === "text" && last === 0) output.write(`Nothing has happened since ${timeOf(from)}.\n`);
+  if (format === "text" && last === 0) output.write(`Nothing is recorded since ${timeOf(from)}.\n`);
+  for (const line of missing) printMessage(plainText(line, LONGEST_TITLE));
 }
 
 function lineOf({ at, kind, title, round }: Mark, output: Output): string {

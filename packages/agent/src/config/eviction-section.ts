@@ -147,9 +147,14 @@ export const evictionSection = section("Eviction of pods when the node is under 
     ),
   }),
   records: section("Retention of round records, which `explain`, `rounds` and `replay` show.", {
-    maxAge: duration("168h", "1h", "2160h", { about: "How long round records are kept.", applied: "live" }),
+    maxAge: duration("168h", "1h", "2160h", {
+      about:
+        "How long round records are kept, by time that has verifiably passed: a step of the wall clock trims nothing.",
+      applied: "live",
+    }),
     maxSize: byteSize("64Mi", "1Mi", "1Gi", {
-      about: "Approximate limit for the disk space of all round records.",
+      about:
+        "Approximate limit for the disk space of all round records. Half of it is kept for rounds that evicted a pod, ended an eviction or changed a condition; of the others, and among plugins, the one that takes most loses its oldest rounds first.",
       applied: "live",
     }),
   }),

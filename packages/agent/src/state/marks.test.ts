@@ -59,7 +59,20 @@ it("answers in pages, of a time", async () => {
   const middle = { since: first!.at + 1_000, until: first!.at + 3_000 };
   const one = page({ ...middle, limit: 2 });
   expect(one).toMatchObject({ items: [{ plugin: "b" }, { plugin: "c" }], next: 3 });
-  expect(page({ ...middle, limit: 2, after: one.next! })).toEqual({ items: [page().items[3]] });
+  expect(page({ ...middle, limit: 2, after: one.next! })).toEqual({
+    ...{ items: [page().items[3]], oldest: first!.at, gaps: [] },
+  });
+});
+
+it("of one plugin do not displace those of another of the same kind; since when they are complete is kept", () => {
+  marks.add([lost("rare")]);
+  const { marks: since } = database.coverage.get();
+  clock.jump(5_000);
+  for (let at = 0; at < 30; at++) marks.add(Array.from({ length: 50 }, () => lost("often")));
+  const { items, oldest } = page();
+  expect(items).toHaveLength(1_000);
+  expect(items[0]).toMatchObject({ plugin: "rare" });
+  expect([since, oldest]).toEqual([1_700_000_000_000, clock.now()]);
 });
 
 it("distinguishes a start after a stop from one after SIGKILL", () => {

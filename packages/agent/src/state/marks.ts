@@ -1,6 +1,7 @@
 import type { StatementSync } from "node:sqlite";
 import type { Clock, Logger } from "@nodekeeper/core/lib";
 import type { StateDatabase } from "./database.ts";
+import type { StoredGap } from "./record-coverage.ts";
 
 /** What a mark is for. The spellings are stored. */
 export const markKinds = [
@@ -52,6 +53,16 @@ export interface MarkSelection {
   /** Only marks with a greater id. */
   after: number;
   limit: number;
+}
+
+/** A page of marks, oldest first. */
+export interface MarkPage {
+  items: Mark[];
+  /** Wall milliseconds: since then marks are complete, besides the gaps. */
+  oldest: number;
+  gaps: StoredGap[];
+  /** The id after which to continue; absent at the end. */
+  next?: number;
 }
 
 // Of each kind, so that a plugin that registers again and again does not displace evictions; among them the plugin with the
@@ -139,7 +150,7 @@ export class Marks {
   }
 
   /** A page of marks, in the order in which they were added. */
-  page({ since, until, after, limit }: MarkSelection): { items: Mark[]; next?: number } {
+  page({ since, until, after, limit }: MarkSelection): MarkPage {
     const rows = this.#database.connection
       .prepare(
         `SELECT * FROM mark WHERE id > ? AND at >= ? AND coalesce(unobserved_since, at) <= ?
@@ -151,7 +162,9 @@ export class Marks {
     );
     const found = [...rows.map(markOf), ...waiting];
     const items = found.slice(0, limit);
-    return found.length > limit ? { items, next: items.at(-1)!.id } : { items };
+    const { marks: oldest, gaps } = this.#database.coverage.get();
+    const page = { items, oldest, gaps };
+    return found.length > limit ? { ...page, next: items.at(-1)!.id } : page;
   }
 
   #write(): void {

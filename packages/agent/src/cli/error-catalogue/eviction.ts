@@ -36,9 +36,9 @@ export const evictionErrors: CatalogueEntries = {
   NK1606: {
     title: "No record of this pod",
     cause:
-      "The pod never was on this node, nothing happened to it, or its records have expired (`eviction.records`).",
+      "The pod was not on this node while records were kept, or its records have expired (`eviction.records`).",
     remedy:
-      "Check namespace and name, and the node: `kubectl get pod -o wide`. The message has the time since which records are kept.",
+      "Check namespace and name, and the node: `kubectl get pod -o wide`. The message has the time since which records are kept, and where they are missing: of the time before, and of that between, nothing is known.",
   },
   NK1607: {
     title: "A soft eviction's notice can't be written to its file",

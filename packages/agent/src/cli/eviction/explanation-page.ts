@@ -1,4 +1,11 @@
-import { type PodExplanation, podText, timelineOf, type Verdict, verdictOf } from "../../eviction/index.ts";
+import {
+  coverageLines,
+  type PodExplanation,
+  podText,
+  timelineOf,
+  type Verdict,
+  verdictOf,
+} from "../../eviction/index.ts";
 import { type Colour, type Output, paint } from "../output.ts";
 import { plainText } from "../plain-text.ts";
 import { counted, timeOf } from "../wording.ts";
@@ -35,11 +42,13 @@ function stepsText(explanation: PodExplanation, output: Output): string {
   return `\n${paint(output, "bold", "What happened")}\n${lines.join("")}`;
 }
 
-function footer({ otherUids, recordsSince }: PodExplanation, output: Output): string {
+function footer({ otherUids, recordsSince, coverage }: PodExplanation, output: Output): string {
   const others =
     otherUids.length === 0
       ? ""
       : `Other recorded pods of this name, to be explained by UID: ${plainText(otherUids.join(", "), 500)}\n`;
-  const since = recordsSince === null ? "" : `Records go back to ${timeOf(recordsSince)}.\n`;
+  const since = coverageLines(coverage, recordsSince)
+    .map((line) => `${plainText(line, 500)}\n`)
+    .join("");
   return others || since ? `\n${paint(output, "dim", `${others}${since}`.trimEnd())}\n` : "";
 }

@@ -1,13 +1,19 @@
 import { formatDuration } from "@nodekeeper/core/lib";
-import { conditionTaintsText, type ExplainedCondition, type NodeExplanation } from "../../eviction/index.ts";
+import {
+  conditionTaintsText,
+  coverageLines,
+  type ExplainedCondition,
+  type NodeExplanation,
+} from "../../eviction/index.ts";
 import { type Output, paint } from "../output.ts";
 import { plainText } from "../plain-text.ts";
 import { age, labelled, timeOf } from "../wording.ts";
 
 /** The page of `nodekeeper explain node`: each condition set by eviction, then the timeline. */
 export function nodePage(explanation: NodeExplanation, output: Output): string {
-  const { nodeName, conditions, events, recordsSince } = explanation;
-  const since = recordsSince === null ? "" : `\nRecords go back to ${timeOf(recordsSince)}.\n`;
+  const { nodeName, conditions, events, recordsSince, coverage } = explanation;
+  const kept = coverageLines(coverage, recordsSince).map((line) => plainText(line, 500));
+  const since = kept.length === 0 ? "" : `\n${kept.join("\n")}\n`;
   return [
     `${paint(output, "bold", plainText(nodeName === null ? "Node" : `Node ${nodeName}`, 300))}\n`,
     conditions.length === 0 ? "\nNo condition or taint is set by Nodekeeper.\n" : "",

@@ -1,7 +1,7 @@
 import { type Clock, NodekeeperError } from "@nodekeeper/core/lib";
-import type { RoundSummary } from "../../eviction/index.ts";
+import { missingLines, type RoundSummary } from "../../eviction/index.ts";
 import { follow } from "../follow.ts";
-import { type Output, type PageFormat, printItem, printJson } from "../output.ts";
+import { type Output, type PageFormat, printItem, printJson, printMessage } from "../output.ts";
 import { timeOf } from "../wording.ts";
 import { type RecordSource, sinceOf } from "./record-source.ts";
 import { roundLine } from "./round-line.ts";
@@ -49,9 +49,14 @@ export async function roundsCommand(
   };
   if (isFollowed) await followRounds(opened, since, print, clock, signal);
   else for await (const round of roundsOf(opened, since, signal)) print(round);
-  if (shown === 0 && format === "text" && !signal.aborted) {
-    output.write(`No round${since > 0 ? ` since ${timeOf(since)}` : ""} in which anything happened.\n`);
+  if (signal.aborted) return;
+  if (shown === 0 && format === "text") {
+    output.write(
+      `No round${since > 0 ? ` since ${timeOf(since)}` : ""} in which anything happened is recorded.\n`,
+    );
   }
+  // Beyond what the records cover, that there is no round proves nothing.
+  for (const line of missingLines((await opened.explainNode()).coverage, since)) printMessage(line);
 }
 
 /** The rounds of a source, oldest first, read page by page. */

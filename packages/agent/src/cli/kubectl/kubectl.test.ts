@@ -239,7 +239,7 @@ describe("explain pod", () => {
     );
     await start({ node: "n1" });
     expect((await plugin("explain", "pod", "default/web")).stderr).toMatch(
-      /NK1606: no record of the pod default\/web: asked 1 agents\n/,
+      /NK1606: no record of the pod default\/web: asked 1 agents: n1 \(.+\)\n/,
     );
   });
 });

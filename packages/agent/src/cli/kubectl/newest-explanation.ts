@@ -24,11 +24,18 @@ export function newestOf(answers: readonly FleetAnswer<PodExplanation>[], pod: s
     return newest.answer;
   }
   const asked = `no record of the pod ${pod}: asked ${answers.length} agents`;
-  if (silent.length === 0) throw new NodekeeperError("notFound", asked, { id: "NK1606" });
-  const some = silent.slice(0, MOST_NAMED).map(({ node, error }) => `${node} (${messageOf(error)})`);
-  const rest = silent.length > some.length ? ` and ${silent.length - some.length} more` : "";
-  const message = `${asked}, of which ${silent.length} did not answer: ${some.join("; ")}${rest}`;
+  // Each error has since when the records of its node are kept.
+  if (silent.length === 0) {
+    throw new NodekeeperError("notFound", `${asked}: ${errorsText(answers)}`, { id: "NK1606" });
+  }
+  const message = `${asked}, of which ${silent.length} did not answer: ${errorsText(silent)}`;
   throw new NodekeeperError("unavailable", message, { id: "NK1710" });
+}
+
+function errorsText(answers: readonly FleetAnswer<PodExplanation>[]): string {
+  const some = answers.slice(0, MOST_NAMED).map(({ node, error }) => `${node} (${messageOf(error)})`);
+  const rest = answers.length > some.length ? ` and ${answers.length - some.length} more` : "";
+  return `${some.join("; ")}${rest}`;
 }
 
 /** Wall milliseconds of the last thing that is recorded about the pod. */

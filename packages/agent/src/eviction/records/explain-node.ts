@@ -3,6 +3,7 @@ import type { EvictionPolicy } from "../decide/policy.ts";
 import type { EvictionState, PluginCondition } from "../decide/state.ts";
 import { taintsOf } from "../decide/taints.ts";
 import type { EvictionStep } from "../parts.ts";
+import type { RecordCoverage } from "./coverage.ts";
 
 /** A condition that a plugin reports, with its taints. Times are wall milliseconds. */
 export interface ExplainedCondition extends Omit<PluginCondition, "lastSeen"> {
@@ -32,6 +33,8 @@ export interface NodeExplanation {
   events: EvictionStep[];
   /** Wall milliseconds of the oldest record; null where there is none. */
   recordsSince: number | null;
+  /** From when and where records are complete. */
+  coverage: RecordCoverage;
 }
 
 /** The conditions of a state, and what becomes of them under a policy. */

@@ -6,7 +6,8 @@ import type { EvictionPolicy } from "../decide/policy.ts";
 import type { EvictionState } from "../decide/state.ts";
 import { type RecentReadings, type RoundReadings, readingsOf } from "../readings.ts";
 import type { RoundRecord } from "../replay/round-record.ts";
-import { coverageSince } from "./coverage.ts";
+import { coverageLines } from "../wording/coverage.ts";
+import { coverageSince, type RecordCoverage } from "./coverage.ts";
 import { addToExplanation, emptyExplanation, type PodExplanation } from "./explain.ts";
 import { explainConditions, type NodeExplanation } from "./explain-node.ts";
 import { readNodePod } from "./pod-history.ts";
@@ -60,6 +61,7 @@ export class RecordQueries {
       conditions: state && policy ? explainConditions(state, policy) : [],
       events: this.#history.events(NODE),
       recordsSince: this.#recordsSince(),
+      coverage: this.#records.coverage(),
     };
   }
 
@@ -126,15 +128,13 @@ export class RecordQueries {
       addToExplanation(explanation, record);
       return explanation;
     }
-    const since = this.#recordsSince();
-    const kept =
-      since === null
-        ? "there are no records: no round has decided anything yet, or they have expired"
-        : `the records go back to ${new Date(since).toISOString()}`;
+    const kept = coverageLines(this.#records.coverage(), null)
+      .join(" ")
+      .replace(/^Records/, "the records");
     const taken = uidOrName.includes("/") ? "" : " (read as a UID; to look up a name write namespace/name)";
     throw new NodekeeperError(
       "notFound",
-      `no record of the pod ${uidOrName.slice(0, 300)}${taken} on this node; ${kept}`,
+      `no record of the pod ${uidOrName.slice(0, 300)}${taken} on this node; ${kept.replace(/\.$/, "")}`,
       { id: "NK1606" },
     );
   }
@@ -209,10 +209,14 @@ export class RecordQueries {
   }
 
   /** A page of the victims of rounds since a time (wall milliseconds), of rounds with an id above `after`, oldest first. */
-  async evictions(since: number, after: number, signal: AbortSignal): Promise<EvictionPage> {
+  async evictions(
+    since: number,
+    after: number,
+    signal: AbortSignal,
+  ): Promise<EvictionPage & { coverage: RecordCoverage }> {
     const found = new EvictionList();
     for await (const record of this.records(since, after, signal)) if (found.add(record)) break;
-    return found.page();
+    return { ...found.page(), coverage: this.#records.coverage() };
   }
 
   /**

@@ -2,6 +2,7 @@
 export { type ComparedKey, comparisonOf, type Rankable, type RankKeyName } from "../decide/rank.ts";
 export { thresholdText } from "../decide/threshold-text.ts";
 export { conditionTaintsText } from "./condition.ts";
+export { coverageLines, missingLines } from "./coverage.ts";
 export { timelineOf } from "./ending.ts";
 export { heldText } from "./held.ts";
 export { podText } from "./pod.ts";

@@ -128,6 +128,7 @@ export const nodeExplanation = named(
       conditions: list(explainedCondition),
       events: list(step),
       recordsSince: nullable(time()),
+      coverage: recordCoverage,
     },
     "The conditions and taints that eviction sets on the node, with their owners and when they expire.",
   ),
@@ -187,6 +188,7 @@ export const historyPage = object({
         kind: constant("node"),
         state: object({ at: nullable(time()), conditions: list(storedCondition) }),
         events: list(step),
+        coverage: optional(recordCoverage),
       }),
     ),
   ),
@@ -220,6 +222,7 @@ export const evictionPage = object({
     ),
     "Oldest first.",
   ),
+  coverage: recordCoverage,
   next: optional(integer("The id after which to continue; absent at the end.")),
 });
 

@@ -25,5 +25,7 @@ export const mark = named(
 
 export const markPage = object({
   items: list(mark, "Oldest first."),
+  oldest: time("Since then marks are complete, besides the gaps."),
+  gaps: list(object({ from: time(), to: time(), why: text() }), "Oldest first."),
   next: optional(integer("The id after which to continue; absent at the end.")),
 });

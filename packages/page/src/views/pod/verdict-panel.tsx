@@ -1,4 +1,9 @@
-import { podText, timelineOf, verdictOf } from "../../../../agent/src/eviction/wording/index.ts";
+import {
+  coverageLines,
+  podText,
+  timelineOf,
+  verdictOf,
+} from "../../../../agent/src/eviction/wording/index.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Prose } from "../../parts/prose.tsx";
 import { shown } from "../../text.ts";
@@ -7,7 +12,8 @@ import { timelineAddress } from "./timeline-address.ts";
 
 /** The verdict, as `nodekeeper explain pod` has it, and what decides about the pod. */
 export function VerdictPanel({ explanation }: { explanation: Explanation }) {
-  const { uid, recordsSince } = explanation;
+  const { uid, recordsSince, coverage } = explanation;
+  const kept = coverageLines(coverage, recordsSince);
   const verdict = verdictOf(explanation);
   const stamp = stampOf(explanation, verdict);
   const pod = recordedPod(explanation);
@@ -23,10 +29,10 @@ export function VerdictPanel({ explanation }: { explanation: Explanation }) {
       {pod && <p>{shown(podText(pod), 600)}</p>}
       <p class="quiet">
         UID <code>{shown(uid)}</code>
-        {recordsSince !== null && (
+        {kept.length > 0 && (
           <>
             {" "}
-            · <Prose text={`Records go back to ${new Date(recordsSince).toISOString()}.`} />
+            · <Prose text={kept.join(" ")} />
           </>
         )}
       </p>

@@ -46,11 +46,7 @@ export function OneRound({ id, text, live }: Props) {
       {whole}
       {isTooLarge && <TooLarge id={id!} />}
       {(id === undefined || (value && !record && !isTooLarge)) && (
-        <NotRecorded
-          text={text}
-          next={value?.records[0]}
-          since={live["eviction/node"]?.recordsSince ?? undefined}
-        />
+        <NotRecorded text={text} next={value?.records[0]} since={live["eviction/node"]?.coverage.requests} />
       )}
     </>
   );

@@ -1,3 +1,4 @@
+import { missingLines } from "../../../../agent/src/eviction/wording/index.ts";
 import { Refusal } from "../../api.ts";
 import type { Live } from "../../live.ts";
 import { shown, at as timeText } from "../../text.ts";
@@ -10,16 +11,14 @@ export function Notices({ live, data, range }: { live: Live; data: TimelineData;
   const { events, isReading, isCut, missedAt } = data;
   const since = events.knownSince ?? Number.NEGATIVE_INFINITY;
   const until = events.knownUntil ?? Number.POSITIVE_INFINITY;
-  const recordsSince = live["eviction/node"]?.recordsSince;
+  const coverage = live["eviction/node"]?.coverage;
   const texts = [
     node && !node.lifecycle && "Lifecycle is off: to see containers, turn it on (lifecycle.enabled).",
     node && !node.eviction && "Eviction is off: for readings and evictions, turn it on (eviction.enabled).",
     events.logStart !== undefined &&
       events.logStart > range.from &&
       `The log of containers starts at ${timeText(events.logStart)}.`,
-    recordsSince &&
-      recordsSince > range.from &&
-      `The records of eviction start at ${timeText(recordsSince)}.`,
+    ...missingLines(coverage, range.from).map((line) => shown(line, 300)),
     !isReading &&
       since > range.from &&
       since > (events.logStart ?? 0) &&
