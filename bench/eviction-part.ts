@@ -47,7 +47,7 @@ export class EvictionPart {
         takeOutcomes: () => [],
         takeSteps: () => [],
       },
-      tainter: { setDesired: () => {} },
+      tainter: { setDesired: () => {}, suspend: () => {} },
       blocked: { note: () => {} },
       records: new EvictionRecords({
         store: new EvictionStore(this.#database),

@@ -103,17 +103,16 @@ async function afterFirstAgent(state: State) {
     metadata: { name: NODE },
     spec: { taints: [foreign] },
   });
-  const flags = { reportingManagedTaintPrefixes: "nodekeeper.dev/" };
   const { pluginDirectories: plugins, stateDir } = agentFlags(cluster);
   const older = join(cluster.folder, "older");
   mkdirSync(older);
   const neighbour = await startGoodPlugin(plugins!, "neighbour", ...neighbourReport(1));
-  const first = await startAgent(cluster, flags);
+  const first = await startAgent(cluster);
   await untilPublished(cluster, 1);
   cpSync(stateDir!, older, { recursive: true });
   const gpus = await startGoodPlugin(plugins!, "gpus", ...gpuReport(1));
   await until("the plugin's report", () => matches(cluster, withPlugin(1)), { explain: () => held(cluster) });
-  return { cluster, flags, neighbour, gpus, plugins: plugins!, first, stateDir: stateDir!, older, state };
+  return { cluster, neighbour, gpus, plugins: plugins!, first, stateDir: stateDir!, older, state };
 }
 
 async function untilPublished(cluster: TestCluster, value: number): Promise<void> {
@@ -131,15 +130,14 @@ function matches(cluster: TestCluster, expected: ReturnType<typeof held>): boole
 
 describe.concurrent.each(Object.keys(states) as State[])("with its state %s, an agent", (state) => {
   it.each(["soon", "late", "never"])("leaves the right fields when the plugin is back %s", async (back) => {
-    const { cluster, flags, neighbour, first, plugins, stateDir, older, ...setup } =
-      await afterFirstAgent(state);
+    const { cluster, neighbour, first, plugins, stateDir, older, ...setup } = await afterFirstAgent(state);
     let gpus: GoodPlugin = setup.gpus;
     await first.stop();
     if (back !== "soon") await gpus.stop();
     states[state](stateDir, older);
     const grace = back === "never" ? "0s" : "10m";
     const clock = new SteppedClock();
-    const settings = { ...flags, reportingPluginGracePeriod: grace };
+    const settings = { reportingPluginGracePeriod: grace };
     const second = await startAgent(cluster, settings, undefined, clock);
     neighbour.say(...neighbourReport(2));
     await untilPublished(cluster, 2);

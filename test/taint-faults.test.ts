@@ -119,22 +119,16 @@ describe("taints of the CustomNodeResource", () => {
   const taintKeys = (): string[] =>
     (cluster.cnr()?.spec?.taints ?? []).map(({ key }: { key: string }) => key);
 
-  it("under a prefix that reporting does not manage are removed after lost state, and foreign ones stay", async () => {
+  it("are removed after lost state, as their annotation proves them, and foreign ones with their prefix stay", async () => {
     const flags = { evictionTaintPrefix: "pressure.example.org", reportingPluginGracePeriod: "1s" };
     agent = await startAgent(cluster, flags);
     (await addPlugin()).threshold = squeeze;
     await until("the taint", () => taintKeys().includes("pressure.example.org/Squeeze"));
     plugin!.threshold = {};
     await agent.stop();
-    // As an agent that kept no account of its own taints left it.
-    const { metadata, spec } = cluster.cnr();
-    const other = { key: "example.com/other", effect: "NoSchedule", qosLevel: "reclaimed_cores" };
-    delete metadata.annotations;
-    cluster.server.store.put({
-      ...cluster.cnr(),
-      metadata,
-      spec: { ...spec, taints: [...spec.taints, other] },
-    });
+    const { spec } = cluster.cnr();
+    const other = { key: "pressure.example.org/Other", effect: "NoSchedule", qosLevel: "reclaimed_cores" };
+    cluster.server.store.put({ ...cluster.cnr(), spec: { ...spec, taints: [...spec.taints, other] } });
     const clock = new SteppedClock();
     const newState = { ...flags, stateDir: join(cluster.folder, "new-state") };
     agent = await startAgent(cluster, newState, undefined, clock);

@@ -1,5 +1,6 @@
 import { readBootTime } from "@nodekeeper/core/lib";
 import {
+  addedTaints,
   BlockedEvictions,
   ConditionReporter,
   ContainerKiller,
@@ -15,6 +16,7 @@ import {
   EvictionRecords,
   EvictionSender,
   HostPathNotifier,
+  isFullDryRun,
   type Killer,
   markOf,
   NodeCondition,
@@ -36,7 +38,7 @@ import {
 import type { ReporterSource } from "../reporting/index.ts";
 import { evictionNowRoutes, evictionRoutes } from "../server/index.ts";
 import { EvictionStore, HistoryStore } from "../state/index.ts";
-import type { AgentContext } from "./context.ts";
+import { type AgentContext, FIELD_MANAGER } from "./context.ts";
 import { evictionPolicyOf } from "./eviction-policy-settings.ts";
 import { evictionSettingsOf, killerTableOf, qosAnnotationsOf } from "./eviction-settings.ts";
 import { inTreeEviction } from "./in-tree-eviction.ts";
@@ -49,6 +51,8 @@ export interface EvictionPart extends AgentPart {
   plugins: EvictionPlugins;
   /** Reports conditions as taints of the CustomNodeResource. */
   reporter: ReporterSource;
+  /** Whether a taint of the agent on the CustomNodeResource stays as it is, because it may be eviction's. */
+  isFrozenTaint: (taint: { key?: unknown; qosLevel?: unknown }) => boolean;
   queries: RecordQueries;
   readings: RecentReadings;
   /** How many evicted pods have been deleted since the start. */
@@ -63,9 +67,16 @@ export function evictionPart(
   const { configuration, client, database, clock, registry, kubeMetrics, queueMetrics, marks } = context;
   if (!configuration().eviction.enabled) return undefined;
   const { nodeName } = configuration();
-  const events = namingNode(context.events, nodeName);
   const log = context.log.child({ logger: "eviction" });
   const policy = () => evictionPolicyOf(configuration());
+  const isDryRun = () => isFullDryRun(policy());
+  const podEvents = namingNode(context.events, nodeName);
+  // Events about evictions and their taints.
+  const events: typeof podEvents = {
+    record(event) {
+      if (!isDryRun()) podEvents.record(event);
+    },
+  };
   const settings = () => evictionSettingsOf(configuration());
   const roundMetrics = createEvictionRoundMetrics(registry);
   const metrics = createEvictorMetrics(registry);
@@ -78,7 +89,7 @@ export function evictionPart(
     ...common,
   });
   const historyStore = new HistoryStore(database);
-  const oomEvents = new OomEvents({ events, metrics: roundMetrics, log });
+  const oomEvents = new OomEvents({ events: podEvents, metrics: roundMetrics, log });
   const history = new PodHistory({
     store: historyStore,
     events: lifecycle?.generator.events,
@@ -152,7 +163,8 @@ export function evictionPart(
     client,
     nodeName,
     onNode: (node) => nodeCondition.seen(node),
-    prefix: policy().taintPrefix,
+    fieldManager: FIELD_MANAGER,
+    addedTaints: () => addedTaints(history.nodeEvents()),
     events,
     transitionMs: () => policy().conditionTransitionPeriodMs,
     onChange: (title, kind) => {
@@ -164,16 +176,26 @@ export function evictionPart(
     queueMetrics,
     ...common,
   });
-  const conditions = new ConditionReporter(storedTaints(records, policy()).customNodeResource);
+  const conditions = new ConditionReporter(storedTaints(records, policy()).customNodeResource, isDryRun());
   const tainter: Tainter = {
     setDesired({ node, customNodeResource }, isComplete) {
       nodeTainter.setDesired(node, isComplete);
       conditions.setDesired(customNodeResource, isComplete);
     },
+    suspend() {
+      nodeTainter.suspend();
+      conditions.suspend();
+    },
   };
   const { softEvictionNotifyPath: rootPath } = configuration().eviction;
   const hostPathNotifier = rootPath
-    ? new HostPathNotifier({ rootPath, pods, metrics: createHostPathNotifierMetrics(registry), ...common })
+    ? new HostPathNotifier({
+        rootPath,
+        pods,
+        isDryRun,
+        metrics: createHostPathNotifierMetrics(registry),
+        ...common,
+      })
     : undefined;
   const manager: EvictionManager = new EvictionManager({
     nodeName,
@@ -224,6 +246,8 @@ export function evictionPart(
     ),
     plugins,
     reporter: conditions,
+    isFrozenTaint: ({ key, qosLevel }) =>
+      conditions.leavesTaints && qosLevel !== undefined && String(key).startsWith(`${policy().taintPrefix}/`),
     queries,
     readings: manager.readings,
     routes: [...evictionRoutes(queries, manager.readings), ...evictionNowRoutes(now)],

@@ -37,7 +37,7 @@ export function reportingPart(
   { lifecycle, devices, eviction }: ReportedParts,
 ): ReportingPart {
   const { configuration, client, clock, registry, queueMetrics, turns, watch } = context;
-  const { nodeName, reporting, plugins, eviction: evictionSettings } = configuration();
+  const { nodeName, reporting, plugins } = configuration();
   const store = new ReporterStore(context.database);
   const policies = kindPolicies(reporting.additionalKinds);
   const log = context.log.child({ logger: "reporting" });
@@ -74,11 +74,7 @@ export function reportingPart(
     returnMs: RETURN_MS,
     beforeWrite: () => manager.flush(),
     notify,
-    // Otherwise an agent that lost its state would leave eviction's taints behind.
-    managedTaintPrefixes: [
-      ...reporting.managedTaintPrefixes,
-      ...(eviction ? [`${evictionSettings.taintPrefix}/`] : []),
-    ],
+    isFrozenTaint: (taint) => eviction?.isFrozenTaint(taint) ?? false,
     settings,
     turns,
     clock,

@@ -159,7 +159,6 @@ describe("sources", () => {
         maxContentSize: 4 * 1024 * 1024,
         inTreePlugins: ["*"],
         additionalKinds: [],
-        managedTaintPrefixes: ["node.katalyst.kubewharf.io/", "nodekeeper.dev/"],
         kubelet: {
           podResourcesSocket: "/var/lib/kubelet/pod-resources/kubelet.sock",
           resyncInterval: 30_000,
@@ -250,18 +249,6 @@ describe("sources", () => {
     await expect(written.load({ flags: { serverRemoteAddress: "127.0.0.1:1", ...files } })).rejects.toThrow(
       /server\.remoteAddress.*127\.0\.0\.1:1 is on loopback/,
     );
-  });
-
-  it("warns about a taint prefix that reporting does not manage", async () => {
-    const flags = { evictionTaintPrefix: "pressure.example.org" };
-    expect((await written.load({ flags })).warnings).toEqual([
-      expect.stringContaining(
-        "managedTaintPrefixes does not contain pressure.example.org/ (eviction.taintPrefix)",
-      ),
-    ]);
-    const managed = { reportingManagedTaintPrefixes: "pressure.example.org/" };
-    expect((await written.load({ flags: { ...flags, ...managed } })).warnings).toEqual([]);
-    expect((await written.load({ flags: { ...flags, eviction: false } })).warnings).toEqual([]);
   });
 
   it("shares nothing between two configurations", async () => {

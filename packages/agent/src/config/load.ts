@@ -140,16 +140,10 @@ function contains(directory: string, path: string): boolean {
   return !posix.relative(directory, path).startsWith("..");
 }
 
-function warningsAbout({ server, eviction, reporting }: AgentConfiguration): string[] {
+function warningsAbout({ server }: AgentConfiguration): string[] {
   const warnings: string[] = [];
   if (server.tlsCertFile !== "" && server.remoteAddress === "" && isLoopback(hostOf(server.address)))
     warnings.push(`server.tlsCertFile is not used: server.address ${server.address} is on loopback.`);
-  const { managedTaintPrefixes } = reporting;
-  const prefix = `${eviction.taintPrefix}/`;
-  if (eviction.enabled && !managedTaintPrefixes.some((managed) => prefix.startsWith(managed)))
-    warnings.push(
-      `reporting.managedTaintPrefixes does not contain ${prefix} (eviction.taintPrefix); taints with this prefix are managed by the agent nevertheless.`,
-    );
   return warnings;
 }
 

@@ -300,17 +300,6 @@ export const schema = section("The configuration of the Nodekeeper agent.", {
       { expected: "objects with group, version and kind", maxItems: 64 },
       { about: "Cluster-scoped kinds to publish to, in addition to CustomNodeResource and Node." },
     ),
-    managedTaintPrefixes: textList(
-      ["node.katalyst.kubewharf.io/", "nodekeeper.dev/"],
-      {
-        pattern: /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/[A-Za-z0-9._-]{0,63}$/,
-        expected: 'prefixes of taint keys, such as "nodekeeper.dev/"',
-        placeholder: "<prefix,...>",
-        minItems: 0,
-        maxItems: 64,
-      },
-      { about: "Prefixes of the keys of taints that the agent manages. It never changes other taints." },
-    ),
     kubelet: section(
       "In-tree reporter of the kubelet's allocations: devices, CPUs and memory by NUMA node.",
       {

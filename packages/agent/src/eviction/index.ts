@@ -84,6 +84,7 @@ export { PodWatch, type PodWatchOptions } from "./observe/pod-watch.ts";
 export { type AnnotationValue, type QosAnnotations, qosLevelReader } from "./observe/qos-level.ts";
 export type { EvictionStep, Evictor, NodePods, Tainter } from "./parts.ts";
 export { RecentReadings, type RoundReadings } from "./readings.ts";
+export { addedTaints } from "./records/added-taints.ts";
 export type { RecordCoverage, RecordGap } from "./records/coverage.ts";
 export { markOf } from "./records/decision-log.ts";
 export type {

@@ -23,7 +23,7 @@ import type { Decision } from "./decide/decision.ts";
 import { interruptedOutcomes } from "./decide/interrupted.ts";
 import type { EvictionOutcome } from "./decide/outcome.ts";
 import { isFinal } from "./decide/outcome.ts";
-import type { EvictionPolicy } from "./decide/policy.ts";
+import { type EvictionPolicy, isFullDryRun } from "./decide/policy.ts";
 import { type PreparedRound, prepareRound } from "./decide/prepare.ts";
 import type { DecideInput, RoundInput } from "./decide/round.ts";
 import {
@@ -378,7 +378,11 @@ export class EvictionManager implements Runnable {
     if (decision.resumed.length > 0) evictor.resume(decision.resumed);
     if (decision.victims.length > 0) evictor.start(decision.victims, roundId);
     const isComplete = this.#gate.isOpen(input);
-    tainter.setDesired(decision.taints, isComplete);
+    if (isFullDryRun(input.policy)) {
+      tainter.suspend();
+      // After dry run taints are removed as after a start.
+      this.#gate.start(decision.state);
+    } else tainter.setDesired(decision.taints, isComplete);
     const { thresholds } = decision;
     const { forbidden } = evictor;
     blocked.note({ thresholds, policy: input.policy, forbidden, isComplete, now: input.now });

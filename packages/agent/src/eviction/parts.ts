@@ -57,4 +57,6 @@ export interface Tainter {
    * (see `TaintGate`): until then existing taints stay.
    */
   setDesired(taints: DesiredTaints, isComplete: boolean): void;
+  /** Leaves all taints as they are until the next `setDesired`: none is added, restored or removed. */
+  suspend(): void;
 }

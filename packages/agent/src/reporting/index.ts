@@ -8,7 +8,7 @@
 // unclaimed: fields published by an earlier agent process that no plugin reports.
 export type { ReporterStatus } from "./endpoint.ts";
 export { fieldOrigins } from "./field-origins.ts";
-export { customNodeResource, kindKey, kindPolicies, node } from "./kinds.ts";
+export { customNodeResource, kindKey, kindPolicies, node, OWN_TAINTS } from "./kinds.ts";
 export { ReporterManager } from "./manager.ts";
 export type { ReporterManagerOptions } from "./manager-options.ts";
 export { createReportingMetrics, type ReportingMetrics } from "./metrics.ts";
@@ -16,3 +16,4 @@ export type { ObjectStatus } from "./object-writer.ts";
 export type { PublisherOptions } from "./publish-options.ts";
 export { Publisher } from "./publisher.ts";
 export type { ReporterSource } from "./source.ts";
+export { lastTaintWriter, listedTaints, provenTaints } from "./taints.ts";

@@ -84,8 +84,9 @@ export function isExtendedResource(name: string): boolean {
 }
 
 /**
- * The annotation of a CustomNodeResource that lists the taints managed by the agent. The list of taints is one atomic
- * field with one owner, so managedFields do not identify the taints of the agent.
+ * The annotation of a CustomNodeResource or a Node that lists the taints that the agent added, as a JSON list:
+ * "key:effect:qosLevel" of a CustomNodeResource, "key:effect" of a Node. The list of taints is one atomic field with one
+ * owner, so managedFields do not identify the taints of the agent.
  */
 export const OWN_TAINTS = "nodekeeper.dev/own-taints";
 

@@ -87,6 +87,8 @@ export class ReporterManager implements Runnable, PluginHandler {
     const { clock, log } = this.#options;
     for (const stored of this.#checkpoint.load()) {
       const inTree = this.inTreeNames.has(stored.plugin);
+      if (this.#options.inTree.some(({ name, startsEmpty }) => startsEmpty && name === stored.plugin))
+        continue;
       const endpoint = this.#endpoint(stored.plugin, inTree);
       endpoint.message = stored.content;
       endpoint.updatedAt = stored.updatedAt;

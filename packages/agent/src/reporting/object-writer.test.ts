@@ -81,7 +81,7 @@ async function setUp({ pluginGracePeriod = 0, live = undefined as KubeObject | u
     returnMs: 0,
     beforeWrite: async () => {},
     notify: () => {},
-    managedTaintPrefixes: [],
+    isFrozenTaint: () => false,
     settings: () => ({ minWriteInterval: 20, resyncInterval: 3_600_000, pluginGracePeriod }),
     clock,
     log: silentLogger,

@@ -66,8 +66,8 @@ export class Predecessor {
   read(live: KubeObject | undefined, publishable: (contents: Contents) => Contents): void {
     this.#isKnown = true;
     if (!live) return;
-    const { fieldManager: manager, managedTaintPrefixes: managedPrefixes } = this.#options;
-    this.#published = publishedBefore(live, this.#policy, { manager, managedPrefixes });
+    const { fieldManager: manager, isFrozenTaint: isFrozen } = this.#options;
+    this.#published = publishedBefore(live, this.#policy, { manager, isFrozen });
     this.#content = this.#published;
     this.#claim(publishable(this.#restored));
     this.#restored = new Map();

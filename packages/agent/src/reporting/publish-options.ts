@@ -10,6 +10,7 @@ import {
 } from "@nodekeeper/core/lib";
 import type { ReporterStore } from "../state/index.ts";
 import type { PluginContent } from "./content.ts";
+import type { JsonObject } from "./json.ts";
 import type { KindPolicy } from "./kinds.ts";
 import type { ReportingMetrics } from "./metrics.ts";
 
@@ -40,7 +41,8 @@ export interface PublisherOptions {
   beforeWrite: () => Promise<void>;
   /** Emits Events about the Node. */
   notify: Notify;
-  managedTaintPrefixes: readonly string[];
+  /** Whether a taint that the agent added to the CustomNodeResource stays as it is, as eviction's do in dry run. */
+  isFrozenTaint: (taint: JsonObject) => boolean;
   /** Live settings, read on each use. Milliseconds. */
   settings: () => { minWriteInterval: number; resyncInterval: number; pluginGracePeriod: number };
   /** For large objects. */

@@ -28,7 +28,7 @@ import { eventually } from "@nodekeeper/testing/until";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ReporterStore, StateDatabase } from "../state/index.ts";
 import type { PluginContent } from "./content.ts";
-import { customNodeResource, kindKey, kindPolicies, node } from "./kinds.ts";
+import { customNodeResource, kindKey, kindPolicies, node, OWN_TAINTS } from "./kinds.ts";
 import { createReportingMetrics } from "./metrics.ts";
 import { Publisher } from "./publisher.ts";
 import { contentOf, field, message } from "./testing/contents.ts";
@@ -97,6 +97,8 @@ async function setUp(setup: Setup = {}) {
   const database = StateDatabase.open({ directory, clock: new FakeClock(), log: silentLogger });
   const store = new ReporterStore(database);
   const contents = new Map<string, PluginContent>();
+  /** Keys of taints that stay as they are. */
+  const frozen = new Set<string>();
   const publisher = new Publisher({
     turns: new LoopTurns(systemClock),
     client,
@@ -112,7 +114,7 @@ async function setUp(setup: Setup = {}) {
     returnMs: 0,
     beforeWrite: async () => {},
     notify: (reason) => void notices.push(reason),
-    managedTaintPrefixes: ["node.katalyst.kubewharf.io/"],
+    isFrozenTaint: ({ key }) => frozen.has(String(key)),
     settings: () => ({
       minWriteInterval: setup.minWriteInterval ?? 20,
       resyncInterval: 600_000,
@@ -133,6 +135,7 @@ async function setUp(setup: Setup = {}) {
   ends.push(stop);
   return {
     server,
+    frozen,
     publisher,
     store,
     notices,
@@ -245,27 +248,65 @@ describe("Publisher", () => {
     expect(specOf(object())).toEqual({ nodeResourceProperties: [{ propertyName: "cpu" }] });
   });
 
-  it("keeps taints of other clients, and removes only its own", async () => {
+  it("keeps taints of other clients, also under katalyst's prefix, and removes only its own", async () => {
     const { report, object, server, eventually } = await setUp();
     const taint = (key: string) => ({ key, effect: "NoSchedule", qosLevel: "shared_cores" });
+    const theirs = [taint("theirs"), taint("node.katalyst.kubewharf.io/theirs")];
     server.store.put({
       apiVersion: "node.katalyst.kubewharf.io/v1alpha1",
       kind: "CustomNodeResource",
       metadata: { name: "n1" },
-      spec: { taints: [taint("theirs"), taint("node.katalyst.kubewharf.io/stale")] },
+      spec: { taints: theirs },
     });
     report("a", message([field("spec", "Taints", [taint("ours")])]));
-    await eventually(() => expect(specOf(object()).taints).toEqual([taint("theirs"), taint("ours")]));
+    await eventually(() => expect(specOf(object()).taints).toEqual([...theirs, taint("ours")]));
     report("a", message([field("spec", "Taints", [taint("ours-2")])]));
-    await eventually(() => expect(specOf(object()).taints).toEqual([taint("theirs"), taint("ours-2")]));
+    await eventually(() => expect(specOf(object()).taints).toEqual([...theirs, taint("ours-2")]));
     // The agent still owns the list with the other clients' taints: later writes must not omit it.
     for (const property of ["cpu", "memory"]) {
       report("a", message([properties(property)]));
       await eventually(() =>
         expect(specOf(object()).nodeResourceProperties).toEqual([{ propertyName: property }]),
       );
-      expect(specOf(object()).taints).toEqual([taint("theirs")]);
+      expect(specOf(object()).taints).toEqual(theirs);
     }
+  });
+
+  it("leaves a taint of another client that equals a reported one, also when it is no longer reported", async () => {
+    const { report, object, server, eventually } = await setUp();
+    const theirs = {
+      ...{ key: "a", effect: "NoSchedule", qosLevel: "shared_cores" },
+      ...{ value: "x", timeAdded: "2026-01-01T00:00:00Z" },
+    };
+    const ours = { key: "b", effect: "NoSchedule", qosLevel: "shared_cores" };
+    server.store.put({
+      apiVersion: "node.katalyst.kubewharf.io/v1alpha1",
+      kind: "CustomNodeResource",
+      metadata: { name: "n1" },
+      spec: { taints: [theirs] },
+    });
+    const { value: _value, timeAdded: _time, ...same } = theirs;
+    report("a", message([field("spec", "Taints", [same, ours])]));
+    await eventually(() => expect(specOf(object()).taints).toEqual([theirs, ours]));
+    expect(object()?.metadata.annotations).toEqual({ [OWN_TAINTS]: '["b:NoSchedule:shared_cores"]' });
+    report("a", message([properties("cpu")]));
+    await eventually(() => expect(specOf(object()).taints).toEqual([theirs]));
+    expect(object()?.metadata.annotations?.[OWN_TAINTS]).toBeUndefined();
+  });
+
+  it("leaves frozen taints of its own as they are, and lists them, until they are not frozen", async () => {
+    const test = await setUp();
+    const { report, object, eventually } = test;
+    const taint = (key: string) => ({ key, effect: "NoSchedule", qosLevel: "shared_cores" });
+    report("a", message([field("spec", "Taints", [taint("frozen"), taint("other")])]));
+    await eventually(() => expect(specOf(object()).taints).toHaveLength(2));
+    test.frozen.add("frozen");
+    report("a", message([properties("cpu")]));
+    await eventually(() => expect(specOf(object()).taints).toEqual([taint("frozen")]));
+    expect(object()?.metadata.annotations).toEqual({ [OWN_TAINTS]: '["frozen:NoSchedule:shared_cores"]' });
+    test.frozen.clear();
+    report("a", message([properties("memory")]));
+    await eventually(() => expect(specOf(object()).taints ?? []).toEqual([]));
   });
 
   it("waits for a Node instead of creating one, then writes the allowed fields", async () => {

@@ -66,12 +66,12 @@ export class RemoteObject {
   }
 
   #body({ fields, ownsTaints }: PartWrite, live: KubeObject | undefined): KubeObject {
-    const { nodeName: name, fieldManager: manager, managedTaintPrefixes: managedPrefixes } = this.#options;
+    const { nodeName: name, fieldManager: manager, isFrozenTaint: isFrozen } = this.#options;
     const taints = taintsOf(fields);
     // An apply would create a Node that was deleted in the meantime. With its UID the apply fails instead.
     const uid = this.#isNode ? live?.metadata.uid : undefined;
     const body = applyBody(this.resource, fields, { name, ...(uid ? { uid } : {}) });
-    if (taints.length > 0 || ownsTaints) keepForeignTaints(body, live, taints, { manager, managedPrefixes });
+    if (taints.length > 0 || ownsTaints) keepForeignTaints(body, live, taints, { manager, isFrozen });
     return body;
   }
 

@@ -9,6 +9,8 @@ import type { ReportMessage } from "./report-message.ts";
 /** An in-tree reporter plugin. It has the same methods as reporterplugin.v1alpha1. */
 export interface ReporterSource {
   readonly name: string;
+  /** Whether its content from before a restart of the agent is not restored. Default false. */
+  readonly startsEmpty?: boolean;
   /** The plugin's current content. The signal aborts at the caller's deadline. */
   getReportContent(signal: AbortSignal): Promise<GetReportContentResponse>;
   /** Yields the content immediately and after each change, until the signal aborts. */

@@ -9,7 +9,7 @@ import { pathsOf, publishedBefore, publishedOf, unclaimed } from "./unclaimed.ts
 
 const object = kindKey(customNodeResource);
 const policy = kindPolicies([]).get(object)!;
-const owner = { manager: "nodekeeper", managedPrefixes: ["nodekeeper.dev/"] };
+const owner = { manager: "nodekeeper", isFrozen: () => false };
 
 /** A live object of which the manager owns these fields. */
 function liveWith(body: object, main: object, status: object = {}, manager = "nodekeeper"): KubeObject {
@@ -72,23 +72,18 @@ describe("fields published by an earlier agent", () => {
     "f:metadata": { "f:annotations": { [`f:${OWN_TAINTS}`]: leaf, "f:mine": leaf } },
   };
   it.each<[string, string, object, string[]]>([
+    ["those of its annotation", '["ours:NoSchedule:"]', owned, ["ours"]],
     [
-      "those of its annotation and its prefixes",
-      '["ours:NoSchedule:"]',
-      owned,
-      ["ours", "nodekeeper.dev/hot"],
-    ],
-    [
-      "those of its prefixes where another client wrote the annotation",
+      "none if another client wrote the annotation, whatever their prefix",
       '["theirs:NoSchedule:"]',
       { "f:spec": { "f:taints": leaf } },
-      ["nodekeeper.dev/hot"],
+      [],
     ],
-    ["those of its prefixes if the annotation is not JSON", "{", owned, ["nodekeeper.dev/hot"]],
-    ["those of its prefixes if the annotation is not a list", "7", owned, ["nodekeeper.dev/hot"]],
+    ["none if the annotation is not JSON", "{", owned, []],
+    ["none if the annotation is not a list", "7", owned, []],
   ])("is, of taints, %s", (_, annotation, fields, keys) => {
-    const taints = publishedIn(liveWith(annotated(annotation), fields))["spec.taints"] as { key: string }[];
-    expect(taints.map(({ key }) => key)).toEqual(keys);
+    const taints = publishedIn(liveWith(annotated(annotation), fields))["spec.taints"] ?? [];
+    expect((taints as { key: string }[]).map(({ key }) => key)).toEqual(keys);
   });
 });
 

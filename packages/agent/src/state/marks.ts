@@ -15,6 +15,7 @@ export const markKinds = [
   "conditionSet",
   "conditionCleared",
   "taintAdded",
+  "taintChanged",
   "taintRemoved",
   "evictionSelected",
   "evictionDryRun",

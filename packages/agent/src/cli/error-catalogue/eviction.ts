@@ -90,7 +90,7 @@ export const evictionErrors: CatalogueEntries = {
     title: "The Node does not have the taints that it should",
     cause: "The Node can't be written, or another client keeps removing the agent's taints.",
     remedy:
-      "Find the other client by the Node's managed fields (`kubectl get node -o yaml --show-managed-fields`), and let it leave taints with the prefix `eviction.taintPrefix`.",
+      "`nodekeeper explain node` names the client that removed or changed a taint, as far as the Node's managed fields show it. Let it leave the taints that the annotation `nodekeeper.dev/own-taints` lists.",
   },
   NK1615: {
     title: "A container was killed for want of memory",

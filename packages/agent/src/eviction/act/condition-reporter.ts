@@ -15,18 +15,46 @@ export class ConditionReporter implements ReporterSource {
   readonly name = "eviction-conditions";
   readonly #stored: readonly CustomNodeResourceTaint[];
   #content: GetReportContentResponse;
+  #leavesTaints: boolean;
   readonly #latest = new LatestValue<GetReportContentResponse>();
 
-  /** @param stored the taints of the stored eviction state, which stay until the first complete round */
-  constructor(stored: readonly CustomNodeResourceTaint[]) {
-    this.#stored = stored;
-    this.#content = contentOf(stored);
+  /**
+   * @param stored the taints of the stored eviction state, which stay until the first complete round
+   * @param isSuspended whether it is suspended from the start
+   */
+  constructor(stored: readonly CustomNodeResourceTaint[], isSuspended: boolean) {
+    this.#stored = isSuspended ? [] : stored;
+    this.#leavesTaints = isSuspended;
+    this.#content = contentOf(this.#stored);
     this.#latest.set(this.#content);
   }
 
   /** As `Tainter.setDesired`, for the CustomNodeResource. */
   setDesired(taints: readonly CustomNodeResourceTaint[], isComplete: boolean): void {
-    const content = contentOf(isComplete ? taints : union(taints, this.#stored));
+    this.#leavesTaints &&= !isComplete;
+    this.#report(contentOf(isComplete ? taints : union(taints, this.#stored)));
+  }
+
+  /** As `Tainter.suspend`, for the CustomNodeResource: reports nothing. */
+  suspend(): void {
+    this.#leavesTaints = true;
+    this.#report(contentOf([]));
+  }
+
+  /**
+   * Whether taints that the agent added to the CustomNodeResource before stay although they are not reported: while it is
+   * suspended, and then until the first complete round.
+   */
+  get leavesTaints(): boolean {
+    return this.#leavesTaints;
+  }
+
+  /** Content of an earlier agent process is not published again while it is suspended. */
+  get startsEmpty(): boolean {
+    return this.#leavesTaints;
+  }
+
+  #report(content: GetReportContentResponse): void {
     if (JSON.stringify(textsOf(content)) === JSON.stringify(textsOf(this.#content))) return;
     this.#content = content;
     this.#latest.set(content);

@@ -20,6 +20,7 @@ import { observeJson } from "../observe/observed-pod.ts";
 import { FakePods, jsonPod } from "../testing/round-parts.ts";
 import { createHostPathNotifierMetrics, HostPathNotifier } from "./host-path-notifier.ts";
 
+let isDryRun: boolean;
 let base: string;
 let root: string;
 let pods: FakePods;
@@ -41,6 +42,7 @@ const counted = async (result: string) =>
   );
 
 beforeEach(() => {
+  isDryRun = false;
   base = mkdtempSync(join(tmpdir(), "nk-notices-"));
   root = join(base, "notices");
   pods = new FakePods("silent");
@@ -50,6 +52,7 @@ beforeEach(() => {
   notifier = new HostPathNotifier({
     rootPath: root,
     pods,
+    isDryRun: () => isDryRun,
     clock,
     log: silentLogger,
     metrics: createHostPathNotifierMetrics(registry),

@@ -31,6 +31,8 @@ export interface HostPathNotifierOptions {
   /** The folder of the pods' folders; created if missing. Pods mount their own folder, never this one. */
   rootPath: string;
   pods: Pick<NodePods, "isSynced" | "list" | "onDeleted">;
+  /** Whether every plugin is in dry run: then nothing is written or removed. */
+  isDryRun: () => boolean;
   clock: Clock;
   log: Logger;
   metrics: ReturnType<typeof createHostPathNotifierMetrics>;
@@ -76,7 +78,7 @@ export class HostPathNotifier implements Runnable {
     const stopListening = pods.onDeleted(() => this.#sleep.wake());
     while (!signal.aborted) {
       this.#sleep.clear();
-      if (pods.isSynced) await this.#sync();
+      if (pods.isSynced && !this.#options.isDryRun()) await this.#sync();
       await this.#sleep.wait(clock, SYNC_MS, signal).catch(() => {});
     }
     stopListening();

@@ -15,6 +15,7 @@ import {
 } from "@nodekeeper/core/lib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { OWN_TAINTS } from "../../reporting/index.ts";
 import { NodeTainter } from "./node-tainter.ts";
 import type { LiveTaint } from "./node-taints.ts";
 import { createTaintMetrics } from "./taint-metrics.ts";
@@ -30,6 +31,10 @@ class FakeNode {
   readonly calls: { call: Call; at: number }[] = [];
   /** What happens between the next write and its answer. */
   beforeAnswer: (() => void) | undefined;
+  /** The list of the agent's taints; null: there is none. */
+  annotation: string | null = null;
+  /** The owner of the list of taints in managedFields. */
+  #writer: string | undefined;
   #version = 1;
   #watches = new Set<{ onEvent: (event: WatchEvent) => void; end: (error: unknown) => void }>();
 
@@ -65,12 +70,14 @@ class FakeNode {
         this.#called("patch");
         if (this.taints === undefined) throw noNode();
         const { metadata, spec } = patch as {
-          metadata: { resourceVersion: string };
+          metadata: { resourceVersion: string; annotations?: Record<string, string | null> };
           spec: { taints: LiveTaint[] };
         };
         if (metadata.resourceVersion !== `${this.#version}`)
           throw new NodekeeperError("conflict", "modified");
-        this.put(spec.taints);
+        const { [OWN_TAINTS]: own = this.annotation } = metadata.annotations ?? {};
+        this.annotation = own;
+        this.put(spec.taints, "nodekeeper");
         const answer = this.#object();
         const happens = this.beforeAnswer;
         this.beforeAnswer = undefined;
@@ -82,7 +89,9 @@ class FakeNode {
   }
 
   /** As another client would write the Node; undefined deletes it. */
-  put(taints: LiveTaint[] | undefined): void {
+  put(taints: LiveTaint[] | undefined, writer = "kubectl-taint"): void {
+    if (taints === undefined) this.annotation = null;
+    this.#writer = taints && taints.length > 0 ? writer : undefined;
     const type = taints === undefined ? "DELETED" : this.taints === undefined ? "ADDED" : "MODIFIED";
     const before = this.#object();
     this.taints = taints;
@@ -107,7 +116,23 @@ class FakeNode {
   }
 
   #object(): KubeObject {
-    const metadata = { name: "node-1", uid: "u", resourceVersion: `${this.#version}` };
+    const update = { operation: "Update", time: "2026-11-21T04:00:00Z" };
+    const ofAgent = { "f:metadata": { "f:annotations": { [`f:${OWN_TAINTS}`]: {} } } };
+    const managedFields = [
+      ...(this.annotation === null ? [] : [{ ...update, manager: "nodekeeper", fieldsV1: ofAgent }]),
+      ...(this.#writer
+        ? [{ ...update, manager: this.#writer, fieldsV1: { "f:spec": { "f:taints": {} } } }]
+        : []),
+    ];
+    const annotations: Record<string, string> =
+      this.annotation === null ? {} : { [OWN_TAINTS]: this.annotation };
+    const metadata = {
+      name: "node-1",
+      uid: "u",
+      resourceVersion: `${this.#version}`,
+      annotations,
+      managedFields,
+    };
     return { apiVersion: "v1", kind: "Node", metadata, spec: { taints: this.taints } };
   }
 }
@@ -120,19 +145,21 @@ function noNode(): NodekeeperError {
 const failing = (code: ErrorCode, retryAfterMs?: number) =>
   new NodekeeperError(code, `it is ${code}`, retryAfterMs === undefined ? {} : { retryAfterMs });
 
-function setUp(fault: FakeNode["fault"] = () => undefined) {
+function setUp(fault: FakeNode["fault"] = () => undefined, recorded = new Map<string, number>()) {
   const clock = new FakeClock();
   const node = new FakeNode(clock);
   node.fault = fault;
   const registry = new Registry();
   const events: string[] = [];
+  const changes: string[] = [];
   const tainter = new NodeTainter({
     client: node.client,
     nodeName: "node-1",
-    prefix: "nodekeeper.dev",
-    events: { record: ({ reason }) => void events.push(reason) },
+    fieldManager: "nodekeeper",
+    addedTaints: () => recorded,
+    events: { record: ({ message }) => void events.push(message) },
     transitionMs: () => 300_000,
-    onChange: () => {},
+    onChange: (message, kind) => void changes.push(`${kind}: ${message}`),
     clock,
     log: silentLogger,
     metrics: createTaintMetrics(registry),
@@ -146,6 +173,8 @@ function setUp(fault: FakeNode["fault"] = () => undefined) {
     clock,
     node,
     tainter,
+    events,
+    changes,
     health: () => check.check(),
     ids: () => node.taints?.map(({ key, effect }) => `${key}:${effect}`),
     /** Rounds of five seconds with these desired taints. */
@@ -295,6 +324,101 @@ describe("what another client does", () => {
       expect(test.ids()).toEqual(wanted.map((name) => `nodekeeper.dev/${name}:NoSchedule`));
     },
   );
+});
+
+describe("what is not the agent's", () => {
+  it("stays although it has the prefix, or equals a desired taint, and when the condition clears", async () => {
+    const theirs = { ...squeeze, value: "x" };
+    const other = { key: "nodekeeper.dev/Other", effect: "NoExecute" };
+    await using test = setUp();
+    test.node.put([theirs, other]);
+    await test.rounds(3, "Squeeze");
+    await test.rounds(3);
+    expect(test.node.taints).toEqual([theirs, other]);
+    expect(test.node.count("patch")).toBe(0);
+    await test.rounds(2, "Hot");
+    await test.rounds(2);
+    expect(test.node.taints).toEqual([theirs, other]);
+    expect(test.node.annotation).toBeNull();
+    expect(test.health().ok).toBe(true);
+  });
+
+  it("is known by the agent's records after an upgrade, written down at once, and removed with its condition", async () => {
+    const recorded = new Map([["nodekeeper.dev/Squeeze:NoSchedule", Date.parse("2026-11-21T04:00:01Z")]]);
+    await using test = setUp(undefined, recorded);
+    const timeAdded = "2026-11-21T04:00:00Z";
+    const other = { key: "nodekeeper.dev/Other", effect: "NoSchedule", timeAdded };
+    test.node.put([{ ...squeeze, timeAdded }, other]);
+    await test.rounds(1, "Squeeze");
+    expect(test.node.annotation).toBe('["nodekeeper.dev/Squeeze:NoSchedule"]');
+    expect(test.changes).toEqual([]);
+    await test.rounds(1);
+    expect(test.node.taints).toEqual([other]);
+    expect(test.node.annotation).toBeNull();
+  });
+});
+
+describe("while it is suspended", () => {
+  it("writes nothing: no taint is removed, restored or added", async () => {
+    await using test = setUp();
+    await test.rounds(2, "Squeeze");
+    const patches = test.node.count("patch");
+    test.tainter.suspend();
+    test.node.put([foreign]);
+    await test.clock.step(600_000);
+    test.node.put([foreign, { ...squeeze, value: "x" }]);
+    await test.clock.step(600_000);
+    expect(test.node.count("patch")).toBe(patches);
+    expect(test.health()).toEqual({ ok: true, message: "dry run: the Node's taints are left as they are" });
+    await test.rounds(1);
+    expect(test.node.taints).toEqual([foreign]);
+  });
+
+  it("drops a write whose Node is being read", async () => {
+    await using test = setUp();
+    await test.rounds(1);
+    test.node.fault = (call) => {
+      if (call === "get") test.tainter.suspend();
+      return undefined;
+    };
+    await test.rounds(1, "Squeeze");
+    expect(test.node.count("get")).toBe(1);
+    expect(test.node.taints).toEqual([]);
+  });
+});
+
+describe("another client is named by managedFields", () => {
+  it.each<[string, LiveTaint[], string, string]>([
+    [
+      "that removed a taint beside others",
+      [foreign],
+      "taintRemoved: taint nodekeeper.dev/Squeeze:NoSchedule removed by kubectl-taint (Update at 2026-11-21T04:00:00Z)",
+      "taintAdded: taint nodekeeper.dev/Squeeze:NoSchedule restored after its removal by kubectl-taint (Update at 2026-11-21T04:00:00Z): ",
+    ],
+    [
+      "that removed the last one, after which managedFields have no owner",
+      [],
+      "taintRemoved: taint nodekeeper.dev/Squeeze:NoSchedule removed by another client",
+      "taintAdded: taint nodekeeper.dev/Squeeze:NoSchedule restored after its removal by another client: ",
+    ],
+    [
+      "that changed its value",
+      [{ ...squeeze, value: "x" }],
+      "taintChanged: taint nodekeeper.dev/Squeeze:NoSchedule changed by kubectl-taint (Update at 2026-11-21T04:00:00Z)",
+      "taintChanged: taint nodekeeper.dev/Squeeze:NoSchedule restored after its change by kubectl-taint (Update at 2026-11-21T04:00:00Z): its value was removed",
+    ],
+  ])("%s", async (_, taints, lost, restored) => {
+    await using test = setUp();
+    await test.rounds(2, "Squeeze");
+    test.changes.length = 0;
+    test.node.put(taints);
+    await test.rounds(2, "Squeeze");
+    expect(test.changes).toEqual([lost, restored]);
+    // The agent's own removal is none by another client.
+    test.changes.length = 0;
+    await test.rounds(2);
+    expect(test.changes).toEqual([expect.stringMatching(/^taintRemoved: .*no longer reported/)]);
+  });
 });
 
 it("after any faults the Node gets the desired taints, others are unchanged, or health reports why not", async () => {

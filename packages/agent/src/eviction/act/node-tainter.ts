@@ -1,6 +1,5 @@
 import {
   ApiStatusError,
-  type EventRecorder,
   type KubeApiClient,
   type KubeMetrics,
   type KubeObject,
@@ -11,7 +10,6 @@ import {
   type Clock,
   codeOf,
   errorIdOf,
-  formatDuration,
   type HealthCheck,
   type HealthResult,
   type Logger,
@@ -23,29 +21,34 @@ import {
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
 import type { NodeTaint } from "../decide/taints.ts";
-import { type LiveTaint, mergeNodeTaints, newTaints, type OwnTaints, restoredTaints } from "./node-taints.ts";
+import {
+  type DesiredNodeTaints,
+  type LiveTaints,
+  mergeNodeTaints,
+  readNodeTaints,
+  taintPatch,
+} from "./node-taints.ts";
+import { taintLosses } from "./taint-losses.ts";
 import type { TaintMetrics } from "./taint-metrics.ts";
+import { TaintReports, type TaintReportsOptions } from "./taint-reports.ts";
 
-export interface NodeTainterOptions {
+export interface NodeTainterOptions extends TaintReportsOptions {
   client: KubeApiClient;
-  nodeName: string;
-  /** The prefix of the agent's taint keys. Taints with another prefix belong to other clients. */
-  prefix: string;
-  events: Pick<EventRecorder, "record">;
-  /** How long a taint stays after its condition was last met, milliseconds. */
-  transitionMs: () => number;
-  /** Called with a message for each taint that was added or removed. */
-  onChange: (message: string, kind: "taintAdded" | "taintRemoved") => void;
   /** Called with the Node as the watch reports it; undefined if it does not exist. */
   onNode?: (node: KubeObject | undefined) => void;
+  /** The field manager of the client's writes, which proves that a taint is the agent's. */
+  fieldManager: string;
+  /**
+   * When the agent recorded that it added taints that it has not removed since, wall milliseconds by "key:effect". They are
+   * the agent's if the Node has no annotation, as after an upgrade from a version that wrote none.
+   */
+  addedTaints: () => ReadonlyMap<string, number>;
   clock: Clock;
-  log: Logger;
   metrics: TaintMetrics;
   kubeMetrics: KubeMetrics;
   queueMetrics: WorkQueueMetrics;
 }
 
-const MOST_REASONS = 256;
 // The queue's only key.
 const NODE = "node";
 // Taints that differ from the desired ones for longer fail the readiness check, milliseconds.
@@ -54,7 +57,7 @@ const LATE_AFTER_MS = 60_000;
 /**
  * Reconciles the agent's taints of the Node with those that the last round requires. The list of taints is atomic in
  * server-side apply, so the Node is read, only the agent's entries are changed, and the list is patched with the
- * resourceVersion that was read.
+ * resourceVersion that was read. The same patch writes the annotation that proves which taints are the agent's.
  *
  * 1. A failed write is retried after a backoff, and not before the time in Retry-After, also when rounds require other
  *    taints in between. After a conflict the Node is read again.
@@ -62,6 +65,8 @@ const LATE_AFTER_MS = 60_000;
  * 3. While the Node can't be watched it is read by GET before each write, and the readiness check fails, because changes
  *    by other clients are not seen.
  * 4. A Node that does not exist is not a failure.
+ * 5. A taint that the agent did not add is neither removed nor changed, also if it equals a desired one.
+ * 6. While it is suspended, nothing is written.
  */
 export class NodeTainter implements Runnable {
   readonly name = "eviction-taints";
@@ -69,31 +74,37 @@ export class NodeTainter implements Runnable {
   readonly #watcher: Watcher;
   readonly #queue: WorkQueue;
   readonly #repairs: RepairPace;
+  readonly #reports: TaintReports;
   /** Taints of the Node as last read or written; undefined where the Node does not exist or was not read yet. */
-  #live: readonly LiveTaint[] | undefined;
-  #own: OwnTaints | undefined;
+  #live: LiveTaints | undefined;
+  /** The Node of the last watch event. */
+  #watched: KubeObject | undefined;
+  /** Undefined before the first round, and while it is suspended. */
+  #desired: DesiredNodeTaints | undefined;
+  #isSuspended = false;
+  /** As `addedTaints`, until the Node has been as desired once; undefined before it was read. */
+  #recorded: ReadonlyMap<string, number> | undefined;
   /** Signature of the desired taints that the Node had last; a later difference was made by another client. */
   #reconciledWith: string | undefined;
   #isRepairDue = false;
   /** Monotonic time since which the taints differ from the desired ones. */
   #lateSince: number | undefined;
-  /** The last reason of each taint, by "key:effect". */
-  readonly #reasons = new Map<string, string>();
   /** The error of the last write; undefined where it succeeded. */
   #error: unknown;
 
   constructor(options: NodeTainterOptions) {
     this.#options = options;
     const { client, nodeName, clock, log, kubeMetrics, queueMetrics } = options;
+    this.#reports = new TaintReports(options);
     this.#repairs = new RepairPace(clock, retryPolicies.taintRepair);
     this.#watcher = new Watcher({
       client,
       resource: nodes,
       fieldSelector: `metadata.name=${nodeName}`,
       handler: {
-        onReplace: ([node]) => this.#watched(node),
-        onUpsert: (node) => this.#watched(node),
-        onDelete: () => this.#watched(undefined),
+        onReplace: ([node]) => this.#watch(node, false),
+        onUpsert: (node) => this.#watch(node, true),
+        onDelete: () => this.#watch(undefined, true),
       },
       clock,
       log,
@@ -110,9 +121,25 @@ export class NodeTainter implements Runnable {
 
   /** As `Tainter.setDesired`, for the Node. Nothing is written before the first call. */
   setDesired(desired: readonly NodeTaint[], isComplete: boolean): void {
-    this.#own = { desired, isComplete, prefix: this.#options.prefix };
-    for (const { key, effect, why } of desired) this.#remember(`${key}:${effect}`, why);
+    this.#desired = { desired, isComplete };
+    this.#isSuspended = false;
+    this.#reports.desired(desired);
     this.#compare();
+  }
+
+  /** Leaves the Node's taints as they are until the next `setDesired`. A write that was sent is not taken back. */
+  suspend(): void {
+    this.#desired = undefined;
+    this.#isSuspended = true;
+    this.#reconciledWith = undefined;
+    this.#lateSince = undefined;
+    this.#error = undefined;
+    this.#queue.forget(NODE);
+  }
+
+  /** The Node's taints as last read or written; undefined if they are not known. */
+  get taints(): LiveTaints | undefined {
+    return this.#live;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -130,49 +157,60 @@ export class NodeTainter implements Runnable {
     return { name: "EvictionTaintsPublished", kind: "ready", check: () => this.#check() };
   }
 
-  #watched(node: KubeObject | undefined): void {
+  #watch(node: KubeObject | undefined, isAdjacent: boolean): void {
     this.#options.onNode?.(node);
+    const before = this.#watched;
+    this.#watched = node;
+    const { fieldManager } = this.#options;
+    const losses = before && node ? taintLosses(before, node, fieldManager, isAdjacent) : [];
+    for (const loss of losses) this.#reports.lost(loss);
     this.#seen(node);
   }
 
   #seen(node: KubeObject | undefined): void {
-    this.#live = node && taintsOfNode(node);
+    this.#live = node && this.#taintsOf(node);
     this.#compare();
   }
 
+  #taintsOf(node: KubeObject): LiveTaints {
+    this.#recorded ??= this.#options.addedTaints();
+    return readNodeTaints(node, this.#options.fieldManager, this.#recorded);
+  }
+
   #compare(): void {
-    const own = this.#own;
-    if (own === undefined) return;
+    const desired = this.#desired;
+    if (desired === undefined) return;
     if (this.#isAbsent) {
       this.#lateSince = undefined;
       return;
     }
     const live = this.#live;
-    if (live !== undefined && mergeNodeTaints(live, own) === undefined) {
-      this.#reconciled(live, own);
+    if (live !== undefined && mergeNodeTaints(live, desired) === undefined) {
+      this.#reconciled(live, desired);
       return;
     }
     this.#lateSince ??= this.#options.clock.monotonic();
     // The first list has not arrived yet; GET is the fallback for a failing list.
     if (live === undefined && this.#watcher.lastError === undefined) return;
-    this.#schedule(own);
+    this.#schedule(desired);
   }
 
   get #isAbsent(): boolean {
     return this.#live === undefined && this.#watcher.isSynced;
   }
 
-  #reconciled(live: readonly LiveTaint[], own: OwnTaints): void {
+  #reconciled(live: LiveTaints, desired: DesiredNodeTaints): void {
     this.#live = live;
-    this.#reconciledWith = signatureOf(own);
+    this.#recorded = new Map();
+    this.#reconciledWith = signatureOf(desired);
     this.#lateSince = undefined;
     this.#error = undefined;
   }
 
-  #schedule(own: OwnTaints): void {
+  #schedule(desired: DesiredNodeTaints): void {
     // A failed write is retried when its backoff, or the time in Retry-After, is over.
     if (this.#queue.requeues(NODE) > 0) return;
-    if (signatureOf(own) !== this.#reconciledWith) {
+    if (signatureOf(desired) !== this.#reconciledWith) {
       this.#queue.add(NODE);
       return;
     }
@@ -182,40 +220,48 @@ export class NodeTainter implements Runnable {
   }
 
   async #write(signal: AbortSignal): Promise<void> {
-    const { client, nodeName, metrics, clock } = this.#options;
-    const own = this.#own;
+    const { metrics, clock } = this.#options;
     const seen = this.#live;
     this.#isRepairDue = false;
-    if (own === undefined) return;
+    if (this.#desired === undefined) return;
     try {
       const node = await this.#read(signal);
+      // The round that ended during the read decides, also if it suspended writing.
+      const desired = this.#desired;
+      if (desired === undefined) return;
       if (node === undefined) {
         this.#seen(undefined);
         return;
       }
-      const live = taintsOfNode(node);
-      const taints = mergeNodeTaints(live, own);
-      if (taints !== undefined) {
-        const { resourceVersion, uid } = node.metadata;
-        const patch = { metadata: { resourceVersion, uid }, spec: { taints } };
-        await client.mergePatch(nodes, nodeName, patch, { signal });
-        metrics.writes.inc({ result: "written" });
-        this.#report(live, taints);
-      }
+      const live = await this.#reconcile(node, desired, signal);
       const seenMeanwhile = this.#live;
-      this.#reconciled(taints ?? live, own);
+      if (this.#isSuspended) return;
+      this.#reconciled(live, desired);
       // It may be as another client made it after the write, before the answer came.
       if (seenMeanwhile !== seen) this.#live = seenMeanwhile;
       this.#queue.forget(NODE);
       // A round may have set other desired taints during the write as well.
       this.#compare();
     } catch (error) {
-      if (signal.aborted) throw error;
+      if (signal.aborted || this.#isSuspended) throw error;
       this.#error = error;
       this.#lateSince ??= clock.monotonic();
       metrics.writes.inc({ result: codeOf(error) === "conflict" ? "conflict" : "failed" });
       throw error;
     }
+  }
+
+  // Returns the Node's taints after the write, if one is needed.
+  async #reconcile(node: KubeObject, desired: DesiredNodeTaints, signal: AbortSignal): Promise<LiveTaints> {
+    const { client, nodeName, metrics } = this.#options;
+    const live = this.#taintsOf(node);
+    const merged = mergeNodeTaints(live, desired);
+    if (merged === undefined) return live;
+    const patch = taintPatch(node, merged.taints, merged.own);
+    const written = await client.mergePatch(nodes, nodeName, patch, { signal });
+    metrics.writes.inc({ result: "written" });
+    this.#reports.wrote(live.taints, merged.taints);
+    return this.#taintsOf(written);
   }
 
   // Undefined where the Node does not exist. Before the first list a 404 is a failure, so that it is read again.
@@ -227,41 +273,6 @@ export class NodeTainter implements Runnable {
       const isAbsent = error instanceof ApiStatusError && error.httpStatus === 404;
       if (isAbsent && this.#watcher.isSynced) return undefined;
       throw error;
-    }
-  }
-
-  // Bounds the reasons of taints that are never removed.
-  #remember(taint: string, why: string): void {
-    this.#reasons.delete(taint);
-    this.#reasons.set(taint, why);
-    const [oldest] = this.#reasons.keys();
-    if (this.#reasons.size > MOST_REASONS && oldest !== undefined) this.#reasons.delete(oldest);
-  }
-
-  #report(before: readonly LiveTaint[], after: readonly LiveTaint[]): void {
-    const { events, log, nodeName, transitionMs, onChange } = this.#options;
-    const added = newTaints(before, after);
-    const removed = newTaints(after, before);
-    const restored = restoredTaints(before, after);
-    log.info({ node: nodeName, added, removed, restored }, "node taints changed");
-    // As the kubelet does, the Node's name is used as the uid: pkg/kubelet/kubelet.go, nodeRef.
-    const regarding = { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
-    for (const taint of added) {
-      const why = this.#reasons.get(taint);
-      const message = `Taint ${taint} added${why === undefined ? "" : `: ${why}`}`;
-      const lasting = `. It is removed ${formatDuration(transitionMs())} after the condition clears.`;
-      events.record({
-        ...{ type: "Warning", reason: "NodePressureTainted" },
-        ...{ message: why === undefined ? `${message}.` : message + lasting, regarding },
-      });
-      onChange(lowered(message), "taintAdded");
-    }
-    for (const taint of removed) {
-      const why = this.#reasons.get(taint);
-      const message = `Taint ${taint} removed: no longer reported${why === undefined ? "" : `. Last: ${why}`}`;
-      events.record({ type: "Normal", reason: "NodePressureUntainted", message: `${message}.`, regarding });
-      this.#reasons.delete(taint);
-      onChange(lowered(message), "taintRemoved");
     }
   }
 
@@ -281,9 +292,10 @@ export class NodeTainter implements Runnable {
       return { ok: false, message, errorId: "NK1614" };
     }
     if (this.#isAbsent) return { ok: true, message: `Node ${this.#options.nodeName} does not exist` };
+    if (this.#isSuspended) return { ok: true, message: "dry run: the Node's taints are left as they are" };
     return {
       ok: true,
-      message: this.#own === undefined ? "no round yet" : "the Node has the desired taints",
+      message: this.#desired === undefined ? "no round yet" : "the Node has the desired taints",
     };
   }
 
@@ -303,15 +315,6 @@ export class NodeTainter implements Runnable {
   }
 }
 
-function taintsOfNode({ spec }: KubeObject): LiveTaint[] {
-  const taints = (spec as { taints?: unknown } | undefined)?.taints;
-  return Array.isArray(taints) ? taints : [];
-}
-
-function signatureOf({ desired, isComplete }: OwnTaints): string {
+function signatureOf({ desired, isComplete }: DesiredNodeTaints): string {
   return JSON.stringify([isComplete, ...desired.map(({ key, effect }) => `${key}:${effect}`).sort()]);
-}
-
-function lowered(message: string): string {
-  return `${message.charAt(0).toLowerCase()}${message.slice(1)}`;
 }

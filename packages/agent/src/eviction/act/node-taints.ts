@@ -1,3 +1,5 @@
+import type { KubeObject } from "@nodekeeper/core/kube";
+import { OWN_TAINTS, provenTaints } from "../../reporting/index.ts";
 import type { NodeTaint } from "../decide/taints.ts";
 
 /** A taint of a Node; fields that are not read are kept. */
@@ -9,40 +11,91 @@ export interface LiveTaint {
   [field: string]: unknown;
 }
 
+/** A Node's taints, and which of them the agent added, as "key:effect". */
+export interface LiveTaints {
+  taints: readonly LiveTaint[];
+  /** Taints that are proven to be the agent's: see `readNodeTaints`. */
+  own: ReadonlySet<string>;
+  /** What the annotation lists, if it is proven to be the agent's; it may differ from `own`. */
+  listed: ReadonlySet<string>;
+}
+
 /** RFC 3339 with whole seconds, as `metav1.Time`. */
 export function taintTime(since: number): string {
   return new Date(since).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
 /** The agent's desired taints. They have no value. */
-export interface OwnTaints {
+export interface DesiredNodeTaints {
   desired: readonly Omit<NodeTaint, "why">[];
-  /** Taints whose key starts with the prefix and a slash belong to the agent. */
-  prefix: string;
   /** Whether the agent's taints that are not desired are removed. */
   isComplete: boolean;
 }
 
 /**
- * The desired list of a Node's taints: taints of other clients unchanged and in their order, the agent's without a value
- * that another client set, then the missing ones. Undefined where the list needs no change. Pure.
+ * The taints of a live Node. Pure.
+ *
+ * 1. A taint is the agent's if the annotation `OWN_TAINTS` lists it, and managedFields show that the agent's field manager
+ *    wrote that annotation.
+ * 2. If the Node has no such annotation, as after an upgrade, a taint is the agent's if the agent recorded that it added
+ *    it, and it is not younger than that record.
+ * @param recorded when the agent recorded that it added a taint, wall milliseconds, by "key:effect"
+ */
+export function readNodeTaints(
+  node: KubeObject,
+  manager: string,
+  recorded: ReadonlyMap<string, number>,
+): LiveTaints {
+  const { taints } = (node.spec ?? {}) as { taints?: unknown };
+  const live: LiveTaint[] = Array.isArray(taints) ? taints : [];
+  const listed = provenTaints(node, manager);
+  const isAnnotated = node.metadata.annotations?.[OWN_TAINTS] !== undefined;
+  const isOwn = (taint: LiveTaint) =>
+    isAnnotated ? listed.has(idOf(taint)) : isRecorded(taint, recorded.get(idOf(taint)));
+  return { taints: live, own: new Set(live.filter(isOwn).map(idOf)), listed };
+}
+
+function isRecorded({ timeAdded }: LiveTaint, at: number | undefined): boolean {
+  return at !== undefined && timeAdded !== undefined && Date.parse(timeAdded) <= at;
+}
+
+/**
+ * The desired list of a Node's taints and of the agent's among them, sorted. Taints of other clients are unchanged and in
+ * their order; the agent's have no value that another client set; missing ones are added last. A taint of another client
+ * that equals a desired one stays theirs. Undefined if nothing needs to change. Pure.
  */
 export function mergeNodeTaints(
-  live: readonly LiveTaint[],
-  { desired, prefix, isComplete }: OwnTaints,
-): LiveTaint[] | undefined {
-  const isOurs = ({ key = "" }: LiveTaint) => key.startsWith(`${prefix}/`);
+  { taints: live, own, listed }: LiveTaints,
+  { desired, isComplete }: DesiredNodeTaints,
+): { taints: LiveTaint[]; own: string[] } | undefined {
   const desiredIds = new Set(desired.map(idOf));
   const liveIds = new Set(live.map(idOf));
-  const kept = live.filter((taint) => !isComplete || !isOurs(taint) || desiredIds.has(idOf(taint)));
+  const isOwn = (taint: LiveTaint) => own.has(idOf(taint));
+  const kept = live.filter((taint) => !isComplete || !isOwn(taint) || desiredIds.has(idOf(taint)));
   const hasForeignValue = (taint: LiveTaint) =>
-    isOurs(taint) && desiredIds.has(idOf(taint)) && Boolean(taint.value);
+    isOwn(taint) && desiredIds.has(idOf(taint)) && Boolean(taint.value);
   const missing = desired.filter((taint) => !liveIds.has(idOf(taint)));
-  if (missing.length === 0 && kept.length === live.length && !kept.some(hasForeignValue)) return undefined;
-  return [
+  const nextOwn = [...new Set([...kept.filter(isOwn), ...missing].map(idOf))].sort();
+  const isListed = nextOwn.length === listed.size && nextOwn.every((id) => listed.has(id));
+  const isSame = missing.length === 0 && kept.length === live.length && !kept.some(hasForeignValue);
+  if (isSame && isListed) return undefined;
+  const taints = [
     ...kept.map((taint) => (hasForeignValue(taint) ? withoutValue(taint) : taint)),
     ...missing.map(({ key, effect, since }) => ({ key, effect, timeAdded: taintTime(since) })),
   ];
+  return { taints, own: nextOwn };
+}
+
+/**
+ * The merge patch that writes a Node's taints and the annotation that lists the agent's in one request, so that neither is
+ * written without the other. The resourceVersion and the UID of the Node that was read are preconditions.
+ */
+export function taintPatch({ metadata }: KubeObject, taints: readonly LiveTaint[], own: readonly string[]) {
+  const { resourceVersion, uid, annotations: live } = metadata;
+  const isAnnotated = live?.[OWN_TAINTS] !== undefined;
+  const annotations = { [OWN_TAINTS]: own.length > 0 ? JSON.stringify(own) : null };
+  const hasChange = own.length > 0 || isAnnotated;
+  return { metadata: { resourceVersion, uid, ...(hasChange ? { annotations } : {}) }, spec: { taints } };
 }
 
 /** The taints in `after` that are not in `before`, as "key:effect". */
@@ -52,9 +105,16 @@ export function newTaints(before: readonly LiveTaint[], after: readonly LiveTain
 }
 
 /** The taints in both lists whose value differs, as "key:effect". */
-export function restoredTaints(before: readonly LiveTaint[], after: readonly LiveTaint[]): string[] {
+export function changedTaints(before: readonly LiveTaint[], after: readonly LiveTaint[]): string[] {
   const values = new Map(before.map((taint) => [idOf(taint), taint.value]));
-  return after.filter((taint) => taint.value !== (values.get(idOf(taint)) ?? taint.value)).map(idOf);
+  return after
+    .filter((taint) => values.has(idOf(taint)) && (taint.value ?? "") !== (values.get(idOf(taint)) ?? ""))
+    .map(idOf);
+}
+
+/** The taints that have a value, as "key:effect". */
+export function valuedTaints(taints: readonly LiveTaint[]): string[] {
+  return taints.filter(({ value }) => Boolean(value)).map(idOf);
 }
 
 function withoutValue({ value: _value, ...taint }: LiveTaint): LiveTaint {

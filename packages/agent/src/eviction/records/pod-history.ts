@@ -175,6 +175,17 @@ export class PodHistory implements PodObserver, Runnable {
     this.#addEvent("", this.#options.clock.now(), message);
   }
 
+  /** The recorded events of the node, oldest first; none if they can't be read. */
+  nodeEvents(): StoredNodeEvent[] {
+    const { store, log } = this.#options;
+    try {
+      return store.events("");
+    } catch (error) {
+      log.error({ errorId: "NK1103", err: error }, "history of the node can't be read");
+      return [];
+    }
+  }
+
   #restore(): void {
     const { store, log } = this.#options;
     try {

@@ -88,9 +88,15 @@ export class FakeEvictor implements Evictor {
 
 export class FakeTainter implements Tainter {
   readonly desired: (DesiredTaints & { isComplete: boolean })[] = [];
+  /** How many rounds left the taints as they are. */
+  suspended = 0;
 
   setDesired(taints: DesiredTaints, isComplete: boolean): void {
     this.desired.push({ ...taints, isComplete });
+  }
+
+  suspend(): void {
+    this.suspended++;
   }
 }
 

@@ -6,6 +6,7 @@ const KINDS: readonly Mark["kind"][] = [
   "evictionEnded",
   "evictionRefused",
   "taintAdded",
+  "taintChanged",
   "taintRemoved",
   "conditionSet",
   "conditionCleared",

@@ -26,6 +26,7 @@ const LOOKS: Record<Mark["kind"], Look> = {
   pluginRefused: { word: "Plugin refused", glyph: "⊘", tone: "bad" },
   evictionDryRun: { word: "Eviction only recorded (dry run)", glyph: "◇", tone: "warn" },
   taintAdded: { word: "Taint added", glyph: "▲", tone: "warn" },
+  taintChanged: { word: "Taint changed", glyph: "◈", tone: "warn" },
   conditionSet: { word: "Condition set", glyph: "△", tone: "warn" },
   evictionRefused: { word: "Not evicted", glyph: "⊖", tone: "warn" },
   roundsPaused: { word: "No rounds", glyph: "‖", tone: "warn" },

@@ -1,0 +1,54 @@
+import type { KubeObject } from "@nodekeeper/core/kube";
+import { lastTaintWriter, listedTaints } from "../../reporting/index.ts";
+import { changedTaints, newTaints, readNodeTaints, valuedTaints } from "./node-taints.ts";
+
+/** A taint of the agent that another client removed or changed. */
+export interface TaintLoss {
+  /** "key:effect" */
+  taint: string;
+  what: "removed" | "changed";
+  /** "kubectl-taint (Update at 2026-11-21T20:28:50Z)", as managedFields show; "another client" if they do not. */
+  by: string;
+}
+
+const noRecords: ReadonlyMap<string, number> = new Map();
+
+/**
+ * The taints of the agent that another client removed or changed from one version of a Node to a later one. Pure.
+ *
+ * 1. A removal by the agent itself is never returned: it removes the taint from the annotation in the same write. A taint
+ *    whose id was removed from the annotation too is returned only if managedFields name another client. The agent's taints
+ *    have no value, so that a value was set by another client.
+ * 2. The client is named only if the versions are adjacent, so that the last change of the list is this one, and
+ *    managedFields show one owner of the list. After the last taint was removed the list has no owner.
+ * @param isAdjacent whether `after` is the next version after `before`
+ */
+export function taintLosses(
+  before: KubeObject,
+  after: KubeObject,
+  manager: string,
+  isAdjacent: boolean,
+): TaintLoss[] {
+  if (before.metadata.uid !== after.metadata.uid) return [];
+  const { taints: old, own } = readNodeTaints(before, manager, noRecords);
+  if (own.size === 0) return [];
+  const { taints } = readNodeTaints(after, manager, noRecords);
+  const writer = lastTaintWriter(after);
+  const isOther = isAdjacent && writer?.manager !== undefined && writer.manager !== manager;
+  const by = isOther
+    ? `${writer.manager} (${writer.operation}${writer.time ? ` at ${writer.time}` : ""})`
+    : "another client";
+  const stillListed = listedTaints(after);
+  const isTheirs = (taint: string) => own.has(taint) && (isOther || stillListed.has(taint));
+  const lossesOf = (ids: readonly string[], what: TaintLoss["what"]) =>
+    ids.filter(isTheirs).map((taint) => ({ taint, what, by }));
+  const changed = changedTaints(old, taints);
+  return [
+    // Compared with the later list, those that only the earlier one has were removed.
+    ...lossesOf(newTaints(taints, old), "removed"),
+    ...lossesOf(
+      valuedTaints(taints).filter((taint) => changed.includes(taint)),
+      "changed",
+    ),
+  ];
+}

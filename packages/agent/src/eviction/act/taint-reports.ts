@@ -1,0 +1,114 @@
+import type { EventRecorder } from "@nodekeeper/core/kube";
+import { formatDuration, type Logger } from "@nodekeeper/core/lib";
+import type { NodeTaint } from "../decide/taints.ts";
+import { changedTaints, type LiveTaint, newTaints } from "./node-taints.ts";
+import type { TaintLoss } from "./taint-losses.ts";
+
+/** Kinds of marks about taints. */
+export type TaintChange = "taintAdded" | "taintChanged" | "taintRemoved";
+
+export interface TaintReportsOptions {
+  nodeName: string;
+  events: Pick<EventRecorder, "record">;
+  /** How long a taint stays after its condition was last met, milliseconds. */
+  transitionMs: () => number;
+  /** Called with a message for each taint that was added, restored, changed or removed. */
+  onChange: (message: string, kind: TaintChange) => void;
+  log: Logger;
+}
+
+const MOST_REASONS = 256;
+
+/** Reports changes of the agent's taints of the Node: Events, the node's history, marks, log. */
+export class TaintReports {
+  readonly #options: TaintReportsOptions;
+  /** The last reason of each taint, by "key:effect". */
+  readonly #reasons = new Map<string, string>();
+  /** Taints that another client removed or changed, until the agent has written them again, by "key:effect". */
+  readonly #losses = new Map<string, TaintLoss>();
+
+  constructor(options: TaintReportsOptions) {
+    this.#options = options;
+  }
+
+  /** Records why taints are desired. */
+  desired(taints: readonly NodeTaint[]): void {
+    for (const { key, effect, why } of taints) this.#remember(`${key}:${effect}`, why);
+  }
+
+  /** Reports that another client removed or changed a taint of the agent. */
+  lost(loss: TaintLoss): void {
+    const { log, nodeName, onChange } = this.#options;
+    const { taint, what, by } = loss;
+    this.#losses.set(taint, loss);
+    log.warn(
+      { errorId: "NK1614", node: nodeName, taint, what, by },
+      "another client changed the agent's taint",
+    );
+    onChange(`taint ${taint} ${what} by ${by}`, what === "removed" ? "taintRemoved" : "taintChanged");
+  }
+
+  /** Reports a write of the agent. */
+  wrote(before: readonly LiveTaint[], after: readonly LiveTaint[]): void {
+    const { log, nodeName } = this.#options;
+    const added = newTaints(before, after);
+    const removed = newTaints(after, before);
+    const restored = changedTaints(before, after);
+    if (added.length + removed.length + restored.length > 0)
+      log.info({ node: nodeName, added, removed, restored }, "node taints changed");
+    for (const taint of added) this.#added(taint);
+    for (const taint of restored) this.#restored(taint);
+    for (const taint of removed) this.#removed(taint);
+    this.#losses.clear();
+  }
+
+  #added(taint: string): void {
+    const { events, transitionMs, onChange } = this.#options;
+    const loss = this.#losses.get(taint);
+    const why = this.#reasons.get(taint);
+    const verb = loss?.what === "removed" ? `restored after its removal by ${loss.by}` : "added";
+    const message = `Taint ${taint} ${verb}${why === undefined ? "" : `: ${why}`}`;
+    const lasting = `. It is removed ${formatDuration(transitionMs())} after the condition clears.`;
+    events.record({
+      ...{ type: "Warning", reason: "NodePressureTainted" },
+      ...{ message: why === undefined ? `${message}.` : message + lasting, regarding: this.#node },
+    });
+    onChange(lowered(message), "taintAdded");
+  }
+
+  #restored(taint: string): void {
+    const loss = this.#losses.get(taint);
+    const change = loss === undefined ? "" : ` after its change by ${loss.by}`;
+    this.#options.onChange(`taint ${taint} restored${change}: its value was removed`, "taintChanged");
+  }
+
+  #removed(taint: string): void {
+    const { events, onChange } = this.#options;
+    const why = this.#reasons.get(taint);
+    const message = `Taint ${taint} removed: no longer reported${why === undefined ? "" : `. Last: ${why}`}`;
+    events.record({
+      ...{ type: "Normal", reason: "NodePressureUntainted" },
+      ...{ message: `${message}.`, regarding: this.#node },
+    });
+    this.#reasons.delete(taint);
+    onChange(lowered(message), "taintRemoved");
+  }
+
+  // As the kubelet does, the Node's name is used as the uid: pkg/kubelet/kubelet.go, nodeRef.
+  get #node() {
+    const { nodeName } = this.#options;
+    return { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
+  }
+
+  // Bounds the reasons of taints that are never removed.
+  #remember(taint: string, why: string): void {
+    this.#reasons.delete(taint);
+    this.#reasons.set(taint, why);
+    const [oldest] = this.#reasons.keys();
+    if (this.#reasons.size > MOST_REASONS && oldest !== undefined) this.#reasons.delete(oldest);
+  }
+}
+
+function lowered(message: string): string {
+  return `${message.charAt(0).toLowerCase()}${message.slice(1)}`;
+}

@@ -1,0 +1,244 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ConditionType, ThresholdMetType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
+import { SteppedClock } from "@nodekeeper/testing";
+import { eventually, until } from "@nodekeeper/testing/until";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { type RunningAgent, startAgent } from "./support/agent.ts";
+import { NODE, type SeenRequest, startCluster, type TestCluster } from "./support/cluster.ts";
+import {
+  hardPressure,
+  pick,
+  startEvictionPlugin,
+  type TestEvictionPlugin,
+  untilNextRounds,
+} from "./support/eviction-plugin.ts";
+import { type GoodPlugin, startGoodPlugin, widgets } from "./support/plugins.ts";
+
+// Dry run writes nothing about eviction to the API server, whatever plugins report and whatever is there already.
+const PREFIX = "node.katalyst.kubewharf.io";
+const notify = { "katalyst.kubewharf.io/pod_soft_evict_notify": "true" };
+const ofKatalyst = {
+  key: `${PREFIX}/MemoryPressure`,
+  effect: "NoSchedule",
+  timeAdded: "2026-11-20T00:00:00Z",
+};
+const ofKatalystForReclaimed = { ...ofKatalyst, qosLevel: "reclaimed_cores" };
+
+let cluster: TestCluster;
+let clock: SteppedClock;
+let agent: RunningAgent;
+let plugins: TestEvictionPlugin[];
+let reporter: GoodPlugin;
+
+beforeEach(async () => {
+  cluster = await startCluster();
+  clock = new SteppedClock();
+  plugins = [];
+  cluster.addPod("web");
+  cluster.addPod("notified", { metadata: { annotations: notify } });
+});
+
+afterEach(async () => {
+  await agent?.stop();
+  await Promise.all([reporter?.stop(), ...plugins.map((plugin) => plugin.stop())]);
+  await cluster.stop();
+});
+
+const noticesPath = () => join(cluster.folder, "notices");
+
+async function start(dryRunPlugins: string): Promise<void> {
+  const file = join(cluster.folder, "config.yaml");
+  configure(dryRunPlugins);
+  const flags = {
+    evictionTaintPrefix: PREFIX,
+    evictionSoftEvictionNotifyPath: noticesPath(),
+    evictionConditionTransitionPeriod: "1s",
+    reportingPluginGracePeriod: "1s",
+  };
+  agent = await startAgent(cluster, flags, file, clock);
+}
+
+function configure(dryRunPlugins: string): void {
+  writeFileSync(
+    join(cluster.folder, "config.yaml"),
+    `apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\neviction: { dryRunPlugins: [${dryRunPlugins}] }\n`,
+  );
+}
+
+/** Taints of another client on both objects, as while katalyst is live on the node. */
+function addForeignTaints(): void {
+  const node = cluster.node();
+  cluster.server.store.put({ ...node, spec: { ...node.spec, taints: [ofKatalyst] } });
+  cluster.server.store.put({
+    apiVersion: "node.katalyst.kubewharf.io/v1alpha1",
+    kind: "CustomNodeResource",
+    metadata: { name: NODE },
+    spec: { taints: [ofKatalystForReclaimed] },
+  });
+}
+
+/** Plugins that report a condition of each object, and request a pod each, with hard and with soft thresholds. */
+async function addPlugins(): Promise<void> {
+  const { NODE_CONDITION, CNR_CONDITION } = ConditionType;
+  const { HARD_MET, SOFT_MET } = ThresholdMetType;
+  const rows = [
+    ["of-node", "DiskPressure", NODE_CONDITION, "NoSchedule", HARD_MET, "web"],
+    ["of-cnr", "NetPressure", CNR_CONDITION, "reclaimed_cores/NoSchedule", HARD_MET, "web"],
+    ["soft", "SoftPressure", NODE_CONDITION, "NoSchedule", SOFT_MET, "notified"],
+  ] as const;
+  for (const [name, conditionName, conditionType, effect, metType, pod] of rows) {
+    const plugin = await startEvictionPlugin(agent.pluginDir, name);
+    plugins.push(plugin);
+    const condition = { conditionType, conditionName, effects: [effect], metCondition: true };
+    plugin.threshold = { ...hardPressure, metType, condition };
+    plugin.top = pick([pod]);
+  }
+  await until("registration", () => plugins.every(({ registered }) => registered === true));
+}
+
+const rounds = () => Promise.all(plugins.map(untilNextRounds));
+
+/** Rounds for longer than removals wait after a start, with the thresholds met and then cleared. */
+async function longRun(): Promise<void> {
+  for (const ms of [0, 61_000, 61_000]) {
+    clock.advance(ms);
+    await rounds();
+  }
+  for (const plugin of plugins) plugin.threshold = {};
+  for (const ms of [0, 61_000, 600_000]) {
+    clock.advance(ms);
+    await rounds();
+  }
+  // Written after all that the agent had to write before.
+  reporter.say(widgets("neighbour", 2));
+  await until("a later report", () => cluster.widgets("neighbour") === "2");
+}
+
+async function addReporter(): Promise<void> {
+  reporter = await startGoodPlugin(agent.pluginDir, "neighbour", widgets("neighbour", 1));
+  await until("its report", () => cluster.widgets("neighbour") === "1");
+}
+
+const lineOf = ({ method, path, body }: SeenRequest) => `${method} ${path} ${JSON.stringify(body ?? null)}`;
+/** All requests that may change something, except for the reporter plugin's report, which has a part without fields. */
+const writes = (since = 0) =>
+  cluster.requests
+    .slice(since)
+    .filter(({ method }) => method !== "GET")
+    .map(lineOf)
+    .filter(
+      (line) =>
+        !/^PATCH \S*\/customnoderesources\/worker-1(\/status)? .*(widgets|"metadata":\{"name":"worker-1"\}\})/.test(
+          line,
+        ),
+    );
+const nodeTaints = (): string[] =>
+  (cluster.node().spec.taints ?? []).map(({ key }: { key: string }) => key.split("/")[1]);
+const cnrTaints = (): string[] =>
+  (cluster.cnr()?.spec?.taints ?? []).map(({ key }: { key: string }) => key.split("/")[1]);
+
+it("writes nothing beside a live katalyst: its taints stay, and there is no taint, eviction, Event or notice of ours", async () => {
+  addForeignTaints();
+  const [node, cnr] = [cluster.node(), cluster.cnr()];
+  mkdirSync(join(noticesPath(), "gone@@__@@default"), { recursive: true });
+  await start('"*"');
+  await addReporter();
+  await addPlugins();
+  await longRun();
+  expect(writes()).toEqual([]);
+  expect(cluster.node()).toEqual(node);
+  expect(cluster.cnr().spec).toEqual(cnr.spec);
+  expect(cluster.cnr().metadata.annotations).toBeUndefined();
+  expect(readdirSync(noticesPath())).toEqual(["gone@@__@@default"]);
+  // The decisions were made.
+  const { items } = await agent.api("eviction/evictions");
+  expect(items.length).toBeGreaterThan(0);
+  expect(items.every(({ dryRun }: { dryRun: boolean }) => dryRun)).toBe(true);
+});
+
+it("leaves the taints of its live time when dry run begins, at a restart and without one, until it is live again", async () => {
+  await start("");
+  await addReporter();
+  await addPlugins();
+  const hasBoth = () => nodeTaints().includes("DiskPressure") && cnrTaints().includes("NetPressure");
+  await until("the taints", hasBoth, { explain: () => [cluster.node().spec, cluster.cnr()?.spec] });
+  configure('"*"');
+  await until("dry run", async () => (await agent.api("node")).eviction.mode === "dryRun");
+  await rounds();
+  const [node, cnr] = [cluster.node().spec, cluster.cnr().spec];
+  const before = cluster.requests.length;
+  const aboutTaints = () => writes(before).filter((line) => /eviction|events|nodes\/worker-1/.test(line));
+  await longRun();
+  expect(aboutTaints()).toEqual([]);
+  expect([cluster.node().spec, cluster.cnr().spec]).toEqual([node, cnr]);
+
+  await agent.stop();
+  await start('"*"');
+  await until("registration", async () => {
+    const found = await agent.plugins();
+    return found.filter(({ state }) => state === "registered").length === plugins.length + 1;
+  });
+  await longRun();
+  expect(aboutTaints()).toEqual([]);
+  expect([cluster.node().spec, cluster.cnr().spec]).toEqual([node, cnr]);
+  expect(cluster.cnr().metadata.annotations["nodekeeper.dev/own-taints"]).toContain("NetPressure");
+
+  configure("");
+  await until("live", async () => (await agent.api("node")).eviction.mode === "live");
+  clock.advance(61_000);
+  await rounds();
+  await until("the Node without them", () => nodeTaints().length === 0, {
+    explain: () => cluster.node().spec,
+  });
+  // Published objects are compared every ten minutes.
+  clock.advance(800_000);
+  await until("the CustomNodeResource without them", () => cnrTaints().length === 0, {
+    explain: () => cluster.cnr(),
+  });
+});
+
+it("restores no taint that another client removed, and no stored one, while it is in dry run", async () => {
+  await start("");
+  await addReporter();
+  await addPlugins();
+  const hasBoth = () => nodeTaints().includes("DiskPressure") && cnrTaints().includes("NetPressure");
+  await until("the taints", hasBoth);
+  await agent.stop();
+  const { spec: nodeSpec, ...node } = cluster.node();
+  cluster.server.store.put({ ...node, spec: { ...nodeSpec, taints: [] } });
+  const { spec: cnrSpec, ...cnr } = cluster.cnr();
+  cluster.server.store.put({ ...cnr, spec: { ...cnrSpec, taints: [] } });
+  const before = cluster.requests.length;
+  await start('"*"');
+  await until("registration", async () => {
+    const found = await agent.plugins();
+    return found.filter(({ state }) => state === "registered").length === plugins.length + 1;
+  });
+  await longRun();
+  expect([nodeTaints(), cnrTaints()]).toEqual([[], []]);
+  expect(writes(before).filter((line) => /Pressure/.test(line))).toEqual([]);
+});
+
+it("of one plugin sets no taint and writes no Event or notice for it, and removes only its own earlier one", async () => {
+  addForeignTaints();
+  await start("");
+  await addReporter();
+  await addPlugins();
+  await until(
+    "the taints",
+    () => nodeTaints().includes("SoftPressure") && nodeTaints().includes("DiskPressure"),
+  );
+  configure('"*", -of-node');
+  await until("dry run of some", async () => (await agent.api("node")).eviction.mode === "mixed");
+  clock.advance(61_000);
+  await until("the taint of the plugin in dry run is removed", () => !nodeTaints().includes("SoftPressure"), {
+    explain: () => cluster.node().spec,
+  });
+  expect(nodeTaints()).toEqual(["MemoryPressure", "DiskPressure"]);
+  const before = cluster.requests.length;
+  await rounds();
+  expect(writes(before).filter((line) => /SoftPressure|SoftEvictionNotice|NetPressure/.test(line))).toEqual(
+    [],
+  );
+});
