@@ -1,9 +1,10 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConditionType, ThresholdMetType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
 import { SteppedClock } from "@nodekeeper/testing";
-import { eventually, until } from "@nodekeeper/testing/until";
+import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { runCli } from "../packages/agent/src/cli/index.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { NODE, type SeenRequest, startCluster, type TestCluster } from "./support/cluster.ts";
 import {
@@ -53,7 +54,6 @@ async function start(dryRunPlugins: string): Promise<void> {
   const flags = {
     evictionTaintPrefix: PREFIX,
     evictionSoftEvictionNotifyPath: noticesPath(),
-    evictionConditionTransitionPeriod: "1s",
     reportingPluginGracePeriod: "1s",
   };
   agent = await startAgent(cluster, flags, file, clock);
@@ -120,6 +120,16 @@ async function addReporter(): Promise<void> {
   await until("its report", () => cluster.widgets("neighbour") === "1");
 }
 
+async function explainNode(): Promise<string> {
+  let text = "";
+  const write = (more: string) => {
+    text += more;
+  };
+  const command = ["node", "nodekeeper", "explain", "node", "--server", agent.address];
+  expect(await runCli(command, { write, isTerminal: false, columns: 120 })).toBe(0);
+  return text;
+}
+
 const lineOf = ({ method, path, body }: SeenRequest) => `${method} ${path} ${JSON.stringify(body ?? null)}`;
 /** All requests that may change something, except for the reporter plugin's report, which has a part without fields. */
 const writes = (since = 0) =>
@@ -151,6 +161,9 @@ it("writes nothing beside a live katalyst: its taints stay, and there is no tain
   expect(cluster.cnr().spec).toEqual(cnr.spec);
   expect(cluster.cnr().metadata.annotations).toBeUndefined();
   expect(readdirSync(noticesPath())).toEqual(["gone@@__@@default"]);
+  expect(await explainNode()).toContain(
+    "Taints of the Node\n  node.katalyst.kubewharf.io/MemoryPressure:NoSchedule: not added by this agent; it is left as it is\n",
+  );
   // The decisions were made.
   const { items } = await agent.api("eviction/evictions");
   expect(items.length).toBeGreaterThan(0);
@@ -167,6 +180,7 @@ it("leaves the taints of its live time when dry run begins, at a restart and wit
   await until("dry run", async () => (await agent.api("node")).eviction.mode === "dryRun");
   await rounds();
   const [node, cnr] = [cluster.node().spec, cluster.cnr().spec];
+  expect([nodeTaints(), cnrTaints()]).toEqual([["DiskPressure", "SoftPressure"], ["NetPressure"]]);
   const before = cluster.requests.length;
   const aboutTaints = () => writes(before).filter((line) => /eviction|events|nodes\/worker-1/.test(line));
   await longRun();
@@ -183,6 +197,11 @@ it("leaves the taints of its live time when dry run begins, at a restart and wit
   expect(aboutTaints()).toEqual([]);
   expect([cluster.node().spec, cluster.cnr().spec]).toEqual([node, cnr]);
   expect(cluster.cnr().metadata.annotations["nodekeeper.dev/own-taints"]).toContain("NetPressure");
+
+  const taint = `${PREFIX}/DiskPressure:NoSchedule`;
+  const left = `${taint}: added by this agent; dry run leaves it; "kubectl taint node worker-1 ${taint}-" removes it`;
+  await until("its explanation", async () => (await explainNode()).includes(left));
+  expect(await explainNode()).toContain("No condition is set by Nodekeeper.");
 
   configure("");
   await until("live", async () => (await agent.api("node")).eviction.mode === "live");
@@ -238,7 +257,10 @@ it("of one plugin sets no taint and writes no Event or notice for it, and remove
   expect(nodeTaints()).toEqual(["MemoryPressure", "DiskPressure"]);
   const before = cluster.requests.length;
   await rounds();
-  expect(writes(before).filter((line) => /SoftPressure|SoftEvictionNotice|NetPressure/.test(line))).toEqual(
-    [],
-  );
+  expect(
+    writes(before).filter(
+      (line) =>
+        /SoftPressure|SoftEvictionNotice|NetPressure/.test(line) && !/NodePressureUntainted/.test(line),
+    ),
+  ).toEqual([]);
 });

@@ -3,7 +3,7 @@ import {
   type DeepPartial,
   type ThresholdMetResponse,
 } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
-import { customNodeResource, spec } from "@nodekeeper/sdk";
+import { customNodeResource, metadata, node, spec } from "@nodekeeper/sdk";
 import { until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
@@ -143,4 +143,69 @@ it("a condition of the CustomNodeResource becomes a taint there, beside what rep
   } finally {
     await reporter.stop();
   }
+});
+
+it("a taint of another client stays, with our prefix and even where it is just what a condition requires", async () => {
+  const theirs = [
+    { key: "nodekeeper.dev/Squeeze", effect: "NoSchedule", value: "by-hand" },
+    { key: "nodekeeper.dev/Other", effect: "NoExecute" },
+  ];
+  setTaints(theirs);
+  plugin.threshold = nodePressure;
+  await until("the condition", async () => (await agent.api("eviction/node")).conditions.length === 1);
+  await untilNextRounds(plugin);
+  plugin.threshold = {};
+  await until("it clears", async () => (await agent.api("eviction/node")).conditions.length === 0);
+  await untilNextRounds(plugin);
+  expect(cluster.node().spec.taints).toEqual(theirs);
+  expect(cluster.node().metadata.annotations?.["nodekeeper.dev/own-taints"]).toBeUndefined();
+});
+
+it("the annotation proves the agent's taints beside annotations that plugins report, and is removed with the last", async () => {
+  const own = () => cluster.node().metadata.annotations?.["nodekeeper.dev/own-taints"];
+  const reporter = await startGoodPlugin(
+    agent.pluginDir,
+    "notes",
+    node(metadata("annotations", { note: "1" })),
+  );
+  try {
+    await until("its annotation", () => cluster.node().metadata.annotations?.note === "1");
+    plugin.threshold = nodePressure;
+    await until("ours", () => own() === '["nodekeeper.dev/Squeeze:NoSchedule"]', { explain });
+    reporter.say(node(metadata("annotations", { other: "2" })));
+    await until("its next report", () => cluster.node().metadata.annotations.other === "2");
+    expect(cluster.node().metadata.annotations.note).toBeUndefined();
+    expect(own()).toBe('["nodekeeper.dev/Squeeze:NoSchedule"]');
+    plugin.threshold = {};
+    await until("it is removed", () => keys().length === 0 && own() === undefined, { explain });
+    expect(cluster.node().metadata.annotations.other).toBe("2");
+  } finally {
+    await reporter.stop();
+  }
+});
+
+it("taints of an agent that wrote no annotation are removed if its records show that it added them, others stay", async () => {
+  plugin.threshold = nodePressure;
+  await until("the record of the taint", async () => {
+    const { events } = await agent.api("eviction/node");
+    return events.some(({ message }: { message: string }) => / added/.test(message));
+  });
+  await agent.stop();
+  // As an earlier version left the Node.
+  const { metadata, spec, ...rest } = cluster.node();
+  const other = { key: "nodekeeper.dev/Other", effect: "NoSchedule", timeAdded: spec.taints[0].timeAdded };
+  delete metadata.annotations["nodekeeper.dev/own-taints"];
+  delete metadata.managedFields;
+  cluster.server.store.put({ ...rest, metadata, spec: { ...spec, taints: [...spec.taints, other] } });
+  agent = await startAgent(cluster, flags);
+  await untilRegistered();
+  await until(
+    "the annotation",
+    () =>
+      cluster.node().metadata.annotations["nodekeeper.dev/own-taints"] ===
+      '["nodekeeper.dev/Squeeze:NoSchedule"]',
+    { explain },
+  );
+  plugin.threshold = {};
+  await until("it is removed", () => keys().join() === "nodekeeper.dev/Other:NoSchedule", { explain });
 });

@@ -2,7 +2,14 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConditionType, ThresholdMetType } from "@nodekeeper/core/gen/evictionplugin/v1alpha1/api.ts";
-import type { KubeObject } from "@nodekeeper/core/kube";
+import {
+  createKubeClient,
+  createKubeMetrics,
+  type KubeObject,
+  loadClusterAccess,
+  nodes,
+} from "@nodekeeper/core/kube";
+import { Registry, silentLogger, systemClock } from "@nodekeeper/core/lib";
 import { eventually, until } from "@nodekeeper/testing/until";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { runCli } from "../packages/agent/src/cli/index.ts";
@@ -40,6 +47,14 @@ async function explain(...args: string[]): Promise<string> {
   return page
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "<time>")
     .replaceAll(/\+\d+\.\d s/g, "+<s>");
+}
+
+/** Another client of the API server, by the name of its field manager. */
+async function clientAs(fieldManager: string) {
+  const access = await loadClusterAccess({ kubeconfig: cluster.kubeconfig, environment: {} });
+  const metrics = createKubeMetrics(new Registry());
+  const common = { clock: systemClock, log: silentLogger, metrics };
+  return createKubeClient({ ...common, access, fieldManager, version: "test", qps: 100, burst: 100 });
 }
 
 const pod = (name: string) => cluster.server.store.get("pods", name, "default")!;
@@ -369,6 +384,37 @@ describe("explain node", () => {
     });
     await plugin.stop();
   });
+});
+
+it("shows which client removed a taint of the agent, as managedFields name it, and so do the timeline and the log", async () => {
+  agent = await startAgent(cluster);
+  const plugin = await startEvictionPlugin(agent.pluginDir, "ts-evict");
+  plugin.threshold = { ...hardPressure, condition: diskHot };
+  const taints = () => cluster.node().spec.taints ?? [];
+  await until("the taint", () => taints().length === 1);
+  await until("the record", async () => (await explain("node")).includes("added"));
+  const user = await clientAs("kubectl-taint");
+  const foreign = { key: "example.com/maintenance", effect: "NoSchedule" };
+  await user.mergePatch(nodes, "worker-1", { spec: { taints: [foreign] } });
+  await until("it is restored", () => taints().length === 2);
+  const lines =
+    /taint nodekeeper\.dev\/DiskHot:NoSchedule removed by kubectl-taint \(Update at <time>\)\n.*taint nodekeeper\.dev\/DiskHot:NoSchedule restored after its removal by kubectl-taint \(Update at <time>\): ts-evict reports memory 0\.93 > threshold 0\.8\n/s;
+  await eventually(async () => expect(await explain("node")).toMatch(lines));
+  const timeline = await command("timeline", "--server", agent.address);
+  expect(timeline).toMatch(/taint nodekeeper\.dev\/DiskHot:NoSchedule removed by kubectl-taint \(Update at /);
+  expect(agent.logLines.find(({ msg }) => msg === "another client changed the agent's taint")).toMatchObject({
+    ...{ taint: "nodekeeper.dev/DiskHot:NoSchedule", what: "removed" },
+    by: expect.stringMatching(/^kubectl-taint \(Update at .*Z\)$/),
+  });
+  // The last taint of the list leaves no owner in managedFields.
+  await user.mergePatch(nodes, "worker-1", { spec: { taints: null } });
+  await eventually(async () =>
+    expect(await explain("node")).toMatch(
+      /taint nodekeeper\.dev\/DiskHot:NoSchedule removed by another client\n/,
+    ),
+  );
+  user.close();
+  await plugin.stop();
 });
 
 describe("records of a node", () => {

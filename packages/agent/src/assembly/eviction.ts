@@ -227,6 +227,7 @@ export function evictionPart(
     nodeName,
     state: () => manager.state,
     policy,
+    taints: () => nodeTainter.taints,
   });
   const now = new NowQueries({ nodeName, manager, pods, history: historyStore, policy, clock });
   return {

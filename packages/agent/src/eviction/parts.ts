@@ -60,3 +60,21 @@ export interface Tainter {
   /** Leaves all taints as they are until the next `setDesired`: none is added, restored or removed. */
   suspend(): void;
 }
+
+/** A taint of a Node; fields that are not read are kept. */
+export interface LiveTaint {
+  key?: string;
+  effect?: string;
+  value?: unknown;
+  timeAdded?: string;
+  [field: string]: unknown;
+}
+
+/** A Node's taints, and which of them the agent added, as "key:effect". */
+export interface LiveTaints {
+  taints: readonly LiveTaint[];
+  /** Taints that are proven to be the agent's: see `readNodeTaints` of act/node-taints.ts. */
+  own: ReadonlySet<string>;
+  /** What the annotation lists, if it is proven to be the agent's; it may differ from `own`. */
+  listed: ReadonlySet<string>;
+}

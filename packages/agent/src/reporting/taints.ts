@@ -74,7 +74,7 @@ export function provenTaints(live: KubeObject, manager: string): ReadonlySet<str
   return live.metadata.managedFields?.some(isOwner) ? listedTaints(live) : new Set();
 }
 
-/** The ids that the annotation of a live object lists, whoever wrote it. */
+/** The ids that the annotation of a live object lists, also if another client wrote it. */
 export function listedTaints({ metadata }: KubeObject): ReadonlySet<string> {
   try {
     const ids = JSON.parse(metadata.annotations?.[OWN_TAINTS] ?? "[]") as Json;

@@ -4,6 +4,8 @@ import {
   coverageLines,
   type ExplainedCondition,
   type NodeExplanation,
+  nodeTaintText,
+  shownTaints,
 } from "../../eviction/index.ts";
 import { type Output, paint } from "../output.ts";
 import { plainText } from "../plain-text.ts";
@@ -12,12 +14,16 @@ import { age, labelled, timeOf } from "../wording.ts";
 /** The page of `nodekeeper explain node`: each condition set by eviction, then the timeline. */
 export function nodePage(explanation: NodeExplanation, output: Output): string {
   const { nodeName, conditions, events, recordsSince, coverage } = explanation;
+  const taints = shownTaints(explanation);
+  const hasOwn = taints.some(({ isOwn }) => isOwn);
   const kept = coverageLines(coverage, recordsSince).map((line) => plainText(line, 500));
   const since = kept.length === 0 ? "" : `\n${kept.join("\n")}\n`;
   return [
     `${paint(output, "bold", plainText(nodeName === null ? "Node" : `Node ${nodeName}`, 300))}\n`,
-    conditions.length === 0 ? "\nNo condition or taint is set by Nodekeeper.\n" : "",
+    conditions.length > 0 ? "" : `\nNo condition${hasOwn ? "" : " or taint"} is set by Nodekeeper.\n`,
     ...conditions.map((condition) => `\n${conditionText(condition, explanation, output)}`),
+    taints.length === 0 ? "" : `\n${paint(output, "bold", "Taints of the Node")}\n`,
+    ...taints.map((taint) => `  ${plainText(nodeTaintText(taint, explanation))}\n`),
     events.length === 0 ? "" : `\n${paint(output, "bold", "What happened")}\n`,
     ...events.map(({ at, message }) => `  ${timeOf(at)}  ${plainText(message)}\n`),
     since && paint(output, "dim", since),

@@ -16,8 +16,8 @@ import {
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { OWN_TAINTS } from "../../reporting/index.ts";
+import type { LiveTaint } from "../parts.ts";
 import { NodeTainter } from "./node-tainter.ts";
-import type { LiveTaint } from "./node-taints.ts";
 import { createTaintMetrics } from "./taint-metrics.ts";
 
 type Call = "list" | "watch" | "get" | "patch";

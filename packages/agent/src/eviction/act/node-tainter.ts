@@ -12,7 +12,6 @@ import {
   errorIdOf,
   type HealthCheck,
   type HealthResult,
-  type Logger,
   messageOf,
   RepairPace,
   type Runnable,
@@ -21,13 +20,8 @@ import {
   type WorkQueueMetrics,
 } from "@nodekeeper/core/lib";
 import type { NodeTaint } from "../decide/taints.ts";
-import {
-  type DesiredNodeTaints,
-  type LiveTaints,
-  mergeNodeTaints,
-  readNodeTaints,
-  taintPatch,
-} from "./node-taints.ts";
+import type { LiveTaints } from "../parts.ts";
+import { type DesiredNodeTaints, mergeNodeTaints, readNodeTaints, taintPatch } from "./node-taints.ts";
 import { taintLosses } from "./taint-losses.ts";
 import type { TaintMetrics } from "./taint-metrics.ts";
 import { TaintReports, type TaintReportsOptions } from "./taint-reports.ts";

@@ -1,13 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  changedTaints,
-  type LiveTaint,
-  mergeNodeTaints,
-  newTaints,
-  readNodeTaints,
-  taintPatch,
-} from "./node-taints.ts";
+import type { LiveTaint } from "../parts.ts";
+import { changedTaints, mergeNodeTaints, newTaints, readNodeTaints, taintPatch } from "./node-taints.ts";
 
 const at = Date.UTC(2026, 10, 21, 4, 0, 0, 500);
 const desired = (key: string, effect = "NoSchedule") => ({ key: `nodekeeper.dev/${key}`, effect, since: at });

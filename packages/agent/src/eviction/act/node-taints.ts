@@ -1,24 +1,7 @@
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { OWN_TAINTS, provenTaints } from "../../reporting/index.ts";
 import type { NodeTaint } from "../decide/taints.ts";
-
-/** A taint of a Node; fields that are not read are kept. */
-export interface LiveTaint {
-  key?: string;
-  effect?: string;
-  value?: unknown;
-  timeAdded?: string;
-  [field: string]: unknown;
-}
-
-/** A Node's taints, and which of them the agent added, as "key:effect". */
-export interface LiveTaints {
-  taints: readonly LiveTaint[];
-  /** Taints that are proven to be the agent's: see `readNodeTaints`. */
-  own: ReadonlySet<string>;
-  /** What the annotation lists, if it is proven to be the agent's; it may differ from `own`. */
-  listed: ReadonlySet<string>;
-}
+import type { LiveTaint, LiveTaints } from "../parts.ts";
 
 /** RFC 3339 with whole seconds, as `metav1.Time`. */
 export function taintTime(since: number): string {

@@ -1,7 +1,8 @@
 import type { EventRecorder } from "@nodekeeper/core/kube";
 import { formatDuration, type Logger } from "@nodekeeper/core/lib";
 import type { NodeTaint } from "../decide/taints.ts";
-import { changedTaints, type LiveTaint, newTaints } from "./node-taints.ts";
+import type { LiveTaint } from "../parts.ts";
+import { changedTaints, newTaints } from "./node-taints.ts";
 import type { TaintLoss } from "./taint-losses.ts";
 
 /** Kinds of marks about taints. */

@@ -2,7 +2,7 @@ import { mergeConditions } from "../decide/conditions.ts";
 import type { EvictionPolicy } from "../decide/policy.ts";
 import type { EvictionState, PluginCondition } from "../decide/state.ts";
 import { taintsOf } from "../decide/taints.ts";
-import type { EvictionStep } from "../parts.ts";
+import type { EvictionStep, LiveTaints } from "../parts.ts";
 import type { RecordCoverage } from "./coverage.ts";
 
 /** A condition that a plugin reports, with its taints. Times are wall milliseconds. */
@@ -17,6 +17,16 @@ export interface ExplainedCondition extends Omit<PluginCondition, "lastSeen"> {
   until: number | null;
 }
 
+/** A taint of the Node that the agent added, that has its prefix, or that equals the taint of a condition. */
+export interface ExplainedTaint {
+  /** "nodekeeper.dev/DiskHot:NoSchedule" */
+  taint: string;
+  /** Whether the agent added it, as its annotation and managedFields show. */
+  isOwn: boolean;
+  /** Whether a condition of the last round requires it. */
+  isDesired: boolean;
+}
+
 /** The conditions and taints that eviction sets on the node, and their history. Plain JSON. */
 export interface NodeExplanation {
   /** Null where it is read from records of which there are none. */
@@ -29,6 +39,10 @@ export interface NodeExplanation {
    */
   transitionMs: number | null;
   conditions: ExplainedCondition[];
+  /** As last read; null before that, and in records that no running agent serves. */
+  taints: ExplainedTaint[] | null;
+  /** Whether every plugin is in dry run: then taints are left as they are. */
+  isDryRun: boolean;
   /** Conditions set and cleared, taints added and removed, oldest first. */
   events: EvictionStep[];
   /** Wall milliseconds of the oldest record; null where there is none. */
@@ -57,4 +71,20 @@ export function explainConditions(
       until: isMet ? null : lastSeen + policy.conditionTransitionPeriodMs,
     };
   });
+}
+
+/** The taints of a Node that concern eviction, sorted. */
+export function explainTaints(
+  { taints, own }: LiveTaints,
+  conditions: readonly ExplainedCondition[],
+  { taintPrefix }: Pick<EvictionPolicy, "taintPrefix">,
+): ExplainedTaint[] {
+  const desired = new Set(
+    conditions.filter(({ target }) => target === "node").flatMap((condition) => condition.taints),
+  );
+  return taints
+    .map(({ key, effect }) => `${key}:${effect}`)
+    .filter((taint) => own.has(taint) || desired.has(taint) || taint.startsWith(`${taintPrefix}/`))
+    .sort()
+    .map((taint) => ({ taint, isOwn: own.has(taint), isDesired: desired.has(taint) }));
 }

@@ -2,14 +2,15 @@ import { setImmediate } from "node:timers/promises";
 import { NodekeeperError } from "@nodekeeper/core/lib";
 import type { HistoryStore, RoundSpan, StoredNodePod } from "../../state/index.ts";
 import { type PodReference, referenceTo } from "../decide/pods.ts";
-import type { EvictionPolicy } from "../decide/policy.ts";
+import { type EvictionPolicy, isFullDryRun } from "../decide/policy.ts";
 import type { EvictionState } from "../decide/state.ts";
+import type { LiveTaints } from "../parts.ts";
 import { type RecentReadings, type RoundReadings, readingsOf } from "../readings.ts";
 import type { RoundRecord } from "../replay/round-record.ts";
 import { coverageLines } from "../wording/coverage.ts";
 import { coverageSince, type RecordCoverage } from "./coverage.ts";
 import { addToExplanation, emptyExplanation, type PodExplanation } from "./explain.ts";
-import { explainConditions, type NodeExplanation } from "./explain-node.ts";
+import { explainConditions, explainTaints, type NodeExplanation } from "./explain-node.ts";
 import { readNodePod } from "./pod-history.ts";
 import type { HistoryLine } from "./record-lines.ts";
 import { EvictionList, type EvictionPage } from "./recorded-evictions.ts";
@@ -35,6 +36,8 @@ export interface EvictionInForce {
   state: () => EvictionState | undefined;
   /** As configured: the next round decides by it. */
   policy: () => EvictionPolicy;
+  /** The Node's taints as last read or written; undefined if they are not known. */
+  taints: () => LiveTaints | undefined;
 }
 
 /** Queries of the HTTP API and the CLI on the records. */
@@ -54,11 +57,15 @@ export class RecordQueries {
   explainNode(): NodeExplanation {
     const state = this.#state();
     const { policy, nodeName } = this.#rules();
+    const conditions = state && policy ? explainConditions(state, policy) : [];
+    const taints = this.#inForce?.taints();
     return {
       nodeName: nodeName ?? null,
       at: state?.at ?? null,
       transitionMs: policy?.conditionTransitionPeriodMs ?? null,
-      conditions: state && policy ? explainConditions(state, policy) : [],
+      conditions,
+      taints: taints && policy ? explainTaints(taints, conditions, policy) : null,
+      isDryRun: policy !== undefined && isFullDryRun(policy),
       events: this.#history.events(NODE),
       recordsSince: this.#recordsSince(),
       coverage: this.#records.coverage(),

@@ -14,6 +14,7 @@ export {
   replaySentences,
 } from "./replay.ts";
 export { candidateOutcomes, type RoundLine, rankText, roundHeading, roundLines } from "./round.ts";
+export { nodeTaintText, shownTaints } from "./taint.ts";
 export {
   age,
   counted,

@@ -126,6 +126,17 @@ export const nodeExplanation = named(
         number("How long a condition stays after it was last reported, by the configuration in force."),
       ),
       conditions: list(explainedCondition),
+      taints: nullable(
+        list(
+          object({
+            taint: text('"nodekeeper.dev/DiskHot:NoSchedule"'),
+            isOwn: flag("Whether the agent added it, as its annotation and managedFields show."),
+            isDesired: flag("Whether a condition of the last round requires it."),
+          }),
+          "Taints of the Node that the agent added, that have its prefix, or that equal the taint of a condition; null before the Node was read.",
+        ),
+      ),
+      isDryRun: flag("Whether every plugin is in dry run: taints are left as they are."),
       events: list(step),
       recordsSince: nullable(time()),
       coverage: recordCoverage,

@@ -1,4 +1,8 @@
-import { conditionTaintsText } from "../../../../agent/src/eviction/wording/index.ts";
+import {
+  conditionTaintsText,
+  nodeTaintText,
+  shownTaints,
+} from "../../../../agent/src/eviction/wording/index.ts";
 import { addressOf } from "../../address.ts";
 import type { ApiAnswers } from "../../api.ts";
 import { Waiting } from "../../parts/notice.tsx";
@@ -22,6 +26,7 @@ export function ConditionsSection({ conditions: known }: { conditions: Condition
       </Section>
     );
   const events = known.events.slice(-MOST_EVENTS).reverse();
+  const taints = shownTaints(known);
   return (
     <Section title="Conditions and taints">
       {known.conditions.length === 0 ? (
@@ -36,6 +41,13 @@ export function ConditionsSection({ conditions: known }: { conditions: Condition
             cells: cellsOf(condition, known.transitionMs),
           }))}
         />
+      )}
+      {taints.length > 0 && (
+        <ul>
+          {taints.map((taint) => (
+            <li key={taint.taint}>{shown(nodeTaintText(taint, known), 700)}</li>
+          ))}
+        </ul>
       )}
       {events.length > 0 && (
         <details>
