@@ -44,6 +44,7 @@ export class EvictionPart {
         resume: () => {},
         onProgress: () => () => {},
         forbidden: undefined,
+        reportInterrupted: () => {},
         takeOutcomes: () => [],
         takeSteps: () => [],
       },

@@ -315,8 +315,11 @@ export class EvictionManager implements Runnable {
     this.#state = { ...stateAt(this.#state, now, monotonic - this.#stateAt), boot: boot ?? null };
     this.#stateAt = monotonic;
     this.#progress = [];
-    const interrupted = interruptedOutcomes(this.#state.interrupted, observed.pods, this.#outcomes);
-    this.#outcomes.push(...interrupted);
+    const { interrupted } = this.#state;
+    for (const outcome of interruptedOutcomes(interrupted, observed.pods, this.#outcomes)) {
+      evictor.reportInterrupted(interrupted.find(({ uid }) => uid === outcome.uid)!, outcome);
+      this.#outcomes.push(outcome);
+    }
     return { ...observed, now, outcomes: [...this.#outcomes], state: this.#state };
   }
 

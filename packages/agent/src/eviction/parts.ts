@@ -43,6 +43,8 @@ export interface Evictor {
   onProgress(listener: (progress: EvictionProgress) => void): () => void;
   /** Why the agent can't evict any pod, as a missing right; undefined if none is known. */
   readonly forbidden: string | undefined;
+  /** Counts, logs and marks the outcome of an eviction that a restart interrupted and that is not followed. */
+  reportInterrupted(eviction: PendingEviction, outcome: EvictionOutcome): void;
   /** Returns and clears the outcomes since the last call. */
   takeOutcomes(): EvictionOutcome[];
   /** Returns and clears the steps since the last call. */

@@ -2,6 +2,7 @@ import type { EventRecorder } from "@nodekeeper/core/kube";
 import type { Clock, Logger } from "@nodekeeper/core/lib";
 import type { BudgetStatus, EvictionOutcome } from "../decide/outcome.ts";
 import { type PodReference, referenceTo } from "../decide/pods.ts";
+import type { PendingEviction } from "../decide/state.ts";
 import type { EvictionStep } from "../parts.ts";
 import { outcomeText } from "../wording/text.ts";
 import type { EvictionTask } from "./eviction-task.ts";
@@ -104,6 +105,13 @@ export class EvictionJournal {
     }
   }
 
+  /** An eviction that a restart interrupted has an outcome, which the first round records. */
+  interrupted({ plugin, ...eviction }: PendingEviction, { result, message }: EvictionOutcome): void {
+    const pod = referenceTo(eviction);
+    this.#options.log.info({ pod, plugin, result, message }, "eviction that a restart interrupted has ended");
+    this.#count(pod, plugin, { result, message });
+  }
+
   /** Returns and clears the outcomes since the last call. */
   takeOutcomes(): EvictionOutcome[] {
     const outcomes = this.#outcomes;
@@ -119,7 +127,7 @@ export class EvictionJournal {
   }
 
   #add(task: EvictionTask, { result, message, budget }: EvictionEnd): void {
-    const { metrics, onEnded, clock } = this.#options;
+    const { clock } = this.#options;
     const { pod, plugin, requests, releasingSince } = task;
     const now = clock.now();
     const isAccepted = requests === "accepted" && releasingSince !== undefined;
@@ -132,8 +140,13 @@ export class EvictionJournal {
       message,
       budget: budget ?? null,
     });
-    metrics.ended.inc({ outcome: result });
-    if (result !== "withdrawn") onEnded(pod, plugin, outcomeText({ result, message }));
+    this.#count(pod, plugin, { result, message });
+  }
+
+  #count(pod: PodReference, plugin: string, end: Pick<EvictionOutcome, "result" | "message">): void {
+    const { metrics, onEnded } = this.#options;
+    metrics.ended.inc({ outcome: end.result });
+    if (end.result !== "withdrawn") onEnded(pod, plugin, outcomeText(end));
   }
 
   #event({ reason, message, pod }: { reason: string; message: string; pod: PodReference }): void {

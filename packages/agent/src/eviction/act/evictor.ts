@@ -123,6 +123,10 @@ export class PodEvictor implements Evictor, Runnable {
     }
   }
 
+  reportInterrupted(eviction: PendingEviction, outcome: EvictionOutcome): void {
+    this.#journal.interrupted(eviction, outcome);
+  }
+
   takeOutcomes(): EvictionOutcome[] {
     return this.#journal.takeOutcomes();
   }

@@ -44,6 +44,7 @@ export class FakePods implements NodePods {
 export class FakeEvictor implements Evictor {
   readonly started: Victim[] = [];
   readonly resumed: PendingEviction[] = [];
+  readonly interrupted: EvictionOutcome[] = [];
   readonly withdrawn: Withdrawal[] = [];
   outcomes: EvictionOutcome[] = [];
   steps: EvictionStep[] = [];
@@ -75,6 +76,10 @@ export class FakeEvictor implements Evictor {
 
   resume(pending: readonly PendingEviction[]): void {
     this.resumed.push(...pending);
+  }
+
+  reportInterrupted(_eviction: PendingEviction, outcome: EvictionOutcome): void {
+    this.interrupted.push(outcome);
   }
 
   takeOutcomes(): EvictionOutcome[] {
