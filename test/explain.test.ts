@@ -17,6 +17,7 @@ import { StateDatabase } from "../packages/agent/src/state/index.ts";
 import { type RunningAgent, startAgent } from "./support/agent.ts";
 import { startCluster, type TestCluster } from "./support/cluster.ts";
 import { hardPressure, pick, startEvictionPlugin } from "./support/eviction-plugin.ts";
+import { fillUp } from "./support/full-database.ts";
 
 // What operators are answered about pods that left the node, whoever removed them. The whole agent in front of the
 // embedded API server; the pods' statuses are what a kubelet or the scheduler writes.
@@ -266,18 +267,10 @@ describe("a decision while the disk is full", () => {
     const noise = Array.from({ length: 400 }, (_, at) => [`label-${at}`, randomBytes(30).toString("hex")]);
     cluster.addPod("web", { metadata: { labels: Object.fromEntries(noise) } });
     agent = await startAgent(cluster);
-    const { connection } = opened.mock.results.at(-1)!.value as StateDatabase;
+    const database = opened.mock.results.at(-1)!.value as StateDatabase;
     opened.mockRestore();
     await untilSeen("web");
-    const { page_count: pages } = connection.prepare("PRAGMA page_count").get() as { page_count: number };
-    // SQLite answers SQLITE_FULL at its page limit just as on a full disk; this takes what is free below it.
-    connection.exec(`PRAGMA max_page_count = ${pages}`);
-    const fill = connection.prepare(
-      "INSERT INTO lifecycle_record (pod_uid, record) VALUES (hex(randomblob(9)), hex(randomblob(300)))",
-    );
-    expect(() => {
-      for (;;) fill.run();
-    }).toThrow(/full/);
+    const makeSpace = fillUp(database);
     const plugin = await startEvictionPlugin(agent.pluginDir, "pressure");
     plugin.top = pick(["web"]);
     plugin.threshold = { ...hardPressure };
@@ -295,7 +288,7 @@ describe("a decision while the disk is full", () => {
     );
     const failures = () => agent.logLines.filter(({ msg }) => msg?.startsWith("round can't be recorded"));
     expect(failures()).toHaveLength(1);
-    connection.exec("PRAGMA max_page_count = 1000000");
+    makeSpace();
     await until("the record", async () =>
       (await explain("pod", "default/web")).includes("\n\nEvicted at <time> (round 1), pod deleted after"),
     );

@@ -14,20 +14,17 @@ import { RegistrationDefinition } from "@nodekeeper/core/gen/pluginregistration/
 import { until } from "@nodekeeper/testing/until";
 import { createServer, type Server } from "nice-grpc";
 
+/** An answer of a plugin, at once or later. */
+type Answer<Response> = DeepPartial<Response> | Promise<DeepPartial<Response>>;
+
 /** An eviction plugin on a real socket that says what a test tells it to. */
 export interface TestEvictionPlugin {
   /** What it answers to ThresholdMet. */
   threshold: DeepPartial<ThresholdMetResponse>;
   /** What it answers to GetTopEvictionPods; `offered` are the pods' names. */
-  top: (
-    offered: string[],
-    pods: Uint8Array[],
-  ) => DeepPartial<GetTopEvictionPodsResponse> | Promise<DeepPartial<GetTopEvictionPodsResponse>>;
+  top: (offered: string[], pods: Uint8Array[]) => Answer<GetTopEvictionPodsResponse>;
   /** What it answers to GetEvictPods. */
-  evictPods: (
-    offered: string[],
-    pods: Uint8Array[],
-  ) => DeepPartial<GetEvictPodsResponse> | Promise<DeepPartial<GetEvictPodsResponse>>;
+  evictPods: (offered: string[], pods: Uint8Array[]) => Answer<GetEvictPodsResponse>;
   /** What GetTopEvictionPods was asked, oldest first. */
   topRequests: { offered: string[]; topN: number; records: EvictionRecord[] }[];
   token: string;
