@@ -81,7 +81,7 @@ describe("the page about a pod", () => {
       .step(120, "POST eviction: accepted")
       .step(2_300, "container app exited with code 143")
       .step(9_900, "pod deleted");
-    story.explanation.recordsSince = START - 86_400_000;
+    story.explanation.coverage = { oldest: START - 86_400_000, gaps: [] };
     story.explanation.otherUids = ["older-1", "older-2"];
     expect(story.page()).toBe(`\
 Pod default/web  (web)
@@ -133,6 +133,8 @@ Round 1 at 2026-03-01T12:00:00.000Z
   RANK   POD           LEVEL          CLASS        PRIORITY   OUTCOME       WHY
   1      default/web   shared_cores   BestEffort   0          selected      evicted at the request of soft: memory is low
 > 2      default/db    shared_cores   BestEffort   10         not evicted   ranked higher than default/web: priority 10 over 0; at most one soft eviction per round
+
+Records go back to 2026-03-01T12:00:00.000Z.
 `);
   });
 
@@ -152,6 +154,8 @@ Not evicted: greedy requested it, but pods with a critical priority are not evic
 Round 1 at 2026-03-01T12:00:00.000Z, and the same 2 times more until 2026-03-01T12:00:10.000Z
   refused    to greedy: the pod is not a candidate
   candidate  no: pods with a critical priority are not evicted (priority 2000001000)
+
+Records go back to 2026-03-01T12:00:00.000Z.
 `);
   });
 
@@ -171,6 +175,8 @@ Round 1 at 2026-03-01T12:00:00.000Z
   dry run    would have been selected first in this round. Grace period: 30 s (from the pod spec)
   because    Hard threshold: pressure selected this pod.
   rank       1 of 1 candidate, 1 is evicted first
+
+Records go back to 2026-03-01T12:00:00.000Z.
 `);
   });
 
@@ -314,6 +320,15 @@ Round 1 at 2026-03-01T12:00:00.000Z
       "Not evicted: no plugin requested it, though a threshold was met.",
     ],
     ["nothing is recorded", () => {}, "Not evicted: no plugin requested it."],
+    [
+      "no request is recorded, and earlier records are no longer kept",
+      (story) => {
+        story.left(5_000);
+        story.explanation.history!.leftAt = null;
+        story.explanation.coverage = { oldest: START - 5_000, requests: START + 1_000, gaps: [] };
+      },
+      "Not evicted: no plugin requested it, as far as records are kept (oldest: 2026-03-01T12:00:01.000Z).",
+    ],
   ])("states in one sentence that %s", (_name, play, expected) => {
     const story = new Story(testPod("web"), testPod("db", { priority: 5 }));
     play(story);

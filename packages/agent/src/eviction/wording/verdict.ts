@@ -94,11 +94,26 @@ function notSelected(explanation: PodExplanation): Verdict {
     const before = asked ? ` Before that, Nodekeeper did not evict it: ${whyNot(asked)}.` : "";
     return { kind: "other", text: `${ending}${before}` };
   }
-  return { kind: "kept", text: `Not evicted: ${whyNot(rounds.at(-1))}.${ending && ` ${ending}`}` };
+  const why = whyNot(rounds.at(-1));
+  const limit = why.startsWith(NOT_REQUESTED) ? recordsLimit(explanation) : "";
+  return { kind: "kept", text: `Not evicted: ${why}${limit}.${ending && ` ${ending}`}` };
 }
 
+// That no request is recorded proves that there was none only where the records of requests are complete.
+function recordsLimit({ history, coverage: { requests, gaps } }: PodExplanation): string {
+  if (history === null || requests === undefined) return "";
+  const { seenAt } = history;
+  if (seenAt < requests) return `, as far as records are kept (oldest: ${timeOf(requests)})`;
+  const gap = gaps.find(({ to }) => to >= seenAt);
+  return gap
+    ? `, as far as records are kept (missing between ${timeOf(gap.from)} and ${timeOf(gap.to)}: ${gap.why})`
+    : "";
+}
+
+const NOT_REQUESTED = "no plugin requested it";
+
 function whyNot(round: ExplainedRound | undefined): string {
-  if (!round) return "no plugin requested it";
+  if (!round) return NOT_REQUESTED;
   const { dryRunVictim, withdrawals, refusals, exclusion, place, thresholds } = round;
   if (dryRunVictim) return `${askText(dryRunVictim)}; the plugin is in dry run`;
   const [withdrawal] = withdrawals;
@@ -108,5 +123,5 @@ function whyNot(round: ExplainedRound | undefined): string {
   if (exclusion) return `${who}${reasonText(exclusion.reason, exclusion.detail)}`;
   if (refusal) return `${who}${reasonText(refusal.reason, refusal.message)}`;
   const isPressed = thresholds.some(({ confirmed }) => confirmed);
-  return `${place?.why ?? "no plugin requested it"}${isPressed ? ", though a threshold was met" : ""}`;
+  return `${place?.why ?? NOT_REQUESTED}${isPressed ? ", though a threshold was met" : ""}`;
 }
