@@ -45,6 +45,22 @@ describe("a new agent", () => {
     },
   );
 
+  it("finds the end of a pod that was deleted before the first list, long before its deadline", async () => {
+    const test = setup();
+    test.isSynced = false;
+    test.terminate("web");
+    const now = test.clock.now();
+    test.evictor.resume([pending("web", { since: now, acceptedAt: now, deadline: now + 90_000 })]);
+    test.start();
+    await test.clock.step(0);
+    expect(test.outcomes()).toEqual([]);
+    // The watch does not report it: it never knew the pod.
+    test.pods.delete("web");
+    test.isSynced = true;
+    await test.clock.step(1_000);
+    expect(test.outcomes()).toEqual(["web terminated"]);
+  });
+
   it("follows it to its end, with the deadline it had", async () => {
     const test = setup();
     test.terminate("web");

@@ -46,6 +46,8 @@ const MOST_REFUSALS = 3;
 const MOST_REFUSALS_WITH_WAIT = 2;
 // Delay until a pod past its deadline that could not be read is read again, milliseconds.
 const REREAD_MS = 10_000;
+// Delay until a terminating pod is read again while the pods of the node are not listed yet, milliseconds.
+const UNSYNCED_REREAD_MS = 1_000;
 // An eviction that has not been accepted for longer fails the readiness check, milliseconds.
 const SLOW_MS = 60_000;
 
@@ -267,8 +269,10 @@ export class PodEvictor implements Evictor, Runnable {
     const timer = clock.after(Math.max(deadline - clock.monotonic(), 0), () => this.#queue.add(uid));
     this.#timers.get(uid)?.cancel();
     this.#timers.set(uid, timer);
+    // A pod that is deleted before the first list is never reported as deleted.
+    if (!pods.isSynced) this.#queue.addAfter(uid, UNSYNCED_REREAD_MS);
     // The watch may have reported the deletion before the eviction was accepted.
-    if (pods.isSynced && pods.get(uid) === undefined) this.#queue.add(uid);
+    else if (pods.get(uid) === undefined) this.#queue.add(uid);
   }
 
   // StopContainer takes up to the grace period and must not occupy a worker. The killer has its own deadline.
