@@ -24,5 +24,6 @@ describe.concurrent(`${kills} kills, EVICTION_KILLS_SEED=${seed}`, () => {
         await node.stop();
       }
     },
+    600_000 + kills * 20_000,
   );
 });

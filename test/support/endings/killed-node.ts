@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as after } from "node:timers/promises";
 import { until } from "@nodekeeper/testing/until";
+import { ServerError, Status } from "nice-grpc";
 import { agentFlags, type StatusReader, statusReader } from "../agent.ts";
 import { startCluster, type TestCluster } from "../cluster.ts";
 import { hardPressure, podNamed, startEvictionPlugin, type TestEvictionPlugin } from "../eviction-plugin.ts";
@@ -134,7 +135,7 @@ export class KilledNode {
       const [pod] = this.#alive();
       if (!pod || this.#isCalm) return {};
       const how = this.#chance(3);
-      if (how === 0) throw new Error("the ranking failed");
+      if (how === 0) throw new ServerError(Status.INTERNAL, "the ranking failed");
       if (how === 1) await after(LATE_MS);
       else this.#named.add(pod.uid);
       return { targetPods: [podNamed(pod.name, pod.uid)] };
