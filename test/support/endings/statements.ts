@@ -131,7 +131,7 @@ export class StatementReader {
   }
 }
 
-const NOT_KNOWN = /not known|not recorded|no outcome/i;
+const NOT_KNOWN = /not known|not recorded|no response is recorded|no outcome/i;
 const NOT_KEPT = /no longer kept|records are missing|no records? of/i;
 const NOT_OURS =
   /not by Nodekeeper|not evicted by Nodekeeper|another client|before (its|an) eviction was (sent|accepted)/i;

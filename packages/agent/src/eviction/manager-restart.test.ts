@@ -149,7 +149,7 @@ describe("an agent that is killed", () => {
     [
       "after a request was sent",
       true,
-      "b unknown: pod was deleted while the agent was not running; a request was sent before the agent restarted, and its response is not recorded",
+      "b unknown: pod was deleted while the agent was not running; a request was being sent before the agent restarted, and no response is recorded",
     ],
   ])(
     "%s, and its pod is deleted meanwhile: the first round records what is known",

@@ -33,7 +33,7 @@ function outcomeOf(eviction: PendingEviction, pod: EvictionPod | undefined): Evi
           ...referenceTo(eviction),
           result: "unknown",
           sent: true,
-          message: `${end}; a request was sent before the agent restarted, and its response is not recorded`,
+          message: `${end}; a request was being sent before the agent restarted, and no response is recorded`,
         }
       : {
           ...referenceTo(eviction),
