@@ -20,6 +20,8 @@ const pageDoors: readonly string[] = [
   "packages/agent/src/server/api-route.ts",
   "packages/agent/src/eviction/replay/index.ts",
   "packages/agent/src/eviction/wording/index.ts",
+  // Apart, for the view of the timeline, which needs no other wording.
+  "packages/agent/src/eviction/wording/coverage.ts",
   "packages/agent/src/config/edit-setting.ts",
   "packages/agent/src/assembly/eviction-policy-settings.ts",
   "packages/agent/src/cli/plain-yaml.ts",

@@ -124,7 +124,7 @@ describe("a container killer", () => {
       const request = { pod, gracePeriodSeconds: 0, ownGracePeriodSeconds: 0, since: Date.now() + 1_000 };
       const result = await killer.kill(request, new AbortController().signal);
       expect(result).toMatchObject({ kind: "accepted" });
-      if (result.kind === "accepted") expect(await result.ended).toMatchObject({ kind: "terminated" });
+      if (result.kind === "accepted") expect(await result.ended).toMatchObject({ kind: "stopped" });
       expect(runtime.containers.get(container)?.exitCode).toBe(137);
     });
     database.close();

@@ -193,8 +193,10 @@ async function wrongCounts(
   if (point !== "aged") {
     const rounds = await statements.rounds(startedAt);
     const results: string[] = rounds.flatMap(({ outcomes }) => outcomes.map(({ result }: Outcome) => result));
-    for (const [outcome, count] of Object.entries(ended))
-      compare(`ended ${outcome}`, count, "rounds have", results.filter((one) => one === outcome).length);
+    for (const outcome of new Set([...Object.keys(ended), ...results])) {
+      const recorded = results.filter((one) => one === outcome).length;
+      compare(`ended ${outcome}`, ended[outcome] ?? 0, "rounds have", recorded);
+    }
     compare(
       "victims",
       victims,

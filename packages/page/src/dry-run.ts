@@ -1,11 +1,15 @@
-import { isDryRun } from "../../agent/src/eviction/replay/index.ts";
-
-/** The plugins that `eviction.dryRunPlugins` names, without "*": those in dry run, and the exceptions that are live. */
+/**
+ * The plugins that `eviction.dryRunPlugins` names, without "*": those in dry run, and the exceptions that are live. Of
+ * "name" and "-name" the first counts, as in the agent.
+ */
 export function dryRunNames(dryRunPlugins: readonly string[]): { dry: string[]; live: string[] } {
-  const names = dryRunPlugins.filter((item) => item !== "*").map((item) => item.replace(/^-/, ""));
-  const isDry = (name: string) => isDryRun({ dryRunPlugins }, name);
-  const distinct = [...new Set(names)];
-  return { dry: distinct.filter(isDry), live: distinct.filter((name) => !isDry(name)) };
+  const isDry = new Map<string, boolean>();
+  for (const item of dryRunPlugins) {
+    const name = item.replace(/^-/, "");
+    if (item !== "*" && !isDry.has(name)) isDry.set(name, item === name);
+  }
+  const names = [...isDry.keys()];
+  return { dry: names.filter((name) => isDry.get(name)), live: names.filter((name) => !isDry.get(name)) };
 }
 
 /** The plugins in dry run, for a sentence: "a, b", or "all plugins except a, b". */

@@ -1,7 +1,6 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { addressOf, goTo, useAddress } from "./address.ts";
-import { dryRunText } from "./dry-run.ts";
 import type { Follower, Live } from "./live.ts";
 import { at, shown } from "./text.ts";
 import { views } from "./views.ts";
@@ -70,11 +69,10 @@ export function Page({ follower }: { follower: Follower }) {
 function Mode({ live: { node } }: { live: Live }) {
   if (!node) return null;
   if (!node.eviction) return <strong class="mode off">Eviction is off</strong>;
-  const { mode, dryRunPlugins } = node.eviction;
+  const { mode } = node.eviction;
   if (mode === "dryRun") return <strong class="mode dry">Dry run: no pod is evicted</strong>;
   if (mode === "live") return <strong class="mode live">Live: pods are evicted</strong>;
-  const names = dryRunText(dryRunPlugins, (name) => shown(name, 60));
-  return <strong class="mode dry">Live, but dry run for {names}</strong>;
+  return <strong class="mode dry">Live, but dry run for some plugins</strong>;
 }
 
 function ConnectionState({ live: { connection, node } }: { live: Live }) {

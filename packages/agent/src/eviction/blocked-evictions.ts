@@ -3,7 +3,7 @@ import type { DesiredNodeCondition } from "./act/node-condition.ts";
 import type { MetThreshold, UnservedReason } from "./decide/decision.ts";
 import { type EvictionPolicy, isDryRun, isFullDryRun } from "./decide/policy.ts";
 import { thresholdRuleText } from "./decide/threshold-text.ts";
-import { timeOf } from "./wording/text.ts";
+import { timeOf } from "./wording/time.ts";
 import { unservedText } from "./wording/unserved.ts";
 
 /** The Node's condition as a round sees it. */

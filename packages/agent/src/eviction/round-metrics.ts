@@ -1,5 +1,4 @@
 import { Counter, errorCodes, Gauge, Histogram, type Registry } from "@nodekeeper/core/lib";
-import { unservedReasons } from "./decide/decision.ts";
 import { evictionKinds } from "./decide/state.ts";
 
 /** The steps of a round; values of the label `step`. */
@@ -117,8 +116,6 @@ export function createEvictionRoundMetrics(registry: Registry) {
       registers,
     }),
   };
-  // From 0 on: a rise from no series to the first round is none for Prometheus' increase().
-  for (const reason of unservedReasons) metrics.unservedRounds.inc({ reason }, 0);
   return metrics;
 }
 

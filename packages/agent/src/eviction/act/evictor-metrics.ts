@@ -1,5 +1,8 @@
 import { Counter, Gauge, Histogram, type Registry } from "@nodekeeper/core/lib";
-import { outcomeResults } from "../decide/outcome.ts";
+import type { OutcomeResult } from "../decide/outcome.ts";
+
+// Those that alerts and dashboards watch: each series costs memory on every node.
+const countedFromZero: readonly OutcomeResult[] = ["terminated", "overdue", "failed"];
 
 /** Metrics of evictions from the decision to the end. */
 export function createEvictorMetrics(registry: Registry) {
@@ -31,7 +34,7 @@ export function createEvictorMetrics(registry: Registry) {
     }),
   };
   // From 0 on: a rise from no series to the first failure is none for Prometheus' increase().
-  for (const outcome of outcomeResults) metrics.ended.inc({ outcome }, 0);
+  for (const outcome of countedFromZero) metrics.ended.inc({ outcome }, 0);
   return metrics;
 }
 

@@ -1,6 +1,6 @@
 import type { EvictionOutcome } from "../decide/outcome.ts";
 import type { ExplainedRound, PodExplanation } from "../records/explain.ts";
-import { timeOf } from "./text.ts";
+import { timeOf } from "./time.ts";
 
 /** The last eviction of a pod by Nodekeeper, as far as it is recorded. */
 export interface LastEviction {

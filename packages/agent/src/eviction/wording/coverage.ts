@@ -1,5 +1,5 @@
 import type { RecordCoverage } from "../records/coverage.ts";
-import { timeOf } from "./text.ts";
+import { timeOf } from "./time.ts";
 
 /**
  * What is missing in the records from a time on: "No records before 2026-11-20T09:12:00.000Z are kept.", then a

@@ -3,7 +3,8 @@ import type { PodExplanation } from "../records/explain.ts";
 import type { ContainerExit, PodEnding } from "../records/pod-ending.ts";
 import type { NodePod } from "../records/pod-history.ts";
 import { type Attribution, attributionOf, lastEvictionOf } from "./attribution.ts";
-import { counted, offsetOf, timeOf } from "./text.ts";
+import { counted, offsetOf } from "./text.ts";
+import { timeOf } from "./time.ts";
 
 const EVICTION_API = "EvictionByEvictionAPI";
 // Reasons of the condition DisruptionTarget:

@@ -15,15 +15,7 @@ export {
 } from "./replay.ts";
 export { candidateOutcomes, type RoundLine, rankText, roundHeading, roundLines } from "./round.ts";
 export { nodeTaintText, shownTaints } from "./taint.ts";
-export {
-  age,
-  counted,
-  graceText,
-  methodOf,
-  outcomeText,
-  reasonText,
-  refusalWord,
-  timeOf,
-} from "./text.ts";
+export { age, counted, graceText, methodOf, outcomeText, reasonText, refusalWord } from "./text.ts";
+export { timeOf } from "./time.ts";
 export { unservedText } from "./unserved.ts";
 export { type Verdict, verdictOf } from "./verdict.ts";

@@ -3,7 +3,8 @@ import { isFinal } from "../decide/outcome.ts";
 import { thresholdText } from "../decide/threshold-text.ts";
 import type { ExplainedRound, ExplainedThreshold, Neighbour, PodExplanation } from "../records/explain.ts";
 import { heldText } from "./held.ts";
-import { age, counted, failureText, graceText, outcomeText, reasonText, timeOf } from "./text.ts";
+import { age, counted, failureText, graceText, outcomeText, reasonText } from "./text.ts";
+import { timeOf } from "./time.ts";
 import { unservedText } from "./unserved.ts";
 
 type Round = PodExplanation["rounds"][number];

@@ -10,11 +10,6 @@ export function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
-/** Wall milliseconds as all texts have times: "2026-11-21T04:00:10.000Z". */
-export function timeOf(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
 /** How long after something else: "+0.4 s", "+14.9 s", from ten minutes on "+3h"; "-2.0 s" before it. */
 export function offsetOf(ms: number): string {
   const distance = Math.abs(ms);

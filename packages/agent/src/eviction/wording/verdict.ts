@@ -3,7 +3,8 @@ import type { EvictionOutcome } from "../decide/outcome.ts";
 import type { ExplainedRound, PodExplanation } from "../records/explain.ts";
 import { attributionOf, lastEvictionOf, missingRecords } from "./attribution.ts";
 import { causeOf, endingText, exitTexts } from "./ending.ts";
-import { reasonText, secondsOf, timeOf } from "./text.ts";
+import { reasonText, secondsOf } from "./text.ts";
+import { timeOf } from "./time.ts";
 
 /** The summary of what happened to a pod, in a few sentences. Names and reasons in it are as plugins and pods have them. */
 export interface Verdict {

@@ -1,4 +1,4 @@
-import { missingLines } from "../../../../agent/src/eviction/wording/index.ts";
+import { missingLines } from "../../../../agent/src/eviction/wording/coverage.ts";
 import { Refusal } from "../../api.ts";
 import type { Live } from "../../live.ts";
 import { shown, at as timeText } from "../../text.ts";
