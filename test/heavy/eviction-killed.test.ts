@@ -8,6 +8,7 @@ import {
   pick,
   startEvictionPlugin,
   type TestEvictionPlugin,
+  untilNextRounds,
 } from "../support/eviction-plugin.ts";
 import { explainedPod } from "../support/explained.ts";
 import { argumentsOf, type ScriptProcess, startScript } from "../support/processes.ts";
@@ -97,11 +98,8 @@ it("killed between the call and its record: the next agent does not evict again"
   startAgent();
   await until("the call", () => cluster.evictions().length > 0, { explain: agent.output });
   await agent.ended;
-  const seen = cluster.requests.length;
   startAgent();
-  await until("the next agent looks at the pod", () =>
-    cluster.requests.slice(seen).some(({ method, path }) => method === "GET" && path.endsWith("/pods/web")),
-  );
+  await untilNextRounds(plugin);
   await until("the pod goes", () => !isThere("web"), { explain: agent.output });
   expect(cluster.evictions()).toEqual(["web"]);
 });
