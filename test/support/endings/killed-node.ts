@@ -284,10 +284,10 @@ export class KilledNode {
     await until("rounds", () => asked.rounds >= rounds + 3, { explain });
     for (const pod of this.#pods.filter((one) => !this.#isThere(one))) {
       const said = async () => await reader.api(`eviction/explain?pod=${pod.uid}`);
-      // A pod that lived while no agent ran is not known to any.
+      // One that was deleted before an agent could record that it was there has no history.
       const isRecorded = async () => {
         const { history, error } = await said();
-        return error !== undefined || history?.leftAt != null;
+        return error !== undefined || history === null || history?.leftAt != null;
       };
       await until(`${pod.name} is recorded as deleted`, isRecorded, { explain: said });
     }

@@ -24,6 +24,8 @@ export interface Statements {
   marks: string[];
   /** Of `eviction/evictions`: the last eviction of the pod. */
   eviction: { result: string; message: string } | "open" | undefined;
+  /** Whether the end of the pod is recorded: not of one that was deleted before an agent could record that it was there. */
+  hasHistory: boolean;
   /** Of `eviction/explain`: results of outcomes, oldest first. */
   outcomes: string[];
 }
@@ -71,6 +73,7 @@ export class StatementReader {
         marks: marks
           .filter((one) => one.kind === "evictionEnded" && one.pod?.uid === uid)
           .map(({ title }) => title),
+        hasHistory: explanation.history != null,
         eviction: eviction && (eviction.outcome ?? "open"),
         outcomes: (explanation.rounds ?? []).flatMap(({ outcome }: { outcome: { result: string } | null }) =>
           outcome ? [outcome.result] : [],
@@ -195,7 +198,8 @@ export function falsehoods(said: Statements, truth: Truth, lost: LostEvidence): 
     if (lost.response) allowed.push("unknown");
     if (lost.records) allowed.push("trimmed");
     // A pod that was not selected, or whose eviction failed or was withdrawn, and that ended otherwise.
-    if (truth === "other" && (place !== "verdict" || END_IS_STATED.test(verdict))) allowed.push("kept");
+    if (truth === "other" && (place !== "verdict" || !said.hasHistory || END_IS_STATED.test(verdict)))
+      allowed.push("kept");
     if (!allowed.includes(claim)) wrong.push(`${place}: states ${claim}, is ${truth}`);
   }
   if (truth === "ours" && NOT_OURS.test(page)) wrong.push(`page: denies ours: ${NOT_OURS.exec(page)![0]}`);
