@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { KubeObject } from "@nodekeeper/core/kube";
 import { NODE, type TestCluster } from "../cluster.ts";
 import type { RequestRecorder } from "./request-recorder.ts";
@@ -103,7 +104,7 @@ function exited(exitCode: number, reason: string) {
   const finishedAt = new Date().toISOString();
   return {
     name: "app",
-    state: { terminated: { exitCode, reason, containerID: "containerd://app-1", finishedAt } },
+    state: { terminated: { exitCode, reason, containerID: `containerd://${randomUUID()}`, finishedAt } },
   };
 }
 
