@@ -207,7 +207,7 @@ export function evictionPart(
     hostPathNotifier,
     records,
     events,
-    onNodeEvent: (message) => history.addNodeEvent(message),
+    onNodeEvent: (message, plugin) => history.addNodeEvent(message, plugin),
     onMarks: (made) => marks.add(made),
     settings,
     policy,

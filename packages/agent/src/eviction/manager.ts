@@ -57,7 +57,7 @@ export interface EvictionManagerOptions {
   /** Notifies pods of soft evictions by files, besides Events; undefined where no path is configured. */
   hostPathNotifier?: Pick<HostPathNotifier, "notify"> | undefined;
   /** Called with a message for each condition that is set or cleared. */
-  onNodeEvent: (message: string) => void;
+  onNodeEvent: (message: string, plugin: string) => void;
   /** Called with what a round decided, after it is acted on. */
   onMarks: (marks: readonly NewMark[]) => void;
   settings: () => EvictionSettings;
@@ -341,7 +341,7 @@ export class EvictionManager implements Runnable {
     const marks = this.#decisionLog.write(id, decision);
     const changes = conditionChanges(input.state.conditions, decision.state.conditions);
     marks.push(...this.#decisionLog.writeConditions(id, changes));
-    for (const change of changes) onNodeEvent(conditionChangeText(change));
+    for (const change of changes) onNodeEvent(conditionChangeText(change), change.condition.plugin);
     this.#state = decision.state;
     this.#thresholds = decision.thresholds;
     this.#refusals = decision.refusals;

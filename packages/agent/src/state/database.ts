@@ -140,6 +140,7 @@ export class StateDatabase implements Disposable {
     } catch (error) {
       // A full disk rolls back by itself; a second ROLLBACK would hide the first error.
       if (this.connection.isTransaction) this.connection.exec("ROLLBACK");
+      this.coverage.rolledBack();
       throw error;
     }
   }

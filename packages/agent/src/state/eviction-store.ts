@@ -295,12 +295,12 @@ export class EvictionStore {
 
   // What was deleted must not be missed later.
   #uncover(deleted: readonly Row[]): void {
+    const newest = new Map<"since" | "requests", number>();
     for (const { at, consequence } of deleted) {
-      this.coverage.trimmed(
-        consequences[consequence as number] === "effect" ? "since" : "requests",
-        at as number,
-      );
+      const which = consequences[consequence as number] === "effect" ? "since" : "requests";
+      newest.set(which, Math.max(newest.get(which) ?? 0, at as number));
     }
+    for (const [which, at] of newest) this.coverage.trimmed(which, at);
   }
 
   // Bases no round refers to, and steps of pods no round is about.

@@ -106,6 +106,33 @@ describe("the coverage of records", () => {
     expect(marker()).toBe(before);
   });
 
+  it("is stored with the records that are trimmed, in no transaction of its own, and again if that one failed", async () => {
+    await clock.step(5_000);
+    const statements: string[] = [];
+    const { connection } = database;
+    const exec = connection.exec.bind(connection);
+    connection.exec = (sql) => {
+      statements.push(sql);
+      exec(sql);
+    };
+    const trim = (at: number) => database.transaction(() => database.coverage.trimmed("since", at));
+    trim(clock.now() - 3_000);
+    database.coverage.complete();
+    expect(statements.filter((sql) => sql.startsWith("BEGIN"))).toHaveLength(1);
+    const fail = () =>
+      database.transaction(() => {
+        database.coverage.trimmed("since", clock.now() - 2_000);
+        throw new Error("disk full");
+      });
+    expect(fail).toThrow("disk full");
+    // The same records are deleted by the next transaction.
+    trim(clock.now() - 2_000);
+    database.coverage.complete();
+    const { since } = database.coverage.get();
+    kill();
+    expect(database.coverage.get().since).toBe(since);
+  });
+
   it("forgets no gap: beyond the newest 50 nothing counts as complete", () => {
     const { since } = database.coverage.get();
     for (let at = 0; at < 60; at++)

@@ -104,8 +104,13 @@ export class RecordCoverage {
     const until = Math.min(Math.floor(at) + 1, Math.floor(this.#clock.now()));
     if (until <= this.#stored[which]) return;
     this.#stored[which] = until;
-    this.#isChanged = true;
     if (this.#connection.isTransaction) this.#save();
+    else this.#isChanged = true;
+  }
+
+  /** A transaction failed: what `trimmed` stored in it is not in the database. */
+  rolledBack(): void {
+    this.#isChanged = true;
   }
 
   /** Takes over the coverage of records that are imported. */

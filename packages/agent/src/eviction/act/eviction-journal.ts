@@ -81,7 +81,7 @@ export class EvictionJournal {
         break;
       case "terminated":
         this.#evicted++;
-        metrics.duration.observe(seconds);
+        if (isEndSeen(task)) metrics.duration.observe(seconds);
         this.step(task, message);
         log.info(line, "evicted pod was deleted");
         break;
@@ -136,7 +136,7 @@ export class EvictionJournal {
       result,
       sent: requests !== "none",
       ...(isAccepted ? { acceptedAt: now - clock.monotonic() + releasingSince } : {}),
-      endedAt: now,
+      ...(isEndSeen(task) ? { endedAt: now } : {}),
       message,
       budget: budget ?? null,
     });
@@ -152,4 +152,9 @@ export class EvictionJournal {
   #event({ reason, message, pod }: { reason: string; message: string; pod: PodReference }): void {
     this.#options.events.record({ type: "Warning", reason, message, regarding: aboutPod(pod) });
   }
+}
+
+// A pod that was not found terminating since a restart of the agent may have ended at any time before.
+function isEndSeen({ isFollowed, phase }: EvictionTask): boolean {
+  return !isFollowed || phase === "sent";
 }

@@ -91,6 +91,20 @@ describe("a new agent", () => {
     expect(test.outcomes()).toEqual([`web ${result}`]);
   });
 
+  it("states no end time of a pod that had ended before it was read: that may be hours before", async () => {
+    const test = setup();
+    test.terminate("db");
+    const times = { since: test.clock.now(), acceptedAt: test.clock.now() - 7_200_000 };
+    test.evictor.resume([pending("web", times), pending("db", times)]);
+    test.start();
+    await test.clock.step(0);
+    test.remove("db");
+    const [web, db] = test.evictor.takeOutcomes().filter(({ result }) => result === "terminated");
+    expect(web).toMatchObject({ name: "web", acceptedAt: times.acceptedAt });
+    expect(web).not.toHaveProperty("endedAt");
+    expect(db).toMatchObject({ name: "db", endedAt: test.clock.now() });
+  });
+
   it("reports one that is overdue once, whatever how often it restarts", async () => {
     const test = setup();
     test.terminate("web");

@@ -235,4 +235,16 @@ describe("the history of a node's pods", () => {
     expect(store.events("")).toHaveLength(100);
     await life.stop();
   });
+
+  it("keeps the events of the node that a plugin with many conditions did not cause", async () => {
+    const life = new Life();
+    life.history.addNodeEvent("taint a:NoSchedule added");
+    life.history.addNodeEvent("condition DiskHot set", "disk");
+    for (let at = 0; at < 600; at++) life.history.addNodeEvent(`condition C${at} set`, "flapping");
+    await clock.step(300);
+    const messages = store.events("").map(({ message }) => message);
+    expect(messages).toHaveLength(500);
+    expect(messages.slice(0, 2)).toEqual(["taint a:NoSchedule added", "condition DiskHot set"]);
+    await life.stop();
+  });
 });

@@ -170,9 +170,9 @@ export class PodHistory implements PodObserver, Runnable {
     this.#heardAt = this.#options.clock.now();
   }
 
-  /** Adds an event of the node, such as a taint that was added. */
-  addNodeEvent(message: string): void {
-    this.#addEvent("", this.#options.clock.now(), message);
+  /** Adds an event of the node, such as a taint that was added. @param plugin as in `StoredNodeEvent` */
+  addNodeEvent(message: string, plugin?: string): void {
+    this.#addEvent("", this.#options.clock.now(), message, plugin);
   }
 
   /** The recorded events of the node, oldest first; none if they can't be read. */
@@ -285,8 +285,8 @@ export class PodHistory implements PodObserver, Runnable {
     return isNew;
   }
 
-  #addEvent(uid: string, at: number, message: string): void {
-    this.#unsavedEvents.push({ uid, at, message });
+  #addEvent(uid: string, at: number, message: string, plugin?: string): void {
+    this.#unsavedEvents.push({ uid, at, message, ...(plugin === undefined ? {} : { plugin }) });
     if (this.#unsavedEvents.length > MOST_UNSAVED) this.#unsavedEvents.shift();
     this.#saveSoon(SAVE_AFTER_MS);
   }
