@@ -11,7 +11,7 @@ export type PluginMethod = (typeof pluginMethods)[number];
 /** Metrics of the pod watch, of calls to plugins and of rounds. */
 export function createEvictionRoundMetrics(registry: Registry) {
   const registers = [registry];
-  const metrics = {
+  return {
     nodePods: new Gauge({
       name: "nodekeeper_eviction_node_pods",
       help: "Pods of this node at the API server.",
@@ -116,7 +116,6 @@ export function createEvictionRoundMetrics(registry: Registry) {
       registers,
     }),
   };
-  return metrics;
 }
 
 export type EvictionRoundMetrics = ReturnType<typeof createEvictionRoundMetrics>;

@@ -298,6 +298,17 @@ Records go back to 2026-03-01T12:00:00.000Z.
       "Evicted at 2026-03-01T12:00:00.100Z (round 1), pod deleted after 0.8 s: requested by pressure: memory 94.1 > threshold 90.",
     ],
     [
+      "it was evicted, and its end was found after a restart of the agent",
+      (story) => {
+        story.play({ pressure: pressure("web") });
+        story.rounds.outcomes = [
+          { uid: "web", result: "terminated", sent: true, acceptedAt: START + 100, message: "pod deleted" },
+        ];
+        story.play({}).left(7_200_000);
+      },
+      "Evicted at 2026-03-01T12:00:00.100Z (round 1), pod deleted: requested by pressure: memory 94.1 > threshold 90.",
+    ],
+    [
       "a PodDisruptionBudget refused it and another client deleted it",
       (story) => {
         story.play({ pressure: pressure("web") });

@@ -26,8 +26,10 @@ export function verdictOf(explanation: PodExplanation): Verdict {
   const round = `(round ${chosen.id})`;
   if (outcome?.result === "terminated" && outcome.sent !== false) {
     const { acceptedAt, endedAt, message } = outcome;
-    const isTimed = acceptedAt !== undefined && endedAt !== undefined;
-    const later = isTimed ? `, ${message} after ${secondsOf(endedAt - acceptedAt)}` : "";
+    const time = acceptedAt === undefined || endedAt === undefined ? undefined : endedAt - acceptedAt;
+    const after = time === undefined ? "" : ` after ${secondsOf(time)}`;
+    // Records of earlier versions have no time of acceptance.
+    const later = acceptedAt === undefined ? "" : `, ${message}${after}`;
     const exits = history ? exitTexts(history).map((text) => ` ${text}`) : [];
     const at = `${timeOf(acceptedAt ?? chosen.at)} ${round}`;
     return { kind: "evicted", text: `Evicted at ${at}${later}: ${why}.${exits.join("")}` };
