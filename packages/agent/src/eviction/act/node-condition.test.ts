@@ -148,3 +148,28 @@ it("is not written while nothing is desired, and not for a Node that does not ex
   await clock.step(60_000);
   expect(writes).toEqual([]);
 });
+
+it("reports no failed write in full dry run: nothing is to be written", async () => {
+  condition.seen(node);
+  failures.push(new Error("connection reset"));
+  condition.setDesired(blocked);
+  await clock.step(0);
+  expect(condition.lastError).toBe("connection reset");
+  condition.setDesired(undefined);
+  await clock.step(600_000);
+  expect(condition.lastError).toBeUndefined();
+  expect(writes).toEqual([]);
+});
+
+it("is written again after a failed write that the next round made unnecessary", async () => {
+  condition.seen(node);
+  failures.push(new Error("connection reset"));
+  condition.setDesired(blocked);
+  await clock.step(0);
+  condition.setDesired(possible);
+  await clock.step(600_000);
+  expect(writes).toEqual([]);
+  condition.setDesired(blocked);
+  await clock.step(600_000);
+  expect(statuses()).toEqual(["True"]);
+});

@@ -84,6 +84,7 @@ export class NodeCondition implements Runnable {
   setDesired(desired: DesiredNodeCondition | undefined): void {
     const before = this.#desired;
     this.#desired = desired;
+    if (desired === undefined) this.#error = undefined;
     const isStart = desired?.status === "True" && before?.status !== "True";
     if (isStart && conditionOf(this.#node)?.status !== "True") this.#report(desired);
     this.#compare();
