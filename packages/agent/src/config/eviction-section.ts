@@ -154,7 +154,7 @@ export const evictionSection = section("Eviction of pods when the node is under 
     }),
     maxSize: byteSize("64Mi", "1Mi", "1Gi", {
       about:
-        "Approximate limit for the disk space of all round records. Half of it is kept for rounds that evicted a pod, ended an eviction or changed a condition; of the others, and among plugins, the one that takes most loses its oldest rounds first.",
+        "Approximate limit for the disk space of all round records. Half of it is kept for rounds that selected a pod, ended an eviction or changed a condition; of the others, and among plugins, the one that takes most loses its oldest rounds first.",
       applied: "live",
     }),
   }),

@@ -47,7 +47,7 @@ export const evictionPolicySettings = {
     },
     {
       about:
-        'Plugins for which Nodekeeper selects a pod by its own ranking when, for a hard threshold, they name only pods that can\'t be evicted, in three rounds in a row. The first "name" or "-name" of a plugin takes precedence over "*". A failed or late call never leads to it.',
+        'Plugins for which Nodekeeper selects a pod by its own ranking when, for a hard threshold, they name only pods that can\'t be evicted, in three rounds in a row, and it is known which pods belong to the scope. The first "name" or "-name" of a plugin takes precedence over "*". A failed or late call never leads to it.',
       applied: "live",
     },
   ),
@@ -89,7 +89,7 @@ export const evictionPolicySettings = {
     },
     {
       about:
-        "Prefix of the keys of taints that conditions add. Existing taints with an earlier prefix are kept.",
+        "Prefix of the keys of taints that conditions add. Taints with an earlier prefix are removed if the agent added them.",
     },
   ),
   taintEffects: textList(

@@ -12,14 +12,14 @@ export const evictionErrors: CatalogueEntries = {
   NK1602: {
     title: "An eviction failed",
     cause:
-      "The agent may not create `pods/eviction` or delete pods (403), an admission webhook or a PodDisruptionBudget refused it, or the accepted pod is not terminating. `EvictionKillerReady` fails if no right is there, or the last three evictions failed.",
+      "The agent may not create `pods/eviction` or delete pods (403), an admission webhook or a PodDisruptionBudget refused it, or the accepted pod is not terminating. `EvictionKillerReady` fails if a right is missing, or the last three evictions failed.",
     remedy:
       "Compare the agent's role with `deploy/rbac.yaml`; the message has the API server's answer, and `nodekeeper explain pod` each step.",
   },
   NK1603: {
     title: "An eviction plugin's call failed",
     cause:
-      "The plugin had no answer within `eviction.callTimeout`, disconnected, or answered with an error. The round continues without it.",
+      "The plugin had no answer within its deadline (`eviction.callTimeout`, at most `eviction.syncPeriod`), disconnected, or answered with an error. The round continues; the call selects no pod.",
     remedy:
       "Look at the plugin's log. `nodekeeper plugins list` shows since when; metrics count its failures.",
   },
@@ -38,7 +38,7 @@ export const evictionErrors: CatalogueEntries = {
     cause:
       "The pod was not on this node while records were kept, or its records have expired (`eviction.records`).",
     remedy:
-      "Check namespace and name, and the node: `kubectl get pod -o wide`. The message has the time since which records are kept, and where they are missing: of the time before, and of that between, nothing is known.",
+      "Check namespace and name, and the node: `kubectl get pod -o wide`. The message has the time since which records are kept, and the gaps in them: nothing is known about the time before, or within the gaps.",
   },
   NK1607: {
     title: "A soft eviction's notice can't be written to its file",

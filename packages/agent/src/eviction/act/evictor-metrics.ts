@@ -10,7 +10,7 @@ export function createEvictorMetrics(registry: Registry) {
   const metrics = {
     kills: new Counter({
       name: "nodekeeper_eviction_kills_total",
-      help: "Eviction attempts by killer and result: accepted, terminated (already), budget (refused by a PodDisruptionBudget), forbidden, failed, retry.",
+      help: "Eviction attempts by killer and result: accepted, terminated (the pod had ended already), budget (refused by a PodDisruptionBudget), forbidden, failed, retry.",
       labelNames: ["killer", "result"],
       registers,
     }),

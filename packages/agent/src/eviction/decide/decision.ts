@@ -20,7 +20,7 @@ export interface Ask {
   /** Why the requested grace period was changed; null where it was not. */
   graceProblem: string | null;
   /**
-   * `ranking`: the plugin named no pod that can be evicted, so the lowest-ranked pod was selected. Absent: the plugin
+   * `ranking`: the plugin named only pods that can't be evicted, so the lowest-ranked pod was selected. Absent: the plugin
    * selected the pod.
    */
   selectedBy?: "ranking";

@@ -32,7 +32,8 @@ const MAX_RECENT = 10_000;
  * 1. An eviction is pending until it has a final outcome. It puts its pressures on hold until then, until its pod is
  *    deleted, or until its deadline or the longest release has passed.
  * 2. An eviction that was sent, or may have been, counts for limits and cooldown until its window has passed, whatever
- *    its outcome. An eviction that was not sent does not count.
+ *    its outcome. So does one whose pod left the node before it was sent. Otherwise an eviction that was not sent does not
+ *    count.
  * 3. A pod whose eviction failed is not retried during its pause, and for ten times as long after it only if no other pod
  *    can be evicted, so that other pods are tried however many evictions fail.
  * 4. A pod whose eviction has ended with its deletion is not evicted again, though it was observed before.

@@ -92,7 +92,7 @@ function askLine({ plugin, kind, reason, graceProblem, selectedBy }: Victim["ask
 // The rule by which the pod was selected; the ranking has the reasons of the others.
 function whyThisOne({ kind, plugin, asks }: Victim, { place, others, candidates }: ExplainedRound): string {
   if (asks[0]?.selectedBy === "ranking") {
-    return `Hard threshold: ${plugin} named no pod that can be evicted in ${asks[0].fallback?.rounds ?? 3} rounds in a row, so that the lowest-ranked pod it was offered was selected.`;
+    return `Hard threshold: ${plugin} named only pods that can't be evicted in ${asks[0].fallback?.rounds ?? 3} rounds in a row, so the lowest-ranked pod it was offered was selected.`;
   }
   // Lower-ranked pods that were not requested: the plugin preferred this one to them.
   const passed = place ? place.rank - 1 - others.filter(({ rank }) => rank < place.rank).length : 0;

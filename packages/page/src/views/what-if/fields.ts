@@ -26,6 +26,7 @@ const DURATION = "such as 30s, 5m or 1h";
 /** The unit of numbers without a sign. */
 export const COUNT = "number; 0: no limit";
 const NAMES = "names, separated by commas";
+const PLUGINS = `${NAMES}; * for all, -name for an exception`;
 
 /** All settings of the policy, in the order of questions: how many, which, how long, what then. */
 export const fieldGroups: readonly FieldGroup[] = [
@@ -42,12 +43,12 @@ export const fieldGroups: readonly FieldGroup[] = [
   {
     title: "Which pods, and for which plugins",
     fields: [
-      field("dryRunPlugins", "Plugins in dry run", `${NAMES}; * for all`, (policy) => policy.dryRunPlugins),
+      field("dryRunPlugins", "Plugins in dry run", PLUGINS, (policy) => policy.dryRunPlugins),
       field("ranking", "Keys of the ranking, the most significant first", NAMES, (policy) => policy.ranking),
       field(
         "fallbackPlugins",
-        "Plugins whose pod the ranking may select",
-        `${NAMES}; * for all`,
+        "Plugins for which the ranking may select a pod",
+        PLUGINS,
         (policy) => policy.fallbackPlugins,
       ),
       field("skip.labels", "Never evict pods with these labels", NAMES, ({ skip }) => skip.labelKeys),
