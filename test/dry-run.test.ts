@@ -162,7 +162,7 @@ it("writes nothing beside a live katalyst: its taints stay, and there is no tain
   expect(cluster.cnr().metadata.annotations).toBeUndefined();
   expect(readdirSync(noticesPath())).toEqual(["gone@@__@@default"]);
   expect(await explainNode()).toContain(
-    "Taints of the Node\n  node.katalyst.kubewharf.io/MemoryPressure:NoSchedule: not added by this agent; it is left as it is\n",
+    "Taints of the Node\n  node.katalyst.kubewharf.io/MemoryPressure:NoSchedule: not known to be added by this agent; it is left as it is\n",
   );
   // The decisions were made.
   const { items } = await agent.api("eviction/evictions");

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { EvictionStore } from "../state/index.ts";
 import { observeJson } from "./observe/observed-pod.ts";
 import { forcing, hard, sourceOf, TestAgent } from "./testing/manager-setup.ts";
 import { FakePods, jsonPod } from "./testing/round-parts.ts";
@@ -149,7 +150,7 @@ describe("an agent that is killed", () => {
     [
       "after a request was sent",
       true,
-      "b unknown: pod was deleted while the agent was not running; a request was being sent before the agent restarted, and no response is recorded",
+      "b unknown: pod was deleted while the agent was not running; a request may have been sent before the agent restarted, and no response is recorded",
     ],
   ])(
     "%s, and its pod is deleted meanwhile: the first round records what is known",
@@ -169,6 +170,27 @@ describe("an agent that is killed", () => {
       expect(next.manager.state).toMatchObject({ pending: [], interrupted: [] });
     },
   );
+
+  it("while its disk was full: that no request was sent is not stated, because the record of one may be missing", async () => {
+    const pods = new FakePods("a", "b");
+    {
+      using agent = new TestAgent(directory, pods, [forcing("b")]);
+      await agent.round();
+      vi.spyOn(EvictionStore.prototype, "save").mockImplementation(() => {
+        throw new Error("database or disk is full");
+      });
+      const at = agent.clock.monotonic();
+      agent.evictor.advance({ uid: "b", stage: "sending", at, deadline: null });
+    }
+    vi.restoreAllMocks();
+    pods.pods.delete("b");
+    using next = new TestAgent(directory, pods, [forcing()]);
+    await next.round();
+    await next.round();
+    expect(recordedOutcomes(next)).toEqual([
+      "b unknown: pod was deleted while the agent was not running; a request may have been sent before the agent restarted, and no response is recorded",
+    ]);
+  });
 
   it("after a request was sent, and its pod is not terminating: it is decided again, with an outcome of the first", async () => {
     const pods = new FakePods("a", "b");

@@ -30,6 +30,7 @@ import {
   type EvictionProgress,
   type EvictionState,
   emptyEvictionState,
+  type PendingEviction,
   resumeState,
   stateAt,
   withProgress,
@@ -201,7 +202,8 @@ export class EvictionManager implements Runnable {
       );
     }
     const [now, state] = [clock.now(), stored ?? emptyEvictionState()];
-    this.#state = { ...resumeState(state, now, elapsedSince(state, now, bootTime())), unrecorded: [] };
+    const read = { ...state, pending: state.pending.map((one) => this.#perhapsSent(one)) };
+    this.#state = { ...resumeState(read, now, elapsedSince(state, now, bootTime())), unrecorded: [] };
     this.#stateAt = clock.monotonic();
     this.#gate.start(stored);
     this.#outcomes = state.unrecorded;
@@ -214,6 +216,13 @@ export class EvictionManager implements Runnable {
       "evictions in progress before the restart: accepted ones are followed, the others are reviewed by the first round",
     );
     evictor.resume(pending);
+  }
+
+  // An eviction may have been sent although the record of it is missing, as after a full disk.
+  #perhapsSent(eviction: PendingEviction): PendingEviction {
+    const { sendingAt, since } = eviction;
+    if (sendingAt !== null || !this.#options.records.hasLostWrites(since)) return eviction;
+    return { ...eviction, sendingAt: since };
   }
 
   // Saved at once: before a request is sent, and so that an accepted eviction is not sent again after SIGKILL. If it can't be

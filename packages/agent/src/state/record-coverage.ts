@@ -87,6 +87,14 @@ export class RecordCoverage {
     return structuredClone(this.#stored);
   }
 
+  /**
+   * Whether writes from a time on (wall milliseconds) are known to have failed, or may have been lost. An agent that was
+   * killed on a disk that it could write lost none.
+   */
+  hasLostWrites(since: number): boolean {
+    return this.#stored.gaps.some(({ to, why }) => to >= since && why !== whys.silence);
+  }
+
   /** Adds a gap, which `complete` stores. Overlapping ones of one cause are joined. */
   addGap({ from, to, why }: StoredGap): void {
     const gap = { from: Math.min(from, to), to: Math.max(from, to), why };

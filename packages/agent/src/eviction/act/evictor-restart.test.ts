@@ -24,7 +24,7 @@ describe("a new agent", () => {
       {
         result: "unknown",
         message:
-          "its containers have exited; the result of StopContainer was not recorded before the agent restarted",
+          "its containers have exited; no result of StopContainer was recorded before the agent restarted",
       },
     ],
     ["run", ["app"], { result: "failed", message: "containers were not stopped, or were restarted: app" }],
@@ -127,7 +127,7 @@ describe("a new agent", () => {
       "accepted",
       {},
       "unknown",
-      "pod deleted; the response to its request was not recorded before the agent restarted",
+      "pod deleted; no response to a request was recorded before the agent restarted",
     ],
   ])(
     "follows a terminating pod whose eviction is not known to be %s",

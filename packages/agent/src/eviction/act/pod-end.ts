@@ -35,7 +35,7 @@ export function podEndOf(task: EvictionTask, seen: string): PodEnd {
 function unknownText({ isFollowed, disruption, stopsContainers }: EvictionTask, seen: string): string {
   const request = stopsContainers ? "the result of StopContainer" : "the response to its request";
   const why = isFollowed
-    ? `${request} was not recorded before the agent restarted`
+    ? `no ${stopsContainers ? "result of StopContainer" : "response to a request"} was recorded before the agent restarted`
     : stopsContainers
       ? `${request} is not known`
       : `${request} was lost`;

@@ -7,7 +7,7 @@ import type { PendingEviction } from "./state.ts";
  * first round observed. Pure.
  *
  * 1. An eviction without an outcome has a terminating pod: it is followed to its end.
- * 2. `superseded` only if no request was about to be sent; otherwise the end of a pod is `unknown`.
+ * 2. `superseded` only if no request can have been sent; otherwise the end of a pod is `unknown`.
  * 3. A pod that is not terminating was not evicted: its eviction is `withdrawn`, and the round may decide it again.
  * @param known outcomes that are known already: no second one is added for their pods
  */
@@ -33,7 +33,7 @@ function outcomeOf(eviction: PendingEviction, pod: EvictionPod | undefined): Evi
           ...referenceTo(eviction),
           result: "unknown",
           sent: true,
-          message: `${end}; a request was being sent before the agent restarted, and no response is recorded`,
+          message: `${end}; a request may have been sent before the agent restarted, and no response is recorded`,
         }
       : {
           ...referenceTo(eviction),

@@ -133,6 +133,11 @@ export class EvictionRecords {
     return { oldest: since, requests, gaps };
   }
 
+  /** Whether what was written from a time on (wall milliseconds) may be missing. */
+  hasLostWrites(since: number): boolean {
+    return this.#options.store.coverage.hasLostWrites(since);
+  }
+
   #bounds(): RecordBounds {
     const { maxAgeMs, maxBytes } = this.#options.settings();
     return { maxAgeMs, maxBytes };

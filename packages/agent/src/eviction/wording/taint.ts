@@ -7,7 +7,7 @@ export function nodeTaintText(
 ): string {
   if (!isOwn) {
     const then = isDesired ? "it stays when the condition clears" : "it is left as it is";
-    return `${taint}: not added by this agent; ${then}`;
+    return `${taint}: not known to be added by this agent; ${then}`;
   }
   if (isDryRun) {
     const command = `kubectl taint node ${nodeName ?? "NODE"} ${taint}-`;
