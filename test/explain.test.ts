@@ -193,6 +193,35 @@ describe("explain pod", () => {
     }
   });
 
+  it("of a pod that was disrupted names the client that set the condition, if managedFields show one", async () => {
+    const condition = {
+      ...{ type: "DisruptionTarget", status: "True", reason: "PreemptionByScheduler" },
+      ...{ message: "default-scheduler: preempting", lastTransitionTime: new Date().toISOString() },
+    };
+    const ownerOf = (manager: string) => ({
+      ...{ manager, operation: "Update", apiVersion: "v1", subresource: "status", fieldsType: "FieldsV1" },
+      fieldsV1: { "f:status": { "f:conditions": { 'k:{"type":"DisruptionTarget"}': {} } } },
+    });
+    const cases = [
+      ["one", ["kube-scheduler"], "; condition set by kube-scheduler\n"],
+      ["two", ["kube-scheduler", "kubectl-edit"], "preempting\n"],
+    ] as const;
+    for (const [name] of cases) cluster.addPod(name);
+    agent = await startAgent(cluster);
+    for (const [name, managers, expected] of cases) {
+      await untilSeen(name);
+      update(name, (changed) => {
+        changed.status.conditions = [condition];
+        changed.metadata.managedFields = managers.map(ownerOf);
+      });
+      await eventually(async () =>
+        expect(await explain("pod", `default/${name}`)).toContain(
+          `Preempted by the scheduler: default-scheduler: preempting${expected.replace(/^preempting/, "")}`,
+        ),
+      );
+    }
+  });
+
   it("of a pod that was deleted while no agent ran has the interval", async () => {
     const uid = cluster.addPod("web");
     cluster.addPod("db");

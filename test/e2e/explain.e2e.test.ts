@@ -110,6 +110,8 @@ describe.skipIf(missing)("explain on a real kube-apiserver and containerd", () =
       "preempted",
       /\nPod deleted at \S+Z, not by Nodekeeper\. Preempted by the scheduler: default-scheduler: preempting to accommodate a higher priority pod\. Container main exited with code 143\.\n/,
     );
+    // By the managedFields of the real API server: this client is the scheduler here.
+    await explained("preempted", /preempting to accommodate a higher priority pod; condition set by \S+\n/);
   });
 
   it("a pod whose container was OOM-killed, with an Event on it", async () => {

@@ -20,9 +20,10 @@ export interface PodEnding {
   deletion: { requestedAt: number; gracePeriodSeconds: number | null } | null;
   /**
    * The condition `DisruptionTarget` (KEP-3329), set before a pod is disrupted by the scheduler, the Eviction API, the
-   * taint manager, the pod garbage collector or the kubelet.
+   * taint manager, the pod garbage collector or the kubelet. `manager` is the client that set it, as managedFields show:
+   * "kube-scheduler"; absent if they do not.
    */
-  disruption: { reason: string; message: string; at: number | null } | null;
+  disruption: { reason: string; message: string; at: number | null; manager?: string } | null;
   phase: string;
   /** `status.reason`, as the kubelet sets it: "Evicted", "Terminated" at node shutdown, "OutOfcpu" where it rejects. */
   reason: string;
@@ -45,7 +46,7 @@ export function endingOf({ metadata, status: given }: KubeObject): PodEnding {
       deleteBy === null
         ? null
         : { requestedAt: deleteBy - (graceSeconds ?? 0) * 1000, gracePeriodSeconds: graceSeconds },
-    disruption: disruptionOf(status),
+    disruption: disruptionOf(status, metadata),
     phase: textOf(status.phase),
     reason: textOf(status.reason),
     message: textOf(status.message),
@@ -70,7 +71,10 @@ export function memoryLimitsOf({ spec: given }: KubeObject): MemoryLimits {
   return limits;
 }
 
-function disruptionOf(status: Record<string, unknown>): PodEnding["disruption"] {
+function disruptionOf(
+  status: Record<string, unknown>,
+  metadata: KubeObject["metadata"],
+): PodEnding["disruption"] {
   const target = listOf(status.conditions).find(
     ({ type, status: value }) => type === "DisruptionTarget" && value === "True",
   );
@@ -79,7 +83,21 @@ function disruptionOf(status: Record<string, unknown>): PodEnding["disruption"] 
     reason: textOf(target.reason),
     message: textOf(target.message),
     at: timeOf(target.lastTransitionTime),
+    ...managerOf(metadata.managedFields),
   };
+}
+
+// The key of the condition's item in a fieldsV1 set.
+const DISRUPTION_ITEM = 'k:{"type":"DisruptionTarget"}';
+
+// Several clients may own parts of one condition: then it is not known which of them set it.
+function managerOf(managedFields: unknown): { manager?: string } {
+  const owners = listOf(managedFields).filter(({ fieldsV1 }) => {
+    const conditions = recordOf(recordOf(recordOf(fieldsV1)["f:status"])["f:conditions"]);
+    return DISRUPTION_ITEM in conditions;
+  });
+  const manager = owners.length === 1 ? textOf(owners[0]?.manager) : "";
+  return manager === "" ? {} : { manager };
 }
 
 function exitsIn(statuses: unknown): ContainerExit[] {

@@ -110,7 +110,8 @@ function stepsOf(explanation: PodExplanation): EvictionStep[] {
     };
     const { deletion, disruption } = ending;
     const cause = causeOf(ending, attributionOf(explanation).by);
-    if (cause !== undefined) add(disruption?.at ?? null, cause);
+    const by = disruption?.manager === undefined ? "" : `; condition set by ${disruption.manager}`;
+    if (cause !== undefined) add(disruption?.at ?? null, `${cause}${by}`);
     const grace = deletion?.gracePeriodSeconds;
     const within = grace === null || grace === undefined ? "" : `, grace period ${grace} s`;
     if (deletion) add(deletion.requestedAt, `deletion requested${within}`);

@@ -53,7 +53,14 @@ const nodePod = named(
       pod: strippedPod,
       ending: object({
         deletion: nullable(object({ requestedAt: time(), gracePeriodSeconds: nullable(number()) })),
-        disruption: nullable(object({ reason: text(), message: text(), at: nullable(time()) })),
+        disruption: nullable(
+          object({
+            reason: text(),
+            message: text(),
+            at: nullable(time()),
+            manager: optional(text("The client that set the condition, as managedFields show.")),
+          }),
+        ),
         phase: text(),
         reason: text(),
         message: text(),
