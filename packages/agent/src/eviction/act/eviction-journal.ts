@@ -82,15 +82,15 @@ export class EvictionJournal {
       case "terminated":
         this.#evicted++;
         if (isEndSeen(task)) metrics.duration.observe(seconds);
-        this.step(task, message);
+        this.#lastStep(task, message);
         log.info(line, "evicted pod was deleted");
         break;
       case "superseded":
-        this.step(task, message);
+        this.#lastStep(task, message);
         log.info(line, "pod ended before its eviction was accepted");
         break;
       case "unknown":
-        this.step(task, message);
+        this.#lastStep(task, message);
         log.info(line, "pod ended, and whether its eviction was accepted is not known");
         break;
       default:
@@ -103,6 +103,11 @@ export class EvictionJournal {
           pod,
         });
     }
+  }
+
+  // An end that was found after a restart has no known time: the history of the pod states what is known of it.
+  #lastStep(task: EvictionTask, message: string): void {
+    if (isEndSeen(task)) this.step(task, message);
   }
 
   /** An eviction that a restart interrupted has an outcome, which the first round records. */
