@@ -10,7 +10,7 @@ import {
   type TestEvictionPlugin,
   untilNextRounds,
 } from "../support/eviction-plugin.ts";
-import { explainedPod } from "../support/explained.ts";
+import { explainedPod, statesEviction } from "../support/explained.ts";
 import { argumentsOf, type ScriptProcess, startScript } from "../support/processes.ts";
 import { isFull } from "../support/sizes.ts";
 
@@ -127,13 +127,9 @@ it.runIf(isFull)(
     expect(new Set(evicted).size).toBe(evicted.length);
     expect(evicted.toSorted()).toEqual(names.toSorted());
     for (const name of names) {
-      await until(
-        `the record of ${name}`,
-        async () => /\nEvicted at .*all must go/.test(await explained(name)),
-        {
-          explain: () => explained(name),
-        },
-      );
+      await until(`the record of ${name}`, async () => statesEviction(await explained(name)), {
+        explain: () => explained(name),
+      });
     }
   },
 );

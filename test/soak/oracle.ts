@@ -4,7 +4,7 @@ import type { SimulatedRuntime } from "@nodekeeper/testing";
 import { allocatable } from "../../packages/agent/src/devices/testing/allocatable.ts";
 import { SLICES } from "../../packages/agent/src/devices/testing/device-cluster.ts";
 import { NODE, type TestCluster } from "../support/cluster.ts";
-import { explainedPod } from "../support/explained.ts";
+import { explainedPod, statesEviction } from "../support/explained.ts";
 import type { Speaker } from "./peers.ts";
 import { allocatableOf } from "./said.ts";
 
@@ -83,7 +83,7 @@ export async function evictionDifferences(
   for (const [, [first, ...more]] of Map.groupBy(sent, ({ uid }) => uid)) {
     if (more.length > 0) differences.push(`${first!.pod} was evicted ${more.length + 1} times`);
     const page = await explainedPod(stateDir, first!.pod);
-    if (!page.includes("\nEvicted at "))
+    if (!statesEviction(page))
       differences.push(`the eviction of ${first!.pod} is not explained: ${page.slice(0, 300)}`);
   }
   return differences;

@@ -10,3 +10,11 @@ export async function explainedPod(stateDir: string, pod: string): Promise<strin
   await runCli(["node", "nodekeeper", ...words], { write, isTerminal: false, columns: 120 });
   return page;
 }
+
+/**
+ * Whether the page states that an accepted eviction evicted its pod, or that this is not known: a kill between a request and
+ * the record of its response leaves it unknown whether it was accepted.
+ */
+export function statesEviction(page: string): boolean {
+  return /\n(?:Evicted at |Selected at .*; whether Nodekeeper evicted it is not known: )/.test(page);
+}
