@@ -56,7 +56,7 @@ describe("a pod that was evicted", () => {
     await open.see("default/victim ranks before default/precious: priority 0 before 100.");
     const compared = open.page.getByRole("table", { name: /Comparison of default\/victim/ });
     expect(await compared.getByRole("row", { name: /^priority 0 100 decides$/ }).count()).toBe(1);
-    expect(await compared.getByRole("row", { name: /^QoS class .* equal$/ }).count()).toBe(1);
+    expect(await compared.getByRole("row", { name: /^QoS level .* equal$/ }).count()).toBe(1);
     expect(await accessibilityProblems(open.page)).toEqual([]);
     open.expectNoProblems();
   });
