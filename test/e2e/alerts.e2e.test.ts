@@ -163,9 +163,10 @@ const cases: Record<string, Case> = {
   NodekeeperEvictionHeld: on("nodekeeper_eviction_held_rounds_total", rises, stays, {
     reason: "noEligiblePod",
   }),
-  NodekeeperEvictionBlocked: on("nodekeeper_eviction_unserved_rounds_total", rises, stays, {
-    reason: "late",
-  }),
+  NodekeeperEvictionBlocked: without(
+    on("nodekeeper_eviction_unserved_rounds_total", rises, stays, { reason: "late" }),
+    "reason",
+  ),
   NodekeeperEvictionsFailing: on(
     "nodekeeper_eviction_ended_total",
     "0x50 6x40",
