@@ -105,6 +105,19 @@ describe("a new agent", () => {
     expect(db).toMatchObject({ name: "db", endedAt: test.clock.now() });
   });
 
+  it("does not state that one was withdrawn which it follows", async () => {
+    const test = setup();
+    test.terminate("web");
+    test.evictor.resume([pending("web", { acceptedAt: null })]);
+    test.evictor.withdraw([
+      { uid: "web", namespace: "default", name: "web", stage: "started", reason: "no longer requested" },
+    ]);
+    test.start();
+    await test.clock.step(0);
+    const steps = test.evictor.takeSteps().map(({ message }) => message);
+    expect(steps.filter((message) => message.startsWith("withdrawn"))).toEqual([]);
+  });
+
   it("reports one that is overdue once, whatever how often it restarts", async () => {
     const test = setup();
     test.terminate("web");

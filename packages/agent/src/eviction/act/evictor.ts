@@ -118,7 +118,9 @@ export class PodEvictor implements Evictor, Runnable {
   withdraw(withdrawals: readonly Withdrawal[]): void {
     for (const { uid, reason } of withdrawals) {
       const task = this.#tasks.get(uid);
-      if (task === undefined || task.phase === "sent" || task.withdrawn !== undefined) continue;
+      // One that is followed is not sent again: nothing of it is left to withdraw.
+      const isSettled = task?.isFollowed || task?.phase === "sent" || task?.withdrawn !== undefined;
+      if (task === undefined || isSettled) continue;
       task.withdrawn = reason;
       this.#journal.step(task, `withdrawn: ${reason}`);
       this.#queue.add(uid);

@@ -173,3 +173,11 @@ it("is written again after a failed write that the next round made unnecessary",
   await clock.step(600_000);
   expect(statuses()).toEqual(["True"]);
 });
+
+it("has no second Event after a restart, whether the round or the Node comes first", async () => {
+  const before = { ...node, status: { conditions: [ready, { type: "EvictionBlocked", ...blocked }] } };
+  condition.setDesired(blocked);
+  condition.seen(before);
+  await clock.step(0);
+  expect([events, writes]).toEqual([[], []]);
+});

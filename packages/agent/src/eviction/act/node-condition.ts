@@ -65,6 +65,8 @@ export class NodeCondition implements Runnable {
   /** Signature of the desired condition that the Node had last; a later difference was made by another client. */
   #reconciledWith: string | undefined;
   #isRepairDue = false;
+  /** It became True, and the Node, which may have the condition from before a restart, is not known yet. */
+  #isReportDue = false;
   /** Monotonic time of the last write. */
   #writtenAt = Number.NEGATIVE_INFINITY;
   #error: unknown;
@@ -85,8 +87,8 @@ export class NodeCondition implements Runnable {
     const before = this.#desired;
     this.#desired = desired;
     if (desired === undefined) this.#error = undefined;
-    const isStart = desired?.status === "True" && before?.status !== "True";
-    if (isStart && conditionOf(this.#node)?.status !== "True") this.#report(desired);
+    if (desired?.status !== "True") this.#isReportDue = false;
+    else if (before?.status !== "True") this.#isReportDue = true;
     this.#compare();
   }
 
@@ -105,6 +107,8 @@ export class NodeCondition implements Runnable {
     const [desired, node] = [this.#desired, this.#node];
     if (desired === undefined || node === undefined) return;
     const live = conditionOf(node);
+    if (this.#isReportDue && live?.status !== "True") this.#report(desired);
+    this.#isReportDue = false;
     if (isAsDesired(live, desired)) {
       this.#reconciledWith = signatureOf(desired);
       this.#error = undefined;
